@@ -1,0 +1,1 @@
+"""What things are and where they lie. No model is called here."""

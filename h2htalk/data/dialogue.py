@@ -1,0 +1,105 @@
+"""Dialogues: ordered turns between a user and a companion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from h2htalk.errors import DataError
+
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+Role = Literal["user", "companion"]
+ROLES: tuple[Role, ...] = ("user", "companion")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation: who spoke (`user` or `companion`) and what they said."""
+
+    role: Role
+    content: str
+
+    @classmethod
+    def from_dict(cls, raw: object, where: str) -> Turn:
+        """Read `{"role", "content"}`; `where` opens the message of a DataError."""
+        if not isinstance(raw, Mapping):
+            raise DataError(f"{where}: a message must be an object with role and content")
+        role, content = raw.get("role"), raw.get("content")
+        if role not in ROLES:
+            raise DataError(f"{where}: role is {role!r}; it must be 'user' or 'companion'")
+        if not isinstance(content, str) or not content.strip():
+            raise DataError(f"{where}: content must be text that is not empty")
+        return cls(cast(Role, role), content)
+
+    def to_dict(self) -> dict[str, str]:
+        return {"role": self.role, "content": self.content}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """A conversation with its language, provenance and licence."""
+
+    id: str
+    language: Language
+    messages: tuple[Turn, ...]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    licence: str = "unknown"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str = "dialogue") -> Dialogue:
+        """Read `{"id", "language", "messages": [{"role", "content"}]}`.
+
+        Raises:
+            DataError: a field is missing or of the wrong kind; the message starts with `where`.
+        """
+        dialogue_id = read_id(raw, where)
+        where = f"{where}: {dialogue_id}"
+        messages = raw.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise DataError(f"{where}: messages must be a list that is not empty")
+        turns = tuple(Turn.from_dict(m, f"{where}: message {i}") for i, m in enumerate(messages, 1))
+        return cls(
+            id=dialogue_id,
+            language=read_language(raw, where),
+            messages=turns,
+            provenance=read_mapping(raw, "provenance", where),
+            licence=str(raw.get("licence", "unknown")),
+            metadata=read_mapping(raw, "metadata", where),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "language": self.language,
+            "messages": [turn.to_dict() for turn in self.messages],
+            "provenance": dict(self.provenance),
+            "licence": self.licence,
+            "metadata": dict(self.metadata),
+        }
+
+
+def read_id(raw: Mapping[str, Any], where: str) -> str:
+    """The record's `id`: text, not empty, one line."""
+    value = raw.get("id")
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise DataError(f"{where}: id must be printable text that is not empty, not {value!r}")
+    return value
+
+
+def read_language(raw: Mapping[str, Any], where: str) -> Language:
+    """The record's `language`, one of LANGUAGES."""
+    value = raw.get("language")
+    if value not in LANGUAGES:
+        raise DataError(f"{where}: language is {value!r}; choose from {', '.join(LANGUAGES)}")
+    return cast(Language, value)
+
+
+def read_mapping(raw: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+    """An optional object field; absent means empty."""
+    value = raw.get(key, {})
+    if not isinstance(value, Mapping):
+        raise DataError(f"{where}: {key} must be an object, not {type(value).__name__}")
+    return dict(value)

@@ -1,0 +1,147 @@
+"""What a run stores: responses, typed failures, usage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from h2htalk.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call. None means the engine did not say: unknown, never zero."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def to_dict(self) -> dict[str, int]:
+        pairs = (("input_tokens", self.input_tokens), ("output_tokens", self.output_tokens))
+        return {key: value for key, value in pairs if value is not None}
+
+    @classmethod
+    def from_dict(cls, raw: object, where: str) -> Usage:
+        if raw is None:
+            return cls()
+        if not isinstance(raw, Mapping):
+            raise DataError(f"{where}: usage must be an object")
+        counts = [raw.get("input_tokens"), raw.get("output_tokens")]
+        if any(c is not None and (not isinstance(c, int) or isinstance(c, bool) or c < 0) for c in counts):
+            raise DataError(f"{where}: usage counts must be whole numbers, 0 or more")
+        return cls(*counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call gave no answer.
+
+    `reason` is a short code to count by (`timeout`, `http_500`, `rate_limited`, `malformed_reply`,
+    `connection`, `context_length`, `missing`, ...); `message` is for people.
+    """
+
+    reason: str
+    message: str
+    attempts: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"reason": self.reason, "message": self.message, "attempts": self.attempts}
+
+    @classmethod
+    def from_dict(cls, raw: object, where: str) -> Failure:
+        if not isinstance(raw, Mapping) or not isinstance(raw.get("reason"), str):
+            raise DataError(f"{where}: failure must be an object with a reason")
+        return cls(raw["reason"], str(raw.get("message", "")), int(raw.get("attempts", 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a model answered to one sample of one scenario, as it came.
+
+    `text` may still hold a thinking block; `answer` is what is scored. `thinking` is reasoning that the
+    engine delivered apart from the text.
+    """
+
+    id: str
+    sample: int
+    text: str
+    finish_reason: str = "unknown"
+    usage: Usage = field(default_factory=Usage)
+    thinking: str | None = None
+    request_id: str | None = None
+
+    @property
+    def answer(self) -> str:
+        """The text without thinking blocks and outer white space."""
+        return strip_thinking(self.text)
+
+    def to_dict(self) -> dict[str, Any]:
+        record: dict[str, Any] = {
+            "id": self.id,
+            "sample": self.sample,
+            "text": self.text,
+            "finish_reason": self.finish_reason,
+            "usage": self.usage.to_dict(),
+        }
+        if self.thinking is not None:
+            record["thinking"] = self.thinking
+        if self.request_id is not None:
+            record["request_id"] = self.request_id
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class FailedResponse:
+    """A call that failed after its retries: the item stays unscored until a restart repairs it."""
+
+    id: str
+    sample: int
+    failure: Failure
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, "sample": self.sample, "failure": self.failure.to_dict()}
+
+
+def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedResponse:
+    """One line of `responses/*.jsonl`. `sample` may be absent (0) in files made elsewhere.
+
+    Raises:
+        DataError: neither text nor failure, or a field of the wrong kind; starts with `where`.
+    """
+    response_id, sample = raw.get("id"), raw.get("sample", 0)
+    if not isinstance(response_id, str) or not response_id:
+        raise DataError(f"{where}: id must be text that is not empty")
+    if not isinstance(sample, int) or isinstance(sample, bool) or sample < 0:
+        raise DataError(f"{where}: sample must be a whole number, 0 or more")
+    if "failure" in raw:
+        return FailedResponse(response_id, sample, Failure.from_dict(raw["failure"], where))
+    text = raw.get("text")
+    if not isinstance(text, str):
+        raise DataError(f"{where}: needs a text (or a failure)")
+    thinking, request_id = raw.get("thinking"), raw.get("request_id")
+    return Response(
+        response_id,
+        sample,
+        text,
+        str(raw.get("finish_reason", "unknown")),
+        Usage.from_dict(raw.get("usage"), where),
+        thinking if isinstance(thinking, str) else None,
+        request_id if isinstance(request_id, str) else None,
+    )
+
+
+_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_CLOSE = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_OPEN = re.compile(r"<think(?:ing)?>.*$", re.DOTALL | re.IGNORECASE)
+
+
+def strip_thinking(text: str) -> str:
+    """The text without `<think>` blocks.
+
+    Some chat templates open the block in the prompt, so a lone `</think>` ends one; a block that was cut off
+    before it closed leaves no answer behind it.
+    """
+    if "<" in text:
+        text = _OPEN.sub("", _CLOSE.sub("", _THINKING.sub("", text)))
+    return text.strip()

@@ -1,0 +1,190 @@
+"""A scenario: one benchmark item, as it lies in a split's files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from h2htalk.data.dialogue import Language, Turn, read_id, read_language, read_mapping
+from h2htalk.data.subtasks import FieldKind, Subtask, find_subtask
+from h2htalk.errors import DataError
+
+Complexity = Literal["basic", "intermediate", "advanced"]
+Interaction = Literal["casual", "emotional_support", "memory"]
+Risk = Literal["none", "elevated", "high"]
+COMPLEXITIES: tuple[Complexity, ...] = ("basic", "intermediate", "advanced")
+INTERACTIONS: tuple[Interaction, ...] = ("casual", "emotional_support", "memory")
+RISKS: tuple[Risk, ...] = ("none", "elevated", "high")
+
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+_EMOTION = re.compile(r"[a-z][a-z_]*")
+_FIELDS = ("id", "subtask", "language", "persona", "inputs", "reference", "tags", "provenance", "licence")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One entry of a schedule: a 24-hour `HH:MM` time and what happens then."""
+
+    time: str
+    activity: str
+
+    @classmethod
+    def from_dict(cls, raw: object, where: str) -> Plan:
+        if not isinstance(raw, Mapping):
+            raise DataError(f"{where}: a plan must be an object with time and activity")
+        time, activity = raw.get("time"), raw.get("activity")
+        if not isinstance(time, str) or not _TIME.fullmatch(time):
+            raise DataError(f"{where}: time is {time!r}; it must be HH:MM, 00:00 to 23:59")
+        return cls(time, _text(activity, f"{where}: activity"))
+
+    def to_dict(self) -> dict[str, str]:
+        return {"time": self.time, "activity": self.activity}
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """What a scenario is about: emotion (one lower-case word), complexity, interaction and risk."""
+
+    emotion: str
+    complexity: Complexity
+    interaction: Interaction
+    risk: Risk
+
+    @classmethod
+    def from_dict(cls, raw: object, where: str) -> Tags:
+        if not isinstance(raw, Mapping):
+            raise DataError(f"{where}: tags must be an object")
+        emotion = raw.get("emotion")
+        if not isinstance(emotion, str) or not _EMOTION.fullmatch(emotion):
+            raise DataError(f"{where}: tags.emotion is {emotion!r}; it must be one lower-case word")
+        for key, allowed in (("complexity", COMPLEXITIES), ("interaction", INTERACTIONS), ("risk", RISKS)):
+            if raw.get(key) not in allowed:
+                raise DataError(f"{where}: tags.{key} is {raw.get(key)!r}; choose from {', '.join(allowed)}")
+        return cls(
+            emotion,
+            cast(Complexity, raw["complexity"]),
+            cast(Interaction, raw["interaction"]),
+            cast(Risk, raw["risk"]),
+        )
+
+    def to_dict(self) -> dict[str, str]:
+        return {
+            "emotion": self.emotion,
+            "complexity": self.complexity,
+            "interaction": self.interaction,
+            "risk": self.risk,
+        }
+
+
+InputValue = str | tuple[str, ...] | tuple[Plan, ...] | tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One benchmark item. `inputs` holds exactly the fields its subtask names (`Subtask.inputs`)."""
+
+    id: str
+    subtask: str
+    language: Language
+    persona: str
+    inputs: Mapping[str, InputValue]
+    reference: str
+    tags: Tags
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    licence: str = "unknown"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str = "scenario") -> Scenario:
+        """Read and validate one record.
+
+        Raises:
+            DataError: a field is missing, unknown or of the wrong kind; the message starts with `where`
+                (a file and line) and the scenario's id.
+        """
+        if not isinstance(raw, Mapping):
+            raise DataError(f"{where}: a scenario must be a JSON object")
+        scenario_id = read_id(raw, where)
+        where = f"{where}: {scenario_id}"
+        missing = [key for key in _FIELDS if key not in raw]
+        if missing:
+            raise DataError(f"{where}: missing field {', '.join(missing)}")
+        unknown = sorted(set(raw) - {*_FIELDS, "metadata"})
+        if unknown:
+            raise DataError(f"{where}: unknown field {', '.join(unknown)} (open fields go into metadata)")
+        subtask = find_subtask(raw["subtask"], where)
+        return cls(
+            id=scenario_id,
+            subtask=subtask.name,
+            language=read_language(raw, where),
+            persona=_text(raw["persona"], f"{where}: persona"),
+            inputs=_read_inputs(raw["inputs"], subtask, where),
+            reference=_text(raw["reference"], f"{where}: reference"),
+            tags=Tags.from_dict(raw["tags"], where),
+            provenance=read_mapping(raw, "provenance", where),
+            licence=_text(raw["licence"], f"{where}: licence"),
+            metadata=read_mapping(raw, "metadata", where),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON holds it; `from_dict(to_dict())` gives the same scenario."""
+        record: dict[str, Any] = {
+            "id": self.id,
+            "subtask": self.subtask,
+            "language": self.language,
+            "persona": self.persona,
+            "inputs": {key: _plain(value) for key, value in self.inputs.items()},
+            "reference": self.reference,
+            "tags": self.tags.to_dict(),
+            "provenance": dict(self.provenance),
+            "licence": self.licence,
+        }
+        if self.metadata:
+            record["metadata"] = dict(self.metadata)
+        return record
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The conversation among the inputs; empty for subtasks without one."""
+        return cast(tuple[Turn, ...], self.inputs.get("history", ()))
+
+
+def _read_inputs(raw: object, subtask: Subtask, where: str) -> dict[str, InputValue]:
+    if not isinstance(raw, Mapping):
+        raise DataError(f"{where}: inputs must be an object")
+    names = [name for name, _ in subtask.inputs]
+    if set(raw) != set(names):
+        raise DataError(f"{where}: inputs of {subtask.name} must be {', '.join(names)}, not {sorted(raw)}")
+    inputs = {name: _read_field(raw[name], kind, f"{where}: {name}") for name, kind in subtask.inputs}
+    if subtask.is_chat and cast(tuple[Turn, ...], inputs["history"])[-1].role != "user":
+        raise DataError(f"{where}: history must end with a user turn, the one to answer")
+    return inputs
+
+
+def _read_field(raw: object, kind: FieldKind, where: str) -> InputValue:
+    if kind == "text":
+        return _text(raw, where)
+    if not isinstance(raw, list) or not raw:
+        raise DataError(f"{where} must be a list that is not empty")
+    if kind == "turns":
+        return tuple(Turn.from_dict(item, f"{where} {i}") for i, item in enumerate(raw, 1))
+    if kind == "plans":
+        plans = tuple(Plan.from_dict(item, f"{where} {i}") for i, item in enumerate(raw, 1))
+        if any(a.time >= b.time for a, b in zip(plans, plans[1:], strict=False)):
+            raise DataError(f"{where}: times must ascend")
+        return plans
+    return tuple(_text(item, f"{where} {i}") for i, item in enumerate(raw, 1))
+
+
+def _text(raw: object, where: str) -> str:
+    if not isinstance(raw, str) or not raw.strip():
+        raise DataError(f"{where} must be text that is not empty")
+    return raw
+
+
+def _plain(value: InputValue) -> Any:
+    if isinstance(value, str):
+        return value
+    return [item if isinstance(item, str) else item.to_dict() for item in value]

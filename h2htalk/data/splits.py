@@ -1,0 +1,237 @@
+"""Splits: named, versioned sets of scenarios. `mini` is bundled; a folder or one file is read as it lies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from h2htalk.data.files import read_jsonl, read_parquet, write_jsonl, write_parquet, write_text
+from h2htalk.data.persona import Persona, bundled_personas, read_persona
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.subtasks import SUBTASKS, find_subtask
+from h2htalk.errors import ConfigError, DataError
+
+BUNDLED_FOLDER = Path(str(files("h2htalk.data") / "bundled" / "splits"))
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A set of scenarios with the personas they name.
+
+    `fingerprint` is a SHA-256 over the scenarios (in id order) and their personas: row order and file layout
+    do not change it, any change of content does.
+    """
+
+    name: str
+    version: str
+    description: str
+    licence: str
+    scenarios: tuple[Scenario, ...]
+    personas: Mapping[str, Persona]
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest, 16 characters."""
+        return fingerprint_of(self.scenarios, self.personas)
+
+    def select(
+        self,
+        language: str | None = None,
+        subtasks: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> Split:
+        """The scenarios of one language, of some subtasks, and of those a stratified sample.
+
+        Args:
+            language: `en`, `zh`, or None for both.
+            subtasks: names; empty means all.
+            limit: at most this many, spread over subtasks and languages; which ones depends on the ids alone.
+
+        Raises:
+            ConfigError: nothing is left.
+        """
+        wanted = {find_subtask(name, "--subtask").name for name in subtasks} or set(SUBTASKS)
+        kept = [s for s in self.scenarios if s.subtask in wanted and language in (None, s.language)]
+        if limit is not None:
+            kept = stratified_sample(kept, limit)
+        if not kept:
+            raise ConfigError(f"split {self.name}: no scenario left after --language, --subtask and --limit")
+        return replace(self, scenarios=tuple(kept))
+
+
+def fingerprint_of(scenarios: Iterable[Scenario], personas: Mapping[str, Persona]) -> str:
+    """See `Split.fingerprint`."""
+    digest = hashlib.sha256()
+    used: set[str] = set()
+    for scenario in sorted(scenarios, key=lambda s: s.id):
+        digest.update(_canonical(scenario.to_dict()))
+        used.add(scenario.persona)
+    for name in sorted(used):
+        digest.update(_canonical(personas[name].to_dict()))
+    return digest.hexdigest()[:16]
+
+
+def _canonical(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenario]:
+    """At most `limit` scenarios, one a stratum (subtask, language) in turn, chosen by a hash of the id.
+
+    The sample of a smaller limit is part of the sample of a larger one; row order does not matter.
+    """
+    if limit < 1:
+        raise ConfigError(f"--limit is {limit}; it must be 1 or more")
+    strata: dict[tuple[str, str], list[Scenario]] = {}
+    for scenario in sorted(scenarios, key=lambda s: hashlib.sha256(s.id.encode()).digest()):
+        strata.setdefault((scenario.subtask, scenario.language), []).append(scenario)
+    order = sorted(strata)
+    chosen: set[str] = set()
+    for depth in range(max(map(len, strata.values()), default=0)):
+        for key in order:
+            if depth < len(strata[key]) and len(chosen) < limit:
+                chosen.add(strata[key][depth].id)
+    return [s for s in scenarios if s.id in chosen]
+
+
+def list_splits() -> dict[str, str]:
+    """Bundled splits: name -> description."""
+    return {path.name: _read_header(path)["description"] for path in sorted(BUNDLED_FOLDER.iterdir()) if path.is_dir()}
+
+
+def load_split(name: str) -> Split:
+    """Load a split whole: a bundled name (`mini`), a folder, or one `.jsonl` or `.parquet` file.
+
+    A folder holds `*.jsonl` and `*.parquet` files of scenarios, optionally `split.toml` (name, version,
+    description, licence) and `personas/*.toml`.
+
+    Raises:
+        ConfigError: no such split; the message lists what there is.
+        DataError: a broken record (file and line), a duplicate id, or a persona that is nowhere described.
+    """
+    source = resolve_split(name)
+    header = _read_header(source)
+    personas = bundled_personas()
+    folder = source if source.is_dir() else source.parent
+    for path in sorted(folder.glob("personas/*.toml")):
+        persona = read_persona(path)
+        personas[persona.id] = persona
+    scenarios: list[Scenario] = []
+    seen: dict[str, str] = {}
+    for where, scenario in iter_scenarios(source):
+        if scenario.id in seen:
+            raise DataError(f"{where}: duplicate id {scenario.id} (first in {seen[scenario.id]})")
+        seen[scenario.id] = where
+        known = personas.get(scenario.persona)
+        if known is None or scenario.language not in known.names:
+            raise DataError(
+                f"{where}: {scenario.id}: persona {scenario.persona!r} has no {scenario.language} description; "
+                f"add {folder}/personas/{scenario.persona}.toml or choose from {', '.join(sorted(personas))}"
+            )
+        scenarios.append(scenario)
+    if not scenarios:
+        raise DataError(f"{source}: holds no scenario")
+    used = {s.persona for s in scenarios}
+    return Split(
+        name=header["name"],
+        version=header["version"],
+        description=header["description"],
+        licence=header["licence"],
+        scenarios=tuple(scenarios),
+        personas={key: personas[key] for key in sorted(used)},
+    )
+
+
+def resolve_split(name: str) -> Path:
+    """Where a split lies: a folder or a file."""
+    if name.startswith("hub:"):
+        raise ConfigError(
+            f"split {name}: splits on the Hugging Face Hub cannot be loaded yet; "
+            "download it and name its folder, or use a bundled split: " + ", ".join(list_splits())
+        )
+    if "/" not in name and (BUNDLED_FOLDER / name).is_dir():
+        return BUNDLED_FOLDER / name
+    path = Path(name)
+    if path.is_dir() or (path.is_file() and path.suffix in (".jsonl", ".parquet")):
+        return path
+    raise ConfigError(
+        f"no split {name!r}: choose a bundled one ({', '.join(list_splits())}), "
+        "or name a folder or a .jsonl or .parquet file"
+    )
+
+
+def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
+    """Stream `(where, scenario)` from a folder or file, in bounded memory; ids are not compared."""
+    if source.is_dir():
+        paths = sorted(p for p in source.iterdir() if p.suffix in (".jsonl", ".parquet"))
+        if not paths:
+            raise DataError(f"{source}: holds no .jsonl or .parquet file")
+    else:
+        paths = [source]
+    for path in paths:
+        records = read_parquet(path) if path.suffix == ".parquet" else read_jsonl(path)
+        for where, record in records:
+            yield where, Scenario.from_dict(record, where)
+
+
+def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl") -> list[Path]:
+    """Write a split as a folder that `load_split` reads; returns the files written.
+
+    Raises:
+        DataError: the folder holds files already, or cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DataError(f"{folder}: not an empty folder; name a new one")
+    data = folder / f"scenarios.{file_format}"
+    records = (scenario.to_dict() for scenario in split.scenarios)
+    if file_format == "parquet":
+        nested = ("inputs", "tags", "provenance", "metadata")
+        write_parquet(data, ({"metadata": {}, **record} for record in records), json_columns=nested)
+    else:
+        write_jsonl(data, records)
+    header = folder / "split.toml"
+    fields = ("name", "version", "description", "licence")
+    write_text(header, "".join(f"{key} = {toml_string(getattr(split, key))}\n" for key in fields))
+    written = [data, header]
+    for persona in split.personas.values():
+        path = folder / "personas" / f"{_file_name(persona.id)}.toml"
+        write_text(path, _persona_toml(persona))
+        written.append(path)
+    return written
+
+
+def _persona_toml(persona: Persona) -> str:
+    lines = [f"id = {toml_string(persona.id)}", f"relation = {toml_string(persona.relation)}"]
+    for language, name in persona.names.items():
+        lines += ["", f"[{language}]", f"name = {toml_string(name)}"]
+        lines.append(f"description = {toml_string(persona.descriptions[language])}")
+    return "\n".join(lines) + "\n"
+
+
+def toml_string(text: str) -> str:
+    """A TOML basic string (JSON's escapes are TOML's, but for DEL)."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _file_name(persona_id: str) -> str:
+    # An id comes from data: never trust it as a path.
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in persona_id)
+    return safe if safe == persona_id else f"{safe}-{hashlib.sha256(persona_id.encode()).hexdigest()[:8]}"
+
+
+def _read_header(source: Path) -> dict[str, str]:
+    """`split.toml` of a split's folder, with defaults for what it does not say."""
+    header = {"name": source.stem, "version": "unversioned", "description": "", "licence": "see each scenario"}
+    path = source / "split.toml"
+    if source.is_dir() and path.is_file():
+        try:
+            header |= {k: str(v) for k, v in tomllib.loads(path.read_text(encoding="utf-8")).items()}
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise DataError(f"{path}: not readable: {error}") from error
+    return header

@@ -1,0 +1,1 @@
+"""Language tools that several rooms need: tokens, contracts, embeddings."""
