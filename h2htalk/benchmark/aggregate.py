@@ -95,7 +95,7 @@ def aggregate(values: Iterable[Value], seed: int = 0) -> Row:
     """
     cells, replicates = _cells(values, SUBTASKS, seed)
     present = [name for name in SUBTASKS if name in cells]
-    dimensions = {}
+    dimensions: dict[str, Cell] = {}
     for dimension in DIMENSIONS:
         parts = [name for name in SUBTASKS if SUBTASKS[name].dimension == dimension]
         if any(name in cells for name in parts):
@@ -128,8 +128,8 @@ def _cells(
             members = sorted(groups[name], key=lambda v: v.id)
             scored = np.array([v.value for v in members if v.value is not None], dtype=np.float64)
             replicates[name] = bootstrap_means(100 * scored, seed)
-            value = 100 * math.fsum(scored) / len(scored) if len(scored) else None
-            cells[name] = _cell(value, replicates[name], len(scored), len(members))
+            mean = 100 * math.fsum(scored) / len(scored) if len(scored) else None
+            cells[name] = _cell(mean, replicates[name], len(scored), len(members))
     return cells, replicates
 
 
@@ -156,7 +156,10 @@ def _cell(value: float | None, replicates: Replicates, n: int, total: int) -> Ce
 
 
 def _average(
-    names: Sequence[str], weights: Sequence[float], cells: Mapping[str, Cell], replicates: Mapping[str, Replicates]
+    names: Sequence[str],
+    weights: Sequence[float],
+    cells: Mapping[str, Cell],
+    replicates: Mapping[str, Replicates],
 ) -> Cell:
     """The weighted mean of cells; without a value when one of them has none."""
     here = [cells[name] for name in names if name in cells]

@@ -75,7 +75,11 @@ def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
     """Fold an item's samples (one or more) into its score."""
     ordered = tuple(sorted(samples, key=lambda s: s.sample))
     reasons = [s.unscored for s in ordered if s.unscored]
-    lexical = None if any(s.lexical is None for s in ordered) else _mean([lexical_mean(s.lexical) for s in ordered if s.lexical])
+    lexical = (
+        None
+        if any(s.lexical is None for s in ordered)
+        else _mean([lexical_mean(s.lexical) for s in ordered if s.lexical])
+    )
     compliance = None if lexical is None else _mean([float(not s.violations) for s in ordered])
     if reasons:
         return ItemScore(item_id, lexical, None, None, compliance, reasons[0], ordered)

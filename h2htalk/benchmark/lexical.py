@@ -6,6 +6,7 @@ same tokens within 1e-12; the tests hold both beside it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -52,7 +53,9 @@ def lexical_scores(
         ConfigError: a language without a tokenizer.
     """
     if not len(responses) == len(references) == len(languages):
-        raise ValueError(f"{len(responses)} responses, {len(references)} references, {len(languages)} languages")
+        raise ValueError(
+            f"{len(responses)} responses, {len(references)} references, {len(languages)} languages"
+        )
     seen: dict[tuple[str, str], list[str]] = {}
 
     def tokens(texts: Sequence[str]) -> Iterable[list[str]]:
@@ -74,7 +77,9 @@ def lexical_scores_of_tokens(
     if len(responses) != len(references):
         raise ValueError(f"{len(responses)} responses, {len(references)} references")
     return [
-        _score(response, reference, similarity(response, reference), rouge) if response and reference else _NOTHING
+        _score(response, reference, similarity(response, reference), rouge)
+        if response and reference
+        else _NOTHING
         for response, reference in zip(responses, references, strict=True)
     ]
 
@@ -94,16 +99,14 @@ def _score(response: Sequence[str], reference: Sequence[str], lcs: int, rouge: R
             matches = _clipped_matches(_ngrams(response, n), _ngrams(reference, n))
         logs += math.log((matches or EPSILON) / max(1, length - n + 1))
         bleu.append(penalty * math.exp(logs / n))
-    return LexicalScores(
-        *bleu,
-        rouge_1=_rouge(unigrams, length, reference_length, rouge),
-        rouge_l=_rouge(lcs, length, reference_length, rouge),
-    )
+    rouge_1 = _rouge(unigrams, length, reference_length, rouge)
+    rouge_l = _rouge(lcs, length, reference_length, rouge)
+    return LexicalScores(bleu[0], bleu[1], bleu[2], bleu[3], rouge_1, rouge_l)
 
 
 def _ngrams(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
     if n == 2:  # the only order that every pair needs
-        return list(zip(tokens, tokens[1:], strict=False))
+        return list(itertools.pairwise(tokens))
     return list(zip(*[tokens[i:] for i in range(n)], strict=False))
 
 

@@ -131,8 +131,10 @@ def _encoded(record: Mapping[str, Any], json_columns: Sequence[str]) -> dict[str
     return dict(record) | {key: json.dumps(record[key], ensure_ascii=False) for key in json_columns}
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str | Iterable[str]) -> None:
     """Replace a whole file at once: a reader sees the old text or the new, never half of one.
+
+    `text` may come in pieces, so that a large file never lies in memory whole.
 
     Raises:
         DataError: the folder cannot be written, or the disk is full.
@@ -142,13 +144,14 @@ def write_text(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error
+    finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        raise DataError(f"{path}: {write_problem(error)}") from error
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -216,7 +219,9 @@ class Shard:
             self._lock = FileLock(path.with_suffix(".lock"))
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise DataError(f"{path}: another process is writing it; wait for it, or choose another --out") from None
+            raise DataError(
+                f"{path}: another process is writing it; wait for it, or choose another --out"
+            ) from None
         except OSError as error:
             raise DataError(f"{path}: {write_problem(error)}") from error
         try:

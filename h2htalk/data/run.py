@@ -52,7 +52,10 @@ class Failure:
     def from_dict(cls, raw: object, where: str) -> Failure:
         if not isinstance(raw, Mapping) or not isinstance(raw.get("reason"), str):
             raise DataError(f"{where}: failure must be an object with a reason")
-        return cls(raw["reason"], str(raw.get("message", "")), int(raw.get("attempts", 1)))
+        attempts = raw.get("attempts", 1)
+        if not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 1:
+            raise DataError(f"{where}: attempts must be a whole number, 1 or more")
+        return cls(raw["reason"], str(raw.get("message", "")), attempts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -172,7 +173,7 @@ def _read_field(raw: object, kind: FieldKind, where: str) -> InputValue:
         return tuple(Turn.from_dict(item, f"{where} {i}") for i, item in enumerate(raw, 1))
     if kind == "plans":
         plans = tuple(Plan.from_dict(item, f"{where} {i}") for i, item in enumerate(raw, 1))
-        if any(a.time >= b.time for a, b in zip(plans, plans[1:], strict=False)):
+        if any(a.time >= b.time for a, b in itertools.pairwise(plans)):
             raise DataError(f"{where}: times must ascend")
         return plans
     return tuple(_text(item, f"{where} {i}") for i, item in enumerate(raw, 1))

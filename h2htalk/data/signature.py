@@ -23,7 +23,9 @@ class Signature:
     subject: Mapping[str, str]
 
     def __str__(self) -> str:
-        return "|".join(f"{key}:{value}" for part in (self.protocol, self.subject) for key, value in part.items())
+        return "|".join(
+            f"{key}:{value}" for part in (self.protocol, self.subject) for key, value in part.items()
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -35,7 +37,9 @@ class Signature:
 
     @classmethod
     def from_dict(cls, raw: object, where: str) -> Signature:
-        if not isinstance(raw, Mapping) or not all(isinstance(raw.get(k), Mapping) for k in ("protocol", "subject")):
+        if not isinstance(raw, Mapping) or not all(
+            isinstance(raw.get(k), Mapping) for k in ("protocol", "subject")
+        ):
             raise DataError(f"{where}: signature must hold protocol and subject")
         return cls(_texts(raw["protocol"]), _texts(raw["subject"]))
 
@@ -54,4 +58,6 @@ def require_comparable(a: Signature, b: Signature, names: tuple[str, str]) -> No
     """Raise ConfigError, naming the keys, unless the two protocols agree."""
     different = differing_keys(a.protocol, b.protocol)
     if different:
-        raise ConfigError(f"{names[0]} and {names[1]} cannot be compared; they differ in {', '.join(different)}")
+        raise ConfigError(
+            f"{names[0]} and {names[1]} cannot be compared; they differ in {', '.join(different)}"
+        )

@@ -102,7 +102,11 @@ def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenari
 
 def list_splits() -> dict[str, str]:
     """Bundled splits: name -> description."""
-    return {path.name: _read_header(path)["description"] for path in sorted(BUNDLED_FOLDER.iterdir()) if path.is_dir()}
+    return {
+        path.name: _read_header(path)["description"]
+        for path in sorted(BUNDLED_FOLDER.iterdir())
+        if path.is_dir()
+    }
 
 
 def load_split(name: str) -> Split:
@@ -180,7 +184,9 @@ def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
             yield where, Scenario.from_dict(record, where)
 
 
-def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl") -> list[Path]:
+def export_split(
+    split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl"
+) -> list[Path]:
     """Write a split as a folder that `load_split` reads; returns the files written.
 
     Raises:
@@ -227,7 +233,12 @@ def _file_name(persona_id: str) -> str:
 
 def _read_header(source: Path) -> dict[str, str]:
     """`split.toml` of a split's folder, with defaults for what it does not say."""
-    header = {"name": source.stem, "version": "unversioned", "description": "", "licence": "see each scenario"}
+    header = {
+        "name": source.stem,
+        "version": "unversioned",
+        "description": "",
+        "licence": "see each scenario",
+    }
     path = source / "split.toml"
     if source.is_dir() and path.is_file():
         try:

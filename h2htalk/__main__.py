@@ -1,0 +1,5 @@
+"""`python -m h2htalk`."""
+
+from h2htalk.cli import main
+
+main()

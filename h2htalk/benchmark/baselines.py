@@ -1,0 +1,85 @@
+"""Trivial answers that every model should beat: the floors of a table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+from h2htalk.data.run import FailedResponse, Failure, Response
+from h2htalk.data.dialogue import Turn
+from h2htalk.data.scenario import Plan, Scenario
+from h2htalk.data.subtasks import NULL_MEMORY
+from h2htalk.errors import ConfigError
+
+CONSTANT = {
+    "en": "I'm here with you, and I'd like to hear more. How are you feeling right now?",
+    "zh": "我在这儿陪着你，想听你多说一些。你现在感觉怎么样？",
+}
+
+Baseline = Callable[[Sequence[Scenario], Sequence[Scenario]], list[Response | FailedResponse]]
+
+
+def constant(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Response | FailedResponse]:
+    """The same line for every item; for recollection_synthesis the null line (64 % of the authors' references)."""
+    return [
+        Response(
+            s.id, 0, (NULL_MEMORY if s.subtask == "recollection_synthesis" else CONSTANT)[s.language], "stop"
+        )
+        for s in scenarios
+    ]
+
+
+def copy_last_turn(
+    scenarios: Sequence[Scenario], pool: Sequence[Scenario]
+) -> list[Response | FailedResponse]:
+    """The last thing the model was shown: the last turn, memory, plan or text among the inputs."""
+    return [Response(s.id, 0, last_input(s), "stop") for s in scenarios]
+
+
+def last_input(scenario: Scenario) -> str:
+    """The last entry of a scenario's last input field, as text."""
+    value = list(scenario.inputs.values())[-1]
+    entry = value if isinstance(value, str) else value[-1]
+    if isinstance(entry, Turn):
+        return entry.content
+    return f"{entry.time} {entry.activity}" if isinstance(entry, Plan) else entry
+
+
+def random_reference(
+    scenarios: Sequence[Scenario], pool: Sequence[Scenario]
+) -> list[Response | FailedResponse]:
+    """The reference of another scenario of the same subtask and language, chosen by a hash of the id.
+
+    `pool` holds the scenarios and may hold more. The choice does not depend on row order; an item without such
+    a neighbour is a failure.
+    """
+    groups: dict[tuple[str, str], list[Scenario]] = {}
+    for scenario in sorted(pool, key=lambda s: s.id):
+        groups.setdefault((scenario.subtask, scenario.language), []).append(scenario)
+    places = {s.id: place for group in groups.values() for place, s in enumerate(group)}
+    answers: list[Response | FailedResponse] = []
+    for scenario in scenarios:
+        group = groups[scenario.subtask, scenario.language]
+        if len(group) < 2:
+            failure = Failure("no_neighbour", "no other scenario of this subtask and language", 0)
+            answers.append(FailedResponse(scenario.id, 0, failure))
+            continue
+        digest = hashlib.sha256(scenario.id.encode()).digest()
+        pick = int.from_bytes(digest[:8], "big") % (len(group) - 1)
+        pick += pick >= places[scenario.id]  # never itself
+        answers.append(Response(scenario.id, 0, group[pick].reference, "stop"))
+    return answers
+
+
+BASELINES: dict[str, Baseline] = {
+    "constant": constant,
+    "copy-last-turn": copy_last_turn,
+    "random-reference": random_reference,
+}
+
+
+def find_baseline(name: str) -> Baseline:
+    """The baseline of that name, else a ConfigError with the choices."""
+    if name not in BASELINES:
+        raise ConfigError(f"unknown baseline {name!r}; choose from {', '.join(BASELINES)}")
+    return BASELINES[name]

@@ -1,0 +1,163 @@
+"""The whole evaluation, top to bottom: a specification in, a run folder and its summary out.
+
+What can fail is opened first, so that a wrong name costs nothing; then the model is asked what the run still
+lacks, each answer stored as it arrives; then everything is scored (`results.score_material`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from h2htalk.benchmark.baselines import find_baseline
+from h2htalk.benchmark.generate import generate, missing_requests
+from h2htalk.benchmark.prompting import PromptSet
+from h2htalk.benchmark.results import (
+    Material,
+    metric_keys,
+    open_metrics,
+    render_once,
+    score_material,
+    write_floors,
+)
+from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.scoring import Metrics
+from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.summary import Summary
+from h2htalk.chat.base import Chat, ChatOptions, Message, open_chat
+from h2htalk.data.run_folder import RunFolder, RunWriter
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import ConfigError, H2HTalkError
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An evaluation before anything is asked: the split, whole and as selected, and the prompts."""
+
+    spec: EvaluateSpec
+    whole: Split
+    split: Split
+    prompts: PromptSet
+    sap: Sap
+
+    def prompt_of(self, scenario: Scenario) -> tuple[Message, ...]:
+        """Exactly what a model sees for a scenario."""
+        return self.prompts.messages(scenario, self.split.personas[scenario.persona], self.sap)
+
+
+def make_plan(spec: EvaluateSpec) -> Plan:
+    """Load and select; raises ConfigError or DataError for whatever the specification names wrongly."""
+    sap = Sap.parse(spec.sap)
+    prompts = PromptSet.load(Path(spec.prompts) if spec.prompts else None)
+    whole = load_split(spec.split)
+    return Plan(spec, whole, whole.select(spec.language, spec.subtasks, spec.limit), prompts, sap)
+
+
+def evaluate(spec: EvaluateSpec) -> Summary:
+    """Evaluate a model on a split; resumes by itself when the folder holds this run already.
+
+    Returns:
+        The summary, also in the run folder with scores, tables and page. `summary.incomplete` says whether
+        items are unscored (exit code 3); the same call again asks for those alone.
+
+    Raises:
+        ConfigError, DataError, MissingExtraError, ModelCallError: nothing was asked, or nothing more can be.
+    """
+    plan = make_plan(spec)
+    metrics = open_metrics(spec.embedder, spec.rouge)
+    backend, _, name = spec.model.partition(":")
+    if backend == "baseline":
+        return _evaluate_baseline(plan, metrics, name)
+    chat = open_chat(spec.model, ChatOptions(concurrency=spec.concurrency, timeout=spec.timeout))
+    try:
+        return _evaluate_chat(plan, metrics, chat)
+    finally:
+        chat.close()
+
+
+def _evaluate_chat(plan: Plan, metrics: Metrics, chat: Chat) -> Summary:
+    prompt_of = render_once(plan.prompt_of)
+    writer = _open_writer(plan, make_signature(plan, chat.subject, metrics))
+    try:
+        requests = missing_requests(plan.split.scenarios, plan.spec, prompt_of, writer.answers)
+        if requests:
+            generate(chat, requests, writer)
+        return _finish(plan, metrics, writer, Material(writer.folder, plan.spec, plan.split, prompt_of))
+    except H2HTalkError:
+        writer.discard()
+        raise
+    finally:
+        writer.close()
+
+
+def _evaluate_baseline(plan: Plan, metrics: Metrics, name: str) -> Summary:
+    baseline = find_baseline(name)
+    if plan.spec.samples > 1:
+        raise ConfigError(f"baseline:{name} has one answer an item; leave out --samples")
+    writer = _open_writer(plan, make_signature(plan, {"backend": "baseline", "model": name}, metrics))
+    try:
+        for answer in baseline(plan.split.scenarios, plan.whole.scenarios):
+            if (answer.id, answer.sample) not in writer.answers:
+                writer.store(answer)
+        return _finish(plan, metrics, writer, Material(writer.folder, plan.spec, plan.split, plan.prompt_of))
+    finally:
+        writer.close()
+
+
+def _open_writer(plan: Plan, signature: Signature) -> RunWriter:
+    folder = RunFolder(plan.spec.out_path)
+    return RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files())
+
+
+def _finish(plan: Plan, metrics: Metrics, writer: RunWriter, material: Material) -> Summary:
+    if plan.spec.floors:
+        write_floors(writer.folder, plan.split, plan.whole)
+    return score_material(material, metrics)
+
+
+def make_signature(plan: Plan, model: Mapping[str, str], metrics: Metrics) -> Signature:
+    """What the run's numbers will stand on."""
+    spec = plan.spec
+    protocol = {
+        "items": plan.split.fingerprint,
+        "prompts": plan.prompts.fingerprint,
+        **metric_keys(metrics, plan.split),
+    }
+    subject = {
+        **model,
+        "temperature": f"{spec.temperature:g}",
+        "top_p": f"{spec.top_p:g}",
+        "max_tokens": str(spec.max_tokens or "by subtask"),
+        "samples": str(spec.samples),
+        "seed": str(spec.seed),
+        "sap": str(plan.sap),
+    }
+    return Signature(protocol, subject)
+
+
+def estimate(spec: EvaluateSpec) -> str:
+    """What the evaluation would ask, in one paragraph; nothing is opened, asked or written.
+
+    Tokens are a rough count (four letters or one and a half Chinese characters a token), since the model's
+    tokenizer is not loaded.
+    """
+    plan = make_plan(spec)
+    folder = RunFolder(spec.out_path)
+    answers = folder.answers() if folder.path.is_dir() else {}
+    requests = missing_requests(plan.split.scenarios, spec, plan.prompt_of, answers)
+    sent = sum(_rough_tokens(message.content) for request in requests for message in request.messages)
+    budget = sum(request.sampling.max_tokens for request in requests)
+    done = len(plan.split.scenarios) * spec.samples - len(requests)
+    return (
+        f"{spec.model} on {plan.split.name} {plan.split.version}: {len(requests):,} calls"
+        f"{f' ({done:,} answered already)' if done else ''}, about {sent:,} tokens sent, "
+        f"at most {budget:,} tokens back; into {spec.out}. Price: unknown for this backend."
+    )
+
+
+def _rough_tokens(text: str) -> int:
+    ascii_letters = sum(map(str.isascii, text))
+    return round(ascii_letters / 4 + (len(text) - ascii_letters) / 1.5)

@@ -1,0 +1,61 @@
+"""Make a run of responses that another tool produced, so that they are scored like any other."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from h2htalk.benchmark.results import metric_keys, open_metrics, read_material, score_material, write_floors
+from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.summary import Summary
+from h2htalk.data.importers import read_foreign_responses
+from h2htalk.data.run_folder import RunFolder, RunWriter
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import load_split
+from h2htalk.errors import DataError
+
+
+def import_responses(path: Path, name: str, split_name: str, out: Path, embedder: str = "bge-m3") -> Summary:
+    """Score a JSONL file of `id`, `response` against a split.
+
+    How the model was asked is not known: the signature says `prompts:unknown`, and the run compares only with
+    other imported ones.
+
+    Args:
+        path: the responses; ids that it lacks stay unscored.
+        name: what the table calls the model.
+        split_name: the split that was answered.
+        out: a new run folder.
+        embedder: as in `EvaluateSpec`.
+    """
+    split = load_split(split_name)
+    responses = read_foreign_responses(path, [s.id for s in split.scenarios])
+    metrics = open_metrics(embedder, "f1")
+    samples = 1 + max(response.sample for response in responses)
+    spec = EvaluateSpec(
+        model=f"imported:{name}",
+        split=split_name,
+        out=str(out),
+        embedder=embedder,
+        samples=samples,
+        temperature=1.0 if samples > 1 else 0.0,
+    )
+    protocol = {"items": split.fingerprint, "prompts": "unknown", **metric_keys(metrics, split)}
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    subject = {
+        "backend": "imported",
+        "model": name,
+        "file": digest,
+        "samples": str(samples),
+        "sap": "unknown",
+    }
+    if (out / "run.json").exists():
+        raise DataError(f"{out}: holds a run already; name a new folder with --out")
+    writer = RunWriter(RunFolder(out), spec.to_dict(), Signature(protocol, subject), split, {})
+    try:
+        for response in responses:
+            writer.store(response)
+        write_floors(writer.folder, split, split)
+        return score_material(read_material(out), metrics)
+    finally:
+        writer.close()

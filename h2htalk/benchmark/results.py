@@ -1,0 +1,181 @@
+"""From a run folder to its numbers and pages: the steps `score` and `report`, each alone on stored answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from h2htalk.benchmark.baselines import BASELINES
+from h2htalk.benchmark.composite import METRICS_VERSION, ItemScore, item_score
+from h2htalk.benchmark.generate import PromptOf
+from h2htalk.benchmark.lexical import Rouge
+from h2htalk.benchmark.prompting import PromptSet
+from h2htalk.benchmark.report.html import ItemView, write_page
+from h2htalk.benchmark.report.tables import write_tables
+from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.scoring import Metrics, read_scores, score_answers, write_scores
+from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.summarize import summarize
+from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.chat.base import Message
+from h2htalk.data.files import read_jsonl, write_json, write_jsonl
+from h2htalk.data.run import read_response
+from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split
+from h2htalk.text.embedding_cache import CachedEmbedder
+from h2htalk.text.embeddings import open_embedder
+from h2htalk.text.tokens import tokenizer_signature
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A run folder, read: what was asked and how, and what each item was shown (None for answers from elsewhere)."""
+
+    folder: RunFolder
+    spec: EvaluateSpec
+    split: Split
+    prompt_of: PromptOf | None
+
+
+def read_material(path: Path) -> Material:
+    """Read a run folder; raises DataError when it is none."""
+    folder = RunFolder(path)
+    spec = EvaluateSpec.from_dict(folder.read_run()["spec"], str(path / "run.json"))
+    split = folder.split()
+    if not folder.prompts.is_dir():
+        return Material(folder, spec, split, None)
+    prompts, sap = PromptSet.load(folder.prompts), Sap.parse(spec.sap)
+
+    def prompt_of(scenario: Scenario) -> tuple[Message, ...]:
+        return prompts.messages(scenario, split.personas[scenario.persona], sap)
+
+    return Material(folder, spec, split, render_once(prompt_of))
+
+
+def render_once(prompt_of: PromptOf) -> PromptOf:
+    """`prompt_of` that remembers: generation, contracts and the page all show the same prompt."""
+    rendered: dict[str, tuple[Message, ...]] = {}
+
+    def remembered(scenario: Scenario) -> tuple[Message, ...]:
+        if scenario.id not in rendered:
+            rendered[scenario.id] = prompt_of(scenario)
+        return rendered[scenario.id]
+
+    return remembered
+
+
+def open_metrics(embedder: str, rouge: str) -> Metrics:
+    """How to score, by name.
+
+    Raises:
+        ConfigError, MissingExtraError: the embedder is not at hand; the message lists the choices.
+    """
+    if embedder == "none":
+        return Metrics(None, cast(Rouge, rouge))
+    return Metrics(CachedEmbedder(open_embedder(embedder)), cast(Rouge, rouge))
+
+
+def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
+    """The protocol keys that scoring decides."""
+    embedder = "none"
+    if metrics.embedder is not None:
+        embedder = f"{metrics.embedder.name}@{metrics.embedder.revision}"
+        languages = sorted({s.language for s in split.scenarios})
+        if not all(metrics.asks_s(language) for language in languages):
+            embedder += f"({','.join(filter(metrics.asks_s, languages)) or 'no language here'})"
+    return {
+        "tokens": tokenizer_signature(),
+        "metrics": METRICS_VERSION,
+        "rouge": metrics.rouge,
+        "embedder": embedder,
+        "judge": "none",
+    }
+
+
+def score(path: Path, embedder: str | None = None, rouge: str | None = None) -> Summary:
+    """Score a run folder's stored answers again; nothing is asked of the model.
+
+    Args:
+        path: a run folder.
+        embedder, rouge: None takes what the run was made with.
+    """
+    material = read_material(path)
+    metrics = open_metrics(embedder or material.spec.embedder, rouge or material.spec.rouge)
+    return score_material(material, metrics)
+
+
+def score_material(material: Material, metrics: Metrics) -> Summary:
+    """Score what a run holds, and write scores, summary, tables and page."""
+    folder, split, samples = material.folder, material.split, material.spec.samples
+    made = folder.signature()
+    signature = Signature({**made.protocol, **metric_keys(metrics, split)}, made.subject)
+    answers = folder.answers()
+    scores = score_answers(split, answers, samples, metrics, material.prompt_of)
+    floors = {
+        name: (floor, score_answers(split, floor, 1, metrics)) for name, floor in read_floors(folder).items()
+    }
+    summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), floors)
+    write_scores(folder.scores(signature), scores)
+    write_json(folder.summary, summary.to_dict())
+    _write_report(material, summary, answers, scores)
+    return summary
+
+
+def report(path: Path) -> Summary:
+    """Write a scored run's tables and page again; raises DataError when it was never scored."""
+    summary = read_summary(path / "summary.json")
+    material = read_material(path)
+    scores = read_scores(material.folder.scores(summary.signature))
+    _write_report(material, summary, material.folder.answers(), scores)
+    return summary
+
+
+def _write_report(
+    material: Material, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]
+) -> None:
+    write_tables(summary, material.folder.tables)
+    write_page(material.folder.page, summary, _item_views(material, answers, scores))
+
+
+def _item_views(material: Material, answers: Answers, scores: Mapping[str, ItemScore]) -> Iterator[ItemView]:
+    for scenario in material.split.scenarios:
+        keys = [(scenario.id, sample) for sample in range(material.spec.samples)]
+        yield ItemView(
+            scenario=scenario,
+            messages=material.prompt_of(scenario) if material.prompt_of else (),
+            responses=tuple(answers[key] for key in keys if key in answers),
+            score=scores.get(scenario.id) or item_score(scenario.id, ()),
+        )
+
+
+def model_label(signature: Signature) -> str:
+    """What a table calls a model: `backend:model`, with the SAP variant when it is not the full one."""
+    label = f"{signature.subject['backend']}:{signature.subject['model']}"
+    sap = signature.subject.get("sap", "full")
+    return label if sap in ("full", "unknown") else f"{label} (SAP {sap})"
+
+
+def write_floors(folder: RunFolder, split: Split, whole: Split) -> None:
+    """Store the baselines' answers, so that a later scoring finds the same floors.
+
+    `whole` is the split before selection: random references are drawn from it.
+    """
+    for name, baseline in BASELINES.items():
+        answers = baseline(split.scenarios, whole.scenarios)
+        write_jsonl(folder.floors / f"{name}.jsonl", (answer.to_dict() for answer in answers))
+
+
+def read_floors(folder: RunFolder) -> dict[str, Answers]:
+    """The stored answers of each baseline, by name; empty when floors were not asked for."""
+    floors: dict[str, Answers] = {}
+    for name in BASELINES:
+        path = folder.floors / f"{name}.jsonl"
+        if path.exists():
+            floors[name] = {}
+            for where, record in read_jsonl(path):
+                fold_answer(floors[name], read_response(record, where))
+    return floors

@@ -1,0 +1,126 @@
+"""What an evaluation is: one frozen record, from the command line or from a TOML file."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.subtasks import find_subtask
+from h2htalk.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateSpec:
+    """One model on one split.
+
+    The first block names the work; the second decides the numbers (it is in the signature); the third only
+    how it is carried out.
+
+    Attributes:
+        model: `BACKEND:NAME` (`h2htalk.chat.base.open_chat`) or `baseline:NAME`.
+        split: a bundled split, a folder or a file.
+        out: the run folder; made when missing, resumed when it holds this same run.
+        language, subtasks, limit: which scenarios (`Split.select`).
+        sap: `full`, `none`, or `no-PRINCIPLE[,no-PRINCIPLE]`.
+        embedder: `bge-m3`, `minilm`, `none`, or a name (`h2htalk.text.embeddings.open_embedder`).
+        rouge: `f1` or `recall`.
+        samples: answers an item; more than one needs a temperature.
+        temperature, top_p, seed: sampling; temperature 0 is greedy.
+        max_tokens: reply budget; None takes each subtask's own.
+        prompts: a folder of templates laid over the bundled ones.
+        floors: score the three baselines beside the model.
+        concurrency: requests in flight. timeout: seconds an attempt may take.
+    """
+
+    model: str
+    split: str
+    out: str
+
+    language: str | None = None
+    subtasks: tuple[str, ...] = ()
+    limit: int | None = None
+    sap: str = "full"
+    embedder: str = "bge-m3"
+    rouge: str = "f1"
+    samples: int = 1
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_tokens: int | None = None
+    seed: int = 0
+    prompts: str | None = None
+
+    floors: bool = True
+    concurrency: int = 64
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError, naming the option, for values that cannot be."""
+        if self.language not in (None, *LANGUAGES):
+            raise ConfigError(f"--language {self.language!r}: choose from {', '.join(LANGUAGES)}")
+        for name in self.subtasks:
+            find_subtask(name, "--subtask")
+        if self.rouge not in ("f1", "recall"):
+            raise ConfigError(f"--rouge {self.rouge!r}: choose from f1, recall")
+        lowest = {"limit": 1, "samples": 1, "max_tokens": 1, "concurrency": 1, "seed": 0, "timeout": 0.001}
+        for name, minimum in lowest.items():
+            value = getattr(self, name)
+            if value is not None and value < minimum:
+                raise ConfigError(f"--{name.replace('_', '-')} is {value}; it must be {minimum} or more")
+        if not 0 <= self.temperature <= 5:
+            raise ConfigError(f"--temperature is {self.temperature}; it must be 0 to 5")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"--top-p is {self.top_p}; it must be above 0, at most 1")
+        if self.samples > 1 and self.temperature == 0:
+            raise ConfigError(
+                f"--samples {self.samples} with temperature 0 would give {self.samples} times the same answer; "
+                "set --temperature, such as 0.7"
+            )
+
+    @property
+    def out_path(self) -> Path:
+        return Path(self.out)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str) -> EvaluateSpec:
+        """Read a table of the attributes above.
+
+        Raises:
+            ConfigError: an unknown or missing key, or a value of the wrong kind; starts with `where`.
+        """
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(raw) - set(known))
+        if unknown:
+            raise ConfigError(f"{where}: unknown key {', '.join(unknown)}; choose from {', '.join(known)}")
+        for key in ("model", "split", "out"):
+            if key not in raw:
+                raise ConfigError(f"{where}: {key} is missing: name it there or on the command line")
+        try:
+            return TypeAdapter(cls).validate_python(dict(raw))
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            raise ConfigError(f"{where}: {key}: {first['msg']}") from error
+
+
+def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> EvaluateSpec:
+    """A spec from a TOML file, or from the `run.json` of an earlier run; `overrides` win over the file.
+
+    Raises:
+        ConfigError: the file cannot be read or holds a wrong key or value.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        raw = json.loads(text)["spec"] if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path}: not a readable specification: {error}") from error
+    return EvaluateSpec.from_dict({**raw, **(overrides or {})}, str(path))

@@ -1,0 +1,205 @@
+"""Crisis lines and emergency numbers: what a companion, an anonymiser and a voter's guide must know.
+
+The bundled file names a source and a date for each line. Nothing here is personal data: see `public_numbers`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from h2htalk.data.dialogue import LANGUAGES, Language, read_language
+from h2htalk.errors import DataError
+
+_CODE = re.compile(r"[A-Z]{2}")
+_NUMBER = re.compile(r"\d[\d -]*\d")
+
+
+@dataclass(frozen=True, slots=True)
+class EmergencyNumber:
+    """A number for immediate danger; `labels` says by language whom it reaches."""
+
+    number: str
+    labels: Mapping[Language, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Country:
+    """A country or region: ISO 3166-1 code, name by language, emergency numbers (health before police)."""
+
+    code: str
+    names: Mapping[Language, str]
+    emergency: tuple[EmergencyNumber, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HelpLine:
+    """One crisis line in one language that it answers in.
+
+    `contact` says how to reach it and holds `number`; `source` is a page of its operator or a government;
+    `date` is that page's day, or the day of the last look-up.
+    """
+
+    country: str
+    language: Language
+    name: str
+    number: str
+    contact: str
+    hours: str
+    source: str
+    date: datetime.date
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A service that lists the lines of countries not in the file."""
+
+    name: str
+    url: str
+    source: str
+    date: datetime.date
+
+
+@dataclass(frozen=True, slots=True)
+class HelpLines:
+    """All of a help-line file. Order is the file's."""
+
+    directory: Directory
+    countries: tuple[Country, ...]
+    lines: tuple[HelpLine, ...]
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str) -> HelpLines:
+        """Read `[directory]`, `[[country]]` and `[[line]]`.
+
+        Raises:
+            DataError: a field is missing or of the wrong kind, a country is named twice or a line names none
+                of the countries; the message starts with `where` and the table.
+        """
+        countries = tuple(_country(t, f"{where}: {at}") for at, t in _tables(raw, "country", where))
+        codes = [country.code for country in countries]
+        twice = sorted({code for code in codes if codes.count(code) > 1})
+        if twice:
+            raise DataError(f"{where}: country {', '.join(twice)} stands twice; merge the tables")
+        lines = tuple(_line(t, f"{where}: {at}", codes) for at, t in _tables(raw, "line", where))
+        table = raw.get("directory")
+        if not isinstance(table, Mapping):
+            raise DataError(f"{where}: needs a [directory] table with name, url, source and date")
+        at = f"{where}: directory"
+        directory = Directory(
+            _text(table, "name", at), _text(table, "url", at), _source(table, at), _date(table, at)
+        )
+        return cls(directory, countries, lines)
+
+
+@lru_cache(maxsize=8)
+def read_help_lines(path: Path | None = None) -> HelpLines:
+    """The bundled help lines, or those of another TOML file of the same form.
+
+    Raises:
+        DataError: the file cannot be read or does not hold what it should.
+    """
+    path = path or Path(str(files("h2htalk.data") / "bundled" / "help_lines.toml"))
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path}: not a readable help-line file: {error}") from error
+    return HelpLines.from_dict(raw, str(path))
+
+
+def lines_for(language: Language) -> tuple[HelpLine, ...]:
+    """The bundled lines that answer in a language."""
+    return tuple(line for line in read_help_lines().lines if line.language == language)
+
+
+def lines_of(country: str) -> tuple[HelpLine, ...]:
+    """The bundled lines of a country (ISO code), in every language; empty when none is known."""
+    return tuple(line for line in read_help_lines().lines if line.country == country)
+
+
+def public_numbers() -> frozenset[str]:
+    """All numbers of the bundled file, crisis lines and emergency numbers alike, as digits only.
+
+    An anonymiser must leave these as they are: they belong to nobody, and a reply without them does not help.
+    """
+    book = read_help_lines()
+    numbers = [line.number for line in book.lines]
+    numbers += [entry.number for country in book.countries for entry in country.emergency]
+    return frozenset(re.sub(r"\D", "", number) for number in numbers)
+
+
+def _tables(raw: Mapping[str, Any], key: str, where: str) -> list[tuple[str, Mapping[str, Any]]]:
+    tables = raw.get(key)
+    if not isinstance(tables, list) or not tables:
+        raise DataError(f"{where}: needs at least one [[{key}]] table")
+    return [(f"{key} {i}", table) for i, table in enumerate(tables, 1)]
+
+
+def _country(table: Mapping[str, Any], where: str) -> Country:
+    code = _text(table, "code", where)
+    if not _CODE.fullmatch(code):
+        raise DataError(f"{where}: code is {code!r}; it must be an ISO 3166-1 code of two capitals")
+    entries = table.get("emergency")
+    if not isinstance(entries, list) or not entries:
+        raise DataError(f"{where}: {code} needs at least one emergency number")
+    emergency = tuple(EmergencyNumber(_number(e, where), _by_language(e, where)) for e in entries)
+    return Country(code, _by_language(table, where), emergency)
+
+
+def _line(table: Mapping[str, Any], where: str, codes: list[str]) -> HelpLine:
+    country, number = _text(table, "country", where), _number(table, where)
+    if country not in codes:
+        raise DataError(f"{where}: country {country!r} has no [[country]] table; add one or correct the code")
+    contact = _text(table, "contact", where)
+    if number not in contact:
+        raise DataError(f"{where}: contact {contact!r} does not hold the number {number}")
+    return HelpLine(
+        country=country,
+        language=read_language(table, where),
+        name=_text(table, "name", where),
+        number=number,
+        contact=contact,
+        hours=_text(table, "hours", where),
+        source=_source(table, where),
+        date=_date(table, where),
+    )
+
+
+def _by_language(table: Mapping[str, Any], where: str) -> dict[Language, str]:
+    return {language: _text(table, language, where) for language in LANGUAGES}
+
+
+def _number(table: Mapping[str, Any], where: str) -> str:
+    number = _text(table, "number", where)
+    if not _NUMBER.fullmatch(number):
+        raise DataError(f"{where}: number is {number!r}; write digits, spaces and hyphens as people dial it")
+    return number
+
+
+def _source(table: Mapping[str, Any], where: str) -> str:
+    source = _text(table, "source", where)
+    if not source.startswith("https://"):
+        raise DataError(f"{where}: source must be an https address of the operator or a government")
+    return source
+
+
+def _date(table: Mapping[str, Any], where: str) -> datetime.date:
+    value = table.get("date")
+    # A TOML date-time is a datetime.date as well, and is not what is asked for.
+    if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
+        raise DataError(f"{where}: date must be a day such as 2026-11-20, without quotes")
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key) if isinstance(table, Mapping) else None
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{where}: {key} must be text that is not empty")
+    return value

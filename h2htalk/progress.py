@@ -1,0 +1,59 @@
+"""One line of progress on standard error: done, rate, time left, failures."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Self, TextIO
+
+_TERMINAL_EVERY = 0.2  # seconds between two drawings
+_LOG_EVERY = 15.0
+
+
+class Progress:
+    """Counts finished items and redraws a line on a terminal; writes a line every 15 s elsewhere."""
+
+    def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
+        self._label, self._total = label, total
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
+        self._done = self._failed = 0
+        self._start = self._drawn = time.monotonic()
+
+    def advance(self, failed: bool = False) -> None:
+        """One item more is finished."""
+        self._done += 1
+        self._failed += failed
+        now = time.monotonic()
+        if now - self._drawn >= (_TERMINAL_EVERY if self._terminal else _LOG_EVERY):
+            self._drawn = now
+            self._draw()
+
+    def _draw(self, last: bool = False) -> None:
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        rate = self._done / seconds
+        left = "" if last or not rate else f"  {_clock((self._total - self._done) / rate)} left"
+        failed = f"  {self._failed:,} failed" if self._failed else ""
+        share = self._done / self._total if self._total else 1.0
+        line = f"{self._label}  {self._done:,}/{self._total:,}  {share:4.0%}  {rate:,.1f}/s{left}{failed}"
+        if self._terminal:
+            self._stream.write(f"\r\x1b[K{line}" + ("\n" if last else ""))
+        else:
+            self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._total:
+            self._draw(last=True)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
