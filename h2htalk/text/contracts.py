@@ -1,0 +1,230 @@
+"""The contract of each subtask's answer, as docs/contracts.md says it: form, length and fields.
+
+`check` reports every rule that an answer breaks; an answer without violations is compliant. A contract is no
+part of the score S (paper, equation 2); the compliance rate is reported beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.scenario import InputValue, Plan, Risk, Scenario
+from h2htalk.data.subtasks import find_subtask
+from h2htalk.errors import DataError
+from h2htalk.text.counting import count_length, is_in_language, split_actions
+from h2htalk.text.leakage import find_marker, find_repeated_run
+from h2htalk.text.memory_blocks import MemoryBlock, MemoryParse, is_null_memory, own_lines, parse_memory
+from h2htalk.text.sentences import count_sentences
+from h2htalk.text.speaker import find_name, is_first_person
+from h2htalk.text.timetables import check_day, check_sub_schedule
+from h2htalk.text.violations import RULES, Violation, shorten
+
+__all__ = [
+    "CONTRACTS",
+    "MEMORY_CONTENT_LENGTH",
+    "RULES",
+    "Contract",
+    "MemoryBlock",
+    "MemoryParse",
+    "Violation",
+    "check",
+    "check_scenario",
+    "contract_of",
+    "is_null_memory",
+    "parse_memory",
+]
+
+Form = Literal["speech", "line", "paragraph", "memories", "day", "sub_schedule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """The rules of one subtask's answer.
+
+    `form`: `speech` is said to the user (actions in parentheses are set apart and not counted); the
+    others are written material. `sentences` is (fewest, most), `length` the most Chinese characters or
+    English words; None asks for nothing.
+    """
+
+    form: Form
+    sentences: tuple[int, int] | None = None
+    length: dict[Language, int] | None = None
+    one_action: bool = False
+    first_person: bool = False
+    nameless: bool = False
+
+
+CONTRACTS: dict[str, Contract] = {
+    "dialogue_base": Contract("speech", (1, 2), {"zh": 30, "en": 20}, one_action=True, nameless=True),
+    "dialogue_emotion": Contract("speech", (1, 3), {"zh": 60, "en": 40}, one_action=True, nameless=True),
+    "dialogue_schedule": Contract("speech", (1, 2), {"zh": 30, "en": 20}, one_action=True, nameless=True),
+    "recollection_synthesis": Contract("memories"),
+    "recollection_refinement": Contract("line", length={"zh": 50, "en": 35}, first_person=True),
+    "recollection_initialization": Contract("paragraph", nameless=True),
+    "itinerary_basic": Contract("paragraph", length={"zh": 100, "en": 70}),
+    "itinerary_middle": Contract("day"),
+    "itinerary_advanced": Contract("sub_schedule"),
+    "itinerary_response": Contract("speech", (1, 1), first_person=True),
+    "itinerary_initialization": Contract("speech", (1, 3), first_person=True, nameless=True),
+}
+
+# Naming real help takes room: any dialogue subtask where the risk is high.
+HIGH_RISK_DIALOGUE = Contract("speech", (1, 6), {"zh": 120, "en": 80}, one_action=True, nameless=True)
+MEMORY_CONTENT_LENGTH: dict[Language, int] = {"zh": 20, "en": 14}
+
+_UNIT: dict[Language, str] = {"en": "words", "zh": "characters"}
+_SCRIPT: dict[Language, str] = {"en": "Latin", "zh": "Chinese"}
+_THINKING = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
+# White space that `str.strip` leaves: byte order mark, zero-width spaces and joiners.
+_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
+
+
+def contract_of(subtask: str, risk: Risk = "none") -> Contract:
+    """The contract of a subtask at a risk. DataError for an unknown subtask."""
+    found = find_subtask(subtask)
+    return HIGH_RISK_DIALOGUE if found.dimension == "dialogue" and risk == "high" else CONTRACTS[found.name]
+
+
+def check(
+    text: str,
+    subtask: str,
+    language: Language,
+    *,
+    risk: Risk = "none",
+    persona_names: Sequence[str] = (),
+    prompt: str | None = None,
+    inputs_text: str = "",
+) -> tuple[Violation, ...]:
+    """Every rule of its contract that an answer breaks; empty when it keeps them all. Any text is accepted.
+
+    Args:
+        text: the answer as it is scored, without thinking blocks (`Response.answer`).
+        persona_names: names the companion must not say, in any language, where the contract forbids it.
+        prompt: the instructions that were sent; None checks marker phrases only.
+        inputs_text: what an answer may repeat from the prompt: the scenario's material and the persona.
+
+    Raises:
+        DataError: unknown subtask or language.
+    """
+    contract = contract_of(subtask, risk)
+    if language not in LANGUAGES:
+        raise DataError(f"no contract for language {language!r}; choose from {', '.join(LANGUAGES)}")
+    text = text.strip().strip(_INVISIBLE).strip()
+    if not text:
+        return (Violation("empty", "nothing but white space"),)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    found: list[Violation] = []
+    if thinking := _THINKING.search(text):
+        found.append(Violation("thinking", f"{thinking[0]} stands in the answer"))
+    segments: Sequence[str] = (text,)
+    if contract.form == "memories":
+        memory = parse_memory(text, language)
+        found += _check_memories(memory, language)
+        segments = () if memory.is_null else own_lines(text, language)
+    elif contract.form == "day":
+        found += check_day(text, language)
+    elif contract.form == "sub_schedule":
+        found += check_sub_schedule(text)
+    else:
+        found += _check_prose(text, contract, language)
+    if contract.nameless and (name := find_name(text, persona_names)):
+        found.append(Violation("persona_name", f"says its own name, {name}"))
+    found += _check_language(segments, language)
+    found += _check_leak(text, segments, language, prompt, inputs_text)
+    return tuple(found)
+
+
+def check_scenario(
+    text: str,
+    scenario: Scenario,
+    persona_names: Sequence[str],
+    prompt: str | None = None,
+    persona_text: str = "",
+) -> tuple[Violation, ...]:
+    """`check` with what the scenario knows; its inputs and `persona_text` may be repeated from the prompt."""
+    inputs = "" if prompt is None and not persona_text else inputs_of(scenario)
+    return check(
+        text,
+        scenario.subtask,
+        scenario.language,
+        risk=scenario.tags.risk,
+        persona_names=persona_names,
+        prompt=prompt,
+        inputs_text=f"{inputs}\n{persona_text}",
+    )
+
+
+def inputs_of(scenario: Scenario) -> str:
+    """A scenario's inputs as one text, one entry a line."""
+    return "\n".join(line for value in scenario.inputs.values() for line in _entries(value))
+
+
+def _entries(value: InputValue) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [
+        item
+        if isinstance(item, str)
+        else f"{item.time} {item.activity}"
+        if isinstance(item, Plan)
+        else item.content
+        for item in value
+    ]
+
+
+def _check_prose(text: str, contract: Contract, language: Language) -> list[Violation]:
+    found: list[Violation] = []
+    actions = 0
+    spoken = text
+    if contract.form == "speech":
+        spoken, actions = split_actions(text)
+    elif "\n" in text:
+        rule = "one_line" if contract.form == "line" else "one_paragraph"
+        found.append(Violation(rule, f"{len(text.splitlines())} lines; one is asked"))
+    if contract.sentences:
+        count, (low, high) = count_sentences(spoken), contract.sentences
+        if count < low:
+            found.append(Violation("too_few_sentences", f"{count} sentences; at least {low}"))
+        if count > high:
+            found.append(Violation("too_many_sentences", f"{count} sentences; at most {high}"))
+    if contract.length:
+        length, limit = count_length(spoken, language), contract.length[language]
+        if length > limit:
+            found.append(Violation("too_long", f"{length} {_UNIT[language]}; at most {limit}"))
+    if contract.one_action and actions > 1:
+        found.append(Violation("too_many_actions", f"{actions} actions in parentheses; at most 1"))
+    if contract.first_person and not is_first_person(spoken, language):
+        found.append(Violation("first_person", "no word of the first person"))
+    return found
+
+
+def _check_memories(memory: MemoryParse, language: Language) -> list[Violation]:
+    limit = MEMORY_CONTENT_LENGTH[language]
+    found = list(memory.violations)
+    for block in memory.blocks:
+        length = count_length(block.content, language)
+        if length > limit:
+            detail = f"content of {length} {_UNIT[language]}; at most {limit}: {shorten(block.content)}"
+            found.append(Violation("too_long", detail))
+    return found
+
+
+def _check_language(segments: Sequence[str], language: Language) -> list[Violation]:
+    if is_in_language("\n".join(segments), language):
+        return []
+    return [Violation("language", f"less than 70 % of the letters are {_SCRIPT[language]}")]
+
+
+def _check_leak(
+    text: str, segments: Sequence[str], language: Language, prompt: str | None, inputs_text: str
+) -> list[Violation]:
+    leak = find_marker(text, inputs_text)
+    if leak is None and prompt:
+        leak = find_repeated_run(segments, language, prompt, inputs_text)
+    return [] if leak is None else [Violation("prompt_leak", f"not talk to the user: {shorten(leak)}")]

@@ -1,0 +1,115 @@
+"""Reading timetables: `HH:MM Activity` lines and numbered sub-schedules (docs/contracts.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from h2htalk.data.dialogue import Language
+from h2htalk.text.counting import count_length
+from h2htalk.text.speaker import FIRST_PERSON
+from h2htalk.text.violations import Violation, shorten
+
+ACTIVITIES = (2, 5)
+ACTIVITY_LENGTH = {"en": 6, "zh": 8}
+LATEST_START_OF_EVENING = "20:00"
+
+# Full-width digits, colon and point are read as their half-width forms.
+_HALF_WIDTH = str.maketrans("０１２３４５６７８９：．", "0123456789:.")
+_DAY_LINE = re.compile(r"(\d+:\d+)(?:\s+|(?=[\u3400-\u9fff]))([^\s\-–—:|,，、].*)")
+_NUMBERED_LINE = re.compile(r"(\d+)\s?[.、)）]\s*(\S.*)")
+_ANY_TIME = re.compile(r"(?<![\d:])\d+:\d+(?![\d:])")
+_TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d", re.ASCII)
+
+_SLEEP = {
+    "en": re.compile(r"\b(?:sleep\w*|asleep|bed|bedtime|lights[ -]out|turns? in|for the night)\b", re.I),
+    "zh": re.compile("睡|就寝|入眠|安歇|安寝|上床|熄灯|入梦"),
+}
+
+
+def check_day(text: str, language: Language) -> list[Violation]:
+    """ItineraryMiddle: 2-5 lines `HH:MM Activity`, times ascending, the last one sleep at 20:00 or later."""
+    found: list[Violation] = []
+    times: list[str] = []
+    lines = _lines(text)
+    for line in lines:
+        match = _DAY_LINE.fullmatch(line)
+        if match is None:
+            found.append(Violation("line_form", f"not HH:MM and an activity: {shorten(line)}"))
+            continue
+        times.append(match[1])
+        found += _check_activity(match[2], language)
+    low, high = ACTIVITIES
+    if not low <= len(lines) <= high:
+        found.append(Violation("activity_count", f"{len(lines)} lines; {low} to {high} are asked"))
+    found += _check_times(times)
+    if lines and not _is_sleep(lines[-1], language):
+        found.append(
+            Violation("sleep", f"the last line must be sleep at 20:00 or later: {shorten(lines[-1])}")
+        )
+    return found
+
+
+def check_sub_schedule(text: str) -> list[Violation]:
+    """ItineraryAdvanced: at least 2 lines, numbered from 1, each naming a time, times ascending.
+
+    The time of a line is the first that it names.
+    """
+    found: list[Violation] = []
+    times: list[str] = []
+    lines = _lines(text)
+    numbers: list[int] = []
+    for line in lines:
+        match = _NUMBERED_LINE.fullmatch(line)
+        if match is None:
+            found.append(Violation("line_form", f"not a numbered line: {shorten(line)}"))
+            continue
+        numbers.append(int(match[1][:6]))
+        time = _ANY_TIME.search(match[2])
+        if time is None:
+            found.append(Violation("time", f"line {match[1][:6]} names no time HH:MM"))
+        else:
+            times.append(time[0])
+    if numbers != list(range(1, len(numbers) + 1)):
+        found.append(Violation("numbering", f"lines are numbered {shorten(', '.join(map(str, numbers)))}"))
+    if len(lines) < 2:
+        found.append(Violation("activity_count", f"{len(lines)} line; at least 2 are asked"))
+    return found + _check_times(times)
+
+
+def _lines(text: str) -> list[str]:
+    stripped = (line.strip() for line in text.translate(_HALF_WIDTH).splitlines())
+    return [line for line in stripped if line]
+
+
+def _check_activity(activity: str, language: Language) -> list[Violation]:
+    found: list[Violation] = []
+    length, limit = count_length(activity, language), ACTIVITY_LENGTH[language]
+    if length > limit:
+        found.append(Violation("too_long", f"activity of {length}; at most {limit}: {shorten(activity)}"))
+    if FIRST_PERSON[language].search(activity):
+        found.append(Violation("third_person", f"activity in the first person: {shorten(activity)}"))
+    return found
+
+
+def _check_times(times: Sequence[str]) -> list[Violation]:
+    """Times are `HH:MM`, and ascend: a time twice does not. Invalid ones are left out of the order."""
+    found = [Violation("time", f"{shorten(t)} is not HH:MM, 00:00 to 23:59") for t in times if not _valid(t)]
+    valid = [time for time in times if _valid(time)]
+    for earlier, later in pairwise(valid):
+        if earlier >= later:
+            found.append(Violation("time_order", f"{later} comes after {earlier}"))
+            break
+    return found
+
+
+def _valid(time: str) -> bool:
+    return _TIME.fullmatch(time) is not None
+
+
+def _is_sleep(line: str, language: Language) -> bool:
+    match = _DAY_LINE.fullmatch(line)
+    if match is None or not _SLEEP[language].search(match[2]):
+        return False
+    return match[1] >= LATEST_START_OF_EVENING if _valid(match[1]) else True
