@@ -124,6 +124,17 @@ def lines_of(country: str) -> tuple[HelpLine, ...]:
     return tuple(line for line in read_help_lines().lines if line.country == country)
 
 
+def help_text(language: Language) -> str:
+    """The bundled lines of a language and all emergency numbers, a row each, worded as the prompts word them.
+
+    A reply that names help repeats these words from its prompt; that is no leak of the prompt.
+    """
+    rows = [f"{line.name}, {line.contact} ({line.hours})" for line in lines_for(language)]
+    for country in read_help_lines().countries:
+        rows.append(", ".join(f"{entry.labels[language]} {entry.number}" for entry in country.emergency))
+    return "\n".join(rows)
+
+
 def public_numbers() -> frozenset[str]:
     """All numbers of the bundled file, crisis lines and emergency numbers alike, as digits only.
 

@@ -1,0 +1,140 @@
+"""From a scenario to the messages that a model sees.
+
+Prompt text lies in `prompts/LANGUAGE/SUBTASK.j2`. System text is ordered persona, SAP, the scenario's
+material, task, so that engines which cache prefixes compute persona and SAP once. Text of scenarios and
+personas is only ever a value, never template source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from h2htalk.benchmark.prompt_templates import TemplateSet
+from h2htalk.benchmark.sap import Sap
+from h2htalk.chat.base import Message
+from h2htalk.data.dialogue import Language, Turn
+from h2htalk.data.help_lines import help_text, read_help_lines
+from h2htalk.data.persona import Persona
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, SUBTASKS
+from h2htalk.errors import ConfigError
+
+# Raise this when the code here changes what a model sees while no template does.
+ASSEMBLY_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptSet:
+    """A complete set of prompts. `fingerprint` (16 hex digits) names all that decides their text."""
+
+    templates: TemplateSet
+    fingerprint: str
+    _sap_texts: dict[tuple[Language, Sap], str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> PromptSet:
+        """The bundled prompts, with the templates of `folder` in place of their namesakes.
+
+        Raises:
+            ConfigError: no such folder, or a `.j2` file in it that cannot work; names the file and line.
+        """
+        templates = TemplateSet.load(folder)
+        return cls(templates, _fingerprint(templates))
+
+    def files(self) -> dict[str, str]:
+        """The templates in effect, name -> text. Written to a folder, they load with this fingerprint."""
+        return dict(self.templates.sources)
+
+    def messages(self, scenario: Scenario, persona: Persona, sap: Sap) -> tuple[Message, ...]:
+        """What the model sees: a system message, then the conversation or the material of the task.
+
+        Dialogue subtasks give the history as chat messages: `user` and `companion` become `user` and
+        `assistant`, turns of one speaker in a row are one message, and turns before the user's first go into
+        the system text (many chat templates refuse a conversation that the assistant opens).
+
+        A template may use `persona` (the description), `persona_name`, `sap`, `opening` (the companion's
+        first words, or ""), `memory` (`categories`, `labels`, `null_line`, `example_category`), `part`
+        ("system" or "user") and the scenario's inputs by name.
+
+        Raises:
+            ConfigError: the persona does not speak the scenario's language, or a template fails; names the
+                template's file and line.
+        """
+        values = self._values(scenario, persona, sap)
+        name = f"{scenario.language}/{scenario.subtask}.j2"
+        if SUBTASKS[scenario.subtask].is_chat:
+            values["opening"], chat = _as_chat(scenario.turns)
+            return Message("system", self.templates.render(name, values)), *chat
+        system = Message("system", self.templates.render(name, values))
+        material = self.templates.render(name, values | {"part": "user"})
+        if not material:
+            where = self.templates.origin(name)
+            raise ConfigError(f"{where}: block `user` is empty; put the material of {scenario.subtask} there")
+        return system, Message("user", material)
+
+    def _values(self, scenario: Scenario, persona: Persona, sap: Sap) -> dict[str, object]:
+        language = scenario.language
+        if language not in persona.names:
+            raise ConfigError(
+                f"persona {persona.id!r} has no {language!r} description, which {scenario.id} needs; "
+                f"add a [{language}] table to the persona's file (it has {', '.join(persona.names)})"
+            )
+        if (language, sap) not in self._sap_texts:
+            self._sap_texts[language, sap] = sap.render(language, self.templates)
+        return {
+            **scenario.inputs,
+            "persona": persona.descriptions[language],
+            "persona_name": persona.names[language],
+            "sap": self._sap_texts[language, sap],
+            "memory": _memory_values(language),
+            "opening": "",
+            "part": "system",
+        }
+
+
+@cache
+def _help_text(language: Language) -> str:
+    return help_text(language)
+
+
+def repeatable(persona: Persona, language: Language) -> str:
+    """What of the system text an answer may repeat word for word: who the companion is, and real help."""
+    return f"{persona.descriptions[language]}\n{_help_text(language)}"
+
+
+def _as_chat(turns: Sequence[Turn]) -> tuple[str, list[Message]]:
+    """What the companion said before the user's first turn, and the alternating messages from there on."""
+    opening: list[str] = []
+    spoken: list[tuple[str, list[str]]] = []
+    for turn in turns:
+        if spoken and spoken[-1][0] == turn.role:
+            spoken[-1][1].append(turn.content)
+        elif spoken or turn.role == "user":
+            spoken.append((turn.role, [turn.content]))
+        else:
+            opening.append(turn.content)
+    chat = [Message("user" if role == "user" else "assistant", "\n".join(said)) for role, said in spoken]
+    return "\n".join(opening), chat
+
+
+@cache
+def _memory_values(language: Language) -> Mapping[str, object]:
+    """The words of a memory block in a language, and one category for the example of its form."""
+    categories = MEMORY_CATEGORIES if language == "en" else MEMORY_CATEGORIES.values()
+    return {
+        "categories": tuple(categories),
+        "labels": MEMORY_LABELS[language],
+        "null_line": NULL_MEMORY[language],
+        "example_category": "hobbies" if language == "en" else MEMORY_CATEGORIES["hobbies"],
+    }
+
+
+def _fingerprint(templates: TemplateSet) -> str:
+    """SHA-256 over the assembling code's version, the help lines that SAP prints, and every template."""
+    content = [ASSEMBLY_VERSION, repr(read_help_lines()), sorted(templates.sources.items())]
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]

@@ -1,0 +1,150 @@
+"""The Secure Attachment Persona: safety scaffolding laid over any persona, principle by principle.
+
+Section 3.4 of the paper names the sources; it does not print the text. The text here is written from those
+sources and lies in `prompts/LANGUAGE/sap/`, one file a principle, so that each can be switched off alone and
+its effect measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from h2htalk.benchmark.prompt_templates import TemplateSet
+from h2htalk.data.dialogue import Language
+from h2htalk.data.help_lines import read_help_lines
+from h2htalk.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Principle:
+    """One switch: the name that options use, a title for people, and what the conduct is drawn from."""
+
+    name: str
+    title: str
+    source: str
+
+
+# In the order in which a prompt states them.
+PRINCIPLES: dict[str, Principle] = {
+    p.name: p
+    for p in (
+        Principle(
+            "secure_base",
+            "Secure base",
+            "Bowlby, A Secure Base: Clinical Applications of Attachment Theory (1988); Ainsworth, Blehar, "
+            "Waters & Wall, Patterns of Attachment (1978): sensitive response first, exploration backed",
+        ),
+        Principle(
+            "calibrated_boundaries",
+            "Calibrated boundaries",
+            "Ainsworth, Attachments beyond infancy, American Psychologist 44(4), 1989: accessible and "
+            "responsive, one bond among others, never exclusive",
+        ),
+        Principle(
+            "positive_ratio",
+            "Positive interaction ratio",
+            "Gottman & Levenson, Marital processes predictive of later dissolution, Journal of Personality "
+            "and Social Psychology 63(2), 1992; Gottman, What Predicts Divorce? (1994): about five to one",
+        ),
+        Principle(
+            "action_validation",
+            "Action-based validation",
+            "Gottman, The Science of Trust (2011): trust is built by small acts of attunement; against the "
+            "one-sided bond of Horton & Wohl, Mass communication and para-social interaction, Psychiatry "
+            "19(3), 1956",
+        ),
+        Principle(
+            "self_regulation",
+            "Self-regulation",
+            "Gross, The emerging field of emotion regulation, Review of General Psychology 2(3), 1998: the "
+            "process model's five families, from situation selection to response modulation",
+        ),
+        Principle(
+            "autonomy_support",
+            "Autonomy support",
+            "Ryan & Deci, Self-determination theory and the facilitation of intrinsic motivation, social "
+            "development, and well-being, American Psychologist 55(1), 2000",
+        ),
+        Principle(
+            "principled_negotiation",
+            "Principled negotiation",
+            "Fisher & Ury, Getting to Yes (1981): people apart from the problem, interests, options, "
+            "objective criteria",
+        ),
+        Principle(
+            "crisis_conduct",
+            "Crisis conduct",
+            "Stanley & Brown, Safety Planning Intervention, Cognitive and Behavioral Practice 19(2), 2012; "
+            "Dazzi et al., Does asking about suicide and related behaviours induce suicidal ideation?, "
+            "Psychological Medicine 44(16), 2014: it does not, so ask",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sap:
+    """Which principles are on, in the order of PRINCIPLES. All of them unless told otherwise.
+
+    Raises:
+        ConfigError: a principle is unknown, named twice or out of order.
+    """
+
+    principles: tuple[str, ...] = tuple(PRINCIPLES)
+
+    def __post_init__(self) -> None:
+        if self.principles != tuple(name for name in PRINCIPLES if name in self.principles):
+            raise ConfigError(
+                f"SAP principles ({', '.join(self.principles)}) must be some of "
+                f"{', '.join(PRINCIPLES)}, in that order"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Sap:
+        """Read `full`, `none`, or a comma list of `no-PRINCIPLE`; hyphens and underscores mean the same.
+
+        Raises:
+            ConfigError: anything else; the message lists the choices.
+        """
+        words = [word.strip().lower().replace("-", "_") for word in text.split(",")]
+        if words == ["full"]:
+            return cls()
+        if words == ["none"]:
+            return cls(())
+        off = {word.removeprefix("no_") for word in words}
+        if not all(word.startswith("no_") for word in words) or not off <= set(PRINCIPLES):
+            choices = ", ".join(f"no-{name}" for name in PRINCIPLES)
+            raise ConfigError(f"unknown SAP {text!r}; choose full, none, or a comma list of {choices}")
+        return cls(tuple(name for name in PRINCIPLES if name not in off))
+
+    def __str__(self) -> str:
+        """The canonical form, which `parse` reads: one string for one choice, fit for a signature."""
+        if not self.principles:
+            return "none"
+        off = sorted(set(PRINCIPLES) - set(self.principles))
+        return ",".join(f"no-{name}" for name in off) or "full"
+
+    def render(self, language: Language, templates: TemplateSet) -> str:
+        """The scaffolding's text: a preamble on honesty, then the principles that are on.
+
+        Returns:
+            Paragraphs apart by an empty line; empty without any principle, so that the prompt stays neutral
+            on being an AI.
+        """
+        if not self.principles:
+            return ""
+        values = _help_values(language)
+        names = ("preamble", *self.principles)
+        return "\n\n".join(templates.render(f"{language}/sap/{name}.j2", values) for name in names)
+
+
+def _help_values(language: Language) -> dict[str, object]:
+    """`help_places` (countries that have a line in this language) and `directory`, for crisis conduct."""
+    book = read_help_lines()
+    places = []
+    for country in book.countries:
+        lines = [line for line in book.lines if (line.country, line.language) == (country.code, language)]
+        if lines:
+            emergency = [{"number": e.number, "label": e.labels[language]} for e in country.emergency]
+            places.append({"name": country.names[language], "lines": lines, "emergency": emergency})
+    return {"help_places": places, "directory": book.directory}

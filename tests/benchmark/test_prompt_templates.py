@@ -1,0 +1,136 @@
+"""Templates of one's own: what is refused when a folder is loaded; each fault names its file and line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from h2htalk.benchmark.prompt_templates import TemplateSet
+from h2htalk.errors import ConfigError
+
+OWN = '{% extends "en/_companion.j2" %}\n{% block task %}Be brief, {{ persona_name }}.{% endblock %}\n'
+VALUES = {
+    "persona": "You are Mo.",
+    "persona_name": "Mo",
+    "sap": "",
+    "opening": "",
+    "part": "system",
+    "memory": {"null_line": "Nothing."},
+}
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_template_of_ones_own_takes_the_place_of_the_bundled_one(tmp_path: Path) -> None:
+    path = write(tmp_path, "en/dialogue_base.j2", OWN)
+    templates = TemplateSet.load(tmp_path)
+    assert templates.render("en/dialogue_base.j2", VALUES) == "You are Mo.\n\nBe brief, Mo."
+    assert templates.origin("en/dialogue_base.j2") == str(path)
+    assert templates.origin("zh/dialogue_base.j2") == TemplateSet.load().origin("zh/dialogue_base.j2")
+
+
+def test_a_byte_order_mark_is_not_part_of_the_text(tmp_path: Path) -> None:
+    write(tmp_path, "en/dialogue_base.j2", "\ufeff" + OWN)
+    assert TemplateSet.load(tmp_path).sources["en/dialogue_base.j2"] == OWN
+
+
+@pytest.mark.parametrize(
+    "name", ["en/dialog_base.j2", "dialogue_base.j2", "fr/dialogue_base.j2", "en/sap/love.j2"]
+)
+def test_an_unknown_template_name_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, name, "hello")
+    with pytest.raises(ConfigError, match=re.escape(str(path)) + ": no prompt has this name"):
+        TemplateSet.load(tmp_path)
+
+
+def test_a_missing_folder_and_a_file_that_is_not_text(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such prompts folder"):
+        TemplateSet.load(tmp_path / "nowhere")
+    write(tmp_path, "en/dialogue_base.j2", "").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"dialogue_base\.j2: not a readable UTF-8 template"):
+        TemplateSet.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("en/dialogue_base.j2", OWN + "\n{% if %}", r"dialogue_base\.j2:4: "),
+        ("en/dialogue_base.j2", OWN.replace("Be", "{{ x | shout }}"), r"dialogue_base\.j2:2: .*'shout'"),
+        (
+            "en/dialogue_base.j2",
+            OWN + "{% block tasks %}{% endblock %}",
+            r"dialogue_base\.j2:3: block 'tasks' would",
+        ),
+        (
+            "en/dialogue_base.j2",
+            OWN + "\nBe kind.",
+            r"dialogue_base\.j2:\d: text outside a block would never",
+        ),
+        ("en/dialogue_base.j2", "Just text.", r"dialogue_base\.j2:1: must begin with {% extends \"en/_comp"),
+        ("zh/dialogue_base.j2", OWN, r"dialogue_base\.j2:1: must begin with {% extends \"zh/_companion"),
+        ("en/_companion.j2", "{{ persona }}{% block task %}{% endblock %}", r"_companion\.j2:1: must choose"),
+        # The bundled templates fill `user`; without it their material would be lost.
+        (
+            "en/_companion.j2",
+            "{% if part %}{% block task %}{% endblock %}{% endif %}",
+            r"dialogue_schedule\.j2:2: block 'material' would never show",
+        ),
+    ],
+)
+def test_a_template_that_cannot_work_is_refused_when_loaded(
+    tmp_path: Path, name: str, text: str, says: str
+) -> None:
+    write(tmp_path, name, text)
+    with pytest.raises(ConfigError, match=says):
+        TemplateSet.load(tmp_path)
+
+
+def task(body: str) -> str:
+    return f'{{% extends "en/_companion.j2" %}}\n\n{{% block task %}}\n{body}{{% endblock %}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("{{ persoan }}", r":4: 'persoan' is undefined; this template may use .*persona, persona_name"),
+        ("{{ memory.nil }}", r":4: .*has no attribute 'nil'"),
+        ("{{ persona.__class__.__mro__ }}", r":4: .*unsafe"),
+        ("{{ memory.update({'a': 1}) }}", r":4: .*"),
+        ("{{ 1 / 0 }}", r":4: division by zero"),
+        ("{{ range(10 ** 9) | list }}", r":4: Range too big"),
+        ("{% include 'en/other.j2' %}", r":4: en/other\.j2"),
+    ],
+)
+def test_a_template_that_fails_names_its_file_and_line(tmp_path: Path, body: str, says: str) -> None:
+    path = write(tmp_path, "en/dialogue_base.j2", task(body))
+    templates = TemplateSet.load(tmp_path)
+    with pytest.raises(ConfigError, match=re.escape(str(path)) + says):
+        templates.render("en/dialogue_base.j2", VALUES)
+
+
+def test_a_fault_in_the_companion_template_names_that_file(tmp_path: Path) -> None:
+    text = TemplateSet.load().sources["en/_companion.j2"].replace("{{ persona }}", "{{ person }}")
+    path = write(tmp_path, "en/_companion.j2", text)
+    line = 1 + text[: text.index("{{ person }}")].count("\n")
+    with pytest.raises(ConfigError, match=re.escape(f"{path}:{line}: 'person' is undefined")):
+        TemplateSet.load(tmp_path).render("en/dialogue_base.j2", VALUES)
+
+
+def test_a_fault_in_a_principle_names_the_principles_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "en/sap/secure_base.j2", "Be kind.\n{{ nobody }}")
+    with pytest.raises(ConfigError, match=re.escape(f"{path}:2: 'nobody' is undefined")):
+        TemplateSet.load(tmp_path).render("en/sap/secure_base.j2", {"help_places": []})
+
+
+def test_every_bundled_template_passes_the_checks_of_a_users_folder(tmp_path: Path) -> None:
+    bundled = TemplateSet.load()
+    for name, text in bundled.sources.items():
+        write(tmp_path, name, text)
+    assert TemplateSet.load(tmp_path).sources == bundled.sources

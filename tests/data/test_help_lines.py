@@ -1,0 +1,142 @@
+"""The help-line book: where every number comes from, and that a damaged book is refused with advice."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.data.help_lines import HelpLines, help_text, lines_for, lines_of, public_numbers, read_help_lines
+from h2htalk.errors import DataError
+
+BUNDLED = Path(str(files("h2htalk.data") / "bundled" / "help_lines.toml"))
+
+
+@pytest.fixture
+def raw() -> dict[str, Any]:
+    return tomllib.loads(BUNDLED.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("country", "language", "number"),
+    [
+        ("US", "en", "988"),
+        ("CA", "en", "988"),
+        ("GB", "en", "116 123"),
+        ("GB", "en", "85258"),
+        ("IE", "en", "116 123"),
+        ("AU", "en", "13 11 14"),
+        ("SG", "en", "1767"),
+        ("CN", "zh", "12356"),
+        ("HK", "zh", "18111"),
+        ("HK", "zh", "2389 2222"),
+        ("HK", "en", "2896 0000"),
+        ("TW", "zh", "1925"),
+        ("TW", "zh", "1995"),
+        ("TW", "zh", "1980"),
+    ],
+)
+def test_the_lines_that_people_are_told_to_call(country: str, language: str, number: str) -> None:
+    assert number in {line.number for line in lines_of(country) if line.language == language}
+
+
+@pytest.mark.parametrize(
+    ("country", "numbers"),
+    [
+        ("US", ["911"]),
+        ("GB", ["999"]),
+        ("IE", ["112"]),
+        ("AU", ["000"]),
+        ("CN", ["120", "110"]),
+        ("HK", ["999"]),
+        ("TW", ["119", "110"]),
+        ("SG", ["995", "999"]),
+    ],
+)
+def test_emergency_numbers_health_before_police(country: str, numbers: list[str]) -> None:
+    by_code = {c.code: c for c in read_help_lines().countries}
+    assert [entry.number for entry in by_code[country].emergency] == numbers
+
+
+def test_every_line_names_an_https_source_a_day_and_how_to_reach_it() -> None:
+    for line in read_help_lines().lines:
+        assert re.match(r"https://[\w.-]+/", line.source), line
+        assert 2015 < line.date.year < 2100, line
+        assert line.number in line.contact, line
+
+
+def test_every_country_has_a_line_and_every_language_several() -> None:
+    assert all(lines_of(country.code) for country in read_help_lines().countries)
+    assert {line.country for line in lines_for("zh")} == {"CN", "HK", "TW", "SG"}
+    assert {"US", "GB"} <= {line.country for line in lines_for("en")}
+    assert not set(lines_for("en")) & set(lines_for("zh"))
+
+
+def test_an_unknown_country_has_no_lines() -> None:
+    assert lines_of("ZZ") == ()
+
+
+def test_help_text_names_every_line_and_emergency_number() -> None:
+    english = help_text("en")
+    assert "988 Suicide & Crisis Lifeline, call or text 988 (24 hours)" in english
+    assert "ambulance 120, police 110" in english
+    assert "12356" in help_text("zh")
+    assert "12356" not in english
+
+
+def test_public_numbers_are_digits_for_an_anonymiser_to_leave_alone() -> None:
+    assert {"988", "116123", "85258", "12356", "23892222", "0477131114", "911", "110"} <= public_numbers()
+    assert all(number.isdigit() for number in public_numbers())
+
+
+def _damage(raw: dict[str, Any], table: str, key: str, value: object) -> dict[str, Any]:
+    damaged = copy.deepcopy(raw)
+    target = damaged[table] if isinstance(damaged[table], dict) else damaged[table][0]
+    if value is None:
+        del target[key]
+    else:
+        target[key] = value
+    return damaged
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "value", "says"),
+    [
+        ("line", "source", None, r"line 1: source"),
+        ("line", "source", "http://988lifeline.org/", r"line 1: source must be an https address"),
+        ("line", "date", "2026-11-20", r"line 1: date must be a day such as 2026-11-20, without quotes"),
+        ("line", "number", "nine eight eight", r"line 1: number is 'nine eight eight'"),
+        ("line", "contact", "call 989", r"line 1: contact 'call 989' does not hold the number 988"),
+        ("line", "country", "XX", r"line 1: country 'XX' has no \[\[country\]\] table"),
+        ("line", "language", "fr", r"line 1: language is 'fr'; choose from en, zh"),
+        ("country", "code", "usa", r"country 1: code is 'usa'"),
+        ("country", "code", "CA", r"country CA stands twice"),
+        ("country", "zh", None, r"country 1: zh must be text"),
+        ("country", "emergency", [], r"country 1: US needs at least one emergency number"),
+        ("directory", "url", None, r"directory: url must be text"),
+    ],
+)
+def test_a_damaged_book_is_refused(
+    raw: dict[str, Any], table: str, key: str, value: object, says: str
+) -> None:
+    with pytest.raises(DataError, match=r"^book\.toml: .*" + says):
+        HelpLines.from_dict(_damage(raw, table, key, value), "book.toml")
+
+
+@pytest.mark.parametrize("table", ["line", "country", "directory"])
+def test_a_book_without_a_table_is_refused(raw: dict[str, Any], table: str) -> None:
+    del raw[table]
+    with pytest.raises(DataError, match=table):
+        HelpLines.from_dict(raw, "book.toml")
+
+
+def test_a_file_that_is_not_toml_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "book.toml"
+    path.write_text("[[line]\n", encoding="utf-8")
+    with pytest.raises(DataError, match=re.escape(str(path))):
+        read_help_lines(path)
