@@ -1,0 +1,162 @@
+"""`scripted:FILE`: replies read from a file, for tests and dry runs.
+
+Each line of FILE is one JSON object:
+
+    {"id": "dialogue_base-en-01", "sample": 0, "text": "Good morning!", "finish_reason": "stop", "delay": 0.1}
+    {"id": "dialogue_base-en-02", "failure": {"reason": "timeout", "message": "never answered"}}
+    {"id": "*", "text": "what every other item gets"}
+
+`sample` (default 0), `finish_reason` (default "stop") and `delay` (seconds, default 0) may be left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
+from h2htalk.data.run import Failure
+from h2htalk.errors import ConfigError, DataError
+
+DEFAULT_ID = "*"
+_KEYS = frozenset({"id", "sample", "text", "finish_reason", "delay", "failure"})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One scripted outcome, and how many seconds it takes."""
+
+    id: str
+    sample: int
+    outcome: Outcome
+    delay: float
+
+
+class ScriptedChat:
+    """Answers from a file; an item without a line fails as `missing`."""
+
+    def __init__(self, name: str, options: ChatOptions) -> None:
+        """Read the whole file.
+
+        Raises:
+            ConfigError: no file is named or it cannot be read.
+            DataError: a line is not what it should be; the message names file and line.
+        """
+        if not name:
+            raise ConfigError("scripted needs a file of replies, such as scripted:replies.jsonl")
+        try:
+            raw = Path(name).read_bytes()
+        except OSError as error:
+            raise ConfigError(f"{name}: cannot read scripted replies: {error.strerror}") from error
+        self._path = name
+        self._lines = read_lines(raw, name)
+        self._concurrency = options.concurrency
+        self._hash = hashlib.sha256(raw).hexdigest()
+
+    @property
+    def subject(self) -> Mapping[str, str]:
+        """`backend`, `model` (the file's name) and the SHA-256 of the file."""
+        return {"backend": "scripted", "model": Path(self._path).name, "file_sha256": self._hash}
+
+    def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
+        """Look every request up; delays run with `concurrency` requests in flight.
+
+        `on_done` is called in the calling thread, in the order in which the delays end.
+        """
+        lines = [self._find(request) for request in requests]
+        outcomes = [line.outcome for line in lines]
+        if not any(line.delay for line in lines):
+            if on_done is not None:
+                for index, outcome in enumerate(outcomes):
+                    on_done(index, outcome)
+            return outcomes
+        self._wait_for_each(lines, on_done)
+        return outcomes
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _find(self, request: Request) -> Line:
+        line = self._lines.get((request.id, request.sample)) or self._lines.get((DEFAULT_ID, 0))
+        if line is not None:
+            return line
+        what = f"{self._path} has no line for {request.id} sample {request.sample}, and none for '*'"
+        return Line(request.id, request.sample, Failure("missing", what), 0.0)
+
+    def _wait_for_each(self, lines: Sequence[Line], on_done: OnDone | None) -> None:
+        """Let `concurrency` delays pass at a time, and hand over each outcome as its delay ends."""
+        start = time.monotonic()
+        todo = iter(enumerate(lines))
+        in_flight = [(line.delay, index) for index, line in islice(todo, self._concurrency)]
+        heapq.heapify(in_flight)
+        while in_flight:
+            due, index = heapq.heappop(in_flight)
+            time.sleep(max(0.0, start + due - time.monotonic()))
+            if on_done is not None:
+                on_done(index, lines[index].outcome)
+            for following, line in islice(todo, 1):
+                heapq.heappush(in_flight, (due + line.delay, following))
+
+
+def read_lines(raw: bytes, path: str) -> dict[tuple[str, int], Line]:
+    """Every line by (id, sample).
+
+    Raises:
+        DataError: not UTF-8, not JSON, a field missing, unknown or of the wrong kind, an item given twice.
+    """
+    lines: dict[tuple[str, int], Line] = {}
+    for number, text in enumerate(raw.split(b"\n"), 1):
+        if not text.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: not a JSON object: {error}") from error
+        line = read_line(record, where)
+        if (line.id, line.sample) in lines:
+            raise DataError(f"{where}: a second line for {line.id} sample {line.sample}; keep one")
+        lines[line.id, line.sample] = line
+    return lines
+
+
+def read_line(record: object, where: str) -> Line:
+    """One line's record; `where` opens the message of a DataError."""
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: must be an object with id and text (or failure)")
+    if unknown := sorted(record.keys() - _KEYS):
+        raise DataError(f"{where}: unknown field {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
+    item_id, sample = record.get("id"), record.get("sample", 0)
+    if not isinstance(item_id, str) or not item_id:
+        raise DataError(f"{where}: id must be text that is not empty")
+    if not isinstance(sample, int) or isinstance(sample, bool) or sample < 0:
+        raise DataError(f"{where}: sample must be a whole number, 0 or more")
+    if item_id == DEFAULT_ID and sample:
+        raise DataError(f"{where}: the line for '*' answers every sample; leave sample out")
+    return Line(item_id, sample, _read_outcome(record, where), _read_delay(record, where))
+
+
+def _read_outcome(record: Mapping[str, Any], where: str) -> Outcome:
+    if ("text" in record) == ("failure" in record):
+        raise DataError(f"{where}: needs either a text or a failure")
+    if "failure" in record:
+        return Failure.from_dict(record["failure"], where)
+    text, finish_reason = record["text"], record.get("finish_reason", "stop")
+    if not isinstance(text, str) or not isinstance(finish_reason, str):
+        raise DataError(f"{where}: text and finish_reason must be text")
+    return Reply(text, finish_reason)
+
+
+def _read_delay(record: Mapping[str, Any], where: str) -> float:
+    delay = record.get("delay", 0)
+    if isinstance(delay, bool) or not isinstance(delay, int | float) or not 0 <= delay < math.inf:
+        raise DataError(f"{where}: delay must be seconds, 0 or more")
+    return float(delay)

@@ -1,0 +1,153 @@
+"""`scripted:FILE`: a file of replies that behaves like a model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.chat.base import Chat, ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
+from h2htalk.data.run import Failure
+from h2htalk.errors import ConfigError, DataError
+
+
+def written(folder: Path, *lines: Any) -> Path:
+    path = folder / "replies.jsonl"
+    texts = [line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in lines]
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+def chat_of(folder: Path, *lines: Any, **options: Any) -> Chat:
+    return open_chat(f"scripted:{written(folder, *lines)}", ChatOptions(**options))
+
+
+def request(item_id: str, sample: int = 0) -> Request:
+    return Request(item_id, (Message("user", "hello"),), Sampling(), sample)
+
+
+def test_each_item_gets_its_line_and_the_rest_the_star(tmp_path: Path) -> None:
+    chat = chat_of(
+        tmp_path,
+        {"id": "a", "text": "早安"},
+        {"id": "a", "sample": 1, "text": "", "finish_reason": "length"},
+        "",
+        {"id": "b", "failure": {"reason": "timeout", "message": "never answered", "attempts": 2}},
+        {"id": "*", "text": "whatever you say"},
+    )
+    outcomes = chat.complete([request("c"), request("b"), request("a", 1), request("a"), request("a", 7)])
+    assert outcomes == [
+        Reply("whatever you say"),
+        Failure("timeout", "never answered", 2),
+        Reply("", "length"),
+        Reply("早安"),
+        Reply("whatever you say"),
+    ]
+
+
+def test_an_item_without_a_line_is_a_typed_failure(tmp_path: Path) -> None:
+    outcomes = chat_of(tmp_path, {"id": "a", "text": "x"}).complete([request("a", 1), request("b")])
+    assert [o.reason for o in outcomes if isinstance(o, Failure)] == ["missing", "missing"]
+    assert "no line for b sample 0" in str(outcomes[1])
+
+
+def test_a_star_may_fail_everything(tmp_path: Path) -> None:
+    chat = chat_of(tmp_path, {"id": "*", "failure": {"reason": "http_500"}})
+    assert chat.complete([request("a")]) == [Failure("http_500", "")]
+
+
+def test_the_subject_changes_with_the_file(tmp_path: Path) -> None:
+    first = chat_of(tmp_path, {"id": "*", "text": "x"})
+    content = (tmp_path / "replies.jsonl").read_bytes()
+    assert first.subject == {
+        "backend": "scripted",
+        "model": "replies.jsonl",
+        "file_sha256": hashlib.sha256(content).hexdigest(),
+    }
+    assert chat_of(tmp_path, {"id": "*", "text": "y"}).subject != first.subject
+
+
+def test_delays_pass_side_by_side_and_what_ends_first_is_handed_over_first(tmp_path: Path) -> None:
+    delays = {"a": 0.3, "b": 0.1, "c": 0.0, "d": 0.1}
+    lines = [{"id": item, "text": item, "delay": delay} for item, delay in delays.items()]
+    requests = [request(item) for item in delays]
+    done: list[tuple[int, float]] = []
+    start = time.monotonic()
+    outcomes = chat_of(tmp_path, *lines, concurrency=2).complete(
+        requests, lambda index, _: done.append((index, time.monotonic() - start))
+    )
+    assert outcomes == [Reply(item) for item in delays]
+    assert [index for index, _ in done] == [1, 2, 3, 0]
+    assert all(seconds >= ends for (_, seconds), ends in zip(done, (0.1, 0.1, 0.2, 0.3), strict=True))
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01])
+def test_what_on_done_raises_stops_the_batch(tmp_path: Path, delay: float) -> None:
+    calls: list[int] = []
+
+    def refuse(index: int, _: Outcome) -> None:
+        calls.append(index)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    chat = chat_of(tmp_path, {"id": "*", "text": "x", "delay": delay}, concurrency=3)
+    with pytest.raises(KeyboardInterrupt):
+        chat.complete([request(str(number)) for number in range(9)], refuse)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("{", "not a JSON object"),
+        ("[" * 100_000, "not a JSON object"),
+        ([], "must be an object"),
+        ({"text": "x"}, "id must be text"),
+        ({"id": "", "text": "x"}, "id must be text"),
+        ({"id": 7, "text": "x"}, "id must be text"),
+        ({"id": "b"}, "either a text or a failure"),
+        ({"id": "b", "text": "x", "failure": {"reason": "y"}}, "either a text or a failure"),
+        ({"id": "b", "text": None}, "must be text"),
+        ({"id": "b", "text": "x", "finish_reason": 1}, "must be text"),
+        ({"id": "b", "failure": "timeout"}, "failure must be an object with a reason"),
+        ({"id": "b", "failure": {"reason": "x", "attempts": "two"}}, "attempts must be a whole number"),
+        ({"id": "b", "text": "x", "sample": -1}, "sample must be a whole number"),
+        ({"id": "b", "text": "x", "sample": True}, "sample must be a whole number"),
+        ({"id": "*", "text": "x", "sample": 1}, "leave sample out"),
+        ({"id": "b", "text": "x", "delay": -1}, "delay must be seconds"),
+        ({"id": "b", "text": "x", "delay": "1"}, "delay must be seconds"),
+        ('{"id": "b", "text": "x", "delay": NaN}', "delay must be seconds"),
+        ({"id": "b", "txt": "x"}, "unknown field 'txt'"),
+        ({"id": "a", "text": "again"}, "a second line for a sample 0"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named_by_file_and_number(tmp_path: Path, line: Any, complaint: str) -> None:
+    path = written(tmp_path, {"id": "a", "text": "x"}, "", line)
+    with pytest.raises(DataError) as caught:
+        open_chat(f"scripted:{path}")
+    assert str(caught.value).startswith(f"{path}:3: ")
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_utf8_is_named_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "latin1.jsonl"
+    path.write_bytes(b'{"id": "a", "text": "ok"}\n{"id": "b", "text": "caf\xe9"}\n')
+    with pytest.raises(DataError, match=r"latin1\.jsonl:2: not a JSON object"):
+        open_chat(f"scripted:{path}")
+
+
+@pytest.mark.parametrize("name", ["", ":"])
+def test_a_file_must_be_named(name: str) -> None:
+    with pytest.raises(ConfigError, match="scripted"):
+        open_chat(f"scripted{name}")
+
+
+def test_a_file_must_be_readable(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.jsonl", tmp_path):
+        with pytest.raises(ConfigError, match=f"{path}: cannot read scripted replies"):
+            open_chat(f"scripted:{path}")

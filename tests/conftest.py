@@ -1,0 +1,41 @@
+"""What all tests share. That this file lies here also puts tests/ on the import path: `from loopback import ...`.
+
+`H2HTALK_NO_SKIP=1` makes a skipped test a failure: for machines that have all that the tests need.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+skipped: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests neither read nor fill the user's cache; one folder serves the whole run."""
+    folder = tmp_path_factory.getbasetemp() / "cache"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setenv("H2HTALK_CACHE", str(folder))
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """The folder of public data that `H2HTALK_DATA` names."""
+    folder = os.environ.get("H2HTALK_DATA")
+    if not folder:
+        pytest.skip("reads public data: set H2HTALK_DATA to its folder")
+    return Path(folder)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped:
+        skipped.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if skipped and os.environ.get("H2HTALK_NO_SKIP") == "1" and exitstatus == 0:
+        print(f"\nH2HTALK_NO_SKIP is set, and {len(skipped)} tests were skipped: {', '.join(skipped)}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
