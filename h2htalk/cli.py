@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -118,12 +117,14 @@ def score(
 @app.command()
 def report(run: RunArgument, format: FormatOption = "terminal") -> None:
     """Write a scored run's tables and page again, and print its table."""
+    from h2htalk.benchmark.report.rows import table_row
+    from h2htalk.benchmark.report.tables import table_text
     from h2htalk.benchmark.results import report as run_report
 
     summary = run_report(run)
     if format == "terminal":
         _finish(summary, run)
-    typer.echo(_formatted([summary], format), nl=False)
+    typer.echo(table_text([table_row(summary)], format), nl=False)
     if summary.incomplete:
         raise typer.Exit(3)
 
@@ -154,15 +155,17 @@ def leaderboard(
 ) -> None:
     """Your runs beside the paper's Table 2."""
     from h2htalk.benchmark import leaderboard as board
+    from h2htalk.benchmark.report.board import print_check, print_leaderboard
+    from h2htalk.benchmark.report.tables import table_text
 
     if check_paper:
-        typer.echo(board.check_paper_text(), nl=False)
+        print_check(board.check_paper(), _console())
         return
-    summaries = board.read_summaries(runs or [])
+    made = board.leaderboard(board.read_summaries(runs or []))
     if format == "terminal":
-        board.print_leaderboard(board.leaderboard(summaries), _console())
+        print_leaderboard(made, _console())
     else:
-        typer.echo(_formatted(summaries, format), nl=False)
+        typer.echo(table_text(made.rows, format), nl=False)
 
 
 @split_app.command("list")
@@ -232,17 +235,6 @@ def _finish(summary: Summary, folder: Path) -> None:
 
     print_summary(summary, _console(), {"report": (folder / "report.html").resolve()})
     raise typer.Exit(3 if summary.incomplete else 0)
-
-
-def _formatted(summaries: list[Summary], format: str) -> str:
-    from h2htalk.benchmark.report.tables import csv_table, json_table, latex_table, table_row
-
-    rows = [table_row(summary) for summary in summaries]
-    if format == "json":
-        return json.dumps(json_table(rows), ensure_ascii=False, indent=2) + "\n"
-    if format not in ("csv", "latex"):
-        raise ConfigError(f"--format {format!r}: choose from terminal, csv, json, latex")
-    return csv_table(rows) if format == "csv" else latex_table(rows)
 
 
 def _console() -> Any:

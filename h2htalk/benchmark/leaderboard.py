@@ -1,0 +1,198 @@
+"""The paper's Table 2 beside your runs, which are never ranked among its rows; and a check of the paper's sums.
+
+The paper's items, prompts and judge are not public, so a run on another split says nothing about a place in its
+table. Among your own runs, places are given only where the protocols agree and nothing is missing.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+
+from h2htalk.benchmark.aggregate import Cell
+from h2htalk.benchmark.report.layout import COLUMNS
+from h2htalk.benchmark.report.rows import TableRow, table_row
+from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.data.signature import differing_keys
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
+from h2htalk.errors import DataError
+
+# A recomputed overall that is further off is named (DESIGN, section 5: 35 of the 37 clean rows are not).
+CHECK_TOLERANCE = 0.15
+PLACES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows that may be ranked among each other, and what to know about them."""
+
+    title: str
+    rows: tuple[TableRow, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """`paper` by size class; `unreadable` names the paper's rows whose figures could not be read; `runs` by
+    protocol."""
+
+    paper: tuple[Group, ...]
+    unreadable: tuple[str, ...]
+    runs: tuple[Group, ...]
+
+    @property
+    def rows(self) -> list[TableRow]:
+        """All rows under their groups' titles, your runs last, for `report.tables`."""
+        return [
+            replace(row, group=f"{group.title} ({where})")
+            for where, groups in (("paper", self.paper), ("your runs", self.runs))
+            for group in groups
+            for row in group.rows
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRow:
+    """A clean row of the paper, recomputed from its eleven cells; differences are recomputed minus printed."""
+
+    model: str
+    printed: float
+    recomputed: float
+    averages_off: Mapping[str, float]
+
+    @property
+    def off(self) -> float:
+        return self.recomputed - self.printed
+
+    @property
+    def averages_off_most(self) -> float:
+        """The largest of the three differences, with its sign."""
+        return max(self.averages_off.values(), key=abs)
+
+    @property
+    def agrees(self) -> bool:
+        """Within CHECK_TOLERANCE, and the averages too."""
+        return all(abs(off) <= CHECK_TOLERANCE for off in (self.off, self.averages_off_most))
+
+
+def read_summaries(run_folders: Sequence[Path]) -> list[Summary]:
+    """The `summary.json` of each run folder, in the order given.
+
+    Raises:
+        DataError: one is missing or is not a summary.
+    """
+    return [read_summary(folder / "summary.json") for folder in run_folders]
+
+
+# --- The paper --------------------------------------------------------------------------------------------------
+
+
+def _paper_records() -> list[dict[str, str]]:
+    source = files("h2htalk.data") / "bundled" / "paper_table2.csv"
+    return list(csv.DictReader(source.read_text(encoding="utf-8").splitlines()))
+
+
+def paper_rows() -> list[TableRow]:
+    """The 37 rows of the paper's Table 2 that could be read, in its order; `group` is the size class."""
+    return [
+        TableRow(
+            model=record["model"],
+            source="paper",
+            cells={c.key: Cell(float(record[c.key]), None, None, 0, 0) for c in COLUMNS},
+            split="paper",
+            group=record["size_class"],
+        )
+        for record in _paper_records()
+        if record["state"] == "clean"
+    ]
+
+
+def unreadable_rows() -> list[str]:
+    """The models whose figures in Table 2 could not be read: names only."""
+    return [record["model"] for record in _paper_records() if record["state"] != "clean"]
+
+
+def check_paper() -> list[CheckedRow]:
+    """Recompute the averages (plain means) and the overall (Table-1-weighted mean) of each clean row."""
+    return [_checked(row) for row in paper_rows()]
+
+
+def _checked(row: TableRow) -> CheckedRow:
+    cells = {name: _printed(row, name) for name in SUBTASKS}
+    overall = math.fsum(SUBTASKS[name].count * value for name, value in cells.items()) / TOTAL_COUNT
+    averages: dict[str, float] = {}
+    for dimension in DIMENSIONS:
+        parts = [cells[name] for name in SUBTASKS if SUBTASKS[name].dimension == dimension]
+        averages[dimension] = math.fsum(parts) / len(parts) - _printed(row, f"{dimension}_avg")
+    return CheckedRow(row.model, _printed(row, "overall"), overall, averages)
+
+
+def _printed(row: TableRow, key: str) -> float:
+    value = row.value(key)
+    if value is None:
+        raise DataError(f"paper_table2.csv: {row.model} has no {key}; install h2htalk again")
+    return value
+
+
+# --- Groups and places --------------------------------------------------------------------------------------------
+
+
+def leaderboard(runs: Sequence[Summary] = ()) -> Leaderboard:
+    """The paper's rows by size class and your runs by protocol, the top three of each group marked."""
+    rows = paper_rows()
+    classes = dict.fromkeys(row.group for row in rows)
+    paper = tuple(Group(name, _ranked([row for row in rows if row.group == name])) for name in classes)
+    return Leaderboard(paper, tuple(unreadable_rows()), _run_groups(runs))
+
+
+def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
+    by_protocol: dict[str, list[Summary]] = {}
+    for run in runs:
+        by_protocol.setdefault(run.signature.fingerprint, []).append(run)
+    first = runs[0].signature.protocol if runs else {}
+    groups = []
+    for fingerprint, members in by_protocol.items():
+        different = differing_keys(first, members[0].signature.protocol)
+        note = f"not comparable with the first group: differs in {', '.join(different)}" if different else ""
+        groups.append(Group(f"protocol {fingerprint}", _ranked(_named(members)), note))
+    return tuple(groups)
+
+
+def _named(members: Sequence[Summary]) -> list[TableRow]:
+    """Rows whose names tell runs of one model apart by what varies between them, best first, incomplete last."""
+    rows = []
+    for run in members:
+        twins = [other.signature.subject for other in members if other.model == run.model]
+        subject = run.signature.subject
+        varied = [key for key in subject if any(other.get(key) != subject[key] for other in twins)]
+        label = " ".join(f"{key}={subject[key]}" for key in varied)
+        rows.append(replace(table_row(run), model=f"{run.model} ({label})" if label else run.model))
+    return sorted(rows, key=lambda row: (not row.complete, -_standing(row), row.model))
+
+
+def _standing(row: TableRow) -> float:
+    for key in ("overall", "items_mean"):
+        value = row.value(key)
+        if value is not None:
+            return value
+    return -math.inf
+
+
+def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
+    """The rows with their places in each column. Figures that print alike share a place; a row that is
+    incomplete has none, and one row alone is not a ranking."""
+    competing = [row for row in rows if row.complete]
+    if len(competing) < 2:
+        return tuple(rows)
+    marks: dict[int, dict[str, int]] = {id(row): {} for row in rows}
+    for column in COLUMNS:
+        values = {id(row): round(v, 2) for row in competing if (v := row.value(column.key)) is not None}
+        for key, value in values.items():
+            place = 1 + sum(other > value for other in values.values())
+            if place <= PLACES and len(values) > 1:
+                marks[key][column.key] = place
+    return tuple(replace(row, marks=marks[id(row)]) for row in rows)

@@ -1,0 +1,1 @@
+"""Tables and pages of a run: terminal, CSV, JSON, LaTeX, HTML."""

@@ -1,0 +1,163 @@
+"""The leaderboard and the check of the paper's sums on the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from h2htalk.benchmark.leaderboard import CHECK_TOLERANCE, CheckedRow, Group, Leaderboard
+from h2htalk.benchmark.report.layout import COLUMNS, Column
+from h2htalk.benchmark.report.rows import TableRow
+from h2htalk.benchmark.report.speaker import Speaker
+
+# All columns with two decimals from here on; with one decimal; below that averages alone.
+FULL, COMPACT = 132, 98
+_AVERAGES_WIDTH = 13
+_ITEMS = Column("items_mean", "Items", "", True)
+# Headings of five and of four characters.
+_SHORT = {
+    "Standard": ("Stand", "Std."),
+    "Emotional": ("Emot.", "Emo."),
+    "Schedule": ("Sched", "Sch."),
+    "Basic": ("Basic", "Bas."),
+    "Middle": ("Mid.", "Mid."),
+    "Advanced": ("Adv.", "Adv."),
+    "Response": ("Resp.", "Rsp."),
+    "Initiation": ("Init.", "Ini."),
+    "Synthesis": ("Synth", "Syn."),
+    "Refinement": ("Refin", "Ref."),
+    "Initialization": ("Init.", "Ini."),
+    "Overall": ("All", "All"),
+    "Items": ("Items", "Item"),
+}
+_STYLES = {1: "bold green", 2: "bold blue", 3: "bold yellow"}
+_SIGNS = {1: "¹", 2: "²", 3: "³"}
+_ASCII_SIGNS = {1: "*", 2: "+", 3: "-"}
+
+
+def print_leaderboard(board: Leaderboard, console: Console) -> None:
+    """Print the paper's rows by size class and, in a table of their own, your runs.
+
+    From 132 columns on with all figures at two decimals, from 98 on at one; narrower terminals get averages.
+    """
+    say = Speaker(console)
+    say.line("The paper's Table 2 (arXiv 2507.03543)", "bold")
+    _print_groups(board.paper, _Grid.of(say, COLUMNS))
+    say.line(f"Not shown, for their figures in the paper cannot be read: {', '.join(board.unreadable)}.")
+    console.print()
+    say.line("Your runs, not ranked among the paper's rows", "bold")
+    if board.runs:
+        _print_groups(board.runs, _Grid.of(say, (*COLUMNS, _ITEMS)))
+        say.line(
+            "All: weighted with Table 1's counts, needs all eleven subtasks. Items: mean of the items at hand."
+        )
+        say.line("Only complete runs of one protocol are ranked, and among each other alone.")
+    else:
+        say.line("None given. Name run folders to see them here.")
+    signs = _ASCII_SIGNS if say.ascii else _SIGNS
+    say.line(f"{signs[1]} {signs[2]} {signs[3]} first, second and third of a group, among the rows shown.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Where the columns stand on a terminal. A cell ends with its mark or a space, so that no separator is
+    needed; `width` counts that character too."""
+
+    say: Speaker
+    columns: tuple[Column, ...]
+    width: int
+    decimals: int
+    name_width: int
+
+    @classmethod
+    def of(cls, say: Speaker, columns: tuple[Column, ...]) -> _Grid:
+        room = say.console.width
+        decimals = 1 if COMPACT <= room < FULL else 2
+        if room < COMPACT:
+            columns = tuple(column for column in columns if column.is_average)
+        width = 4 + decimals if room >= COMPACT else min(_AVERAGES_WIDTH, max(6, (room - 18) // len(columns)))
+        return cls(say, columns, width, decimals, max(18, min(36, room - width * len(columns))))
+
+    def headings(self) -> list[Text]:
+        """A line of groups above the columns' names; averages alone stand under their group's name."""
+        indent, inner = " " * self.name_width, self.width - 1
+        if all(column.is_average for column in self.columns):
+            whole = [column.group or column.heading for column in self.columns]
+            names = [name if len(name) <= inner else f"{name[: inner - 1]}." for name in whole]
+            return [Text(indent + "".join(f"{name:>{inner}} " for name in names), "bold dim")]
+        spans = [
+            (group, len(list(members))) for group, members in groupby(self.columns, key=lambda c: c.group)
+        ]
+        names = [_SHORT.get(column.heading, (column.heading,) * 2)[self.width < 6] for column in self.columns]
+        above = "".join(group.center(self.width * n) for group, n in spans)
+        return [Text(indent + line, "bold dim") for line in (above, "".join(f"{n:>{inner}} " for n in names))]
+
+    def row(self, row: TableRow) -> list[Text]:
+        """The row's name, folded where it is too long, with the figures on its last line."""
+        name = self.say.safe(_named(row)).plain
+        lines = [
+            Text(f"  {part}") for part in textwrap.wrap(name, self.name_width - 3, subsequent_indent="  ")
+        ]
+        if not lines or lines[-1].cell_len >= self.name_width:
+            lines.append(Text())
+        lines[-1].pad_right(self.name_width - lines[-1].cell_len)
+        signs = _ASCII_SIGNS if self.say.ascii else _SIGNS
+        for column in self.columns:
+            value, place = row.value(column.key), row.marks.get(column.key, 0)
+            shown = "-" if value is None else f"{value:.{self.decimals}f}"
+            style = _STYLES.get(place, "bold" if column.key == "overall" else "")
+            lines[-1].append(f"{shown:>{self.width - 1}}{signs.get(place, ' ')}", style)
+        if not row.complete:
+            lines[-1].stylize("dim")
+        return lines
+
+
+def _print_groups(groups: Sequence[Group], grid: _Grid) -> None:
+    for line in grid.headings():
+        grid.say.console.print(line, no_wrap=True)
+    for group in groups:
+        grid.say.line(group.title, "bold cyan")
+        if group.note:
+            grid.say.line(f"  {group.note}", "yellow")
+        for row in group.rows:
+            for line in grid.row(row):
+                grid.say.console.print(line, no_wrap=True)
+
+
+def _named(row: TableRow) -> str:
+    """The model's name and what must be known about its figures."""
+    cautions = []
+    if not row.complete:
+        cautions.append("INCOMPLETE")
+    if row.measure != "s":
+        cautions.append("lexical only")
+    elif not row.comparable:
+        cautions.append("S not comparable")
+    return f"{row.model} [{', '.join(cautions)}]" if cautions else row.model
+
+
+def print_check(rows: Sequence[CheckedRow], console: Console) -> None:
+    """Print the paper's overall beside its recomputation, and name the rows that do not agree."""
+    say = Speaker(console)
+    width = max(len(row.model) for row in rows)
+    say.line(f"{'model':<{width}}  printed  recomputed     off  averages off", "bold dim")
+    for row in rows:
+        figures = (
+            f"{row.printed:7.2f}  {row.recomputed:10.2f}  {row.off:+6.3f}  {row.averages_off_most:+12.3f}"
+        )
+        say.line(f"{row.model:<{width}}  {figures}", "" if row.agrees else "bold yellow")
+    off = [row for row in rows if not row.agrees]
+    say.line(
+        f"{len(rows) - len(off)} of {len(rows)} readable rows agree within {CHECK_TOLERANCE} with the mean of "
+        "their eleven cells weighted with Table 1's counts. Not so:",
+        "bold",
+    )
+    for row in off:
+        say.line(
+            f"{row.model}: printed {row.printed:.2f}, its cells give {row.recomputed:.2f} ({row.off:+.3f})"
+        )

@@ -1,0 +1,172 @@
+"""A run as one HTML file that needs no network and no server: the tables, and every item down to its prompt.
+
+Nothing in it can act: the page forbids everything but its own style sheet and script (by hash), the figures are
+written by an escaping template, and the items lie in a JSON block that the script shows as text only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from h2htalk.benchmark.composite import METRIC_NAMES, ItemScore, SampleScore
+from h2htalk.benchmark.report.page_view import page_view
+from h2htalk.benchmark.summary import Summary
+from h2htalk.chat.base import Message
+from h2htalk.data.files import write_text
+from h2htalk.data.run import FailedResponse, Response
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.text.violations import RULES
+
+_PAGE = files("h2htalk.benchmark.report") / "page"
+_SCRIPTS = ("records.js", "detail.js", "list.js")
+_MARKER = "@@items@@"
+# What may not stand in a script block as it is: the first three could end it, the last two end a line of script.
+_ESCAPES = {c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """One item as the page shows it: what was asked, what came back, what it scored."""
+
+    scenario: Scenario
+    messages: tuple[Message, ...]
+    responses: tuple[Response | FailedResponse, ...]
+    score: ItemScore
+
+
+def write_page(path: Path, summary: Summary, items: Iterable[ItemView]) -> None:
+    """Write the page of a run; it appears only when it is whole.
+
+    Args:
+        path: the HTML file.
+        summary: what the tables show.
+        items: read once and written as they come, so that a whole run never lies in memory.
+
+    Raises:
+        DataError: the folder cannot be written, or the disk is full.
+    """
+    before, after = _frame(summary)
+    write_text(path, _chunks(before, items, after))
+
+
+def _frame(summary: Summary) -> tuple[str, str]:
+    """The page before and after the items."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    style = _read("page.css")
+    script = "\n".join(_read(name) for name in _SCRIPTS)
+    environment = Environment(
+        loader=FileSystemLoader(str(_PAGE)),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    text = environment.get_template("page.html").render(
+        view=page_view(summary),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        items=Markup(_MARKER),
+    )
+    before, _, after = text.rpartition(_MARKER)
+    return before, after
+
+
+def _read(name: str) -> str:
+    return _PAGE.joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _chunks(before: str, items: Iterable[ItemView], after: str) -> Iterator[str]:
+    """The page piece by piece. Paragraphs of prompts go into one table: personas and instructions repeat."""
+    paragraphs: dict[str, int] = {}
+    yield before
+    head = {
+        "subtasks": [[s.name, s.title] for s in SUBTASKS.values()],
+        "metrics": [*METRIC_NAMES, "ss"],
+        "rules": RULES,
+    }
+    yield _script_json(head)[:-1] + ',"items":['
+    for number, item in enumerate(items):
+        yield ("," if number else "") + _script_json(_packed(item, paragraphs))
+    yield '],"paragraphs":' + _script_json(list(paragraphs)) + "}"
+    yield after
+
+
+def _script_json(value: Any) -> str:
+    """JSON that may stand inside a script element; lone surrogates are escaped, so that it is always UTF-8."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return text
+
+
+_SUBTASK_NUMBER = {name: number for number, name in enumerate(SUBTASKS)}
+
+
+def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
+    """An item as records.js unpacks it; the order of the fields is written down there (`unpackItem`)."""
+    scenario, score = item.scenario, item.score
+    tags = scenario.tags
+    by_sample = {sample.sample: sample for sample in score.samples}
+    return [
+        scenario.id,
+        _SUBTASK_NUMBER[scenario.subtask],
+        scenario.language,
+        scenario.persona,
+        [tags.emotion, tags.complexity, tags.interaction, tags.risk],
+        scenario.reference,
+        [_short(value) for value in (score.s, score.lexical, score.ss, score.compliance)],
+        score.unscored,
+        [
+            [m.role, [paragraphs.setdefault(p, len(paragraphs)) for p in m.content.split("\n\n")]]
+            for m in item.messages
+        ],
+        [_packed_sample(r, by_sample.get(r.sample)) for r in sorted(item.responses, key=lambda r: r.sample)],
+    ]
+
+
+def _packed_sample(response: Response | FailedResponse, score: SampleScore | None) -> list[Any]:
+    """A sample as `unpackSample` of records.js reads it. An answer equal to the raw text is not written twice."""
+    scored: list[Any] = [None, None, None, [], None]
+    if score is not None:
+        metrics = None if score.lexical is None else [_short(value) for value in (*score.lexical, score.ss)]
+        scored = [metrics, _short(score.ss), _short(score.s), list(score.violations), score.unscored]
+    if isinstance(response, FailedResponse):
+        failure = response.failure
+        return [response.sample, scored, None, [failure.reason, failure.message, failure.attempts]]
+    answer = response.answer
+    usage = response.usage
+    reply = [
+        response.text,
+        None if answer == response.text else answer,
+        response.thinking,
+        response.finish_reason,
+        usage.input_tokens,
+        usage.output_tokens,
+        response.request_id,
+    ]
+    return [response.sample, scored, reply, None]
+
+
+def _short(value: float | None) -> float | None:
+    """Five decimals: a thousandth of what the tables show."""
+    return None if value is None else round(value, 5)

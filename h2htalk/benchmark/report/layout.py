@@ -1,0 +1,158 @@
+"""The shape of Table 2, shared by every report: which columns there are, and where a row keeps each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from h2htalk.benchmark.aggregate import Cell, Row
+from h2htalk.benchmark.summary import Standing, Summary
+from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A figure of Table 2. `key` is a subtask, `<dimension>_avg` or `overall`; `group` is the heading above."""
+
+    key: str
+    heading: str
+    group: str
+    is_average: bool = False
+
+
+def _columns() -> tuple[Column, ...]:
+    columns: list[Column] = []
+    for dimension in DIMENSIONS:
+        group = dimension.title()
+        columns += [Column(s.name, s.column, group) for s in SUBTASKS.values() if s.dimension == dimension]
+        columns.append(Column(f"{dimension}_avg", "Avg.", group, True))
+    return (*columns, Column("overall", "Overall", "", True))
+
+
+# Eleven cells, three averages and the overall, in the paper's order.
+COLUMNS = _columns()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader must know before trusting a table. `loud` notes stand first, in a colour of alarm."""
+
+    text: str
+    loud: bool = False
+
+
+def cell_at(row: Row | None, key: str) -> Cell | None:
+    """The cell under a column's key, or under `items_mean` and `plain_mean`; None where the row has none."""
+    if row is None:
+        return None
+    if key in ("overall", "items_mean", "plain_mean"):
+        return {"overall": row.overall, "items_mean": row.items_mean, "plain_mean": row.plain_mean}[key]
+    if key.endswith("_avg"):
+        return row.dimensions.get(key.removesuffix("_avg"))
+    return row.cells.get(key)
+
+
+def main_row(summary: Summary, standing: Standing | None = None) -> Row:
+    """The row of the summary's main measure, of the model or of another contender (a floor).
+
+    Raises:
+        DataError: the summary names a measure it does not hold.
+    """
+    row = (standing or summary.standing).row(summary.measure)
+    if row is None:
+        raise DataError(
+            f"{summary.model}: the summary has no row for {summary.measure}; run `h2htalk score` again"
+        )
+    return row
+
+
+def measure_name(summary: Summary) -> str:
+    """What the main column is called."""
+    return "S" if summary.measure == "s" else "Lexical mean"
+
+
+def not_above(cell: Cell | None, floor: Cell | None) -> bool:
+    """Whether a trivial answer reaches the model's value (or passes it)."""
+    if cell is None or floor is None or cell.value is None or floor.value is None:
+        return False
+    return floor.value >= cell.value
+
+
+def subtasks_at_hand(summary: Summary) -> list[str]:
+    """The subtasks of the run in Table 2's order; those without S are still there by their lexical mean."""
+    return [name for name in SUBTASKS if name in summary.standing.lexical.cells]
+
+
+def floors_reach(summary: Summary) -> bool:
+    """Whether any floor reaches the model in any cell or average."""
+    keys = [*(column.key for column in COLUMNS), "items_mean", "plain_mean"]
+    row = main_row(summary)
+    floors = [main_row(summary, floor) for floor in summary.floors.values()]
+    return any(not_above(cell_at(row, key), cell_at(floor, key)) for floor in floors for key in keys)
+
+
+def most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Pairs in descending order of their counts; equal ones by name."""
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+_TAG_ORDERS: dict[str, Sequence[str]] = {
+    "complexity": COMPLEXITIES,
+    "interaction": INTERACTIONS,
+    "risk": RISKS,
+    "language": LANGUAGES,
+}
+
+
+def ordered_slices(summary: Summary) -> dict[str, dict[str, Cell]]:
+    """The slices, each in its tag's own order; emotions with most items first."""
+    ordered = {}
+    for tag, cells in summary.slices.items():
+        order = {value: place for place, value in enumerate(_TAG_ORDERS.get(tag, ()))}
+        places = sorted(cells, key=lambda value: (order.get(value, len(order)), -cells[value].total, value))
+        ordered[tag] = {value: cells[value] for value in places}
+    return ordered
+
+
+def notes(summary: Summary) -> list[Note]:
+    """What must be said beside this summary's figures, loudest first. Warnings are not among them."""
+    found: list[Note] = []
+    counts = summary.counts
+    if summary.incomplete:
+        found.append(
+            Note(
+                f"INCOMPLETE: {counts.unscored:,} of {counts.items:,} items are unscored; the figures leave them out. "
+                "Start the same command again to ask only for those.",
+                loud=True,
+            )
+        )
+    if summary.measure == "lexical":
+        found.append(Note("S was not asked for: the figures are means of BLEU-1 to 4, ROUGE-1 and ROUGE-L."))
+    elif not summary.s_comparable:
+        embedder = summary.signature.protocol.get("embedder", "another embedder")
+        found.append(
+            Note(
+                f"S is not comparable with the paper's: its SS comes from {embedder}, not from BGE-M3.",
+                loud=True,
+            )
+        )
+    if not summary.judged and any(SUBTASKS[name].level for name in subtasks_at_hand(summary)):
+        found.append(
+            Note("Unjudged: no judge's rating is in Itinerary Basic, Middle and Advanced (levels I-III).")
+        )
+    missing = [name for name in SUBTASKS if name not in main_row(summary).cells]
+    if missing:
+        found.append(Note(f"No overall: it needs all eleven subtasks, and {_missing(missing)} not here."))
+    return found
+
+
+def _missing(names: Sequence[str]) -> str:
+    titles = [SUBTASKS[name].title for name in names]
+    return f"{titles[0]} is" if len(titles) == 1 else f"{_listed(titles)} are"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

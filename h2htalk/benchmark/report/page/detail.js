@@ -1,0 +1,52 @@
+// One item in full: its prompt as sent, the reference, and each answer with its scores.
+
+function drawDetail(item) {
+  const facts = [item.title, item.language, "persona " + item.persona, ...item.tags.map((tag, n) => ["emotion", "complexity", "interaction", "risk"][n] + " " + tag)];
+  const left = element("div", {}, element("h4", {}, "Prompt, as sent"), ...item.messages.map((message) => drawMessage(message, item)));
+  const right = element("div", {}, element("h4", {}, "Reference"), block(item.reference, item.language), ...item.samples.flatMap((sample) => drawSample(sample, item)));
+  if (!item.samples.length) right.append(element("h4", {}, "Answer"), element("p", { class: "failure" }, "There is none."));
+  const panes = element("div", { class: "panes" }, left, right);
+  return element("tr", { class: "detail" }, element("td", { colspan: COLUMNS.length }, element("p", { class: "facts" }, shown(facts.join(" · "))), panes));
+}
+
+function drawMessage(message, item) {
+  const text = messageText(message);
+  const summary = `${message[0]}, ${text.length.toLocaleString("en")} characters`;
+  return element("details", { class: "message", open: true }, element("summary", {}, summary), block(text, item.language));
+}
+
+function drawSample(sample, item) {
+  const drawn = [element("h4", {}, item.samples.length > 1 ? `Answer ${sample.number + 1} of ${item.samples.length}` : "Answer")];
+  if (sample.failure) {
+    const [reason, message, attempts] = sample.failure;
+    drawn.push(element("p", { class: "failure" }, shown(`${reason} after ${attempts} attempt${attempts === 1 ? "" : "s"}: ${message}`)));
+  } else drawn.push(...drawReply(sample.reply, item));
+  if (sample.unscored && !sample.failure) drawn.push(element("p", { class: "failure" }, "unscored: ", shown(sample.unscored)));
+  if (sample.metrics) drawn.push(drawScores(sample));
+  if (sample.violations.length) {
+    drawn.push(element("ul", { class: "violations" }, ...sample.violations.map((rule) => element("li", {}, element("code", {}, rule), ": " + (data.rules[rule] || "")))));
+  }
+  return drawn;
+}
+
+function drawReply(reply, item) {
+  const counts = [["in", reply.input], ["out", reply.output]].filter(([, n]) => n !== null).map(([where, n]) => `${n.toLocaleString("en")} tokens ${where}`);
+  const drawn = [block(reply.answer, item.language)];
+  if (reply.thinking) drawn.push(fold(`Thinking, ${reply.thinking.length.toLocaleString("en")} characters`, reply.thinking, item));
+  if (reply.answer !== reply.text.trim()) drawn.push(fold("Raw reply, with its thinking", reply.text, item));
+  drawn.push(element("p", { class: "facts" }, shown([`finished: ${reply.finish}`, ...counts, ...(reply.request ? [`request ${reply.request}`] : [])].join(" · "))));
+  return drawn;
+}
+
+function fold(summary, text, item) {
+  return element("details", { class: "fold" }, element("summary", {}, summary), block(text, item.language));
+}
+
+function drawScores(sample) {
+  const names = data.metrics.map((name) => name.toUpperCase().replace("_", "-"));
+  const pairs = names.map((name, n) => [name, sample.metrics[n]]).filter(([, value]) => value !== null);
+  if (sample.s !== null) pairs.push(["S", sample.s]);
+  return element("table", { class: "scores" },
+    element("thead", {}, element("tr", {}, ...pairs.map(([name]) => element("th", { scope: "col" }, name)))),
+    element("tbody", {}, element("tr", {}, ...pairs.map(([, value]) => element("td", {}, number(value))))));
+}

@@ -1,0 +1,234 @@
+"""The paper's rows, their sums, and your runs beside them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from summaries_made import made_summary, same_values
+
+from h2htalk.benchmark.leaderboard import (
+    check_paper,
+    leaderboard,
+    paper_rows,
+    read_summaries,
+    unreadable_rows,
+)
+from h2htalk.benchmark.report.board import print_check, print_leaderboard
+from h2htalk.benchmark.report.layout import COLUMNS
+from h2htalk.benchmark.report.tables import table_text
+from h2htalk.benchmark.summary import Summary
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import DataError
+
+# What the eleven cells of these rows give with Table 1's counts, computed apart from this package.
+GOLDEN = {
+    "Qwen2-1.5B-Instruct": 43.12,
+    "GLM-4-9B-Chat": 45.83,
+    "Llama-3.3-70B-Instruct": 50.03,
+    "Qwen2.5-72B-Instruct": 50.79,
+    "QwQ-32B-Preview": 36.41,
+}
+
+
+def board_text(runs: Sequence[Summary], width: int) -> str:
+    out = io.StringIO()
+    print_leaderboard(leaderboard(runs), Console(file=out, width=width))
+    return out.getvalue()
+
+
+# --- The paper ---
+
+
+def test_37_rows_are_readable_and_13_are_names_only() -> None:
+    assert len(paper_rows()) == 37
+    assert len(unreadable_rows()) == 13
+    assert {"GPT-4o", "Claude-3.7", "DeepSeek-V2.5"} < set(unreadable_rows())
+    assert not {row.model for row in paper_rows()} & set(unreadable_rows())
+
+
+def test_no_figure_of_an_unreadable_row_is_in_the_package() -> None:
+    import h2htalk.data
+
+    path = Path(h2htalk.data.__file__).parent / "bundled" / "paper_table2.csv"
+    for record in csv.DictReader(path.open(encoding="utf-8")):
+        figures = [record[column.key] for column in COLUMNS]
+        assert all(figures) if record["state"] == "clean" else not any(figures)
+
+
+def test_the_papers_overall_is_the_mean_weighted_with_table_1() -> None:
+    checked = {row.model: row for row in check_paper()}
+    for model, overall in GOLDEN.items():
+        assert checked[model].recomputed == pytest.approx(overall, abs=0.02)
+
+
+def test_35_of_37_rows_agree_and_the_two_others_are_named() -> None:
+    rows = check_paper()
+    assert [row.model for row in rows if not row.agrees] == [
+        "DeepSeek-R1-Distill-Qwen-1.5B-Pro",
+        "QwQ-32B-Preview",
+    ]
+    assert len(rows) == 37
+    assert max(abs(row.averages_off_most) for row in rows) < 0.0101
+    out = io.StringIO()
+    print_check(rows, Console(file=out, width=100))
+    assert "35 of 37 readable rows agree within 0.15" in out.getvalue()
+    assert "QwQ-32B-Preview: printed 41.77, its cells give 36.41 (-5.360)" in out.getvalue()
+
+
+def test_size_classes_are_the_papers_and_each_has_its_own_first() -> None:
+    groups = {group.title: group.rows for group in leaderboard().paper}
+    assert {title: len(rows) for title, rows in groups.items()} == {"1-8B": 15, "8-31B": 13, "32B+": 9}
+    first = {title: [r.model for r in rows if r.marks.get("overall") == 1] for title, rows in groups.items()}
+    assert first == {
+        "1-8B": ["Qwen2.5-7B-Instruct-LoRA"],
+        "8-31B": ["Qwen2.5-14B-Instruct-LoRA"],
+        "32B+": ["Qwen2.5-72B-Instruct-LoRA"],
+    }
+
+
+def test_equal_figures_share_a_place() -> None:
+    (group,) = [group for group in leaderboard().paper if group.title == "8-31B"]
+    schedule = {
+        row.model: row.marks["dialogue_schedule"] for row in group.rows if "dialogue_schedule" in row.marks
+    }
+    assert schedule == {
+        "Qwen2.5-14B-Instruct": 1,
+        "Qwen2.5-14B-Instruct-LoRA": 1,
+        "Llama-3.1-8B-Instruct-LoRA": 3,
+    }
+
+
+# --- Your runs ---
+
+
+def test_runs_stand_apart_from_the_paper_and_change_nothing_there() -> None:
+    board = leaderboard([made_summary(same_values(0.9), model="mine")])
+    assert board.paper == leaderboard().paper
+    assert [row.model for group in board.runs for row in group.rows] == ["mine"]
+    assert all(row.source == "paper" for group in board.paper for row in group.rows)
+
+
+def test_complete_runs_of_one_protocol_are_ranked_best_first() -> None:
+    runs = [made_summary(same_values(v), model=f"m{v}") for v in (0.2, 0.4, 0.3, 0.1)]
+    (group,) = leaderboard(runs).runs
+    assert [(row.model, row.marks.get("overall")) for row in group.rows] == [
+        ("m0.4", 1),
+        ("m0.3", 2),
+        ("m0.2", 3),
+        ("m0.1", None),
+    ]
+
+
+def test_one_run_alone_is_not_a_ranking() -> None:
+    (group,) = leaderboard([made_summary()]).runs
+    assert not group.rows[0].marks
+
+
+def test_an_incomplete_run_is_never_ranked_however_good() -> None:
+    broken = made_summary({**same_values(0.9), "dialogue_base": [0.9, None]}, model="broken")
+    (group,) = leaderboard([broken, made_summary(model="a"), made_summary(same_values(0.1), model="b")]).runs
+    assert [(row.model, row.marks.get("overall")) for row in group.rows] == [
+        ("a", 1),
+        ("b", 2),
+        ("broken", None),
+    ]
+    assert not group.rows[2].marks
+    assert "broken [INCOMPLETE]" in board_text([broken], 140)
+
+
+def test_runs_of_different_protocols_are_not_ranked_together_and_the_keys_are_named() -> None:
+    foreign = made_summary(same_values(0.9), model="b", protocol={"embedder": "minilm@2"}, comparable=False)
+    groups = leaderboard([made_summary(model="a"), foreign]).runs
+    assert [[row.model for row in group.rows] for group in groups] == [["a"], ["b"]]
+    assert groups[0].note == ""
+    assert groups[1].note.endswith("differs in embedder (bge-m3@1, minilm@2)")
+    assert not any(row.marks for group in groups for row in group.rows)
+
+
+def test_runs_of_one_model_are_told_apart_by_what_varies() -> None:
+    runs = [made_summary(subject={"sap": sap, "seed": "0"}) for sap in ("full", "none")]
+    (group,) = leaderboard(runs).runs
+    assert {row.model for row in group.rows} == {"server:m (sap=full)", "server:m (sap=none)"}
+
+
+def test_a_cell_that_only_some_runs_have_ranks_those() -> None:
+    part = made_summary(same_values(0.9, ("dialogue_base",)), model="part")
+    (group,) = leaderboard([part, made_summary(model="a"), made_summary(same_values(0.2), model="b")]).runs
+    marks = {row.model: row.marks for row in group.rows}
+    assert [marks[name].get("dialogue_base") for name in ("part", "a", "b")] == [1, 2, 3]
+    assert [marks[name].get("overall") for name in ("part", "a", "b")] == [None, 1, 2]
+
+
+# --- Shown ---
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_the_board_fits_the_terminal_and_names_every_model_in_full(width: int) -> None:
+    text = board_text([made_summary(model="server:mine")], width)
+    assert max(map(len, text.splitlines())) <= width
+    squeezed = text.replace("\n", "").replace(" ", "")
+    for name in [*(row.model for row in paper_rows()), *unreadable_rows()]:
+        assert name in squeezed
+    assert "…" not in text
+    assert ("Dialogue" in text, "Basic" in text or "Bas." in text) == (True, width > 80)
+
+
+def test_figures_keep_two_decimals_where_there_is_room() -> None:
+    row = next(line for line in board_text([], 140).splitlines() if "Qwen2.5-72B-Instruct " in line)
+    assert row.endswith("66.80¹50.80²")
+    narrow = next(line for line in board_text([], 100).splitlines() if "Qwen2.5-72B-Instruct " in line)
+    assert narrow.endswith("66.8¹50.8²")
+
+
+def test_a_hostile_name_does_nothing() -> None:
+    text = board_text([made_summary(model="[red]\x1b[2J\u202ex")], 140)
+    assert "[red]\\x1b[2J\\u202ex" in text
+    assert "\x1b" not in text
+
+
+def test_the_board_as_data_says_which_rows_are_the_papers() -> None:
+    rows = json.loads(table_text(leaderboard([made_summary()]).rows, "json"))
+    assert [row["source"] for row in rows] == ["paper"] * 37 + ["run"]
+    assert rows[0]["group"] == "1-8B (paper)"
+    assert rows[0]["cells"]["overall"] == {
+        "value": 43.12,
+        "low": None,
+        "high": None,
+        "n": None,
+        "total": None,
+    }
+    assert rows[-1]["group"].endswith("(your runs)")
+    latex = table_text(leaderboard([made_summary()]).rows, "latex")
+    assert latex.count(r"\midrule") == 4
+    assert r"\textit{32B+ (paper)}" in latex
+    assert len(list(csv.reader(io.StringIO(table_text(leaderboard().rows, "csv"))))) == 38
+
+
+# --- Reading run folders ---
+
+
+def test_summaries_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+    summary = made_summary(floors={"constant": same_values(0.1)})
+    (tmp_path / "summary.json").write_text(json.dumps(summary.to_dict()))
+    assert read_summaries([tmp_path]) == [summary]
+
+
+def test_a_run_without_scores_says_what_to_type(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="h2htalk score"):
+        read_summaries([tmp_path])
+    (tmp_path / "summary.json").write_text("{")
+    with pytest.raises(DataError, match=r"summary\.json"):
+        read_summaries([tmp_path])
+    (tmp_path / "summary.json").write_text('{"model": "m"}')
+    with pytest.raises(DataError, match="h2htalk score"):
+        read_summaries([tmp_path])
+
+
+def test_every_subtask_is_a_column_of_the_papers_table() -> None:
+    assert all(row.value(name) is not None for row in paper_rows() for name in SUBTASKS)

@@ -1,0 +1,165 @@
+"""The page as a file; what a browser makes of it is tested in tests/live/browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from summaries_made import failed_item, made_item, made_summary, mini_scenarios, same_values
+
+from h2htalk.benchmark.aggregate import Cell
+from h2htalk.benchmark.report.html import ItemView, write_page
+from h2htalk.benchmark.summary import Summary
+from h2htalk.chat.base import Message
+from h2htalk.data.run import Failure
+from h2htalk.errors import DataError
+
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e"
+)
+
+
+def page(folder: Path, summary: Summary | None = None, items: list[ItemView] | None = None) -> str:
+    path = folder / "report.html"
+    write_page(path, summary or made_summary(), iter(items or []))
+    return path.read_bytes().decode()
+
+
+def data_of(text: str) -> dict[str, Any]:
+    block = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert block
+    found = json.loads(block[1])
+    assert isinstance(found, dict)
+    return found
+
+
+def prompt_of(data: dict[str, Any], item: int) -> list[tuple[str, str]]:
+    messages = data["items"][item][8]
+    return [(role, "\n\n".join(data["paragraphs"][n] for n in numbers)) for role, numbers in messages]
+
+
+def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
+    text = page(tmp_path, items=[made_item(s) for s in mini_scenarios(3)])
+    before_data = text.split('<script type="application/json"')[0]
+    assert set(re.findall(r"<[a-z]+ [^>]*\b(?:src|href|action|data)=\"([^#]?)", before_data)) == {""}
+    assert "url(" not in before_data
+    assert "@import" not in before_data
+    assert "http://" not in before_data
+    assert "https://" not in before_data
+
+
+def test_only_its_own_style_and_script_may_run(tmp_path: Path) -> None:
+    text = page(tmp_path)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy
+    assert policy[1].startswith("default-src 'none'; ")
+    assert "unsafe" not in policy[1]
+    for tag in ("style", "script"):
+        body = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        assert body
+        digest = base64.b64encode(hashlib.sha256(body[1].encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy[1]
+
+
+def test_hostile_text_is_data_everywhere(tmp_path: Path) -> None:
+    scenario = replace(mini_scenarios(1)[0], id=HOSTILE, reference=HOSTILE, persona=HOSTILE)
+    items = [
+        made_item(scenario, HOSTILE, HOSTILE, finish_reason=HOSTILE, thinking=HOSTILE, request_id=HOSTILE),
+        failed_item(scenario, Failure(HOSTILE, HOSTILE)),
+    ]
+    summary = made_summary(
+        model=HOSTILE,
+        split=HOSTILE,
+        subject={HOSTILE: HOSTILE},
+        floors={HOSTILE: same_values(0.1)},
+        violations={HOSTILE: 1},
+        warnings=(HOSTILE,),
+        package_version=HOSTILE,
+        slices={"emotion": {HOSTILE: Cell(1.0, None, None, 1, 1)}},
+    )
+    text = page(tmp_path, summary, items)
+    assert len(re.findall(r"<script", text)) == len(re.findall(r"</script", text)) == 2
+    assert "<img" not in text
+    assert "<!--" not in text
+    assert not set("\x00\u2028\u202e") & set(text.split('<script type="application/json"')[0])
+    assert data_of(text)["items"][0][0] == HOSTILE
+
+
+def test_the_prompt_is_kept_exactly_and_what_repeats_is_stored_once(tmp_path: Path) -> None:
+    prompts = [f"You are Ren.\n\n{'Be kind. ' * 400}\n\n\nday {n}\n\n" for n in range(20)]
+    items = [made_item(s, prompt=p) for s, p in zip(mini_scenarios(20), prompts, strict=True)]
+    data = data_of(page(tmp_path, items=items))
+    assert [prompt_of(data, n)[0] for n in range(20)] == [("system", prompt) for prompt in prompts]
+    assert data["paragraphs"].count("Be kind. " * 400) == 1
+
+
+def test_an_item_holds_prompt_response_reference_and_scores(tmp_path: Path) -> None:
+    scenario = mini_scenarios(1)[0]
+    raw = "<think>hm</think> I am here."
+    item = made_item(scenario, raw, violations=("too_long",), finish_reason="length")
+    packed = data_of(page(tmp_path, items=[item]))["items"][0]
+    assert (packed[0], packed[2], packed[5]) == (scenario.id, scenario.language, scenario.reference)
+    number, scored, reply, failure = packed[9][0]
+    assert (number, failure) == (0, None)
+    assert reply == [raw, "I am here.", None, "length", 11, 7, None]
+    assert scored == [[0.5, 0.4, 0.3, 0.2, 0.6, 0.55, 0.7], 0.7, 0.46429, ["too_long"], None]
+
+
+def test_a_failed_call_is_shown_with_its_reason(tmp_path: Path) -> None:
+    item = failed_item(mini_scenarios(1)[0], Failure("http_500", "the server broke", 4))
+    packed = data_of(page(tmp_path, items=[item]))["items"][0]
+    assert packed[6] == [None, None, None, None]
+    assert packed[7] == "http_500"
+    assert packed[9][0][2:] == [None, ["http_500", "the server broke", 4]]
+
+
+def test_half_a_character_does_not_break_the_file(tmp_path: Path) -> None:
+    item = made_item(mini_scenarios(1)[0], "half \ud83d a face")
+    text = page(tmp_path, made_summary(model="half \ud83d"), [item])
+    assert data_of(text)["items"][0][9][0][2][0] == "half \ud83d a face"
+    assert "<h1><bdi>half \\ud83d</bdi></h1>" in text
+
+
+def test_a_name_like_the_items_place_stays_a_name(tmp_path: Path) -> None:
+    text = page(tmp_path, made_summary(model="@@items@@"), [made_item(mini_scenarios(1)[0])])
+    assert "<h1><bdi>@@items@@</bdi></h1>" in text
+    assert len(data_of(text)["items"]) == 1
+
+
+def test_figures_floors_and_cautions_are_on_the_page(tmp_path: Path) -> None:
+    values = {**same_values(0.4), "dialogue_base": [0.05, None]}
+    summary = made_summary(values, floors={"constant": same_values(0.1)}, comparable=False)
+    text = page(tmp_path, replace(summary, counts=replace(summary.counts, failures={"timeout": 1})))
+    assert "INCOMPLETE: 1 of 22 items" in text
+    assert "S is not comparable" in text
+    assert '<td class="num main">5.00</td>' in text
+    assert text.count('class="num reached"') == 1
+    assert "39.00 – 41.00" in text
+    assert 'aria-label="40.00, 95 % interval 39.00 to 41.00"' in text
+    assert "<code>timeout</code>" in text
+
+
+def test_a_page_that_cannot_be_finished_is_not_there(tmp_path: Path) -> None:
+    def broken() -> Iterator[ItemView]:
+        yield made_item(mini_scenarios(1)[0])
+        raise DataError("the scores are gone")
+
+    with pytest.raises(DataError, match="the scores are gone"):
+        write_page(tmp_path / "report.html", made_summary(), broken())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_items_without_a_known_prompt_are_fine(tmp_path: Path) -> None:
+    item = replace(made_item(mini_scenarios(1)[0]), messages=(Message("user", ""),))
+    assert prompt_of(data_of(page(tmp_path, items=[item])), 0) == [("user", "")]
+    assert data_of(page(tmp_path, items=[replace(item, messages=(), responses=())]))["items"][0][8:] == [
+        [],
+        [],
+    ]
