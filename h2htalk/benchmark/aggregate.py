@@ -7,6 +7,7 @@ cells weighted with Table 1's counts (it reproduces the paper's column; a plain 
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -127,19 +128,23 @@ def _cells(
         if name in groups:
             members = sorted(groups[name], key=lambda v: v.id)
             scored = np.array([v.value for v in members if v.value is not None], dtype=np.float64)
-            replicates[name] = bootstrap_means(100 * scored, seed)
+            replicates[name] = bootstrap_means(100 * scored, seed, name)
             mean = 100 * math.fsum(scored) / len(scored) if len(scored) else None
             cells[name] = _cell(mean, replicates[name], len(scored), len(members))
     return cells, replicates
 
 
-def bootstrap_means(scored: Replicates, seed: int) -> Replicates:
-    """Means of RESAMPLES resamples with replacement; empty for fewer than two values."""
+def bootstrap_means(scored: Replicates, seed: int, group: str = "") -> Replicates:
+    """Means of RESAMPLES resamples with replacement; empty for fewer than two values.
+
+    Each `group` draws from a stream of its own: one stream would tie cells of equal size to each other, and the
+    interval of their average would not shrink.
+    """
     if len(scored) < 2:
         return np.empty(0)
-    rng = np.random.default_rng([seed, len(scored)])
+    rng = np.random.default_rng([seed, zlib.crc32(group.encode())])
     means = np.empty(RESAMPLES)
-    block = max(1, 2_000_000 // len(scored))
+    block = max(1, 200_000 // len(scored))  # bounds the memory; the draws are the same in any blocks
     for start in range(0, RESAMPLES, block):
         rows = min(block, RESAMPLES - start)
         picks = rng.integers(0, len(scored), size=(rows, len(scored)), dtype=np.int32)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from h2htalk.data.run import FailedResponse, Failure, Response
 from h2htalk.data.dialogue import Turn
+from h2htalk.data.run import FailedResponse, Failure, Response
 from h2htalk.data.scenario import Plan, Scenario
 from h2htalk.data.subtasks import NULL_MEMORY
 from h2htalk.errors import ConfigError

@@ -25,7 +25,7 @@ from h2htalk.benchmark.sap import Sap
 from h2htalk.benchmark.scoring import Metrics
 from h2htalk.benchmark.spec import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.base import Chat, ChatOptions, Message, open_chat
+from h2htalk.chat.base import Chat, ChatOptions, Message, open_chat, parse_model
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
@@ -50,6 +50,11 @@ class Plan:
 
 def make_plan(spec: EvaluateSpec) -> Plan:
     """Load and select; raises ConfigError or DataError for whatever the specification names wrongly."""
+    backend, _, name = spec.model.partition(":")
+    if backend == "baseline":
+        find_baseline(name)
+    else:
+        parse_model(spec.model)
     sap = Sap.parse(spec.sap)
     prompts = PromptSet.load(Path(spec.prompts) if spec.prompts else None)
     whole = load_split(spec.split)

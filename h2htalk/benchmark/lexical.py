@@ -9,11 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
+
+from rapidfuzz.distance.LCSseq import similarity
 
 from h2htalk.text.tokens import tokenizer
 
+REMEMBERED = 256  # token lists: a reference serves all its samples, a constant answer all items
 EPSILON = 0.1  # nltk's SmoothingFunction().method1
 Rouge = Literal["f1", "recall"]
 
@@ -56,35 +60,27 @@ def lexical_scores(
         raise ValueError(
             f"{len(responses)} responses, {len(references)} references, {len(languages)} languages"
         )
-    seen: dict[tuple[str, str], list[str]] = {}
 
-    def tokens(texts: Sequence[str]) -> Iterable[list[str]]:
-        for text, language in zip(texts, languages, strict=True):
-            key = (text, language)
-            if key not in seen:
-                seen[key] = tokenizer(language)(text)
-            yield seen[key]
+    @lru_cache(REMEMBERED)
+    def tokens(text: str, language: str) -> list[str]:
+        return tokenizer(language)(text)
 
-    return lexical_scores_of_tokens(list(tokens(responses)), list(tokens(references)), rouge)
+    pairs = zip(responses, references, languages, strict=True)
+    return [_scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs]
 
 
 def lexical_scores_of_tokens(
     responses: Sequence[Sequence[str]], references: Sequence[Sequence[str]], rouge: Rouge = "f1"
 ) -> list[LexicalScores]:
     """Score n token lists against n token lists; see `lexical_scores`."""
-    from rapidfuzz.distance.LCSseq import similarity
-
     if len(responses) != len(references):
         raise ValueError(f"{len(responses)} responses, {len(references)} references")
-    return [
-        _score(response, reference, similarity(response, reference), rouge)
-        if response and reference
-        else _NOTHING
-        for response, reference in zip(responses, references, strict=True)
-    ]
+    return [_scores(*pair, rouge) for pair in zip(responses, references, strict=True)]
 
 
-def _score(response: Sequence[str], reference: Sequence[str], lcs: int, rouge: Rouge) -> LexicalScores:
+def _scores(response: Sequence[str], reference: Sequence[str], rouge: Rouge) -> LexicalScores:
+    if not response or not reference:
+        return _NOTHING
     length, reference_length = len(response), len(reference)
     unigrams = _clipped_matches(response, reference)
     if not unigrams:
@@ -100,7 +96,7 @@ def _score(response: Sequence[str], reference: Sequence[str], lcs: int, rouge: R
         logs += math.log((matches or EPSILON) / max(1, length - n + 1))
         bleu.append(penalty * math.exp(logs / n))
     rouge_1 = _rouge(unigrams, length, reference_length, rouge)
-    rouge_l = _rouge(lcs, length, reference_length, rouge)
+    rouge_l = _rouge(similarity(response, reference), length, reference_length, rouge)
     return LexicalScores(bleu[0], bleu[1], bleu[2], bleu[3], rouge_1, rouge_l)
 
 

@@ -26,9 +26,10 @@ from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
-from h2htalk.text.embedding_cache import CachedEmbedder
-from h2htalk.text.embeddings import open_embedder
-from h2htalk.text.tokens import tokenizer_signature
+from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
+
+
+REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,9 @@ def open_metrics(embedder: str, rouge: str) -> Metrics:
     """
     if embedder == "none":
         return Metrics(None, cast(Rouge, rouge))
+    from h2htalk.text.embedding_cache import CachedEmbedder
+    from h2htalk.text.embeddings import open_embedder
+
     return Metrics(CachedEmbedder(open_embedder(embedder)), cast(Rouge, rouge))
 
 
@@ -83,7 +87,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
     """The protocol keys that scoring decides."""
     embedder = "none"
     if metrics.embedder is not None:
-        embedder = f"{metrics.embedder.name}@{metrics.embedder.revision}"
+        embedder = f"{metrics.embedder.name}@{metrics.embedder.revision[:REVISION_LENGTH]}"
         languages = sorted({s.language for s in split.scenarios})
         if not all(metrics.asks_s(language) for language in languages):
             embedder += f"({','.join(filter(metrics.asks_s, languages)) or 'no language here'})"
@@ -118,6 +122,7 @@ def score_material(material: Material, metrics: Metrics) -> Summary:
     floors = {
         name: (floor, score_answers(split, floor, 1, metrics)) for name, floor in read_floors(folder).items()
     }
+    release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
     summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), floors)
     write_scores(folder.scores(signature), scores)
     write_json(folder.summary, summary.to_dict())

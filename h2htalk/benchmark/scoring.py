@@ -10,6 +10,7 @@ from typing import Any
 from h2htalk.benchmark.composite import METRIC_NAMES, ItemScore, SampleScore, composite_score, item_score
 from h2htalk.benchmark.generate import PromptOf
 from h2htalk.benchmark.lexical import LexicalScores, Rouge, lexical_scores
+from h2htalk.benchmark.prompting import repeatable
 from h2htalk.benchmark.semantic import similarities
 from h2htalk.chat.base import Message
 from h2htalk.data.files import read_parquet, write_parquet
@@ -98,7 +99,7 @@ def contract_violations(
     persona = split.personas[scenario.persona]
     prompt = None if prompt_of is None else instructions(prompt_of(scenario))
     names = tuple(persona.names.values())
-    found = check_scenario(text, scenario, names, prompt, persona.descriptions[scenario.language])
+    found = check_scenario(text, scenario, names, prompt, repeatable(persona, scenario.language))
     return tuple(sorted({violation.rule for violation in found}))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,7 +37,9 @@ def _similarity(
     for text in (response, reference):
         if text in failed:
             return failed[text]
-    return float(np.clip(np.dot(vectors[response], vectors[reference]), -1.0, 1.0))
+    cosine = float(np.dot(vectors[response], vectors[reference]))
+    # A vector of NaN must not become a score: S would take it for 0.
+    return max(-1.0, min(1.0, cosine)) if math.isfinite(cosine) else "embedder: not a finite vector"
 
 
 def _encode(embedder: Embedder, texts: Sequence[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:

@@ -71,7 +71,7 @@ class EvaluateSpec:
         lowest = {"limit": 1, "samples": 1, "max_tokens": 1, "concurrency": 1, "seed": 0, "timeout": 0.001}
         for name, minimum in lowest.items():
             value = getattr(self, name)
-            if value is not None and value < minimum:
+            if value is not None and not value >= minimum:  # so that NaN is refused
                 raise ConfigError(f"--{name.replace('_', '-')} is {value}; it must be {minimum} or more")
         if not 0 <= self.temperature <= 5:
             raise ConfigError(f"--temperature is {self.temperature}; it must be 0 to 5")
@@ -120,7 +120,7 @@ def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> Evaluat
     """
     try:
         text = path.read_text(encoding="utf-8")
-        raw = json.loads(text)["spec"] if path.suffix == ".json" else tomllib.loads(text)
+        raw = dict(json.loads(text)["spec"]) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path}: not a readable specification: {error}") from error
     return EvaluateSpec.from_dict({**raw, **(overrides or {})}, str(path))

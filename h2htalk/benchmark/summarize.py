@@ -171,21 +171,24 @@ def metric_means(
 
 
 def floor_warnings(standing: Standing, floors: Mapping[str, Standing], measure: Measure) -> list[str]:
-    """A line for each cell in which a trivial answer scores at least as high as the model."""
-    row = standing.row(measure)
-    lines = []
-    for subtask, cell in row.cells.items() if row else ():
-        beating = []
-        for name, floor in floors.items():
-            floor_row = floor.row(measure)
-            other = floor_row.cells.get(subtask) if floor_row else None
-            if other and other.value is not None and cell.value is not None and other.value >= cell.value:
-                beating.append(f"{name} {other.value:.2f}")
-        if beating:
-            lines.append(
-                f"{SUBTASKS[subtask].title}: {cell.value:.2f} is not above the floor {', '.join(beating)}"
-            )
+    """Where a trivial answer scores at least as high as the model: one line that names the subtasks, and one
+    more for RecollectionSynthesis, whose constant answer is right as often as its references are null."""
+    beaten = [name for name in SUBTASKS if any(_beats(f, standing, name, measure) for f in floors.values())]
+    if not beaten:
+        return []
+    titles = ", ".join(SUBTASKS[name].title for name in beaten)
+    lines = [f"an answer that needs no model scores at least as much in {len(beaten)} subtasks: {titles}"]
+    constant = floors.get("constant")
+    if constant and _beats(constant, standing, "recollection_synthesis", measure):
+        lines.append("RecollectionSynthesis: printing the null line every time would score at least as much")
     return lines
+
+
+def _beats(floor: Standing, standing: Standing, subtask: str, measure: Measure) -> bool:
+    rows = floor.row(measure), standing.row(measure)
+    cells = [row.cells.get(subtask) for row in rows if row]
+    values = [cell.value for cell in cells if cell and cell.value is not None]
+    return len(values) == 2 and values[0] >= values[1]
 
 
 def _language_warnings(languages: Sequence[str], s_languages: Sequence[str]) -> list[str]:

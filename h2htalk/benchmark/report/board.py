@@ -80,8 +80,8 @@ class _Grid:
         decimals = 1 if COMPACT <= room < FULL else 2
         if room < COMPACT:
             columns = tuple(column for column in columns if column.is_average)
-        width = 4 + decimals if room >= COMPACT else min(_AVERAGES_WIDTH, max(6, (room - 18) // len(columns)))
-        return cls(say, columns, width, decimals, max(18, min(36, room - width * len(columns))))
+        width = 4 + decimals if room >= COMPACT else min(_AVERAGES_WIDTH, max(6, (room - 15) // len(columns)))
+        return cls(say, columns, width, decimals, max(15, min(36, room - width * len(columns))))
 
     def headings(self) -> list[Text]:
         """A line of groups above the columns' names; averages alone stand under their group's name."""
