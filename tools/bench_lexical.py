@@ -90,10 +90,14 @@ def main() -> None:
     for name in candidates:
         seconds = statistics.median(times[name])
         worst = max(
-            abs(a - b) for x, y in zip(values["h2htalk"], values[name], strict=True) for a, b in zip(x, y, strict=True)
+            abs(a - b)
+            for x, y in zip(values["h2htalk"], values[name], strict=True)
+            for a, b in zip(x, y, strict=True)
         )
         per_pair = 1e6 * seconds / len(pairs)
-        print(f"{name:24} {seconds:7.3f} CPU s {per_pair:7.1f} us/pair {seconds / base:6.1f}x  max diff {worst:.1e}")
+        print(
+            f"{name:24} {seconds:7.3f} CPU s {per_pair:7.1f} us/pair {seconds / base:6.1f}x  max diff {worst:.1e}"
+        )
 
 
 if __name__ == "__main__":

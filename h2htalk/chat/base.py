@@ -104,6 +104,10 @@ class ChatOptions:
     timeout: float = 120.0
     attempts: int = 4
 
+    def __post_init__(self) -> None:
+        if self.concurrency < 1 or self.attempts < 1 or not self.timeout > 0:
+            raise ConfigError("concurrency and attempts must be 1 or more, timeout more than 0 seconds")
+
 
 # Backend -> where its class is. Each class is called as Class(name, options).
 BACKENDS = {
@@ -121,12 +125,19 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
         ConfigError: no such backend, or the model cannot be opened.
         MissingExtraError: the backend's packages are not installed.
     """
-    backend, _, name = model.partition(":")
-    if backend not in BACKENDS:
-        raise ConfigError(f"unknown backend {backend!r} in model {model!r}; choose from {', '.join(BACKENDS)}")
+    backend, name = parse_model(model)
     module, _, attribute = BACKENDS[backend].partition(":")
     chat_class = getattr(import_module(module), attribute)
     return cast(Chat, chat_class(name, options or ChatOptions()))
+
+
+def parse_model(model: str) -> tuple[str, str]:
+    """Backend and name of a model; raises ConfigError, with the choices, for a backend that is not there."""
+    backend, _, name = model.partition(":")
+    if backend not in BACKENDS:
+        choices = ", ".join(BACKENDS)
+        raise ConfigError(f"unknown backend {backend!r} in model {model!r}: write BACKEND:NAME; choose from {choices}")
+    return backend, name
 
 
 def request_seed(seed: int, item_id: str, sample: int) -> int:

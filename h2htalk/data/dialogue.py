@@ -55,6 +55,8 @@ class Dialogue:
         Raises:
             DataError: a field is missing or of the wrong kind; the message starts with `where`.
         """
+        if not isinstance(raw, Mapping):
+            raise DataError(f"{where}: a dialogue must be a JSON object")
         dialogue_id = read_id(raw, where)
         where = f"{where}: {dialogue_id}"
         messages = raw.get("messages")

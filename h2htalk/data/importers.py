@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.run import FailedResponse, Response, Usage, read_response
+from h2htalk.data.run import FailedResponse, Response, read_response
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
 
@@ -53,9 +53,12 @@ def _read_foreign(record: Mapping[str, object], where: str) -> Response | Failed
         return read_response(record, where)
     if not isinstance(record["response"], str):
         raise DataError(f"{where}: response must be text, not {type(record['response']).__name__}")
-    response = read_response({**record, "text": record["response"], "usage": None}, where)
-    assert isinstance(response, Response)
-    return Response(response.id, response.sample, response.text, response.finish_reason, Usage())
+    if record.get("failure") is not None:
+        raise DataError(f"{where}: holds a response and a failure; keep the one that is true")
+    # Other tools' usage and reasoning fields have other shapes: only what is scored is read.
+    read = ("id", "sample", "finish_reason")
+    own = {key: record[key] for key in read if key in record}
+    return read_response({**own, "text": record["response"]}, where)
 
 
 # The authors' file names and the subtask whose references each really holds: DialogueSchedule and

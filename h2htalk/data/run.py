@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from h2htalk.data.dialogue import read_id
 from h2htalk.errors import DataError
 
 
@@ -38,7 +39,8 @@ class Failure:
     """Why a call gave no answer.
 
     `reason` is a short code to count by (`timeout`, `http_500`, `rate_limited`, `malformed_reply`,
-    `connection`, `context_length`, `missing`, ...); `message` is for people.
+    `connection`, `context_length`, `missing`, ...); `message` is for people; `attempts` is 0 where nothing was
+    called at all.
     """
 
     reason: str
@@ -53,8 +55,8 @@ class Failure:
         if not isinstance(raw, Mapping) or not isinstance(raw.get("reason"), str):
             raise DataError(f"{where}: failure must be an object with a reason")
         attempts = raw.get("attempts", 1)
-        if not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 1:
-            raise DataError(f"{where}: attempts must be a whole number, 1 or more")
+        if not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 0:
+            raise DataError(f"{where}: attempts must be a whole number, 0 or more")
         return cls(raw["reason"], str(raw.get("message", "")), attempts)
 
 
@@ -112,39 +114,55 @@ def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedRespon
     Raises:
         DataError: neither text nor failure, or a field of the wrong kind; starts with `where`.
     """
-    response_id, sample = raw.get("id"), raw.get("sample", 0)
-    if not isinstance(response_id, str) or not response_id:
-        raise DataError(f"{where}: id must be text that is not empty")
+    response_id, sample = read_id(raw, where), raw.get("sample", 0)
     if not isinstance(sample, int) or isinstance(sample, bool) or sample < 0:
         raise DataError(f"{where}: sample must be a whole number, 0 or more")
-    if "failure" in raw:
+    if raw.get("failure") is not None:
         return FailedResponse(response_id, sample, Failure.from_dict(raw["failure"], where))
     text = raw.get("text")
     if not isinstance(text, str):
         raise DataError(f"{where}: needs a text (or a failure)")
-    thinking, request_id = raw.get("thinking"), raw.get("request_id")
+    thinking, request_id, finish_reason = (raw.get(k) for k in ("thinking", "request_id", "finish_reason"))
     return Response(
         response_id,
         sample,
         text,
-        str(raw.get("finish_reason", "unknown")),
+        finish_reason if isinstance(finish_reason, str) else "unknown",
         Usage.from_dict(raw.get("usage"), where),
         thinking if isinstance(thinking, str) else None,
         request_id if isinstance(request_id, str) else None,
     )
 
 
-_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_CLOSE = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_OPEN = re.compile(r"<think(?:ing)?>.*$", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<(/?)think(?:ing)?\s*>", re.IGNORECASE)
+# Marks that make a tag between them a word about the tag. Plain quotation marks do so for an opening tag only:
+# reasoning often ends with a draft of the reply in quotes, which a closing tag follows at once.
+_QUOTES = frozenset(("``", "“”", "‘’", "「」", "『』"))
+_QUOTES_AROUND_OPEN = _QUOTES | {'""', "''"}
 
 
 def strip_thinking(text: str) -> str:
-    """The text without `<think>` blocks.
+    """The text without `<think>` (or `<thinking>`) blocks and outer white space. Linear in the text's length.
 
-    Some chat templates open the block in the prompt, so a lone `</think>` ends one; a block that was cut off
-    before it closed leaves no answer behind it.
+    A block goes from its tag to the first closing one; blocks do not nest, as reasoning may mention the tag. Some
+    chat templates open the block in the prompt, so a lone `</think>` ends one and all before it goes. A block that
+    was cut off before it closed leaves no answer behind it. A tag in quotation marks or backticks is text.
     """
-    if "<" in text:
-        text = _OPEN.sub("", _CLOSE.sub("", _THINKING.sub("", text)))
-    return text.strip()
+    if "<" not in text:
+        return text.strip()
+    kept: list[str] = []
+    start, inside = 0, False
+    for tag in _TAG.finditer(text):
+        around = text[max(0, tag.start() - 1) : tag.start()] + text[tag.end() : tag.end() + 1]
+        if around in (_QUOTES if tag[1] else _QUOTES_AROUND_OPEN):
+            continue
+        if tag[1]:
+            if not inside:
+                kept.clear()
+            start, inside = tag.end(), False
+        elif not inside:
+            kept.append(text[start : tag.start()])
+            inside = True
+    if not inside:
+        kept.append(text[start:])
+    return "".join(kept).strip()

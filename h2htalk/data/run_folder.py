@@ -9,7 +9,9 @@ scores/<fingerprint>.parquet, summary.json, report.html, tables/
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,11 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk import __version__
-from h2htalk.data.files import Shard, read_jsonl, write_json, write_text
+from h2htalk.data.files import read_jsonl, write_json, write_text
 from h2htalk.data.run import FailedResponse, Response, read_response
+from h2htalk.data.shard import Shard
 from h2htalk.data.signature import Signature, differing_keys
 from h2htalk.data.splits import Split, export_split, load_split
 from h2htalk.errors import ConfigError, DataError
+
+_HALF_WRITTEN = ".run.json.*"  # `write_text` was killed in it
 
 SampleKey = tuple[str, int]
 Answers = dict[SampleKey, Response | FailedResponse]
@@ -129,15 +134,19 @@ class RunWriter:
         """
         self.folder = folder
         self.answers: Answers = {}
-        self._new = not (folder.path / "run.json").exists()
-        self._made_folder = not folder.path.exists()
-        if self._new:
-            _require_usable(folder.path)
-        else:
+        # os.path, as pathlib raises on a folder that may not be entered; making it then says so.
+        if os.path.exists(folder.path / "run.json"):
             _require_same(folder, signature)
+        else:
+            _require_usable(folder.path)
+        self._made = [p for p in (folder.path, *folder.path.parents) if not os.path.exists(p)]
         self._shard = Shard(folder.path / "responses" / "part-0.jsonl", self._remember)
         try:
-            if not (folder.path / "run.json").exists():
+            # Asked again now that this is the one writer: another may have begun the run meanwhile.
+            self._new = not (folder.path / "run.json").exists()
+            if not self._new:
+                _require_same(folder, signature)
+            else:
                 self._write_inputs(split, prompts)
                 run = {"spec": dict(spec), "signature": signature.to_dict(), "package_version": __version__}
                 write_json(folder.path / "run.json", run)
@@ -151,6 +160,8 @@ class RunWriter:
     def _write_inputs(self, split: Split, prompts: Mapping[str, str]) -> None:
         # A killed start may have left half of them; without run.json they count for nothing.
         shutil.rmtree(self.folder.inputs, ignore_errors=True)
+        for half_written in self.folder.path.glob(_HALF_WRITTEN):
+            half_written.unlink()
         export_split(split, self.folder.inputs / "split")
         for name, text in prompts.items():
             write_text(self.folder.prompts / name, text)
@@ -163,22 +174,43 @@ class RunWriter:
         self._shard.close()
 
     def discard(self) -> None:
-        """Close, and remove what this writer made, unless an answer lies in it."""
+        """Close, and remove what this writer made, folders included, unless an answer lies in it."""
         self.close()
         if self._new and self._shard.path.stat().st_size == 0:
             for name in ("inputs", "responses"):
                 shutil.rmtree(self.folder.path / name, ignore_errors=True)
             (self.folder.path / "run.json").unlink(missing_ok=True)
-            if self._made_folder:
-                self.folder.path.rmdir()
+            with contextlib.suppress(OSError):  # somebody has put something else there: it stays
+                for path in self._made:
+                    path.rmdir()
 
 
 def _require_usable(path: Path) -> None:
     """A new run needs a new or empty folder, or one in which an earlier start was killed."""
-    if path.is_dir() and not {p.name for p in path.iterdir()} <= {"inputs", "responses"}:
+    if not os.path.isdir(path):
+        if os.path.exists(path):
+            raise DataError(f"{path}: is a file; name a folder with --out")
+        return
+    try:
+        usable = not any(path.iterdir()) or _is_half_made(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if not usable:
         raise DataError(f"{path}: holds other files and no run.json; name a new folder with --out")
-    if path.exists() and not path.is_dir():
-        raise DataError(f"{path}: is a file; name a folder with --out")
+
+
+def _is_half_made(path: Path) -> bool:
+    # The shard is made first and filled last: inputs without an empty shard beside them are somebody else's.
+    shard = path / "responses" / "part-0.jsonl"
+    names = {p.name for p in path.iterdir() if not p.match(_HALF_WRITTEN)}
+    if names == {"responses"} and not shard.exists():
+        return all(p.name == "part-0.lock" for p in shard.parent.iterdir())
+    return (
+        names <= {"inputs", "responses"}
+        and shard.is_file()
+        and shard.stat().st_size == 0
+        and {p.name for p in shard.parent.iterdir()} <= {"part-0.jsonl", "part-0.lock"}
+    )
 
 
 def _require_same(folder: RunFolder, signature: Signature) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -19,7 +19,7 @@ COMPLEXITIES: tuple[Complexity, ...] = ("basic", "intermediate", "advanced")
 INTERACTIONS: tuple[Interaction, ...] = ("casual", "emotional_support", "memory")
 RISKS: tuple[Risk, ...] = ("none", "elevated", "high")
 
-_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 _EMOTION = re.compile(r"[a-z][a-z_]*")
 _FIELDS = ("id", "subtask", "language", "persona", "inputs", "reference", "tags", "provenance", "licence")
 
@@ -35,6 +35,7 @@ class Plan:
     def from_dict(cls, raw: object, where: str) -> Plan:
         if not isinstance(raw, Mapping):
             raise DataError(f"{where}: a plan must be an object with time and activity")
+        _refuse_unknown(raw, ("time", "activity"), where)
         time, activity = raw.get("time"), raw.get("activity")
         if not isinstance(time, str) or not _TIME.fullmatch(time):
             raise DataError(f"{where}: time is {time!r}; it must be HH:MM, 00:00 to 23:59")
@@ -57,6 +58,7 @@ class Tags:
     def from_dict(cls, raw: object, where: str) -> Tags:
         if not isinstance(raw, Mapping):
             raise DataError(f"{where}: tags must be an object")
+        _refuse_unknown(raw, ("emotion", "complexity", "interaction", "risk"), f"{where}: tags")
         emotion = raw.get("emotion")
         if not isinstance(emotion, str) or not _EMOTION.fullmatch(emotion):
             raise DataError(f"{where}: tags.emotion is {emotion!r}; it must be one lower-case word")
@@ -112,9 +114,7 @@ class Scenario:
         missing = [key for key in _FIELDS if key not in raw]
         if missing:
             raise DataError(f"{where}: missing field {', '.join(missing)}")
-        unknown = sorted(set(raw) - {*_FIELDS, "metadata"})
-        if unknown:
-            raise DataError(f"{where}: unknown field {', '.join(unknown)} (open fields go into metadata)")
+        _refuse_unknown(raw, (*_FIELDS, "metadata"), where)
         subtask = find_subtask(raw["subtask"], where)
         return cls(
             id=scenario_id,
@@ -152,6 +152,19 @@ class Scenario:
         return cast(tuple[Turn, ...], self.inputs.get("history", ()))
 
 
+def _refuse_unknown(raw: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    # A field that is read past would be lost on export, and out of the fingerprint.
+    unknown = sorted(set(map(str, raw)) - set(known))
+    if unknown:
+        raise DataError(f"{where}: unknown field {', '.join(unknown)} (open fields go into metadata)")
+
+
+def _read_turn(raw: object, where: str) -> Turn:
+    turn = Turn.from_dict(raw, where)
+    _refuse_unknown(cast(Mapping[str, Any], raw), ("role", "content"), where)
+    return turn
+
+
 def _read_inputs(raw: object, subtask: Subtask, where: str) -> dict[str, InputValue]:
     if not isinstance(raw, Mapping):
         raise DataError(f"{where}: inputs must be an object")
@@ -170,7 +183,7 @@ def _read_field(raw: object, kind: FieldKind, where: str) -> InputValue:
     if not isinstance(raw, list) or not raw:
         raise DataError(f"{where} must be a list that is not empty")
     if kind == "turns":
-        return tuple(Turn.from_dict(item, f"{where} {i}") for i, item in enumerate(raw, 1))
+        return tuple(_read_turn(item, f"{where} {i}") for i, item in enumerate(raw, 1))
     if kind == "plans":
         plans = tuple(Plan.from_dict(item, f"{where} {i}") for i, item in enumerate(raw, 1))
         if any(a.time >= b.time for a, b in itertools.pairwise(plans)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -123,9 +124,7 @@ def load_split(name: str) -> Split:
     header = _read_header(source)
     personas = bundled_personas()
     folder = source if source.is_dir() else source.parent
-    for path in sorted(folder.glob("personas/*.toml")):
-        persona = read_persona(path)
-        personas[persona.id] = persona
+    personas |= _own_personas(folder)
     scenarios: list[Scenario] = []
     seen: dict[str, str] = {}
     for where, scenario in iter_scenarios(source):
@@ -136,7 +135,7 @@ def load_split(name: str) -> Split:
         if known is None or scenario.language not in known.names:
             raise DataError(
                 f"{where}: {scenario.id}: persona {scenario.persona!r} has no {scenario.language} description; "
-                f"add {folder}/personas/{scenario.persona}.toml or choose from {', '.join(sorted(personas))}"
+                f"add it to {folder / 'personas'} or choose from {', '.join(sorted(personas))}"
             )
         scenarios.append(scenario)
     if not scenarios:
@@ -152,6 +151,19 @@ def load_split(name: str) -> Split:
     )
 
 
+def _own_personas(folder: Path) -> dict[str, Persona]:
+    """The personas described beside the scenarios, by id."""
+    found: dict[str, tuple[Persona, Path]] = {}
+    for path in sorted(folder.glob("personas/*.toml")):
+        persona = read_persona(path)
+        if persona.id in found:
+            raise DataError(
+                f"{path}: persona {persona.id!r} is in {found[persona.id][1].name} already; keep one"
+            )
+        found[persona.id] = (persona, path)
+    return {key: persona for key, (persona, _) in found.items()}
+
+
 def resolve_split(name: str) -> Path:
     """Where a split lies: a folder or a file."""
     if name.startswith("hub:"):
@@ -159,10 +171,11 @@ def resolve_split(name: str) -> Path:
             f"split {name}: splits on the Hugging Face Hub cannot be loaded yet; "
             "download it and name its folder, or use a bundled split: " + ", ".join(list_splits())
         )
-    if "/" not in name and (BUNDLED_FOLDER / name).is_dir():
+    if any(path.name == name and path.is_dir() for path in BUNDLED_FOLDER.iterdir()):
         return BUNDLED_FOLDER / name
     path = Path(name)
-    if path.is_dir() or (path.is_file() and path.suffix in (".jsonl", ".parquet")):
+    # os.path, as pathlib raises on a name that is too long or a folder that may not be entered.
+    if os.path.isdir(path) or (os.path.isfile(path) and path.suffix in (".jsonl", ".parquet")):
         return path
     raise ConfigError(
         f"no split {name!r}: choose a bundled one ({', '.join(list_splits())}), "
@@ -227,7 +240,7 @@ def toml_string(text: str) -> str:
 
 def _file_name(persona_id: str) -> str:
     # An id comes from data: never trust it as a path.
-    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in persona_id)
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in persona_id[:64])
     return safe if safe == persona_id else f"{safe}-{hashlib.sha256(persona_id.encode()).hexdigest()[:8]}"
 
 

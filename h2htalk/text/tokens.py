@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from h2htalk.errors import ConfigError
 
@@ -29,7 +32,8 @@ def tokenize(text: str, language: str) -> list[str]:
 def tokenizer(language: str) -> Tokenizer:
     """The tokenizer of a language, its tables loaded."""
     if language == "zh":
-        return _jieba()
+        cut: Tokenizer = chinese_words().lcut
+        return cut
     if language == "en":
         from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
@@ -51,17 +55,27 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "h2htalk"
 
 
-def _jieba() -> Tokenizer:
+@cache
+def chinese_words() -> Any:
+    """A `jieba.Tokenizer` of our own, its dictionary loaded: 60 MB until `release_tokenizers`."""
     import jieba
 
-    jieba.setLogLevel(logging.WARNING)
-    folder = cache_folder()
-    try:
-        # jieba's own place for its table is the shared temporary folder, which others can write.
-        folder.mkdir(parents=True, exist_ok=True)
-        jieba.dt.tmp_dir = str(folder)
-    except OSError:
-        pass  # without a cache folder jieba reads its dictionary, one second a start
-    jieba.initialize()
-    cut: Tokenizer = jieba.lcut
-    return cut
+    # Above ERROR: jieba reports with a traceback that a table could not be stored, and goes on without.
+    jieba.setLogLevel(logging.CRITICAL)
+    # jieba's own place for its table is the shared temporary folder, where others could lay one ready for it.
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = cache_folder()
+            folder.mkdir(parents=True, exist_ok=True)
+        except (OSError, RuntimeError):  # no cache folder, or no home: the dictionary is read at each start
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="h2htalk-")))
+        words = jieba.Tokenizer()
+        words.tmp_dir = str(folder)
+        words.initialize()
+    return words
+
+
+def release_tokenizers() -> None:
+    """Give back what the tokenizers hold, once a run's texts are counted; the next use loads it again."""
+    tokenizer.cache_clear()
+    chinese_words.cache_clear()

@@ -80,15 +80,15 @@ class _Grid:
         decimals = 1 if COMPACT <= room < FULL else 2
         if room < COMPACT:
             columns = tuple(column for column in columns if column.is_average)
-        width = 4 + decimals if room >= COMPACT else min(_AVERAGES_WIDTH, max(6, (room - 15) // len(columns)))
-        return cls(say, columns, width, decimals, max(15, min(36, room - width * len(columns))))
+        width = 4 + decimals if room >= COMPACT else min(_AVERAGES_WIDTH, max(6, (room - 18) // len(columns)))
+        return cls(say, columns, width, decimals, max(18, min(36, room - width * len(columns))))
 
     def headings(self) -> list[Text]:
         """A line of groups above the columns' names; averages alone stand under their group's name."""
         indent, inner = " " * self.name_width, self.width - 1
         if all(column.is_average for column in self.columns):
             whole = [column.group or column.heading for column in self.columns]
-            names = [name if len(name) <= inner else f"{name[: inner - 1]}." for name in whole]
+            names = [name if len(name) <= inner else f"{name[: min(6, inner - 1)]}." for name in whole]
             return [Text(indent + "".join(f"{name:>{inner}} " for name in names), "bold dim")]
         spans = [
             (group, len(list(members))) for group, members in groupby(self.columns, key=lambda c: c.group)
