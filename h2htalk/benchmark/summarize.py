@@ -177,7 +177,8 @@ def floor_warnings(standing: Standing, floors: Mapping[str, Standing], measure: 
     if not beaten:
         return []
     titles = ", ".join(SUBTASKS[name].title for name in beaten)
-    lines = [f"an answer that needs no model scores at least as much in {len(beaten)} subtasks: {titles}"]
+    plural = f"{len(beaten)} subtask{'s' if len(beaten) > 1 else ''}"
+    lines = [f"an answer that needs no model scores at least as much in {plural}: {titles}"]
     constant = floors.get("constant")
     if constant and _beats(constant, standing, "recollection_synthesis", measure):
         lines.append("RecollectionSynthesis: printing the null line every time would score at least as much")

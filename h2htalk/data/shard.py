@@ -1,0 +1,100 @@
+"""Append-only JSONL files with one writer, which survive a kill at any byte and a full disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from h2htalk.data.files import json_line, read_jsonl, write_problem
+from h2htalk.errors import DataError
+
+
+class Shard:
+    """An append-only JSONL file with one writer.
+
+    Each `append` is one write to the operating system, so a killed process loses at most the line it was
+    writing; opening cuts a torn last line. A full disk leaves the file at its last whole line.
+    """
+
+    def __init__(self, path: Path, check: Callable[[dict[str, Any], str], None] | None = None) -> None:
+        """Open for appending and take the writer's lock.
+
+        Args:
+            path: the shard; its folder is made when missing.
+            check: called with each record that is there already and where it stands.
+
+        Raises:
+            DataError: another process writes this shard, or a whole line is not a record.
+        """
+        from filelock import FileLock, Timeout
+
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Not of one thread: a shard may be closed by another one than opened it.
+            self._lock = FileLock(path.with_suffix(".lock"), thread_local=False)
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise DataError(
+                f"{path}: another process is writing it; wait for it, or choose another --out"
+            ) from None
+        except OSError as error:
+            raise DataError(f"{path}: {write_problem(error)}") from error
+        try:
+            if path.exists():
+                for where, record in read_jsonl(path, torn_tail=True):
+                    if check is not None:
+                        check(record, where)
+            self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
+            self._cut_torn_tail()
+        except OSError as error:
+            self._lock.release()
+            raise DataError(f"{path}: {write_problem(error)}") from error
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _cut_torn_tail(self) -> None:
+        size = self.path.stat().st_size
+        with self.path.open("rb") as file:
+            end = size
+            while end > 0:
+                start = max(0, end - 65536)
+                file.seek(start)
+                newline = file.read(end - start).rfind(b"\n")
+                if newline >= 0:
+                    end = start + newline + 1
+                    break
+                end = start
+        if end != size:
+            os.truncate(self.path, end)
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Store one record. Raises DataError when it cannot be stored whole; the file stays intact."""
+        line = json_line(record).encode()
+        before = self._file.seek(0, os.SEEK_END)
+        try:
+            written = self._file.write(line)
+            if written != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            os.truncate(self.path, before)
+            raise DataError(f"{self.path}: {write_problem(error)}") from error
+
+    def close(self) -> None:
+        """Close the file and give the lock back."""
+        if not self._file.closed:
+            self._file.close()
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

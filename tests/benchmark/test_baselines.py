@@ -1,0 +1,112 @@
+"""Floors: three trivial answers, which depend on the items alone."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from h2htalk.benchmark.baselines import BASELINES, constant, copy_last_turn, find_baseline, random_reference
+from h2htalk.data.run import FailedResponse, Response, read_response
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import NULL_MEMORY, SUBTASKS
+from h2htalk.errors import ConfigError
+from h2htalk.text.contracts import check_scenario
+
+MINI = list(load_split("mini").scenarios)
+BY_ID = {s.id: s for s in MINI}
+
+
+def texts(answers: list[Response | FailedResponse]) -> dict[str, str]:
+    return {a.id: a.text for a in answers if isinstance(a, Response)}
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_item_has_one_answer_that_row_order_does_not_change(name: str) -> None:
+    answers = BASELINES[name](MINI, MINI)
+    assert [a.id for a in answers] == [s.id for s in MINI]
+    assert {a.sample for a in answers} == {0}
+    shuffled = random.Random(3).sample(MINI, len(MINI))
+    assert texts(BASELINES[name](shuffled, shuffled[::-1])) == texts(answers)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_answers_can_be_stored_and_read_again(name: str) -> None:
+    """A floor without a neighbour once could not be read back, and with it the whole run."""
+    for answer in BASELINES[name](MINI[:1], MINI[:1]):
+        assert read_response(answer.to_dict(), "floor") == answer
+
+
+def test_constant_says_one_line_a_language_and_the_null_line_where_nothing_may_be_worth_keeping() -> None:
+    said = texts(constant(MINI, MINI))
+    for language in ("en", "zh"):
+        lines = {said[s.id] for s in MINI if s.language == language and s.subtask != "recollection_synthesis"}
+        assert len(lines) == 1
+        nulls = {said[s.id] for s in MINI if s.language == language and s.subtask == "recollection_synthesis"}
+        assert nulls == {NULL_MEMORY[language]}
+
+
+def test_the_constant_line_is_in_the_language_of_the_item() -> None:
+    for scenario, answer in zip(MINI, constant(MINI, MINI), strict=True):
+        assert isinstance(answer, Response)
+        assert "language" not in {v.rule for v in check_scenario(answer.text, scenario, ())}
+
+
+LAST = {
+    "dialogue_base": lambda s: s.turns[-1].content,
+    "dialogue_emotion": lambda s: s.turns[-1].content,
+    "dialogue_schedule": lambda s: s.turns[-1].content,
+    "itinerary_basic": lambda s: s.inputs["memories"][-1],
+    "itinerary_middle": lambda s: s.inputs["day_overview"],
+    "itinerary_advanced": lambda s: s.inputs["arrangement"],
+    "itinerary_response": lambda s: s.inputs["user_message"],
+    "itinerary_initialization": lambda s: s.inputs["memories"][-1],
+    "recollection_synthesis": lambda s: s.turns[-1].content,
+    "recollection_refinement": lambda s: s.inputs["memories"][-1],
+    "recollection_initialization": lambda s: s.inputs["memories"][-1],
+}
+
+
+@pytest.mark.parametrize("subtask", SUBTASKS)
+def test_copy_last_turn_repeats_the_last_thing_shown(subtask: str) -> None:
+    rows = [s for s in MINI if s.subtask == subtask]
+    assert texts(copy_last_turn(rows, MINI)) == {s.id: LAST[subtask](s) for s in rows}
+
+
+def test_random_reference_is_another_items_of_the_same_subtask_and_language() -> None:
+    by_reference: dict[str, list[Scenario]] = {}
+    for scenario in MINI:
+        by_reference.setdefault(scenario.reference, []).append(scenario)
+    for item_id, text in texts(random_reference(MINI, MINI)).items():
+        own = BY_ID[item_id]
+        others = [s for s in by_reference[text] if s.id != item_id]
+        assert any((s.subtask, s.language) == (own.subtask, own.language) for s in others), item_id
+
+
+def test_random_references_are_spread() -> None:
+    """Not one favourite: of the 154 choices no reference is drawn by more than a handful."""
+    chosen = Counter(texts(random_reference(MINI, MINI)).values())
+    nulls = set(NULL_MEMORY.values())
+    assert max(n for text, n in chosen.items() if text not in nulls) <= 5
+    assert len(chosen) > len(MINI) / 3
+
+
+def test_a_part_of_a_split_gets_the_same_random_references_as_the_whole() -> None:
+    part = MINI[::7]
+    whole = texts(random_reference(MINI, MINI))
+    assert texts(random_reference(part, MINI)) == {s.id: whole[s.id] for s in part}
+
+
+def test_an_item_without_a_neighbour_fails_and_is_not_scored() -> None:
+    (answer,) = random_reference(MINI[:1], MINI[:1])
+    assert isinstance(answer, FailedResponse)
+    assert (answer.failure.reason, answer.failure.attempts) == ("no_neighbour", 0)
+
+
+def test_an_unknown_baseline_lists_the_choices() -> None:
+    with pytest.raises(
+        ConfigError, match="unknown baseline 'random'; choose from constant, copy-last-turn, random-ref"
+    ):
+        find_baseline("random")

@@ -1,0 +1,238 @@
+"""Lexical scores equal nltk's BLEU (weights exactly 1/n, method1) and rouge_score on the same tokens, only faster."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+from rouge_score.rouge_scorer import RougeScorer
+
+from h2htalk.benchmark.lexical import LexicalScores, Rouge, lexical_scores, lexical_scores_of_tokens
+from h2htalk.errors import ConfigError
+from h2htalk.text.tokens import tokenize
+
+WEIGHTS = [(1.0,), (1 / 2,) * 2, (1 / 3,) * 3, (1 / 4,) * 4]
+METHOD1 = SmoothingFunction().method1
+Tokens = list[str]
+
+
+class OwnTokens:
+    """rouge_score's tokenizer interface, for text that is a token list already."""
+
+    def tokenize(self, tokens: Any) -> Tokens:
+        return list(tokens)
+
+
+SCORER = RougeScorer(["rouge1", "rougeL"], tokenizer=OwnTokens())
+
+
+def peers(response: Tokens, reference: Tokens, rouge: Rouge = "f1") -> tuple[float, ...]:
+    """The six values as four nltk calls and rouge_score give them."""
+    bleu = [sentence_bleu([reference], response, w, smoothing_function=METHOD1) for w in WEIGHTS]
+    found = SCORER.score(reference, response)
+    part = "fmeasure" if rouge == "f1" else "recall"
+    return (*bleu, getattr(found["rouge1"], part), getattr(found["rougeL"], part))
+
+
+def largest_difference(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) -> float:
+    return max(abs(a - b) for x, y in zip(ours, theirs, strict=True) for a, b in zip(x, y, strict=True))
+
+
+# --- Equal to the peers -----------------------------------------------------------------------------------------
+
+TEXTS = {
+    "en": "i you we the a is are not don't it's here , . ! ? ( ) 3.14 1,000 friend today tea rain e-mail U.S. &amp;",
+    "zh": "我 你 今天 的 了 吗 ， 。 ！ ？ （ ） 喝茶 下雨 朋友 北京 清华大学 一起 不 想",
+    "odd": "😭 👩\u200d👩\u200d👧 ❤️ ＡＢＣ ｈｅｌｌｏ １２３ 半角ｶﾅ ！ ， \u3000 café é ﬁ \u200b OK好 3点 \ud83d \x00",
+}
+PIECES = {name: text.split(" ") for name, text in TEXTS.items()}
+
+
+def make_text(draw: random.Random, language: str) -> str:
+    """Short, long, empty, repeated and mixed texts; each kind in every hundred."""
+    kind = draw.random()
+    if kind < 0.03:
+        return draw.choice(["", " ", "\n", "\u3000"])
+    pieces = PIECES[language]
+    if kind < 0.08:
+        return draw.choice(pieces)
+    if kind < 0.13:
+        return draw.choice(pieces) * draw.randint(2, 30)
+    if kind < 0.2:
+        pieces = pieces + PIECES["odd"] + PIECES["zh" if language == "en" else "en"]
+    joint = " " if language == "en" else draw.choice(["", "", " "])
+    return joint.join(draw.choices(pieces, k=draw.randint(1, 18)))
+
+
+def make_pair(draw: random.Random, language: str) -> tuple[str, str]:
+    """A response and its reference: unrelated, identical, or one a changed copy of the other."""
+    reference = make_text(draw, language)
+    kind = draw.random()
+    if kind < 0.05:
+        return reference, reference
+    if kind < 0.4:
+        cut = draw.randint(0, len(reference))
+        return reference[:cut] + make_text(draw, language) + reference[cut + draw.randint(0, 4) :], reference
+    return make_text(draw, language), reference
+
+
+def long_pairs() -> list[tuple[str, str, str]]:
+    """2,000 tokens: once nearly alike, once against a single word, in both languages."""
+    draw = random.Random(5)
+    pairs = []
+    for language, joint in (("en", " "), ("zh", "")):
+        words = draw.choices(PIECES[language][:12], k=2000)
+        changed = [draw.choice(PIECES[language]) if draw.random() < 0.2 else word for word in words]
+        pairs.append((joint.join(words), joint.join(changed), language))
+        pairs.append((joint.join(words), words[0], language))
+    return pairs
+
+
+def test_ten_thousand_pairs_in_both_languages_agree_with_nltk_and_rouge_score() -> None:
+    draw = random.Random(20)
+    cases = long_pairs()
+    while len(cases) < 10_000:
+        language = ("en", "zh")[len(cases) % 2]
+        cases.append((*make_pair(draw, language), language))
+    responses, references, languages = zip(*cases, strict=True)
+    ours = lexical_scores(responses, references, languages)
+    tokens = [(tokenize(r, lang), tokenize(ref, lang)) for r, ref, lang in cases]
+    assert max(len(r) for r, _ in tokens) >= 2000
+    assert sum(not r or not ref for r, ref in tokens) > 100
+    assert sum(len(r) == 1 for r, _ in tokens) > 100
+    theirs = [peers(response, reference) for response, reference in tokens]
+    assert largest_difference(ours, theirs) < 1e-12
+    assert ours == lexical_scores_of_tokens([r for r, _ in tokens], [ref for _, ref in tokens])
+    # The set can tell a right implementation from a wrong one: all kinds of values occur.
+    assert sum(s.bleu_4 == 1 for s in ours) > 100
+    assert sum(0 < s.bleu_4 < s.bleu_1 < 1 for s in ours) > 1000
+    assert sum(s.rouge_l < s.rouge_1 for s in ours) > 1000
+
+
+FEW_TOKENS = st.lists(st.sampled_from("abc"), max_size=9)
+
+
+@settings(deadline=None, max_examples=300)
+@given(response=FEW_TOKENS, reference=FEW_TOKENS, rouge=st.sampled_from(["f1", "recall"]))
+def test_any_token_lists_agree_and_stay_in_range(response: Tokens, reference: Tokens, rouge: Rouge) -> None:
+    """Three words only, so that repeats, clipping and ties of the longest common subsequence are the rule."""
+    (ours,) = lexical_scores_of_tokens([response], [reference], rouge)
+    assert largest_difference([ours], [peers(response, reference, rouge)]) < 1e-12
+    assert all(0 <= value <= 1 for value in ours)
+
+
+# --- Values by hand ---------------------------------------------------------------------------------------------
+
+
+def test_a_pair_by_hand() -> None:
+    """Five tokens against six: precisions 4/5, 2/4, 1/3 and 0 smoothed to 0.1/2; brevity e^(1 - 6/5)."""
+    (scores,) = lexical_scores_of_tokens([list("abcxd")], [list("abcdef")])
+    penalty = math.exp(1 - 6 / 5)
+    assert scores.bleu_1 == pytest.approx(penalty * 4 / 5, abs=1e-12)
+    assert scores.bleu_2 == pytest.approx(penalty * (4 / 5 * 2 / 4) ** (1 / 2), abs=1e-12)
+    assert scores.bleu_3 == pytest.approx(penalty * (4 / 5 * 2 / 4 * 1 / 3) ** (1 / 3), abs=1e-12)
+    assert scores.bleu_4 == pytest.approx(penalty * (4 / 5 * 2 / 4 * 1 / 3 * 0.1 / 2) ** (1 / 4), abs=1e-12)
+    assert scores.rouge_1 == scores.rouge_l == pytest.approx(2 * 4 / (5 + 6), abs=1e-12)
+
+
+def test_rouge_l_sees_the_order_and_rouge_1_does_not() -> None:
+    (scores,) = lexical_scores_of_tokens([["b", "a"]], [["a", "b"]])
+    assert (scores.rouge_1, scores.rouge_l) == (1.0, 0.5)
+
+
+def test_recall_is_the_papers_wording() -> None:
+    (scores,) = lexical_scores_of_tokens([["a", "b", "c", "d"]], [["a", "b"]], "recall")
+    assert (scores.rouge_1, scores.rouge_l) == (1.0, 1.0)
+
+
+def test_an_answer_equal_to_its_reference_scores_one_everywhere() -> None:
+    text = "未提取到关键信息。"  # the null line has enough tokens for BLEU-4
+    assert lexical_scores([text], [text], ["zh"]) == [LexicalScores(1, 1, 1, 1, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("response", "reference"), [("", "word"), ("word", ""), ("", ""), (" \n", "word"), ("x", "y")]
+)
+def test_an_empty_or_foreign_answer_scores_zero(response: str, reference: str) -> None:
+    assert lexical_scores([response], [reference], ["en"]) == [LexicalScores(0, 0, 0, 0, 0, 0)]
+
+
+def test_scores_are_a_sequence_with_names() -> None:
+    (scores,) = lexical_scores(["I am here"], ["I am there"], ["en"])
+    assert scores._fields == ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l")
+    assert len(scores) == 6
+    assert scores[0] == scores.bleu_1 == pytest.approx(2 / 3)
+    assert scores[5] == scores.rouge_l
+
+
+def test_the_language_decides_the_tokens_of_each_pair() -> None:
+    text, other = "我今天喝茶", "我今天喝水"
+    chinese, english = lexical_scores([text, text], [other, other], ["zh", "en"])
+    assert chinese.bleu_1 > 0
+    assert english == LexicalScores(0, 0, 0, 0, 0, 0)  # one word without spaces each
+
+
+def test_no_pair_no_score() -> None:
+    assert lexical_scores([], [], []) == []
+    assert lexical_scores_of_tokens([], []) == []
+
+
+def test_lists_of_different_length_are_a_programming_error() -> None:
+    with pytest.raises(ValueError, match="2 responses, 1 references, 1 languages"):
+        lexical_scores(["a", "b"], ["a"], ["en"])
+    with pytest.raises(ValueError, match="1 responses, 2 references"):
+        lexical_scores_of_tokens([["a"]], [["a"], ["b"]])
+    with pytest.raises(ConfigError, match="no tokenizer for language 'fr'"):
+        lexical_scores(["a"], ["a"], ["fr"])
+
+
+# --- Speed ------------------------------------------------------------------------------------------------------
+
+
+def reply_pairs(count: int) -> tuple[list[Tokens], list[Tokens]]:
+    """Replies of 14 to 52 tokens from a skewed vocabulary, each sharing runs with its reference."""
+    draw = random.Random(1)
+    words = [f"w{i}" for i in range(3000)]
+    weights = [1 / (i + 1) for i in range(3000)]
+    responses, references = [], []
+    for _ in range(count):
+        reference, response = (draw.choices(words, weights, k=draw.randint(14, 52)) for _ in range(2))
+        start, length = draw.randrange(len(reference)), draw.randint(0, 6)
+        response[3 : 3 + length] = reference[start : start + length]
+        responses.append(response)
+        references.append(reference)
+    return responses, references
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def test_it_is_many_times_as_fast_as_nltk_and_rouge_score_on_the_same_tokens() -> None:
+    """12 and 6 times are asked for and measured by tools/bench_lexical.py; a busy machine gets some room here."""
+    responses, references = reply_pairs(400)
+
+    def nltk_once() -> None:
+        for response, reference in zip(responses, references, strict=True):
+            sentence_bleu([reference], response, WEIGHTS, smoothing_function=METHOD1)
+            SCORER.score(reference, response)
+
+    four, once = [], []
+    for _ in range(5):
+        ours = cpu_seconds(lambda: [lexical_scores_of_tokens(responses, references) for _ in range(4)]) / 4
+        four.append(
+            cpu_seconds(lambda: [peers(*pair) for pair in zip(responses, references, strict=True)]) / ours
+        )
+        once.append(cpu_seconds(nltk_once) / ours)
+    assert statistics.median(four) > 8
+    assert statistics.median(once) > 4

@@ -1,0 +1,125 @@
+"""A specification: from options, from TOML or from an earlier run; every wrong value is named before anything runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.benchmark.spec import EvaluateSpec, read_spec
+from h2htalk.errors import ConfigError, H2HTalkError
+
+WORK: dict[str, Any] = {"model": "embedded", "split": "mini", "out": "runs/a"}
+
+
+def test_three_words_are_enough_and_the_rest_are_the_papers_settings() -> None:
+    spec = EvaluateSpec.from_dict(WORK, "command line")
+    assert (spec.temperature, spec.samples, spec.seed) == (0.0, 1, 0)  # greedy
+    assert (spec.sap, spec.embedder, spec.rouge, spec.floors) == ("full", "bge-m3", "f1", True)
+    assert (spec.language, spec.subtasks, spec.limit, spec.max_tokens) == (None, (), None, None)
+    assert spec.out_path == Path("runs/a")
+
+
+def test_a_spec_survives_its_own_dict_and_json() -> None:
+    spec = EvaluateSpec(
+        **WORK,
+        subtasks=("dialogue_base", "itinerary_middle"),
+        limit=9,
+        samples=3,
+        temperature=0.7,
+        sap="no-secure_base",
+    )
+    assert EvaluateSpec.from_dict(json.loads(json.dumps(spec.to_dict())), "run.json") == spec
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"modle": "x"}, "unknown key modle; choose from model, split"),
+        ({"limit": "many"}, "limit: "),
+        ({"limit": 1.5}, "limit: "),
+        ({"limit": 0}, "--limit is 0; it must be 1 or more"),
+        ({"samples": 0}, "--samples is 0; it must be 1 or more"),
+        ({"max_tokens": 0}, "--max-tokens is 0; it must be 1 or more"),
+        ({"concurrency": 0}, "--concurrency is 0; it must be 1 or more"),
+        ({"seed": -1}, "--seed is -1; it must be 0 or more"),
+        ({"timeout": 0}, "--timeout is 0"),
+        ({"timeout": float("nan")}, "--timeout is nan"),
+        ({"temperature": -0.1}, "--temperature is -0.1; it must be 0 to 5"),
+        ({"temperature": 5.1}, "--temperature is 5.1"),
+        ({"temperature": float("nan")}, "--temperature is nan"),
+        ({"top_p": 0}, "--top-p is 0"),
+        ({"top_p": 1.1}, "--top-p is 1.1"),
+        ({"language": "fr"}, "--language 'fr': choose from en, zh"),
+        ({"subtasks": ["dialog"]}, "--subtask: unknown subtask 'dialog'"),
+        ({"subtasks": "dialogue_base"}, "subtasks: "),
+        ({"rouge": "precision"}, "--rouge 'precision': choose from f1, recall"),
+        ({"model": 3}, "model: "),
+        ({"model": None}, "model: "),
+        ({"floors": "perhaps"}, "floors: "),
+        (
+            {"samples": 3},
+            "--samples 3 with temperature 0 would give 3 times the same answer; set --temperature",
+        ),
+    ],
+)
+def test_a_wrong_value_names_its_option(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(H2HTalkError) as raised:
+        EvaluateSpec.from_dict({**WORK, **change}, "eval.toml")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert raised.value.exit_code == 2
+
+
+@pytest.mark.parametrize("key", WORK)
+def test_a_missing_word_is_named(key: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"eval.toml: {key} is missing: name it there or on the command line"
+    ):
+        EvaluateSpec.from_dict({k: v for k, v in WORK.items() if k != key}, "eval.toml")
+
+
+def test_options_win_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "eval.toml"
+    path.write_text(
+        'model = "embedded"\nsplit = "mini"\nlimit = 5\nsubtasks = ["dialogue_base"]\nsamples = 2\n'
+    )
+    spec = read_spec(path, {"out": "runs/b", "limit": 7, "temperature": 0.7})
+    assert (spec.model, spec.out, spec.limit, spec.samples) == ("embedded", "runs/b", 7, 2)
+    assert spec.subtasks == ("dialogue_base",)
+
+
+def test_the_spec_of_an_earlier_run_can_be_used_again(tmp_path: Path) -> None:
+    spec = EvaluateSpec(**WORK, seed=4)
+    (tmp_path / "run.json").write_text(json.dumps({"spec": spec.to_dict(), "signature": {}}))
+    assert read_spec(tmp_path / "run.json", {"out": "runs/b"}) == EvaluateSpec(
+        **{**WORK, "out": "runs/b"}, seed=4
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("eval.toml", b"model = "),
+        ("eval.toml", b"model = 'caf\xe9'"),
+        ("eval.toml", None),
+        ("run.json", b"{"),
+        ("run.json", b"[]"),
+        ("run.json", b"{}"),
+        ("run.json", b'{"spec": "embedded"}'),
+        ("run.json", b'{"spec": null}'),
+    ],
+)
+def test_a_file_that_is_no_specification_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=f"{name}: not a readable specification"):
+        read_spec(tmp_path / name)
+
+
+def test_a_wrong_key_in_a_file_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "eval.toml").write_text('model = "embedded"\n[sampling]\ntemperature = 1\n')
+    with pytest.raises(ConfigError, match=r"eval\.toml: unknown key sampling"):
+        read_spec(tmp_path / "eval.toml")

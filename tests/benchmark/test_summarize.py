@@ -1,0 +1,278 @@
+"""From answers to a summary: rows, floors, slices, counts, warnings; and what a missing S does to each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from h2htalk.benchmark.baselines import BASELINES
+from h2htalk.benchmark.scoring import Metrics, score_answers
+from h2htalk.benchmark.summarize import SLICES, Scored, summarize
+from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.data.run import FailedResponse, Failure, Response
+from h2htalk.data.run_folder import Answers
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split, load_split
+from h2htalk.data.subtasks import NULL_MEMORY
+from h2htalk.errors import DataError
+from h2htalk.text.embeddings import Vectors
+
+MINI = load_split("mini")
+SIGNATURE = Signature({"items": "1"}, {"model": "m"})
+
+
+class FirstLetters:
+    """An English embedder of one's own: the direction of a text is that of its length and first letter."""
+
+    name, revision, languages, comparable = "first", "1", ("en",), False
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        rows = np.array([[len(text), ord(text[0])] for text in texts], dtype=np.float32)
+        unit: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return unit
+
+
+def scored(split: Split, answers: Answers, metrics: Metrics, samples: int = 1) -> Scored:
+    return answers, score_answers(split, answers, samples, metrics)
+
+
+def reference_answers(split: Split) -> Answers:
+    return {(s.id, 0): Response(s.id, 0, s.reference, "stop") for s in split.scenarios}
+
+
+def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None) -> Summary:
+    metrics = metrics or Metrics()
+    floors = {
+        name: scored(split, {(a.id, 0): a for a in baseline(split.scenarios, split.scenarios)}, metrics)
+        for name, baseline in BASELINES.items()
+    }
+    return summarize("m", split, SIGNATURE, metrics, scored(split, answers, metrics), floors)
+
+
+# --- Rows -------------------------------------------------------------------------------------------------------
+
+
+def test_the_references_themselves_score_the_most_and_break_no_contract() -> None:
+    summary = summary_of(MINI, reference_answers(MINI))
+    row = summary.standing.lexical
+    assert row.overall.value is not None
+    assert row.overall.value > 98  # a reference of fewer than four tokens has no BLEU-4 of 1
+    assert summary.standing.compliance.overall.value == pytest.approx(100)
+    assert (summary.violations, summary.warnings, summary.incomplete) == ({}, (), False)
+    for floor in summary.floors.values():
+        assert floor.lexical.overall.value is not None
+        assert floor.lexical.overall.value < 40
+
+
+def test_without_an_embedder_the_lexical_mean_stands_and_s_is_not_there() -> None:
+    summary = summary_of(MINI, reference_answers(MINI))
+    assert (summary.measure, summary.s_languages, summary.s_comparable) == ("lexical", (), False)
+    assert summary.standing.s is None
+    assert summary.standing.row("lexical") is summary.standing.lexical
+
+
+def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
+    summary = summary_of(MINI, reference_answers(MINI), Metrics(FirstLetters()))
+    assert (summary.measure, summary.s_languages) == ("s", ("en",))
+    assert summary.standing.s is not None
+    assert summary.standing.s.overall.total == len(MINI.select("en").scenarios)
+    assert summary.standing.lexical.overall.total == len(MINI.scenarios)
+    assert "S was not asked for on zh items: the embedder is not made for them" in summary.warnings
+    assert not summary.incomplete
+    assert set(summary.slices["language"]) == {"en"}
+
+
+def test_on_chinese_items_alone_an_english_embedder_leaves_the_lexical_mean() -> None:
+    summary = summary_of(MINI.select("zh"), reference_answers(MINI.select("zh")), Metrics(FirstLetters()))
+    assert (summary.measure, summary.standing.s) == ("lexical", None)
+
+
+def test_slices_cover_every_item_once_a_tag() -> None:
+    summary = summary_of(MINI, reference_answers(MINI))
+    assert tuple(summary.slices) == SLICES
+    for cells in summary.slices.values():
+        assert sum(cell.total for cell in cells.values()) == len(MINI.scenarios)
+    assert set(summary.slices["risk"]) == {"none", "elevated", "high"}
+
+
+def test_metric_means_are_in_table_order_and_in_range() -> None:
+    summary = summary_of(MINI, reference_answers(MINI), Metrics(FirstLetters()))
+    assert list(summary.metrics["dialogue_base"]) == [
+        *("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l"),
+        "ss",
+    ]
+    assert all(0 <= v <= 1.0000001 for means in summary.metrics.values() for v in means.values())
+
+
+# --- Fates ------------------------------------------------------------------------------------------------------
+
+
+def test_empty_and_refused_replies_are_scored_and_failed_ones_make_the_run_incomplete() -> None:
+    split = MINI.select("en", ["dialogue_base"])
+    ids = [s.id for s in split.scenarios]
+    answers = reference_answers(split)
+    answers[ids[0], 0] = Response(ids[0], 0, "<think>hm</think>", "stop")
+    answers[ids[1], 0] = Response(ids[1], 0, "I cannot help with that.", "refusal")
+    answers[ids[2], 0] = FailedResponse(ids[2], 0, Failure("timeout", "no answer"))
+    del answers[ids[3], 0]
+    summary = summary_of(split, answers)
+    counts = summary.counts
+    assert (counts.items, counts.scored, counts.unscored) == (len(ids), len(ids) - 2, 2)
+    assert (counts.samples, counts.empty, counts.refused) == (len(ids) - 2, 1, 1)
+    assert counts.failures == {"missing": 1, "timeout": 1}
+    assert summary.incomplete
+    cell = summary.standing.lexical.cells["dialogue_base"]
+    assert (cell.n, cell.total) == (len(ids) - 2, len(ids))
+    assert cell.value is not None
+    assert cell.value < 100 * (len(ids) - 3) / (len(ids) - 2)  # the empty reply counts as 0
+
+
+def test_replies_cut_at_their_budget_are_warned_of_beyond_a_tenth() -> None:
+    split = MINI.select("en", limit=40)
+
+    def cut(count: int) -> Answers:
+        return reference_answers(split) | {
+            (s.id, 0): Response(s.id, 0, s.reference, "length") for s in split.scenarios[:count]
+        }
+
+    assert summary_of(split, cut(4)).warnings == ()
+    warned = summary_of(split, cut(5))
+    assert warned.counts.truncated == 5
+    assert warned.warnings == ("5 of 40 replies were cut at their token budget (finish reason length)",)
+
+
+def test_several_samples_count_as_one_item() -> None:
+    split = MINI.select("en", ["dialogue_base"])
+    answers: Answers = {
+        (s.id, n): Response(s.id, n, s.reference if n else "") for s in split.scenarios for n in range(2)
+    }
+    summary = summarize("m", split, SIGNATURE, Metrics(), scored(split, answers, Metrics(), samples=2), {})
+    cell = summary.standing.lexical.cells["dialogue_base"]
+    assert (cell.n, cell.total) == (len(split.scenarios), len(split.scenarios))
+    assert cell.value == pytest.approx(50, abs=0.5)
+    assert summary.counts.samples == 2 * len(split.scenarios)
+
+
+# --- Floors and the null class ----------------------------------------------------------------------------------
+
+
+def synthesis_split(nulls: int, count: int) -> Split:
+    """RecollectionSynthesis items of which the first `nulls` have nothing to remember."""
+    pool = [s for s in MINI.scenarios if s.subtask == "recollection_synthesis" and s.language == "zh"]
+    full = [s for s in pool if s.reference != NULL_MEMORY["zh"]]
+    rows = []
+    for number in range(count):
+        row = replace(full[number % len(full)], id=f"made-{number:03}")
+        rows.append(replace(row, reference=NULL_MEMORY["zh"]) if number < nulls else row)
+    return replace(MINI, scenarios=tuple(rows))
+
+
+def test_the_constant_floor_on_the_authors_share_of_nulls_and_a_model_below_it() -> None:
+    """64 % null references: one constant line scores above 64, and a model that finds memories everywhere less."""
+    split = synthesis_split(64, 100)
+    block = next(s.reference for s in split.scenarios if s.reference != NULL_MEMORY["zh"])
+    always: Answers = {(s.id, 0): Response(s.id, 0, block) for s in split.scenarios}
+    summary = summary_of(split, always)
+    floor = summary.floors["constant"].lexical.cells["recollection_synthesis"].value
+    model = summary.standing.lexical.cells["recollection_synthesis"].value
+    assert floor is not None
+    assert model is not None
+    assert 64 <= floor < 68
+    assert model < 36
+    assert summary.warnings == (
+        "an answer that needs no model scores at least as much in 1 subtask: RecollectionSynthesis",
+        "RecollectionSynthesis: printing the null line every time would score at least as much",
+    )
+
+
+def test_the_null_class_is_reported_apart() -> None:
+    split = synthesis_split(64, 100)
+    summary = summary_of(split, reference_answers(split))
+    mine, floor = summary.standing.null_class, summary.floors["constant"].null_class
+    assert mine is not None
+    assert floor is not None
+    assert (mine.precision, mine.recall, mine.f1, mine.n) == (1.0, 1.0, 1.0, 100)
+    assert (floor.precision, floor.recall, floor.hits) == (0.64, 1.0, 64)
+    assert summary.warnings == ()
+
+
+def test_an_unanswered_item_is_no_null_answer() -> None:
+    split = synthesis_split(2, 4)
+    answers = reference_answers(split)
+    answers["made-000", 0] = FailedResponse("made-000", 0, Failure("timeout", ""))
+    found = summary_of(split, answers).standing.null_class
+    assert found is not None
+    assert (found.references, found.answers, found.hits, found.n) == (1, 1, 1, 3)
+
+
+def test_a_split_without_synthesis_has_no_null_class() -> None:
+    split = MINI.select("en", ["dialogue_base"])
+    assert summary_of(split, reference_answers(split)).standing.null_class is None
+
+
+def test_a_model_level_with_a_floor_is_warned_of() -> None:
+    split = MINI.select("en", ["dialogue_base", "itinerary_response"])
+    answers = reference_answers(split)
+    for answer in BASELINES["copy-last-turn"](split.scenarios, split.scenarios):
+        if "dialogue-base" in answer.id:
+            answers[answer.id, 0] = answer
+    assert summary_of(split, answers).warnings == (
+        "an answer that needs no model scores at least as much in 1 subtask: DialogueBase",
+    )
+
+
+# --- summary.json -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metrics", [Metrics(), Metrics(FirstLetters())])
+def test_a_summary_survives_its_file(tmp_path: Path, metrics: Metrics) -> None:
+    summary = summary_of(MINI, reference_answers(MINI), metrics)
+    (tmp_path / "summary.json").write_text(json.dumps(summary.to_dict(), allow_nan=False))
+    assert read_summary(tmp_path / "summary.json") == summary
+
+
+def test_a_summary_does_not_depend_on_row_order() -> None:
+    answers = {(a.id, 0): a for a in BASELINES["random-reference"](MINI.scenarios, MINI.scenarios)}
+    backwards = replace(MINI, scenarios=MINI.scenarios[::-1])
+    assert (
+        summary_of(backwards, dict(reversed(answers.items()))).standing == summary_of(MINI, answers).standing
+    )
+
+
+def changed(raw: dict[str, Any], **fields: object) -> dict[str, Any]:
+    return {key: value for key, value in (raw | fields).items() if value is not ...}
+
+
+def test_a_summary_that_is_none_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    with pytest.raises(DataError, match=f"not there; run `h2htalk score {tmp_path}` first"):
+        read_summary(path)
+    path.write_text("{")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_summary(path)
+    whole = summary_of(MINI.select(limit=22), reference_answers(MINI.select(limit=22))).to_dict()
+    broken: Any
+    for broken in (
+        [],
+        changed(whole, counts=...),
+        changed(whole, standing=3),
+        changed(whole, counts={"odd": 1}),
+    ):
+        path.write_text(json.dumps(broken))
+        with pytest.raises(DataError, match=r"not a summary of this version .* run `h2htalk score` again"):
+            read_summary(path)
+
+
+def test_scenarios_are_all_there_in_the_summary() -> None:
+    """An item that nobody answered is counted, not forgotten."""
+    rows: tuple[Scenario, ...] = MINI.select("en", ["dialogue_base"]).scenarios
+    summary = summary_of(replace(MINI, scenarios=rows), {})
+    assert (summary.counts.items, summary.counts.scored) == (len(rows), 0)
+    assert summary.standing.lexical.cells["dialogue_base"].value is None

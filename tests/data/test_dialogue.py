@@ -1,0 +1,71 @@
+"""A dialogue is a conversation between a user and a companion; a wrong one is refused with its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.errors import DataError
+
+RECORD: dict[str, Any] = {
+    "id": "d-1",
+    "language": "en",
+    "messages": [{"role": "user", "content": "Hi."}, {"role": "companion", "content": "Hello you."}],
+}
+SPOKEN = st.text(min_size=1).filter(str.strip)
+
+
+def test_the_shortest_form_is_enough() -> None:
+    dialogue = Dialogue.from_dict(RECORD)
+    assert dialogue.id == "d-1"
+    assert dialogue.messages == (Turn("user", "Hi."), Turn("companion", "Hello you."))
+    assert (dialogue.licence, dialogue.provenance, dialogue.metadata) == ("unknown", {}, {})
+
+
+@given(
+    turns=st.lists(st.tuples(st.sampled_from(["user", "companion"]), SPOKEN), min_size=1),
+    metadata=st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text()),
+)
+def test_a_dialogue_survives_its_own_dict(turns: list[tuple[str, str]], metadata: dict[str, Any]) -> None:
+    messages = [{"role": role, "content": content} for role, content in turns]
+    dialogue = Dialogue.from_dict({**RECORD, "messages": messages, "metadata": metadata})
+    assert dialogue.to_dict()["messages"] == messages
+    assert Dialogue.from_dict(dialogue.to_dict()) == dialogue
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": ""}, "id must be printable text"),
+        ({"id": " "}, "id must be printable text"),
+        ({"id": 7}, "id must be printable text"),
+        ({"id": "a\nb"}, "id must be printable text"),
+        ({"id": "\x1b[31mred"}, "id must be printable text"),
+        ({"id": "\ud800"}, "id must be printable text"),
+        ({"language": "fr"}, "language is 'fr'; choose from en, zh"),
+        ({"language": None}, "language is None; choose from en, zh"),
+        ({"messages": []}, "messages must be a list that is not empty"),
+        ({"messages": "Hi."}, "messages must be a list that is not empty"),
+        ({"messages": ["Hi."]}, "message 1: a message must be an object"),
+        ({"messages": [{"role": "assistant", "content": "x"}]}, "message 1: role is 'assistant'"),
+        ({"messages": [{"role": "user", "content": "\n "}]}, "message 1: content must be text"),
+        ({"messages": [*RECORD["messages"], {"role": "user"}]}, "message 3: content must be text"),
+        ({"provenance": "a book"}, "provenance must be an object, not str"),
+        ({"metadata": None}, "metadata must be an object, not NoneType"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_place(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=r"^raw\.jsonl:3") as raised:
+        Dialogue.from_dict({**RECORD, **change}, "raw.jsonl:3")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("raw", [None, [], "text", 3])
+def test_what_is_no_object_is_no_dialogue(raw: Any) -> None:
+    with pytest.raises(DataError, match=r"raw\.jsonl:3: a dialogue must be a JSON object"):
+        Dialogue.from_dict(raw, "raw.jsonl:3")

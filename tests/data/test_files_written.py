@@ -1,0 +1,172 @@
+"""What is written appears whole or not at all, and comes back as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.data.files import read_jsonl, read_parquet, write_json, write_jsonl, write_parquet, write_text
+from h2htalk.errors import DataError
+
+# --- Writing ----------------------------------------------------------------------------------------------------
+
+
+def test_write_jsonl_and_read_jsonl_are_inverse(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "on the way" / "x.jsonl"
+    records = [{"id": "a", "text": "line\nbreak"}, {"id": "b", "text": "\ud83d"}]
+    assert write_jsonl(path, iter(records)) == 2
+    assert [record for _, record in read_jsonl(path)] == records
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_write_text_escapes_half_a_character(tmp_path: Path) -> None:
+    """It broke the page of a run in which a model had answered half an emoji."""
+    write_text(tmp_path / "x.html", "<p>\ud83d</p>")
+    assert (tmp_path / "x.html").read_text(encoding="utf-8") == "<p>\\ud83d</p>"
+    write_json(tmp_path / "x.json", {"text": "\ud83d"})
+    assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == {"text": "\ud83d"}
+
+
+def breaking_records() -> Iterator[dict[str, Any]]:
+    yield {"id": "a"}
+    raise KeyboardInterrupt
+
+
+def breaking_text() -> Iterator[str]:
+    yield "half"
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: write_jsonl(path, breaking_records()),
+        lambda path: write_text(path, breaking_text()),
+        lambda path: write_parquet(path, breaking_records(), batch_size=1),
+    ],
+    ids=["jsonl", "text", "parquet"],
+)
+def test_an_interrupted_writer_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, write: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "x"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        write(path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    versions = ["a" * 300_000, "b" * 300_000]
+    write_text(path, versions[0])
+    stop = threading.Event()
+    seen = set()
+
+    def watch() -> None:
+        while not stop.is_set():
+            seen.add(path.read_text())
+
+    reader = threading.Thread(target=watch)
+    reader.start()
+    for turn in range(60):
+        write_text(path, [versions[turn % 2][:100_000], versions[turn % 2][100_000:]])
+    stop.set()
+    reader.join()
+    assert seen <= set(versions)
+    assert seen
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: write_jsonl(path, [{"id": "a"}]),
+        lambda path: write_text(path, "x"),
+        lambda path: write_json(path, {}),
+        lambda path: write_parquet(path, [{"id": "a"}]),
+    ],
+    ids=["jsonl", "text", "json", "parquet"],
+)
+@pytest.mark.parametrize("place", ["a file/x", "a folder"])
+def test_a_place_that_cannot_be_written_is_one_line(
+    tmp_path: Path, write: Callable[[Path], object], place: str
+) -> None:
+    (tmp_path / "a file").write_text("")
+    (tmp_path / "a folder" / "in it").mkdir(parents=True)
+    with pytest.raises(DataError, match=f"^{tmp_path / place}: cannot be written") as raised:
+        write(tmp_path / place)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    """A file-size limit stands for the disk: the operating system refuses the write in the middle."""
+    code = """
+import resource, sys
+from pathlib import Path
+from h2htalk.data.files import write_jsonl, write_parquet, write_text
+from h2htalk.errors import DataError
+path = Path(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+rows = [{"id": f"{i:0100}"} for i in range(4000)]
+for write in (lambda: write_text(path, "x" * 40_000), lambda: write_jsonl(path, rows),
+              lambda: write_parquet(path, rows, batch_size=50)):
+    try:
+        write()
+    except DataError as error:
+        print(error)
+"""
+    path = tmp_path / "x"
+    path.write_text("old")
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    assert done.stdout.count("the disk is full; nothing finished was lost") == 3, done.stdout
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+# --- Parquet ----------------------------------------------------------------------------------------------------
+
+ROWS = [
+    {"id": f"r{i}", "value": None if i % 3 == 2 else i / 7, "tags": {"n": i, "list": ["你好", None]}}
+    for i in range(25)
+]
+
+
+@pytest.mark.parametrize("batch_size", [1, 10, 2048])
+def test_parquet_rows_come_back(tmp_path: Path, batch_size: int) -> None:
+    path = tmp_path / "x.parquet"
+    assert write_parquet(path, iter(ROWS), json_columns=["tags"], batch_size=batch_size) == 25
+    stream = list(read_parquet(path))
+    assert [row for _, row in stream] == ROWS
+    assert stream[16][0] == f"{path}:row 17"
+
+
+def test_parquet_json_columns_hold_half_a_character_and_plain_ones_refuse_it(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    write_parquet(path, [{"id": "a", "inputs": {"text": "\ud83d"}}], json_columns=["inputs"])
+    assert [row for _, row in read_parquet(path)] == [{"id": "a", "inputs": {"text": "\ud83d"}}]
+    with pytest.raises(DataError, match=r"half a character .*write JSONL"):
+        write_parquet(path, [{"id": "a", "inputs": {}, "text": "\ud83d"}], json_columns=["inputs"])
+
+
+def test_no_record_makes_no_parquet_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no record to write"):
+        write_parquet(tmp_path / "x.parquet", [])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 but not really", None])
+def test_a_broken_parquet_file_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "x.parquet"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=r"x\.parquet: not a readable Parquet file"):
+        list(read_parquet(path))

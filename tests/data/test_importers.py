@@ -1,0 +1,173 @@
+"""What other tools made is read strictly: foreign ids, doubles and broken lines are named, never skipped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.importers import (
+    AUTHORS_FILES,
+    read_authors_release,
+    read_foreign_responses,
+    write_authors_references,
+)
+from h2htalk.data.run import FailedResponse, Failure, Response, Usage
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import DataError
+
+IDS = [f"s-{number}" for number in range(12)]
+
+
+def write(folder: Path, *records: dict[str, Any]) -> Path:
+    write_jsonl(folder / "answers.jsonl", records)
+    return folder / "answers.jsonl"
+
+
+def test_a_response_key_or_a_text_key_both_do(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        {"id": "s-0", "response": "Hi."},
+        {"id": "s-1", "text": "Hello."},
+        {"id": "s-2", "response": "", "sample": 0, "model": "ours", "latency": 0.3},
+        {"id": "s-2", "response": "again", "sample": 1, "finish_reason": "length"},
+        {"id": "s-3", "failure": {"reason": "timeout", "message": "x"}},
+    )
+    assert read_foreign_responses(path, IDS) == [
+        Response("s-0", 0, "Hi."),
+        Response("s-1", 0, "Hello."),
+        Response("s-2", 0, ""),
+        Response("s-2", 1, "again", "length"),
+        FailedResponse("s-3", 0, Failure("timeout", "x")),
+    ]
+
+
+def test_other_tools_usage_and_null_fields_are_no_hindrance(tmp_path: Path) -> None:
+    foreign = {"usage": {"prompt": "12"}, "finish_reason": None, "failure": None, "thinking": {"a": 1}}
+    assert read_foreign_responses(write(tmp_path, {"id": "s-0", "response": "Hi.", **foreign}), IDS) == [
+        Response("s-0", 0, "Hi.", "unknown", Usage())
+    ]
+
+
+def test_foreign_ids_are_counted_and_the_first_five_named_with_their_lines(tmp_path: Path) -> None:
+    foreign = [{"id": f"other-{number}", "response": "x"} for number in range(7)]
+    with pytest.raises(DataError) as raised:
+        read_foreign_responses(write(tmp_path, {"id": "s-0", "response": "Hi."}, *foreign), IDS)
+    assert str(raised.value) == (
+        f"{tmp_path / 'answers.jsonl'}: 7 ids are not in the split: id (line) other-0 (2), other-1 (3), other-2 (4), "
+        "other-3 (5), other-4 (6) and 2 more; name the split these responses answer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"id": "s-0", "response": "again"}, ":2: a second response to s-0, sample 0"),
+        ({"id": "s-1", "response": None}, ":2: response must be text, not NoneType"),
+        ({"id": "s-1", "response": ["x"]}, ":2: response must be text, not list"),
+        ({"id": "s-1"}, ":2: needs a text (or a failure)"),
+        ({"response": "x"}, ":2: id must be printable text"),
+        ({"id": "s-1", "response": "x", "sample": "one"}, ":2: sample must be a whole number"),
+        (
+            {"id": "s-1", "response": "x", "failure": {"reason": "timeout"}},
+            ":2: holds a response and a failure; keep the one that is true",
+        ),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path: Path, record: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError) as raised:
+        read_foreign_responses(write(tmp_path, {"id": "s-0", "response": "Hi."}, record), IDS)
+    assert str(raised.value).startswith(f"{tmp_path / 'answers.jsonl'}{message}")
+
+
+def test_a_broken_line_17_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    lines = [json.dumps({"id": f"s-{n}", "response": "x"}) for n in range(20)]
+    lines[16] = lines[16][:-3]
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError, match=r"answers\.jsonl:17: broken JSON"):
+        read_foreign_responses(path, [f"s-{n}" for n in range(20)])
+
+
+def test_a_file_without_any_response_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no response"):
+        read_foreign_responses(write(tmp_path), IDS)
+
+
+# --- The authors' released files --------------------------------------------------------------------------------
+
+SWAPPED = {"itinerary_initialize": "dialogue_schedule", "dialogue_schedule": "itinerary_initialization"}
+
+
+def release(folder: Path, ending: str = ".jsonl", **sizes: int) -> Path:
+    """The eleven files as they were released, each line saying in which file it lies."""
+    for name, subtask in AUTHORS_FILES.items():
+        size = sizes.get(name, SUBTASKS[subtask].count)
+        write_jsonl(folder / f"{name}{ending}", ({"response": f"{name} {row}"} for row in range(size)))
+    return folder
+
+
+def test_every_file_is_read_as_its_true_subtask(tmp_path: Path) -> None:
+    found = read_authors_release(release(tmp_path)).references
+    assert list(found) == list(SUBTASKS)
+    assert {name: len(texts) for name, texts in found.items()} == {s.name: s.count for s in SUBTASKS.values()}
+    for file_name, subtask in AUTHORS_FILES.items():
+        assert found[subtask][0] == f"{file_name} 0"
+
+
+def test_two_files_lie_under_each_others_names() -> None:
+    assert SWAPPED.items() <= AUTHORS_FILES.items()
+    assert sorted(AUTHORS_FILES.values()) == sorted(SUBTASKS)
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    """Sizes as released: 41 of 102 rows in one file; another file taken away."""
+    release(tmp_path, recollection_initialize=41)
+    (tmp_path / "dialogue_emotion.jsonl").unlink()
+    found = read_authors_release(tmp_path)
+    assert "dialogue_emotion" not in found.references
+    assert found.missing == (
+        "DialogueEmotion: no file dialogue_emotion.jsonl",
+        "RecollectionInitialization: 41 references of Table 1's 102 (recollection_initialize.jsonl)",
+        "every subtask: the inputs (persona, history, memories, schedules) and ids were never released",
+    )
+
+
+def test_a_whole_release_still_lacks_its_inputs(tmp_path: Path) -> None:
+    assert len(read_authors_release(release(tmp_path, ending=".json")).missing) == 1
+
+
+def test_two_endings_of_one_file_are_refused(tmp_path: Path) -> None:
+    release(tmp_path)
+    (tmp_path / "itinerary_basic.txt").write_text('{"response": "x"}\n')
+    with pytest.raises(DataError, match=r"both itinerary_basic\.jsonl and itinerary_basic\.txt; keep one"):
+        read_authors_release(tmp_path)
+
+
+@pytest.mark.parametrize("line", ['{"text": "x"}', '{"response": 3}'])
+def test_a_wrong_line_of_theirs_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "itinerary_basic.jsonl").write_text(f'{{"response": "x"}}\n{line}\n')
+    with pytest.raises(DataError, match=r"itinerary_basic\.jsonl:2: needs a response that is text"):
+        read_authors_release(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["", "nowhere"])
+def test_a_folder_without_any_of_them_says_what_it_looked_for(tmp_path: Path, place: str) -> None:
+    with pytest.raises(DataError, match=r"none of the authors' files is there, such as dialogue_base\.jsonl"):
+        read_authors_release(tmp_path / place)
+
+
+def test_the_references_are_written_with_ids_of_their_own(tmp_path: Path) -> None:
+    found = read_authors_release(release(tmp_path / "in"))
+    rows = [row for _, row in read_jsonl(write_authors_references(found, tmp_path / "out"))]
+    assert len(rows) == len({row["id"] for row in rows}) == 4650
+    schedule = [row for row in rows if row["subtask"] == "dialogue_schedule"]
+    assert schedule[0] == {
+        "id": "authors-dialogue_schedule-0001",
+        "subtask": "dialogue_schedule",
+        "language": "zh",
+        "reference": "itinerary_initialize 0",
+    }

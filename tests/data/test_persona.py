@@ -1,0 +1,70 @@
+"""A persona speaks at least one language, and has a name and a description in each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.data.persona import Persona, bundled_personas, read_persona
+from h2htalk.errors import DataError
+
+RECORD: dict[str, Any] = {
+    "id": "ada",
+    "relation": "close friend",
+    "en": {"name": "Ada", "description": "You mend clocks.\n"},
+}
+
+
+def test_two_personas_are_bundled_in_both_languages() -> None:
+    personas = bundled_personas()
+    assert len(personas) >= 2
+    for key, persona in personas.items():
+        assert persona.id == key
+        assert set(persona.names) == set(persona.descriptions) == {"en", "zh"}
+    assert len({name for p in personas.values() for name in p.names.values()}) == 2 * len(personas)
+
+
+def test_bundled_companions_and_their_users_are_adults() -> None:
+    for persona in bundled_personas().values():
+        assert "both adults" in persona.descriptions["en"]
+        assert "成年人" in persona.descriptions["zh"]
+
+
+def test_a_persona_survives_its_own_dict() -> None:
+    persona = Persona.from_dict(RECORD, "ada.toml")
+    assert persona.descriptions == {"en": "You mend clocks."}
+    assert Persona.from_dict(persona.to_dict(), "ada.toml") == persona
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": ""}, "id must be text"),
+        ({"id": 3}, "id must be text"),
+        ({"relation": " "}, "relation must be text"),
+        ({"en": {"name": "Ada"}}, "en.description must be text"),
+        ({"en": {"name": "", "description": "x"}}, "en.name must be text"),
+        ({"en": "Ada"}, "en.name must be text"),
+        ({"zh": {"description": "x"}}, "zh.name must be text"),
+    ],
+)
+def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=r"^ada\.toml: ") as raised:
+        Persona.from_dict({**RECORD, **change}, "ada.toml")
+    assert message in str(raised.value)
+
+
+def test_a_persona_without_any_language_is_refused() -> None:
+    with pytest.raises(DataError, match="at least one language: en, zh"):
+        Persona.from_dict({"id": "ada", "relation": "friend"}, "ada.toml")
+
+
+@pytest.mark.parametrize("content", [b"id = ", b"\xff\xfe", None])
+def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "ada.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=r"ada\.toml: not a readable persona file"):
+        read_persona(path)

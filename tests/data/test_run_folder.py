@@ -1,0 +1,284 @@
+"""A run folder: begun once, resumed by its own signature alone, and nobody else's folder touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from h2htalk import __version__
+from h2htalk.data.run import FailedResponse, Failure, Response
+from h2htalk.data.run_folder import RunFolder, RunWriter
+from h2htalk.data.shard import Shard
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import ConfigError, DataError
+
+SIGNATURE = Signature({"items": "1", "embedder": "none"}, {"model": "tiny", "seed": "0"})
+PROMPTS = {"en/dialogue_base.j2": "Answer.", "zh/dialogue_base.j2": "回答。"}
+FAILED = Failure("timeout", "no answer")
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    return load_split("mini").select(limit=4)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path / "runs" / "first")
+
+
+def open_writer(folder: RunFolder, split: Split, signature: Signature = SIGNATURE) -> RunWriter:
+    return RunWriter(folder, {"model": "tiny", "seed": 0}, signature, split, PROMPTS)
+
+
+def tree(path: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("*") if p.is_file()}
+
+
+def test_a_new_run_stands_alone_before_anything_is_asked(folder: RunFolder, split: Split) -> None:
+    open_writer(folder, split).close()
+    run = folder.read_run()
+    assert run == {
+        "spec": {"model": "tiny", "seed": 0},
+        "signature": SIGNATURE.to_dict(),
+        "package_version": __version__,
+    }
+    assert folder.signature() == SIGNATURE
+    assert folder.split() == split
+    assert (folder.prompts / "zh" / "dialogue_base.j2").read_text(encoding="utf-8") == "回答。"
+    assert folder.answers() == {}
+
+
+def test_a_restart_finds_what_was_stored(folder: RunFolder, split: Split) -> None:
+    writer = open_writer(folder, split)
+    writer.store(Response("a", 0, "Hi."))
+    writer.store(FailedResponse("b", 0, FAILED))
+    writer.close()
+    before = tree(folder.path)
+    again = open_writer(folder, split)
+    assert again.answers == {("a", 0): Response("a", 0, "Hi."), ("b", 0): FailedResponse("b", 0, FAILED)}
+    again.close()
+    assert tree(folder.path) == before
+    assert folder.answers() == again.answers
+
+
+def test_a_restart_after_a_kill_drops_the_torn_line_only(folder: RunFolder, split: Split) -> None:
+    writer = open_writer(folder, split)
+    writer.store(Response("a", 0, "Hi."))
+    writer.close()
+    with (folder.path / "responses" / "part-0.jsonl").open("ab") as file:
+        file.write(b'{"id":"b","sample":0,"te')
+    assert set(folder.answers()) == {("a", 0)}
+    again = open_writer(folder, split)
+    again.store(Response("b", 0, "Hello."))
+    again.close()
+    assert set(folder.answers()) == {("a", 0), ("b", 0)}
+
+
+def test_the_last_word_counts_and_an_answer_beats_a_failure(folder: RunFolder, split: Split) -> None:
+    words: list[Response | FailedResponse] = [
+        FailedResponse("a", 0, FAILED),
+        Response("a", 0, "after a failure"),
+        Response("b", 0, "first"),
+        Response("b", 0, "second"),
+        Response("c", 0, "kept"),
+        FailedResponse("c", 0, FAILED),
+        FailedResponse("d", 0, FAILED),
+        FailedResponse("d", 0, Failure("http_500", "later")),
+        Response("a", 1, "another sample"),
+    ]
+    writer = open_writer(folder, split)
+    for word in words:
+        writer.store(word)
+    writer.close()
+    answers = folder.answers()
+    found = {key: a.text if isinstance(a, Response) else a.failure.reason for key, a in answers.items()}
+    assert found == {
+        ("a", 0): "after a failure",
+        ("a", 1): "another sample",
+        ("b", 0): "second",
+        ("c", 0): "kept",
+        ("d", 0): "http_500",
+    }
+    assert open_writer(folder, split).answers == answers
+
+
+def test_another_signature_is_refused_by_its_keys_and_nothing_is_written(
+    folder: RunFolder, split: Split
+) -> None:
+    open_writer(folder, split).close()
+    before = tree(folder.path)
+    other = Signature({"items": "2", "embedder": "none"}, {"model": "tiny", "seed": "7", "sap": "none"})
+    with pytest.raises(ConfigError) as raised:
+        open_writer(folder, split, other)
+    assert str(raised.value) == (
+        f"{folder.path}: holds a run of another signature; it differs in items (1, 2), seed (0, 7), "
+        "sap (-, none); choose another --out"
+    )
+    assert tree(folder.path) == before
+
+
+def test_a_second_writer_is_refused_until_the_first_is_closed(folder: RunFolder, split: Split) -> None:
+    first = open_writer(folder, split)
+    with pytest.raises(DataError, match="another process is writing it"):
+        open_writer(folder, split)
+    first.close()
+    open_writer(folder, split).close()
+
+
+def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
+    folder: RunFolder, split: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both found the folder empty; the other one was first at the lock and is done already."""
+    real = Shard.__init__
+
+    def begun_by_another(self: Shard, *arguments: object) -> None:
+        monkeypatch.setattr(Shard, "__init__", real)
+        other = Signature({"items": "9", "embedder": "none"}, SIGNATURE.subject)
+        open_writer(folder, split, other).close()
+        real(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Shard, "__init__", begun_by_another)
+    with pytest.raises(ConfigError, match=r"differs in items \(9, 1\)"):
+        open_writer(folder, split)
+    assert folder.signature().protocol["items"] == "9"
+
+
+# --- Folders of others ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["notes.txt"],
+        ["inputs/my-data.csv"],
+        ["inputs/split/scenarios.jsonl"],
+        ["responses/part-0.jsonl"],
+        ["responses/mine.jsonl"],
+        ["responses/part-0.lock", "inputs/my-data.csv"],
+        [".hidden"],
+    ],
+)
+def test_a_folder_that_holds_something_else_is_refused_and_left_alone(
+    tmp_path: Path, split: Split, files: list[str]
+) -> None:
+    """A project with a folder called `inputs` once lost it to a new run."""
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('{"id": "mine", "text": "x"}\n')
+    before = tree(tmp_path)
+    with pytest.raises(DataError, match=r"holds other files and no run\.json; name a new folder with --out"):
+        open_writer(RunFolder(tmp_path), split)
+    assert tree(tmp_path) == before
+
+
+def test_a_file_is_no_folder(tmp_path: Path, split: Split) -> None:
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(DataError, match="is a file; name a folder with --out"):
+        open_writer(RunFolder(tmp_path / "run"), split)
+    with pytest.raises(DataError, match="cannot be written"):
+        open_writer(RunFolder(tmp_path / "run" / "deeper"), split)
+
+
+def test_a_name_too_long_is_one_line(tmp_path: Path, split: Split) -> None:
+    with pytest.raises(DataError, match="cannot be written: File name too long"):
+        open_writer(RunFolder(tmp_path / ("n" * 300)), split)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"spec": {}}', '{"spec": "x", "signature": {}}'])
+def test_a_run_json_that_is_none_is_refused(tmp_path: Path, split: Split, content: str) -> None:
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(DataError, match=r"run\.json"):
+        open_writer(RunFolder(tmp_path), split)
+    assert tree(tmp_path) == {"run.json": content.encode()}
+
+
+def test_what_is_no_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not a run folder"):
+        RunFolder(tmp_path).read_run()
+
+
+def test_a_line_that_is_no_response_is_named(folder: RunFolder, split: Split) -> None:
+    open_writer(folder, split).close()
+    (folder.path / "responses" / "part-0.jsonl").write_text('{"id":"a","text":"x"}\n{"id":"b"}\n')
+    for read in (folder.answers, lambda: open_writer(folder, split)):
+        with pytest.raises(DataError, match=r"part-0\.jsonl:2: needs a text"):
+            read()
+
+
+# --- Starts that did not come far -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("left", ["lock", "shard", "half the inputs", "all the inputs", "half of run.json"])
+def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, left: str) -> None:
+    open_writer(folder, split).close()
+    run = (folder.path / "run.json").read_text()
+    (folder.path / "run.json").unlink()
+    if left in ("lock", "shard"):
+        shutil.rmtree(folder.inputs)
+    if left == "lock":
+        (folder.path / "responses" / "part-0.jsonl").unlink()
+    if left == "half the inputs":
+        shutil.rmtree(folder.prompts)
+        (folder.inputs / "split" / "scenarios.jsonl").write_text('{"id": "ha')
+    if left == "half of run.json":
+        (folder.path / ".run.json.abc123").write_text(run[:10])
+    other = replace(SIGNATURE, subject={"model": "other"})
+    open_writer(folder, split, other).close()
+    assert folder.signature() == other
+    assert folder.split() == split
+    assert set(os.listdir(folder.path)) == {"run.json", "inputs", "responses"}
+
+
+def test_discard_leaves_nothing_of_a_run_without_an_answer(tmp_path: Path, split: Split) -> None:
+    open_writer(RunFolder(tmp_path / "runs" / "first"), split).discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_discard_leaves_what_was_there_before(tmp_path: Path, split: Split) -> None:
+    (tmp_path / "runs" / "first").mkdir(parents=True)
+    (tmp_path / "runs" / "notes.txt").write_text("mine")
+    open_writer(RunFolder(tmp_path / "runs" / "first"), split).discard()
+    assert list((tmp_path / "runs" / "first").iterdir()) == []
+    assert (tmp_path / "runs" / "notes.txt").read_text() == "mine"
+
+
+def test_discard_leaves_what_somebody_put_there_meanwhile(folder: RunFolder, split: Split) -> None:
+    writer = open_writer(folder, split)
+    (folder.path / "notes.txt").write_text("mine")
+    writer.discard()
+    assert os.listdir(folder.path) == ["notes.txt"]
+
+
+def test_discard_keeps_every_answer(folder: RunFolder, split: Split) -> None:
+    writer = open_writer(folder, split)
+    writer.store(FailedResponse("a", 0, FAILED))
+    writer.discard()
+    assert set(folder.answers()) == {("a", 0)}
+    assert folder.signature() == SIGNATURE
+
+
+def test_discard_keeps_a_run_that_was_resumed(folder: RunFolder, split: Split) -> None:
+    open_writer(folder, split).close()
+    before = tree(folder.path)
+    open_writer(folder, split).discard()
+    assert tree(folder.path) == before
+
+
+def test_scores_lie_under_their_protocol(folder: RunFolder) -> None:
+    path = folder.scores(SIGNATURE)
+    assert path == folder.path / "scores" / f"{SIGNATURE.fingerprint}.parquet"
+    assert folder.scores(replace(SIGNATURE, subject={})) == path
+
+
+def test_run_json_reads_like_a_document(folder: RunFolder, split: Split) -> None:
+    open_writer(folder, split).close()
+    text = (folder.path / "run.json").read_text(encoding="utf-8")
+    assert json.loads(text)
+    assert text.startswith('{\n  "spec": {\n')

@@ -1,0 +1,255 @@
+"""A shard loses nothing that was appended: not to a kill at any byte, a full disk or a second writer."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h2htalk.data.files import json_line, read_jsonl
+from h2htalk.data.shard import Shard
+from h2htalk.errors import DataError
+
+TEXT = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=12)
+
+
+def stored(path: Path) -> list[dict[str, Any]]:
+    return [record for _, record in read_jsonl(path)]
+
+
+def run_python(code: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_records_are_there_as_soon_as_append_returns(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "part-0.jsonl"
+    with Shard(path) as shard:
+        for number in range(3):
+            shard.append({"n": number})
+            assert stored(path)[-1] == {"n": number}
+    with Shard(path) as shard:
+        shard.append({"n": 3})
+    assert [record["n"] for record in stored(path)] == [0, 1, 2, 3]
+
+
+@settings(deadline=None, max_examples=25)
+@given(texts=st.lists(TEXT, min_size=1, max_size=4))
+def test_a_kill_at_any_byte_costs_the_line_being_written_and_no_other(texts: list[str]) -> None:
+    lines = [json_line({"text": text}).encode() for text in texts]
+    content = b"".join(lines)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "part-0.jsonl"
+        for offset in range(len(content) + 1):
+            path.write_bytes(content[:offset])
+            whole = content[:offset].count(b"\n")
+            seen: list[str] = []
+            with Shard(path, lambda record, where, seen=seen: seen.append(record["text"])) as shard:  # type: ignore[misc]
+                assert seen == texts[:whole]
+                shard.append({"text": "new"})
+            assert [record["text"] for record in stored(path)] == [*texts[:whole], "new"]
+
+
+def test_a_torn_tail_longer_than_any_buffer_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    path.write_bytes(b'{"n":0}\n{"text":"' + b"x" * 200_000)
+    with Shard(path) as shard:
+        shard.append({"n": 1})
+    assert stored(path) == [{"n": 0}, {"n": 1}]
+
+
+APPENDER = """
+import sys
+from pathlib import Path
+from h2htalk.data.shard import Shard
+seen = []
+with Shard(Path(sys.argv[1]), lambda record, where: seen.append(record)) as shard:
+    print("open", flush=True)
+    number = len(seen)
+    while True:
+        shard.append({"n": number, "text": "你好 " * (number % 400)})
+        print(number, flush=True)
+        number += 1
+"""
+
+
+def test_kill_9_at_random_moments_loses_nothing_that_was_finished(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    moments = random.Random(3)
+    finished = -1
+    for _ in range(6):
+        child = run_python(APPENDER, path)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "open\n"
+        timer = threading.Timer(moments.uniform(0.001, 0.06), child.send_signal, [signal.SIGKILL])
+        timer.start()
+        # What the child said it had stored before it died; its last line may be torn.
+        said = [line for line in child.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+        timer.join()
+        assert child.wait() == -signal.SIGKILL
+        child.communicate()
+        finished = max([finished, *map(int, said)])
+        with Shard(path):
+            numbers = [record["n"] for record in stored(path)]
+        assert numbers == list(range(len(numbers)))
+        assert len(numbers) - 1 - finished in (0, 1)
+    assert finished > 10
+
+
+def test_a_whole_line_that_is_no_record_is_an_error_and_gives_the_lock_back(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    path.write_bytes(b'{"n":0}\nnonsense\n{"n":1}\n')
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"part-0\.jsonl:2: broken JSON"):
+            Shard(path)
+    assert path.read_bytes() == b'{"n":0}\nnonsense\n{"n":1}\n'
+
+
+def test_the_check_of_earlier_records_may_refuse_them(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    path.write_bytes(b'{"n":0}\n')
+
+    def refuse(record: dict[str, Any], where: str) -> None:
+        raise DataError(f"{where}: not a response")
+
+    with pytest.raises(DataError, match=r"part-0\.jsonl:1: not a response"):
+        Shard(path, refuse)
+    Shard(path).close()
+
+
+# --- A second writer --------------------------------------------------------------------------------------------
+
+REFUSED = "another process is writing it; wait for it, or choose another --out"
+
+
+def test_a_second_process_is_refused_with_one_line_until_the_first_is_done(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    holder = run_python(
+        "import sys; from pathlib import Path; from h2htalk.data.shard import Shard\n"
+        "with Shard(Path(sys.argv[1])): print('open', flush=True); sys.stdin.read()",
+        path,
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        start = time.monotonic()
+        with pytest.raises(DataError) as raised:
+            Shard(path)
+        assert str(raised.value) == f"{path}: {REFUSED}"
+        assert time.monotonic() - start < 2
+    finally:
+        holder.kill()
+        holder.communicate()
+    Shard(path).close()
+
+
+def test_a_second_opening_in_the_same_process_is_refused_too(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    messages = []
+
+    def open_again() -> None:
+        try:
+            Shard(path).close()
+        except DataError as error:
+            messages.append(str(error))
+
+    with Shard(path):
+        open_again()
+        thread = threading.Thread(target=open_again)
+        thread.start()
+        thread.join()
+    assert messages == [f"{path}: {REFUSED}"] * 2
+    open_again()
+    assert len(messages) == 2
+
+
+def test_another_thread_may_close_the_shard(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    shard = Shard(path)
+    thread = threading.Thread(target=shard.close)
+    thread.start()
+    thread.join()
+    Shard(path).close()
+
+
+def test_closing_twice_is_harmless(tmp_path: Path) -> None:
+    shard = Shard(tmp_path / "part-0.jsonl")
+    shard.close()
+    shard.close()
+
+
+@pytest.mark.parametrize("place", ["a file/part-0.jsonl", "a folder"])
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a file").write_text("")
+    (tmp_path / "a folder").mkdir()
+    with pytest.raises(DataError, match=f"^{tmp_path / place}: cannot be (written|read)"):
+        Shard(tmp_path / place)
+
+
+# --- A full disk ------------------------------------------------------------------------------------------------
+
+FILL = """
+import resource, sys
+from pathlib import Path
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.shard import Shard
+from h2htalk.errors import DataError
+path, limit = Path(sys.argv[1]), int(sys.argv[2])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+stored = 0
+with Shard(path) as shard:
+    for attempt in range(60):
+        try:
+            shard.append({"n": stored, "text": "你" * 3000})
+            stored += 1
+        except DataError as error:
+            print(error)
+            break
+    else:
+        sys.exit("the disk never filled")
+    records = [record["n"] for _, record in read_jsonl(path)]
+    assert records == list(range(stored)), (records, stored)
+    assert path.read_bytes().endswith(b"}\\n")
+    if limit:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    shard.append({"n": "small"})
+    print(stored, "stored")
+"""
+
+
+def check_full_disk(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
+    message, count = done.stdout.splitlines()
+    assert "part-0.jsonl: the disk is full; nothing finished was lost: free space" in message
+    assert int(count.split()[0]) > 3
+
+
+def test_a_file_size_limit_leaves_the_file_at_its_last_whole_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FILL, str(tmp_path / "part-0.jsonl"), "100000"]
+    check_full_disk(subprocess.run(command, capture_output=True, text=True, check=False))
+
+
+def test_a_full_disk_leaves_the_file_at_its_last_whole_line(tmp_path: Path) -> None:
+    """A real one: 128 KiB of tmpfs, mounted where only the child sees it."""
+    mount = 'mount -t tmpfs -o size=128k tmpfs "$1" && exec "$2" -c "$3" "$1/part-0.jsonl" 0'
+    private = ["unshare", "--mount", "--map-root-user"]
+    may = subprocess.run(
+        [*private, "mount", "-t", "tmpfs", "tmpfs", str(tmp_path)], capture_output=True, check=False
+    )
+    if may.returncode:
+        pytest.skip("no tmpfs can be mounted here; the test with a file-size limit stands for it")
+    command = [*private, "sh", "-c", mount, "sh", str(tmp_path), sys.executable, FILL]
+    check_full_disk(subprocess.run(command, capture_output=True, text=True, check=False))

@@ -1,0 +1,56 @@
+"""A signature has two parts: runs may be compared when their protocols agree, whatever the subject is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from h2htalk.data.signature import Signature, differing_keys, require_comparable
+from h2htalk.errors import ConfigError, DataError
+
+PROTOCOL = {"items": "0123", "prompts": "abcd", "tokens": "13a", "embedder": "none"}
+SUBJECT = {"backend": "hf", "model": "tiny", "seed": "0"}
+SIGNATURE = Signature(PROTOCOL, SUBJECT)
+
+
+def test_it_reads_as_one_line_in_its_own_order() -> None:
+    assert str(SIGNATURE) == ("items:0123|prompts:abcd|tokens:13a|embedder:none|backend:hf|model:tiny|seed:0")
+
+
+def test_it_survives_its_own_dict() -> None:
+    assert Signature.from_dict(SIGNATURE.to_dict(), "run.json") == SIGNATURE
+
+
+def test_the_fingerprint_is_the_protocols_whatever_the_order_and_the_subject() -> None:
+    backwards = dict(reversed(PROTOCOL.items()))
+    assert Signature(backwards, {"model": "other"}).fingerprint == SIGNATURE.fingerprint
+    assert len(SIGNATURE.fingerprint) == 12
+    for key in PROTOCOL:
+        assert Signature({**PROTOCOL, key: "else"}, SUBJECT).fingerprint != SIGNATURE.fingerprint
+    assert Signature({**PROTOCOL, "judge": "none"}, SUBJECT).fingerprint != SIGNATURE.fingerprint
+
+
+def test_differing_keys_name_both_values_and_what_is_missing() -> None:
+    assert differing_keys(PROTOCOL, PROTOCOL) == []
+    assert differing_keys({"a": "1", "b": "2", "c": "3"}, {"b": "2", "c": "4", "d": "5"}) == [
+        "a (1, -)",
+        "c (3, 4)",
+        "d (-, 5)",
+    ]
+
+
+def test_models_may_differ_and_protocols_may_not() -> None:
+    require_comparable(SIGNATURE, Signature(PROTOCOL, {"model": "other"}), ("a", "b"))
+    other = Signature({**PROTOCOL, "items": "9999", "embedder": "minilm"}, SUBJECT)
+    with pytest.raises(ConfigError) as raised:
+        require_comparable(SIGNATURE, other, ("runs/a", "runs/b"))
+    assert str(raised.value) == (
+        "runs/a and runs/b cannot be compared; they differ in items (0123, 9999), embedder (none, minilm)"
+    )
+
+
+@pytest.mark.parametrize("raw", [None, [], {}, {"protocol": {}}, {"protocol": {}, "subject": "x"}])
+def test_what_is_no_signature_is_named(raw: Any) -> None:
+    with pytest.raises(DataError, match=r"run\.json: signature must hold protocol and subject"):
+        Signature.from_dict(raw, "run.json")

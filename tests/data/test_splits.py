@@ -1,0 +1,230 @@
+"""A split is loaded whole or not at all; its fingerprint says what it holds, however it is written down."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from splits_made import scenario_records
+
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.splits import Split, list_splits, load_split, stratified_sample
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError, DataError
+
+ADA = 'id = "ada"\nrelation = "friend"\n[en]\nname = "Ada"\ndescription = "You mend clocks."\n'
+
+
+@pytest.fixture(scope="module")
+def mini() -> Split:
+    return load_split("mini")
+
+
+@pytest.fixture
+def records() -> list[dict[str, Any]]:
+    return scenario_records(12)
+
+
+def write(folder: Path, records: list[dict[str, Any]], name: str = "scenarios.jsonl") -> Path:
+    write_jsonl(folder / name, records)
+    return folder
+
+
+# --- Naming -----------------------------------------------------------------------------------------------------
+
+
+def test_mini_is_bundled_and_described() -> None:
+    assert list_splits()["mini"].startswith("Hand-written scenarios")
+
+
+@pytest.mark.parametrize("name", ["maxi", "", "..", "mini/", "nowhere/at/all", "n" * 5000, "a\x00b", "x.csv"])
+def test_no_such_split_lists_the_choices(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cwd").mkdir()
+    (tmp_path / "cwd" / "x.csv").write_text("id\n")
+    monkeypatch.chdir(tmp_path / "cwd")
+    with pytest.raises((ConfigError, DataError), match=r"mini|holds no .jsonl or .parquet file"):
+        load_split(name)
+
+
+def test_a_dot_is_the_folder_one_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
+) -> None:
+    """It once meant the folder of the bundled splits."""
+    monkeypatch.chdir(write(tmp_path, records))
+    assert len(load_split(".").scenarios) == len(records)
+
+
+def test_a_hub_split_says_that_it_cannot_be_loaded_yet() -> None:
+    with pytest.raises(
+        ConfigError, match=r"hub:owner/name@v1: splits on the Hugging Face Hub cannot .* yet.*mini"
+    ):
+        load_split("hub:owner/name@v1")
+
+
+def test_a_single_file_is_a_split_too(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    split = load_split(str(write(tmp_path, records, "mine.jsonl") / "mine.jsonl"))
+    assert (split.name, split.version, split.licence) == ("mine", "unversioned", "see each scenario")
+
+
+def test_a_folder_may_hold_several_files(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    write(tmp_path, records[:5], "a.jsonl")
+    write(tmp_path, records[5:], "b.jsonl")
+    assert [s.id for s in load_split(str(tmp_path)).scenarios] == [r["id"] for r in records]
+
+
+# --- What is refused --------------------------------------------------------------------------------------------
+
+
+def test_a_duplicate_id_names_both_places(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    write(tmp_path, records[:5], "a.jsonl")
+    write(tmp_path, [*records[5:], records[2]], "b.jsonl")
+    with pytest.raises(DataError) as raised:
+        load_split(str(tmp_path))
+    where, first = tmp_path / "b.jsonl", tmp_path / "a.jsonl"
+    assert str(raised.value) == f"{where}:8: duplicate id made-00002 (first in {first}:3)"
+
+
+def drop_reference(record: dict[str, Any]) -> None:
+    del record["reference"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda r: r.update(subtask="dialog"), "unknown subtask 'dialog'; choose from dialogue_base"),
+        (drop_reference, "missing field reference"),
+        (lambda r: r.update(answer="x"), "unknown field answer"),
+        (lambda r: r.update(persona="nobody"), "persona 'nobody' has no"),
+        (lambda r: r.update(persona="../\n../etc"), r"persona '../\n../etc' has no"),
+    ],
+)
+def test_a_wrong_record_is_named_by_file_line_and_id(
+    tmp_path: Path, records: list[dict[str, Any]], change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    change(records[6])
+    write(tmp_path, records)
+    with pytest.raises(DataError) as raised:
+        load_split(str(tmp_path))
+    assert str(raised.value).startswith(f"{tmp_path / 'scenarios.jsonl'}:7: made-00006: ")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_broken_json_at_line_17_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, scenario_records(20)) / "scenarios.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[16] = lines[16][:-40]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(DataError, match=r"scenarios\.jsonl:17: broken JSON"):
+        load_split(str(tmp_path))
+
+
+def test_a_persona_must_speak_the_scenarios_language(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    (tmp_path / "personas").mkdir()
+    (tmp_path / "personas" / "ada.toml").write_text(ADA)
+    en = records[0] | {"persona": "ada"}
+    zh = next(r for r in scenario_records(200) if r["language"] == "zh") | {"persona": "ada"}
+    assert load_split(str(write(tmp_path, [en]))).personas["ada"].names == {"en": "Ada"}
+    with pytest.raises(DataError, match=r"persona 'ada' has no zh description; add it to .*personas"):
+        load_split(str(write(tmp_path, [en, zh])))
+
+
+def test_a_persona_described_twice_is_refused(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    (tmp_path / "personas").mkdir()
+    (tmp_path / "personas" / "ada.toml").write_text(ADA)
+    (tmp_path / "personas" / "ada-2.toml").write_text(ADA)
+    with pytest.raises(DataError, match=r"ada\.toml: persona 'ada' is in ada-2\.toml already"):
+        load_split(str(write(tmp_path, records)))
+
+
+def test_an_empty_split_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"holds no \.jsonl or \.parquet file"):
+        load_split(str(tmp_path))
+    (tmp_path / "scenarios.jsonl").write_text("\n")
+    with pytest.raises(DataError, match="holds no scenario"):
+        load_split(str(tmp_path))
+
+
+def test_a_broken_header_is_named(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    (write(tmp_path, records) / "split.toml").write_text("name = ")
+    with pytest.raises(DataError, match=r"split\.toml: not readable"):
+        load_split(str(tmp_path))
+
+
+# --- Selection --------------------------------------------------------------------------------------------------
+
+
+def test_select_by_language_and_subtask(mini: Split) -> None:
+    chosen = mini.select("zh", ["itinerary_middle", "dialogue_base"])
+    assert {(s.language, s.subtask) for s in chosen.scenarios} == {
+        ("zh", "itinerary_middle"),
+        ("zh", "dialogue_base"),
+    }
+    assert mini.select().scenarios == mini.scenarios
+
+
+def test_a_selection_with_nothing_left_is_an_error(mini: Split) -> None:
+    english = mini.select("en")
+    with pytest.raises(ConfigError, match="no scenario left after --language"):
+        english.select("zh")
+    with pytest.raises(DataError, match="--subtask: unknown subtask 'dialog'"):
+        mini.select(subtasks=["dialog"])
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_below_one_is_an_error(mini: Split, limit: int) -> None:
+    with pytest.raises(ConfigError, match=f"--limit is {limit}; it must be 1 or more"):
+        mini.select(limit=limit)
+
+
+def test_a_smaller_sample_is_part_of_a_larger_one(mini: Split) -> None:
+    before: set[str] = set()
+    for limit in range(1, len(mini.scenarios) + 5):
+        ids = {s.id for s in stratified_sample(mini.scenarios, limit)}
+        assert len(ids) == min(limit, len(mini.scenarios))
+        assert before <= ids
+        before = ids
+
+
+def test_a_sample_does_not_depend_on_row_order(mini: Split) -> None:
+    rows = list(mini.scenarios)
+    for limit in (1, 7, 30, 100):
+        expected = {s.id for s in stratified_sample(mini.scenarios, limit)}
+        random.Random(limit).shuffle(rows)
+        assert {s.id for s in stratified_sample(rows, limit)} == expected
+
+
+def test_a_sample_keeps_the_splits_order(mini: Split) -> None:
+    ids = [s.id for s in mini.scenarios]
+    assert [s.id for s in stratified_sample(mini.scenarios, 40)] == sorted(
+        (s.id for s in stratified_sample(mini.scenarios, 40)), key=ids.index
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 11, 22, 44, 50, 100])
+def test_a_sample_is_spread_over_subtasks_and_languages(mini: Split, limit: int) -> None:
+    sizes = Counter((s.subtask, s.language) for s in stratified_sample(mini.scenarios, limit))
+    strata = 2 * len(SUBTASKS)
+    assert len(sizes) == min(limit, strata)
+    assert max(sizes.values()) - min(sizes.values()) <= 1
+
+
+def test_a_small_stratum_does_not_hold_the_others_back(tmp_path: Path) -> None:
+    rows = scenario_records(40, ("dialogue_base",)) + [
+        r | {"id": f"few-{i}"} for i, r in enumerate(scenario_records(2, ("dialogue_emotion",)))
+    ]
+    split = load_split(str(write(tmp_path, rows)))
+    sizes = Counter(s.subtask for s in split.select(limit=30).scenarios)
+    assert sizes == {"dialogue_base": 28, "dialogue_emotion": 2}
+
+
+def test_bundled_lines_have_a_place(mini: Split) -> None:
+    """The bundled files are the same records that `load_split` gives, none hidden, none made up."""
+    from h2htalk.data.splits import BUNDLED_FOLDER
+
+    rows = [r for p in sorted((BUNDLED_FOLDER / "mini").glob("*.jsonl")) for _, r in read_jsonl(p)]
+    assert [s.to_dict() for s in mini.scenarios] == rows

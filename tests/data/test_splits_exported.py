@@ -1,0 +1,164 @@
+"""A fingerprint says what a split holds, however it is written down; an exported split is the same split."""
+
+from __future__ import annotations
+
+import copy
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from h2htalk.data.persona import Persona
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import Split, export_split, load_split
+from h2htalk.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def mini() -> Split:
+    return load_split("mini")
+
+
+# --- Fingerprint and export -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file_format", ["jsonl", "parquet"])
+def test_an_exported_split_is_the_same_split(
+    mini: Split, tmp_path: Path, file_format: Literal["jsonl", "parquet"]
+) -> None:
+    written = export_split(mini, tmp_path / "out", file_format)
+    assert {p for p in (tmp_path / "out").rglob("*") if p.is_file()} == set(written)
+    again = load_split(str(tmp_path / "out"))
+    assert again == mini
+    assert again.fingerprint == mini.fingerprint
+
+
+def test_row_order_does_not_change_the_fingerprint(mini: Split) -> None:
+    rows = list(mini.scenarios)
+    for seed in range(3):
+        random.Random(seed).shuffle(rows)
+        assert replace(mini, scenarios=tuple(rows)).fingerprint == mini.fingerprint
+
+
+def test_a_name_is_not_content(mini: Split) -> None:
+    assert replace(mini, name="other", version="9", description="?").fingerprint == mini.fingerprint
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        return [leaf for key, inner in value.items() for leaf in leaves(inner, (*path, key))]
+    if isinstance(value, list):
+        return [leaf for i, inner in enumerate(value) for leaf in leaves(inner, (*path, i))]
+    return [path]
+
+
+OTHER = {
+    "subtask": "recollection_refinement",
+    "persona": "ren",
+    "language": "zh",
+    "emotion": "longing",
+    "complexity": "advanced",
+    "interaction": "casual",
+    "risk": "elevated",
+}
+
+
+def test_any_change_of_content_changes_the_fingerprint(mini: Split) -> None:
+    """Each single field of a scenario, its metadata and its persona."""
+    scenario = next(
+        s for s in mini.scenarios if s.subtask == "recollection_initialization" and s.persona == "nora"
+    )
+    record = scenario.to_dict() | {"metadata": {"note": "x"}}
+
+    def fingerprint(raw: dict[str, Any], persona: Persona | None = None) -> str:
+        read = Scenario.from_dict(raw)
+        people = {**mini.personas, read.persona: persona or mini.personas[read.persona]}
+        return replace(mini, scenarios=(read,), personas=people).fingerprint
+
+    seen = {fingerprint(record)}
+    for path in (paths := leaves(record)):
+        changed = copy.deepcopy(record)
+        place = changed
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = OTHER.get(str(path[-1]), f"{place[path[-1]]}x")
+        seen.add(fingerprint(changed))
+    assert len(seen) == 1 + len(paths)
+    nora = mini.personas["nora"]
+    for changed_persona in (
+        replace(nora, relation="cousin"),
+        replace(nora, names={**nora.names, "zh": "苏早"}),
+        replace(nora, descriptions={**nora.descriptions, "en": "You are Nora."}),
+    ):
+        seen.add(fingerprint(record, changed_persona))
+    assert len(seen) == 1 + len(paths) + 3
+    assert fingerprint(record | {"metadata": {}}) not in seen
+
+
+def test_a_persona_that_no_scenario_names_is_not_content(mini: Split) -> None:
+    only_nora = replace(mini, scenarios=tuple(s for s in mini.scenarios if s.persona == "nora"))
+    assert replace(only_nora, personas={"nora": mini.personas["nora"]}).fingerprint == only_nora.fingerprint
+
+
+def test_export_refuses_a_folder_that_holds_something(mini: Split, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(DataError, match="not an empty folder; name a new one"):
+        export_split(mini, tmp_path)
+    with pytest.raises(DataError, match="not an empty folder"):
+        export_split(mini, tmp_path / "notes.txt")
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_export_under_a_file_is_one_line(mini: Split, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(DataError, match="cannot be written: Not a directory"):
+        export_split(mini, tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize(
+    "persona_id",
+    [
+        "../../escape",
+        "/etc/passwd",
+        "..",
+        "a\\b",
+        "名字",
+        "with space",
+        "nul\x00byte",
+        "x" * 400,
+        "line\nbreak",
+        "\x7f",
+    ],
+)
+def test_a_hostile_persona_id_never_becomes_a_path(mini: Split, tmp_path: Path, persona_id: str) -> None:
+    nora = replace(mini.personas["nora"], id=persona_id)
+    rows = tuple(replace(s, persona=persona_id) for s in mini.scenarios[:3])
+    split = replace(mini, scenarios=rows, personas={persona_id: nora})
+    export_split(split, tmp_path / "deep" / "out")
+    files = {p.relative_to(tmp_path / "deep" / "out") for p in tmp_path.rglob("*") if p.is_file()}
+    assert {p.parent for p in files} == {Path(), Path("personas")}
+    name = next(p.name for p in files if p.parent.name == "personas")
+    assert name.isascii()
+    assert name.isprintable()
+    assert load_split(str(tmp_path / "deep" / "out")).fingerprint == split.fingerprint
+
+
+def test_two_hostile_ids_become_two_files(mini: Split, tmp_path: Path) -> None:
+    ids = ("a/b", "a_b", "a\\b", "y" * 80, "y" * 81)
+    split = replace(mini, personas={i: replace(mini.personas["nora"], id=i) for i in ids})
+    export_split(split, tmp_path / "out")
+    assert len(list((tmp_path / "out" / "personas").iterdir())) == len(ids)
+
+
+def test_texts_of_every_kind_survive_export(mini: Split, tmp_path: Path) -> None:
+    odd = 'quote " backslash \\ tab\t line\nbreak \x7f \x00 emoji 👩‍👩‍👧 \u2028'
+    nora = replace(mini.personas["nora"], names={"en": odd.strip(), "zh": "苏晚"})
+    row = replace(
+        mini.scenarios[0], reference=odd + "\ud83d", persona="nora", metadata={"deep": [{"x": odd}]}
+    )
+    split = replace(mini, description=odd, scenarios=(row,), personas={"nora": nora})
+    export_split(split, tmp_path / "out")
+    again = load_split(str(tmp_path / "out"))
+    assert (again.description, again.scenarios, again.personas) == (odd, (row,), {"nora": nora})

@@ -1,0 +1,265 @@
+"""The shape of the house: which way imports go, what `--help` loads, that the docs tell the truth."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from h2htalk.cli import app
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "h2htalk"
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+# --- Imports go one way -----------------------------------------------------------------------------------------
+
+# What a room may import, besides itself. `curation`, `benchmark` and `analysis` never see each other.
+BOTTOM = {"errors", "progress", "__init__"}
+BELOW = {
+    "__init__": set[str](),
+    "errors": set[str](),
+    "progress": set[str](),
+    "data": BOTTOM,
+    "text": BOTTOM | {"data"},
+    "chat": BOTTOM | {"data", "text"},
+    "rounds": BOTTOM | {"data", "text", "chat"},
+    "curation": BOTTOM | {"data", "text", "chat", "rounds"},
+    "benchmark": BOTTOM | {"data", "text", "chat", "rounds"},
+    "analysis": BOTTOM | {"data", "text", "chat", "rounds"},
+    "cli": BOTTOM | {"data", "text", "chat", "rounds", "curation", "benchmark", "analysis"},
+    "__main__": {"cli"},
+}
+
+MODULE_NAME = re.compile(r"(h2htalk(?:\.\w+)+)(?::\w+)?")  # as in a table of backends
+
+
+def room_of(module: str) -> str:
+    """The room of a module: `h2htalk.data.files` lies in `data`, `h2htalk` itself is `__init__`."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def imported_modules(source: str, module: str, is_package: bool = False) -> Iterator[tuple[int, str]]:
+    """Every `h2htalk` module that a source names, with its line: nested, under TYPE_CHECKING, by importlib."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, a.name) for a in node.names if a.name.split(".")[0] == "h2htalk")
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")[: None if is_package else -1]
+                parts = parts[: len(parts) - node.level + 1]
+                base = ".".join([*parts, base]).rstrip(".")
+            if base == "h2htalk":  # `from h2htalk import data` names a room, `__version__` does not
+                rooms = [a.name for a in node.names if a.name in BELOW]
+                yield from ((node.lineno, f"h2htalk.{room}") for room in rooms or ["__init__"])
+            elif base.startswith("h2htalk."):
+                yield node.lineno, base
+        elif isinstance(node, ast.Constant) and (found := MODULE_NAME.fullmatch(str(node.value))):
+            yield node.lineno, found[1]
+
+
+def wrong_imports(module: str, source: str, is_package: bool = False) -> list[str]:
+    room = room_of(module)
+    return [
+        f"{module}:{line} imports {name}"
+        for line, name in imported_modules(source, module, is_package)
+        if room_of(name) not in BELOW[room] | {room}
+    ]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_one_way(module: str) -> None:
+    path = MODULES[module]
+    assert room_of(module) in BELOW, f"{module}: a new room needs its place in this test and in the design"
+    assert wrong_imports(module, path.read_text(encoding="utf-8"), path.name == "__init__.py") == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("h2htalk.data.files", "import h2htalk.chat.base"),
+        ("h2htalk.data.files", "from h2htalk.text.tokens import tokenize"),
+        ("h2htalk.data.files", "from ..text import tokens"),
+        ("h2htalk.text.tokens", "def f():\n    from h2htalk.chat import base"),
+        ("h2htalk.chat.base", "if TYPE_CHECKING:\n    from h2htalk.benchmark.spec import EvaluateSpec"),
+        ("h2htalk.chat.base", "ENGINES = {'x': 'h2htalk.benchmark.spec:EvaluateSpec'}"),
+        ("h2htalk.benchmark.spec", "from h2htalk.curation import build"),
+        ("h2htalk.analysis.figures", "from h2htalk import benchmark"),
+        ("h2htalk.errors", "from h2htalk.data import files"),
+        ("h2htalk.benchmark.spec", "from h2htalk.cli import app"),
+    ],
+)
+def test_the_guard_sees_a_wrong_import_wherever_it_stands(module: str, source: str) -> None:
+    assert len(wrong_imports(module, source)) == 1
+
+
+# --- Files ------------------------------------------------------------------------------------------------------
+
+
+def test_no_file_is_longer_than_350_lines() -> None:
+    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()}
+    assert {name: n for name, n in lengths.items() if n > 350} == {}
+
+
+def test_no_file_is_named_after_nothing() -> None:
+    vague = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "handler"}
+    assert [name for name in MODULES if vague & set(re.split(r"[._]", name))] == []
+
+
+# --- What --help loads ------------------------------------------------------------------------------------------
+
+HEAVY = """torch transformers vllm spacy presidio_analyzer presidio_anonymizer argilla datasets matplotlib pyarrow numpy
+openvino openvino_genai jieba sacrebleu rouge_score aiohttp openai anthropic rich nltk pandas sentence_transformers
+FlagEmbedding huggingface_hub jinja2 rapidfuzz"""
+COMMAND_GROUPS = [[], ["evaluate"], ["split"], ["split", "list"], ["import"], ["leaderboard"]]
+
+
+@pytest.mark.parametrize("command", COMMAND_GROUPS, ids=" ".join)
+def test_help_loads_no_heavy_library(command: list[str]) -> None:
+    code = """
+import sys
+from h2htalk.cli import main
+sys.argv = ["h2htalk", *sys.argv[2:], "--help"]
+try:
+    main()
+finally:
+    print("loaded:", *sorted({m.partition(".")[0] for m in sys.modules} & set(HEAVY.split())), file=sys.stderr)
+"""
+    code = f"HEAVY = {HEAVY!r}\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--", *command], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "Usage: h2htalk" in done.stdout
+    assert done.stderr.splitlines()[-1] == "loaded:"
+
+
+# --- The docs ---------------------------------------------------------------------------------------------------
+
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# A command ends at the next shell operator, comment or placeholder.
+ENDS = re.compile(r"\s(?:#|[|;&<>]|\d?>)|\s*\.\.\.|$")
+
+
+@cache
+def public_commands() -> dict[tuple[str, ...], Any]:
+    """`evaluate`, `split list`, ... and what each accepts."""
+    found: dict[tuple[str, ...], Any] = {}
+
+    def walk(command: Any, words: tuple[str, ...]) -> None:
+        children = getattr(command, "commands", None)
+        if children is None:
+            found[words] = command
+        for name, child in (children or {}).items():
+            walk(child, (*words, name))
+
+    walk(typer.main.get_command(app), ())
+    return found
+
+
+def documented_commands(text: str) -> Iterator[tuple[int, list[str]]]:
+    """`h2htalk ...` in code blocks (a line's start) and in code spans, continued lines joined."""
+    joined = text.replace("\\\n", "  ")
+    in_block = False
+    number = 0
+    for line in joined.split("\n"):
+        number += 1
+        if line.lstrip().startswith("```"):
+            in_block = not in_block
+            continue
+        if in_block:
+            spans = re.findall(r"^\s*(?:\$ )?(?:[A-Z_0-9]+=\S+ )*(?:\.venv/bin/)?h2htalk (.*)", line)
+        else:
+            spans = re.findall(r"`(?:\.venv/bin/)?h2htalk ([^`]+)`", line)
+        for span in spans:
+            yield number, shlex.split(span[: ENDS.search(span).start()])  # type: ignore[union-attr]
+
+
+def complaint(words: list[str]) -> str | None:
+    """What is wrong with a command line, without running it."""
+    commands = public_commands()
+    for length in range(len(words), -1, -1):
+        if tuple(words[:length]) in commands:
+            return _option_complaint(commands[tuple(words[:length])], words[length:])
+    groups = {name[0] for name in commands if len(name) > 1}
+    if not words or all(word.startswith("-") for word in words):
+        known = {"--help", "--version"}
+        return None if set(words) <= known else f"no such option: {words}"
+    if words[0] in groups and (len(words) == 1 or re.fullmatch(r"[a-z]+(\|[a-z]+)+|--help", words[1])):
+        named = [] if len(words) == 1 or words[1] == "--help" else words[1].split("|")
+        return next((f"no command {words[0]} {n}" for n in named if (words[0], n) not in commands), None)
+    return f"no such command: {' '.join(words)}"
+
+
+def _option_complaint(command: Any, words: list[str]) -> str | None:
+    known = {name for p in command.params for name in (*p.opts, *p.secondary_opts) if name.startswith("-")}
+    for word in words:
+        name = word.strip("[]").split("=")[0]
+        if name.startswith("-") and name not in known | {"--help"}:
+            return f"{command.name}: no such option {name}"
+    return None
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_command_in_the_docs_exists(path: Path) -> None:
+    wrong = [
+        f"{path.name}:{number}: h2htalk {' '.join(words)}: {problem}"
+        for number, words in documented_commands(path.read_text(encoding="utf-8"))
+        if (problem := complaint(words))
+    ]
+    assert wrong == []
+
+
+def test_every_public_command_is_in_the_docs() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in DOCS)
+    named = [tuple(words[:2]) for _, words in documented_commands(text)]
+    mentioned = {words[:1] for words in named} | set(named)
+    assert sorted(" ".join(c) for c in public_commands() if c not in mentioned) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        ("evaluate embedded --split mini --out runs/a", False),
+        ("evaluate embedded --no-floors --limit=5", False),
+        ("split list|info", False),
+        ("import responses x.jsonl --split mini --out y", False),
+        ("--version", False),
+        ("evaluat embedded", True),
+        ("evaluate embedded --splits mini", True),
+        ("split lists", True),
+        ("split list|infos", True),
+        ("--verbose", True),
+    ],
+)
+def test_the_guard_tells_a_right_command_from_a_wrong_one(words: str, wrong: bool) -> None:
+    assert (complaint(shlex.split(words)) is not None) == wrong
+
+
+def test_commands_are_found_in_blocks_and_spans() -> None:
+    text = """
+Run `h2htalk split list` first; the package h2htalk itself is no command.
+```bash
+$ h2htalk evaluate embedded \\
+    --split mini   # a comment
+H2HTALK_CACHE=/x .venv/bin/h2htalk report runs/a > table.txt
+echo h2htalk nonsense
+```
+"""
+    assert [words for _, words in documented_commands(text)] == [
+        ["split", "list"],
+        ["evaluate", "embedded", "--split", "mini"],
+        ["report", "runs/a"],
+    ]

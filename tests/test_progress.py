@@ -1,0 +1,87 @@
+"""One line of progress: redrawn on a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from h2htalk import progress
+from h2htalk.progress import Progress
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def test_done_share_rate_time_left_and_failures_are_shown(clock: Clock) -> None:
+    stream = io.StringIO()
+    with Progress("generate", 4650, stream) as line:
+        for item in range(1400):
+            clock.now += 0.01
+            line.advance(failed=item % 700 == 0)
+        assert stream.getvalue() == ""  # a log gets a line each 15 s
+        clock.now += 15
+        line.advance()
+    drawn, last = stream.getvalue().splitlines()
+    assert drawn == "generate  1,401/4,650   30%  48.3/s  1:07 left  2 failed"
+    assert last == "generate  1,401/4,650   30%  48.3/s  2 failed"
+
+
+def test_a_terminal_line_is_drawn_over_itself_five_times_a_second_at_most(clock: Clock) -> None:
+    stream = Terminal()
+    with Progress("score", 1000, stream) as line:
+        for _ in range(1000):
+            clock.now += 0.001
+            line.advance()
+    drawings = stream.getvalue().split("\r\x1b[K")[1:]
+    assert 5 <= len(drawings) <= 6
+    assert drawings[-1] == "score  1,000/1,000  100%  1,000.0/s\n"
+    assert all("\n" not in drawing for drawing in drawings[:-1])
+
+
+def test_hours_are_shown_as_hours(clock: Clock) -> None:
+    stream = io.StringIO()
+    line = Progress("generate", 10_000, stream)
+    clock.now += 20
+    line.advance()
+    assert "  55:33:00 left" in stream.getvalue()
+
+
+def test_nothing_to_do_says_nothing(clock: Clock) -> None:
+    stream = io.StringIO()
+    with Progress("generate", 0, stream):
+        pass
+    assert stream.getvalue() == ""
+
+
+def test_an_interruption_still_says_how_far_it_came(clock: Clock) -> None:
+    stream = io.StringIO()
+
+    def interrupted() -> None:
+        with Progress("generate", 3, stream) as line:
+            clock.now += 1
+            line.advance()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert stream.getvalue() == "generate  1/3   33%  1.0/s\n"

@@ -1,0 +1,161 @@
+"""The tokens that every lexical score stands on: sacreBLEU's 13a for English, jieba for Chinese, nothing guessed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h2htalk.errors import ConfigError
+from h2htalk.text.tokens import cache_folder, release_tokenizers, tokenize, tokenizer_signature
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_jieba_table(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The oracle keeps its table where these tests may write."""
+    import jieba
+
+    jieba.dt.tmp_dir = str(tmp_path_factory.mktemp("jieba"))
+
+
+TEXTS = [
+    "",
+    " ",
+    "word",
+    "Don't stop; it's 3.14, isn't it?",
+    "Mr. O'Neil paid $1,000.50 (twice!) on 2024-05-01...",
+    "&quot;Hi&quot; &amp; bye &lt;3",
+    "tabs\tand\nlines\r\nend",
+    "你好，今天过得怎么样？",
+    "我来到北京清华大学。",
+    "半角,全角，ＡＢＣ　１２３",
+    "mixed 中文 and English 混排 text，ok？",
+    "👩‍👩‍👧 ❤️ 👍🏽 😭😭😭",
+    "12:30 去书店，记得带ID card！",
+    "繁體字也要分詞",
+    "Ünïcödé ИЙ ß ŒŁ",
+    "\u200b\ufeff\u2028",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_english_is_13a_on_the_lower_cased_text(text: str) -> None:
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    assert tokenize(text, "en") == Tokenizer13a()(text.lower()).split()
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_chinese_is_jieba_in_default_mode(text: str) -> None:
+    import jieba
+
+    assert tokenize(text, "zh") == jieba.lcut(text)
+
+
+@settings(deadline=None, max_examples=200)
+@given(text=st.text())
+def test_any_text_has_tokens_in_both_languages(text: str) -> None:
+    import jieba
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    assert tokenize(text, "en") == Tokenizer13a()(text.lower()).split()
+    assert tokenize(text, "zh") == jieba.lcut(text)
+    assert "".join(tokenize(text, "zh")) == text
+
+
+def test_words_that_somebody_teaches_jieba_do_not_change_a_score() -> None:
+    import jieba
+
+    before = tokenize("我来到北京清华大学", "zh")
+    jieba.add_word("来到北京清华")
+    try:
+        assert jieba.lcut("我来到北京清华大学") != before
+        release_tokenizers()
+        assert tokenize("我来到北京清华大学", "zh") == before
+    finally:
+        jieba.del_word("来到北京清华")
+
+
+def test_the_language_is_the_scenarios_and_not_the_texts() -> None:
+    assert tokenize("你好吗，朋友", "en") == ["你好吗，朋友"]
+    assert tokenize("How are you?", "zh") == ["How", " ", "are", " ", "you", "?"]
+    assert tokenize("How are you?", "en") == ["how", "are", "you", "?"]
+
+
+@pytest.mark.parametrize("language", ["fr", "", "EN", "zh-TW"])
+def test_another_language_is_an_error_that_names_the_two(language: str) -> None:
+    with pytest.raises(ConfigError, match="choose from en, zh"):
+        tokenize("text", language)
+
+
+def test_the_signature_names_tokenizers_and_versions() -> None:
+    from importlib.metadata import version
+
+    expected = f"en=13a.lc-sacrebleu{version('sacrebleu')},zh=jieba{version('jieba')}"
+    assert tokenizer_signature() == expected
+
+
+# --- What a first use leaves on the machine ---------------------------------------------------------------------
+
+
+def test_the_cache_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("H2HTALK_CACHE", str(tmp_path / "own"))
+    assert cache_folder() == tmp_path / "own"
+    monkeypatch.delenv("H2HTALK_CACHE")
+    assert cache_folder() == tmp_path / "xdg" / "h2htalk"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == tmp_path / "home" / ".cache" / "h2htalk"
+
+
+def cut_in_a_new_process(**environment: str) -> subprocess.CompletedProcess[str]:
+    code = """
+import sys
+from h2htalk.text import tokens
+assert not {"jieba", "sacrebleu"} & set(sys.modules), "imported before they are needed"
+tokens.tokenize("hello", "en")
+assert "jieba" not in sys.modules, "English needs no jieba"
+print(tokens.tokenize("我来到北京清华大学", "zh"))
+"""
+    keep = {
+        k: v for k, v in os.environ.items() if k not in ("H2HTALK_CACHE", "XDG_CACHE_HOME", "TMPDIR", "HOME")
+    }
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**keep, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+CUT = "['我', '来到', '北京', '清华大学']\n"
+
+
+def test_jiebas_table_lies_in_the_users_cache_and_not_in_the_shared_temporary_folder(tmp_path: Path) -> None:
+    """Anyone can lay a table ready in the shared folder, and jieba would load it."""
+    home, shared = tmp_path / "home", tmp_path / "shared"
+    home.mkdir()
+    shared.mkdir()
+    (shared / "jieba.cache").write_bytes(b"laid ready by somebody else")
+    done = cut_in_a_new_process(HOME=str(home), TMPDIR=str(shared))
+    assert (done.stdout, done.stderr) == (CUT, "")
+    assert (home / ".cache" / "h2htalk" / "jieba.cache").is_file()
+    assert {p.name: p.read_bytes() for p in shared.iterdir()} == {
+        "jieba.cache": b"laid ready by somebody else"
+    }
+
+
+def test_without_a_cache_folder_it_works_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (tmp_path / "file").write_text("no folder")
+    done = cut_in_a_new_process(H2HTALK_CACHE=str(tmp_path / "file" / "cache"), TMPDIR=str(shared))
+    assert (done.stdout, done.stderr) == (CUT, "")
+    assert list(shared.iterdir()) == []
