@@ -28,7 +28,6 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
 
-
 REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
 
 

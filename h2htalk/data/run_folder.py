@@ -220,7 +220,10 @@ def _require_same(folder: RunFolder, signature: Signature) -> None:
         *differing_keys(there.subject, signature.subject),
     ]
     if different:
+        # What only scoring decides can change on stored answers.
+        rescore = {key.partition(" ")[0] for key in different} <= {"embedder", "rouge", "tokens", "metrics"}
+        advice = f"score its answers anew with `h2htalk score {folder.path}`, or " if rescore else ""
         raise ConfigError(
             f"{folder.path}: holds a run of another signature; it differs in {', '.join(different)}; "
-            "choose another --out"
+            f"{advice}choose another --out"
         )
