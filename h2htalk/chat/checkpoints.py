@@ -1,0 +1,151 @@
+"""Opening a transformers checkpoint, of a folder or the Hub: quietly, with errors that say what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.text.weights import sha256_of
+
+INSTALL_LOCAL = "pip install 'h2htalk[local]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A model ready to answer. `folder` is None when it came from the Hub."""
+
+    name: str
+    folder: Path | None
+    model: Any
+    tokenizer: Any
+
+    def identity(self) -> dict[str, str]:
+        """`model`, and the Hub's commit or the SHA-256 of the folder's weights."""
+        if self.folder is not None:
+            return {"model": self.folder.resolve().name, "weights_sha256": weights_sha256(self.folder)}
+        return {"model": self.name, "revision": str(getattr(self.model.config, "_commit_hash", None))}
+
+    def stop_tokens(self) -> frozenset[int]:
+        """Every token that ends an answer: of the generation config (one or several), and the tokenizer's."""
+        listed = self.model.generation_config.eos_token_id
+        stops = [listed] if listed is None or isinstance(listed, int) else list(listed)
+        return frozenset(token for token in (*stops, self.tokenizer.eos_token_id) if token is not None)
+
+    def context_tokens(self) -> int | None:
+        """How many tokens prompt and answer may have together; None where the model does not say."""
+        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        return limit if isinstance(limit, int) and limit > 0 else None
+
+
+def open_checkpoint(name: str) -> Checkpoint:
+    """Load model and tokenizer: on the GPU in the checkpoint's own precision, on the CPU in float32.
+
+    Only safetensors are read (no pickle), and no code of the checkpoint's is run.
+
+    Args:
+        name: a folder, or a repository of the Hub (`owner/name`), downloaded unless it is in the cache.
+
+    Raises:
+        ConfigError: no such model, or one that cannot be run.
+        MissingExtraError: torch or transformers is not installed.
+    """
+    try:
+        import torch
+        import transformers
+    except ImportError:
+        raise MissingExtraError("a local model (hf:)", INSTALL_LOCAL) from None
+    folder = _local_folder(name)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    source = str(folder or name)
+    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": folder is not None}
+    with _quiet(), _advice(name, folder):
+        # First, because a repository that is not there is then asked for once.
+        config = transformers.AutoConfig.from_pretrained(source, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
+        model, loading = transformers.AutoModelForCausalLM.from_pretrained(
+            source,
+            config=config,
+            dtype="auto" if device == "cuda" else torch.float32,
+            use_safetensors=True,
+            output_loading_info=True,
+            **options,
+        )
+        model.to(device).eval()
+    if absent := sorted([*loading["missing_keys"], *(str(key) for key in loading["mismatched_keys"])]):
+        # transformers would go on with random numbers in their place.
+        raise ConfigError(f"hf:{name}: {len(absent)} weights are missing or misshapen, such as {absent[0]}")
+    return Checkpoint(name, folder, model, tokenizer)
+
+
+def engine_versions() -> str:
+    """What computes: `transformers 5.23.0, torch 2.13.0`."""
+    import torch
+    import transformers
+
+    return f"transformers {transformers.__version__}, torch {torch.__version__}"
+
+
+def weights_sha256(folder: Path) -> str:
+    """One hash over the names and contents of the folder's weight files."""
+    files = sorted(folder.glob("*.safetensors"))
+    return hashlib.sha256("".join(f"{f.name} {sha256_of(f)}\n" for f in files).encode()).hexdigest()
+
+
+def _local_folder(name: str) -> Path | None:
+    """The folder that `name` means, or None for a repository of the Hub."""
+    if not name:
+        raise ConfigError("hf needs a model: hf:OWNER/NAME on the Hugging Face Hub, or hf:FOLDER")
+    path = Path(name).expanduser()
+    if (path / "config.json").is_file():
+        return path
+    # A Hub name is `name` or `owner/name`; all else can only be meant as a folder.
+    if path.exists() or name.count("/") > 1 or name[0] in "./~":
+        raise ConfigError(f"hf:{name}: no folder with a config.json; name one, or OWNER/NAME on the Hub")
+    return None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars and no notices on stderr while a checkpoint is read; errors are raised, not logged."""
+    from huggingface_hub.utils import logging as hub_logging
+    from transformers.utils import logging
+
+    # Else a repository without safetensors makes transformers ask the Hub to convert it.
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    hub_verbosity = hub_logging.get_verbosity()
+    logging.set_verbosity_error()
+    hub_logging.set_verbosity(logging.ERROR)
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        hub_logging.set_verbosity(hub_verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+@contextmanager
+def _advice(name: str, folder: Path | None) -> Iterator[None]:
+    """Turn what loading raises into a ConfigError of one line."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+        reason = " ".join(str(error).split())
+        if "trust_remote_code" in reason:
+            reason = "it needs code of its own, which is never run here; serve it and use server:MODEL@URL"
+        else:
+            check = "the connection, the name and your access on the Hub, or name a folder"
+            if folder is not None:
+                check = "that the checkpoint is whole"
+            reason = f"{reason[:300].rstrip('.')}; check {check}"
+        raise ConfigError(f"hf:{name}: cannot be loaded: {reason}") from error

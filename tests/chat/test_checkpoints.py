@@ -1,0 +1,103 @@
+"""Opening a checkpoint: quietly from a folder, and one line of advice for each way in which it fails."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_llama import write_tiny_llama
+
+from h2htalk.chat.base import Message, Request, Sampling, open_chat
+from h2htalk.errors import ConfigError, MissingExtraError
+
+pytestmark = pytest.mark.local
+pytest.importorskip("torch", reason="hf: needs torch")
+pytest.importorskip("transformers", reason="hf: needs transformers")
+
+
+def test_a_folder_is_read_without_the_network_and_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_tiny_llama(tmp_path / "tiny")
+    capfd.readouterr()
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a local folder must not ask the network")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    chat = open_chat(f"hf:{folder}")
+    asked = (Message("user", "Good morning, how are you?"),)
+    chat.complete([Request("a", asked, Sampling(max_tokens=5)), Request("b", asked, Sampling(0.7, 0.9, 5))])
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("", "hf:OWNER/NAME"),
+        ("/no/such/folder", "no folder with a config.json"),
+        ("./no-such-folder", "no folder with a config.json"),
+        ("nobody/no-such-model", "cannot be loaded.*name a folder"),
+    ],
+)
+def test_a_model_that_is_not_there(name: str, advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ConfigError, match=advice) as caught:
+        open_chat(f"hf:{name}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_without_the_extra_the_error_says_what_to_type(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'h2htalk\[local\]'"):
+        open_chat("hf:some/model")
+
+
+def test_a_model_without_a_chat_template(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no chat template.*choose its instruct variant"):
+        open_chat(f"hf:{write_tiny_llama(tmp_path / 'base', None)}")
+
+
+def test_damaged_checkpoints_are_one_line_errors(tmp_path: Path) -> None:
+    folder = write_tiny_llama(tmp_path / "tiny")
+    weights = folder / "model.safetensors"
+    content = weights.read_bytes()
+    weights.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ConfigError, match=r"cannot be loaded.*checkpoint is whole") as caught:
+        open_chat(f"hf:{folder}")
+    assert "\n" not in str(caught.value)
+    weights.unlink()
+    with pytest.raises(ConfigError, match=r"model\.safetensors"):
+        open_chat(f"hf:{folder}")
+
+
+def test_missing_weights_are_not_made_up(tmp_path: Path) -> None:
+    """transformers fills a missing tensor with random numbers and only logs it."""
+    from safetensors.torch import load_file, save_file
+
+    weights = write_tiny_llama(tmp_path / "tiny") / "model.safetensors"
+    tensors = load_file(weights)
+    del tensors["model.layers.1.mlp.up_proj.weight"]
+    save_file(tensors, weights, metadata={"format": "pt"})
+    with pytest.raises(ConfigError, match=r"1 weights are missing.*layers\.1\.mlp\.up_proj"):
+        open_chat(f"hf:{weights.parent}")
+
+
+def test_code_of_a_checkpoint_is_never_run(tmp_path: Path) -> None:
+    import json
+
+    folder = write_tiny_llama(tmp_path / "tiny")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {
+        "model_type": "own",
+        "auto_map": dict.fromkeys(("AutoConfig", "AutoModelForCausalLM"), "own.Own"),
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "own.py").write_text("raise SystemExit('this code was run')")
+    with pytest.raises(ConfigError, match="never run here"):
+        open_chat(f"hf:{folder}")

@@ -1,0 +1,269 @@
+"""`hf:`: a checkpoint of transformers, in batches, each answer as if it were asked alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_llama import CONTEXT, NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, VOCABULARY, write_tiny_llama
+
+from h2htalk.chat.base import Chat, ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
+from h2htalk.chat.templates import fold_system
+from h2htalk.data.run import Failure
+
+pytestmark = pytest.mark.local
+torch = pytest.importorskip("torch", reason="hf: needs torch")
+transformers = pytest.importorskip("transformers", reason="hf: needs transformers")
+
+GREEDY = Sampling(max_tokens=12)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_llama(tmp_path_factory.mktemp("tiny") / "tiny-llama")
+
+
+@pytest.fixture(scope="module")
+def chat(checkpoint: Path) -> Chat:
+    return open_chat(f"hf:{checkpoint}")
+
+
+def ask(number: int, sampling: Sampling = GREEDY, words: int | None = None) -> Request:
+    """Requests of many lengths: the number decides how long the user's message is."""
+    text = "Good morning, " * (number * 5 % 7 if words is None else words) + f"how was day {number}?"
+    return Request(f"item-{number}", (Message("system", "Be kind."), Message("user", text)), sampling)
+
+
+def texts(outcomes: list[Outcome]) -> list[str]:
+    return [outcome.text for outcome in outcomes if isinstance(outcome, Reply)]
+
+
+def alone(chat: Chat, requests: list[Request]) -> list[Outcome]:
+    return [chat.complete([request])[0] for request in requests]
+
+
+def test_greedy_text_is_what_generate_gives(chat: Chat, checkpoint: Path) -> None:
+    """The reference is transformers' own decoding of one prompt at a time."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
+    model = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
+    requests = [ask(number) for number in range(6)]
+    expected = []
+    for request in requests:
+        turns = [{"role": m.role, "content": m.content} for m in request.messages]
+        inputs = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt")
+        output = model.generate(**inputs, max_new_tokens=12, do_sample=False, pad_token_id=0)
+        expected.append(tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
+    assert texts(chat.complete(requests)) == expected
+    assert len(set(expected)) > 1
+
+
+@pytest.mark.parametrize("concurrency", [3, 64])
+def test_neighbours_change_nothing_when_greedy(chat: Chat, checkpoint: Path, concurrency: int) -> None:
+    requests = [ask(number, Sampling(max_tokens=5 + number % 9)) for number in range(20)]
+    batched = open_chat(f"hf:{checkpoint}", ChatOptions(concurrency=concurrency))
+    assert batched.complete(requests) == alone(chat, requests)
+
+
+def test_reading_prompts_in_parts_changes_nothing(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = [ask(number) for number in range(8)]
+    whole = chat.complete(requests)
+    monkeypatch.setattr("h2htalk.chat.decoding.PREFILL_TOKENS", 8 * 7)
+    assert chat.complete(requests) == whole
+
+
+@pytest.mark.parametrize("top_p", [1.0, 0.8])
+def test_a_sample_depends_on_its_own_seed_alone(chat: Chat, top_p: float) -> None:
+    requests = [ask(number, Sampling(1.0, top_p, 15, seed=number)) for number in range(16)]
+    together = chat.complete(requests)
+    assert together == alone(chat, requests)
+    assert together == chat.complete(requests[::-1])[::-1]
+    reseeded = [ask(number, Sampling(1.0, top_p, 15, seed=number + 99)) for number in range(16)]
+    assert texts(chat.complete(reseeded)) != texts(together)
+
+
+def test_a_sample_is_not_moved_by_the_global_generator(chat: Chat) -> None:
+    request = ask(1, Sampling(1.0, 1.0, 15, seed=7))
+    torch.manual_seed(1)
+    first = chat.complete([request])
+    torch.manual_seed(2)
+    assert chat.complete([request]) == first
+
+
+def test_greedy_and_sampled_requests_may_be_mixed(chat: Chat) -> None:
+    requests = [ask(number, Sampling(float(number % 2), 0.9, 8, seed=3)) for number in range(8)]
+    assert chat.complete(requests) == alone(chat, requests)
+
+
+def test_every_request_has_its_own_max_tokens(chat: Chat) -> None:
+    requests = [ask(number, Sampling(max_tokens=1 + number)) for number in range(20)]
+    replies = chat.complete(requests)
+    for reply, request in zip(replies, requests, strict=True):
+        assert isinstance(reply, Reply)
+        assert reply.usage.output_tokens is not None
+        if reply.finish_reason == "length":
+            assert reply.usage.output_tokens == request.sampling.max_tokens
+        else:
+            assert reply.finish_reason == "stop"
+            assert reply.usage.output_tokens <= request.sampling.max_tokens
+
+
+def test_any_of_several_end_tokens_ends_an_answer(chat: Chat, tmp_path: Path) -> None:
+    """With the upper half of the vocabulary as end tokens, an answer ends where it first writes one of them."""
+    ends = tuple(range(VOCABULARY // 2, VOCABULARY))
+    short = open_chat(f"hf:{write_tiny_llama(tmp_path / 'ends', stops=ends)}")
+    requests = [ask(number) for number in range(8)]
+    for reply, longer in zip(short.complete(requests), chat.complete(requests), strict=True):
+        assert isinstance(reply, Reply)
+        assert isinstance(longer, Reply)
+        assert reply.finish_reason == "stop"
+        assert 1 <= (reply.usage.output_tokens or 0) < (longer.usage.output_tokens or 0)
+
+
+def test_outcomes_are_handed_over_as_they_end_and_returned_in_order(chat: Chat) -> None:
+    requests = [ask(number, Sampling(max_tokens=20 - number), words=1) for number in range(10)]
+    handed: list[tuple[int, Outcome]] = []
+    returned = chat.complete(requests, lambda index, outcome: handed.append((index, outcome)))
+    assert [outcome for _, outcome in sorted(handed, key=lambda pair: pair[0])] == returned
+    # One batch: who may write fewer tokens is finished first.
+    lengths = [o.usage.output_tokens or 0 for _, o in handed if isinstance(o, Reply)]
+    assert lengths == sorted(lengths)
+
+
+def test_an_error_of_on_done_stops_the_batch(chat: Chat) -> None:
+    def full(index: int, outcome: Outcome) -> None:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        chat.complete([ask(0)], full)
+
+
+def test_usage_counts_the_prompt(chat: Chat, checkpoint: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
+    text = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"
+    (reply,) = chat.complete([Request("x", (Message("user", "Hello"),), GREEDY)])
+    assert isinstance(reply, Reply)
+    assert reply.usage.input_tokens == len(tokenizer(text)["input_ids"])
+
+
+def test_a_prompt_beyond_the_context_fails_and_the_others_go_on(chat: Chat) -> None:
+    requests = [ask(1), ask(2, words=200), ask(3, Sampling(max_tokens=CONTEXT))]
+    fine, long_prompt, long_answer = chat.complete(requests)
+    assert fine == chat.complete([ask(1)])[0]
+    for outcome in (long_prompt, long_answer):
+        assert isinstance(outcome, Failure)
+        assert outcome.reason == "context_length"
+        assert f"more than the model's {CONTEXT}" in outcome.message
+
+
+def test_a_batch_that_does_not_fit_is_halved(checkpoint: Path) -> None:
+    requests = [ask(number) for number in range(9)]
+    chat: Any = open_chat(f"hf:{checkpoint}")
+    expected = chat.complete(requests)
+    chat._model = SmallMemory(chat._model, rows=2)
+    handed: list[int] = []
+    assert chat.complete(requests, lambda index, _: handed.append(index)) == expected
+    assert sorted(handed) == list(range(9))
+    chat._model = SmallMemory(chat._model.model, rows=0)
+    (failure,) = chat.complete([ask(0)])
+    assert isinstance(failure, Failure)
+    assert failure.reason == "out_of_memory"
+
+
+class SmallMemory:
+    """A model whose device holds that many rows at a time."""
+
+    def __init__(self, model: Any, rows: int) -> None:
+        self.model, self.rows = model, rows
+        self.config, self.device, self.dtype = model.config, model.device, model.dtype
+        self.forward = model.forward
+
+    def __call__(self, **inputs: Any) -> Any:
+        if len(inputs["input_ids"]) > self.rows:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB")
+        return self.model(**inputs)
+
+
+ARCHITECTURES: dict[str, Any] = {
+    "absolute positions": lambda: transformers.GPT2Config(
+        vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=64, n_layer=2, n_head=4, initializer_range=0.3
+    ),
+    "sliding window": lambda: transformers.MistralConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        sliding_window=16,
+        initializer_range=0.3,
+    ),
+    "recurrent layers": lambda: transformers.Lfm2Config(
+        vocab_size=VOCABULARY,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        layer_types=["conv", "full_attention"],
+        initializer_range=0.3,
+    ),
+}
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_other_architectures_keep_their_rows_apart(architecture: str, tmp_path: Path) -> None:
+    folder = write_tiny_llama(tmp_path / "tiny", config=ARCHITECTURES[architecture]())
+    chat = open_chat(f"hf:{folder}")
+    requests = [ask(number, Sampling(max_tokens=4 + number)) for number in range(8)]
+    outcomes = chat.complete(requests)
+    assert outcomes == alone(chat, requests)
+    assert len(set(texts(outcomes))) > 1
+
+
+@pytest.mark.parametrize("template", [NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE])
+def test_without_a_system_role_its_text_goes_into_the_first_user_message(
+    chat: Chat, template: str, tmp_path: Path
+) -> None:
+    folding = open_chat(f"hf:{write_tiny_llama(tmp_path / 'gemma', template)}")
+    assert (folding.subject["system_role"], chat.subject["system_role"]) == ("folded", "native")
+    folded = Request("x", (Message("user", "Be kind.\n\nHow are you?"),), GREEDY)
+    with_system = Request("x", (Message("system", "Be kind."), Message("user", "How are you?")), GREEDY)
+    assert folding.complete([with_system]) == chat.complete([folded])
+
+
+def test_folding_keeps_every_turn() -> None:
+    hello, reply = Message("user", "Hello"), Message("assistant", "Hi")
+    system = Message("system", "Be kind.")
+    assert fold_system([hello, reply]) == [hello, reply]
+    assert fold_system([system, hello, reply]) == [Message("user", "Be kind.\n\nHello"), reply]
+    assert fold_system([system, reply, hello]) == [Message("user", "Be kind."), reply, hello]
+    assert fold_system([system]) == [Message("user", "Be kind.")]
+    assert fold_system([Message("system", ""), hello]) == [hello]
+
+
+def test_messages_that_the_template_refuses_fail_alone(tmp_path: Path) -> None:
+    chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'strict', NO_SYSTEM_TEMPLATE)}")
+    twice = Request("twice", (Message("user", "Hello"), Message("user", "Hello?")), GREEDY)
+    fine, refused = chat.complete([ask(0), twice])
+    assert isinstance(fine, Reply)
+    assert isinstance(refused, Failure)
+    assert refused.reason == "chat_template"
+    assert "must alternate" in refused.message
+
+
+def test_the_subject_names_weights_template_engine_and_device(checkpoint: Path, chat: Chat) -> None:
+    subject = chat.subject
+    assert (subject["backend"], subject["model"]) == ("hf", "tiny-llama")
+    assert len(subject["weights_sha256"]) == len(subject["chat_template_sha256"]) == 64
+    assert transformers.__version__ in subject["engine"]
+    assert torch.__version__ in subject["engine"]
+    assert subject["device"] in ("cpu", "cuda")
+    assert subject["precision"] == "float32"
+    assert str(checkpoint.parent) not in str(dict(subject))
+
+
+def test_close_may_be_called_twice(checkpoint: Path) -> None:
+    chat = open_chat(f"hf:{checkpoint}")
+    chat.close()
+    chat.close()
