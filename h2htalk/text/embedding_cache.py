@@ -1,0 +1,123 @@
+"""Embeddings kept between runs, by what was embedded: the same reference is computed once for all models.
+
+A vector's key is the embedder, its revision and the SHA-256 of the text; texts themselves are not kept. The cache
+can be deleted at any time. Without it (a folder that cannot be written, a damaged file) everything works, slower.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from h2htalk.text.embeddings import Embedder, Vectors
+
+CHUNK_TEXTS = 512  # written together: what an interrupted run can lose
+_QUERY_KEYS = 500  # below SQLite's limit of variables a statement
+_BUSY_SECONDS = 30.0
+_SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+
+
+def cache_file() -> Path:
+    """`embeddings.sqlite` in H2HTALK_CACHE, else in `h2htalk/` of the user's cache folder (XDG)."""
+    if folder := os.environ.get("H2HTALK_CACHE"):
+        return Path(folder).expanduser() / "embeddings.sqlite"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "h2htalk" / "embeddings.sqlite"
+
+
+class CachedEmbedder:
+    """An embedder that asks the cache first. Several processes may share one file.
+
+    Args:
+        embedder: computes what the cache does not hold.
+        path: the cache's file; None for `cache_file()`.
+    """
+
+    def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
+        self._embedder = embedder
+        self._path = path or cache_file()
+        self._works = True
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def revision(self) -> str:
+        return self._embedder.revision
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return self._embedder.languages
+
+    @property
+    def comparable(self) -> bool:
+        return self._embedder.comparable
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.encode`. Only texts that the cache does not hold are computed."""
+        if not texts:
+            return self._embedder.encode(texts)
+        keys = {text: self._key(text) for text in dict.fromkeys(texts)}
+        known = self._read(list(keys.values()))
+        # By length, so that a chunk's batches hold little padding.
+        missing = sorted((text for text, key in keys.items() if key not in known), key=len)
+        for start in range(0, len(missing), CHUNK_TEXTS):
+            chunk = missing[start : start + CHUNK_TEXTS]
+            computed = dict(zip((keys[text] for text in chunk), self._embedder.encode(chunk), strict=True))
+            self._write(computed)
+            known |= computed
+        return np.stack([known[keys[text]] for text in texts])
+
+    def _key(self, text: str) -> bytes:
+        head = f"{self.name}\x00{self.revision}\x00".encode()
+        return hashlib.sha256(head + text.encode("utf-8", "surrogatepass")).digest()
+
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
+        found: dict[bytes, Vectors] = {}
+        with self._guard("read"):
+            if self._works and self._path.exists():
+                with closing(self._connect()) as database:
+                    for start in range(0, len(keys), _QUERY_KEYS):
+                        part = keys[start : start + _QUERY_KEYS]
+                        marks = ",".join("?" * len(part))
+                        rows = database.execute(
+                            f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part
+                        )
+                        found |= {key: np.frombuffer(vector, "<f4") for key, vector in rows}
+        return found
+
+    def _write(self, vectors: Mapping[bytes, Vectors]) -> None:
+        with self._guard("written"):
+            if self._works:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with closing(self._connect()) as database, database:
+                    database.executemany(
+                        "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
+                        [(key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()],
+                    )
+
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS)
+        database.execute(_SCHEMA)
+        return database
+
+    @contextmanager
+    def _guard(self, action: str) -> Iterator[None]:
+        """Give the cache up for good when it fails, and say so once."""
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            self._works = False
+            warnings.warn(
+                f"{self._path}: the embedding cache cannot be {action} ({error}); going on without it. "
+                "Delete the file, or set H2HTALK_CACHE to a folder that can be written",
+                stacklevel=2,
+            )

@@ -1,0 +1,69 @@
+"""Any sentence-transformers model that lies on this machine, by folder or by its name on the Hub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.text.embeddings import CHOICES, Vectors, encode_distinct
+from h2htalk.text.local_models import LocalModel, find_local_model
+
+INSTALL = "pip install 'h2htalk[local]'"
+BATCH_TEXTS = 64
+
+
+class SentenceModel:
+    """A sentence-transformers model. It is taken to be made for both languages: who names it knows.
+
+    Raises:
+        ConfigError: not at hand, or not a sentence-transformers model.
+        MissingExtraError: sentence-transformers is not installed.
+    """
+
+    languages = ("en", "zh")
+    comparable = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        found = _find(name)
+        self.revision = found.revision
+        self._model: Any = _load(found, name)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """float32 (n, d), rows of length 1; see `Embedder.encode`."""
+        return encode_distinct(texts, self._encode, int(self._model.get_embedding_dimension() or 0))
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        # sentence-transformers sorts by length itself.
+        vectors = self._model.encode(texts, batch_size=BATCH_TEXTS, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def _find(name: str) -> LocalModel:
+    found = find_local_model(name)
+    if found is None and "/" not in name:
+        found = find_local_model(f"sentence-transformers/{name}")
+    if found is None:
+        raise ConfigError(
+            f"embedder {name!r} is not at hand; fetch it (hf download {name}) or choose from {CHOICES}"
+        )
+    if not (found.folder / "modules.json").is_file():
+        # The library would average the tokens of any encoder without a word.
+        raise ConfigError(
+            f"{found.folder}: no sentence-transformers model (no modules.json); choose from {CHOICES}"
+        )
+    return found
+
+
+def _load(found: LocalModel, name: str) -> Any:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise MissingExtraError(f"embedder {name}", INSTALL) from None
+    try:
+        return SentenceTransformer(str(found.folder), local_files_only=True)
+    except Exception as error:  # whatever the loader says, the user sees it with the folder
+        raise ConfigError(f"{found.folder}: sentence-transformers cannot load it: {error}") from error

