@@ -1,0 +1,100 @@
+"""Run a command against a loopback server of its own, and say what it cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SERVER = Path(__file__).with_name("mock_server.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one command cost.
+
+    `cpu`: user + system seconds of the process and the children it waited for. `wall`: seconds from start to
+    end. `rss`: peak resident memory in MiB of the largest process. `requests`, `span`: what the server saw,
+    seconds from the first request to the last answer. `others`: cores that were busy with anything else (the
+    server included), on average over the run.
+    """
+
+    cpu: float
+    wall: float
+    rss: float
+    requests: int = 0
+    span: float = 0.0
+    others: float = 0.0
+
+
+class Server:
+    """A loopback server process, as a context manager. `url` ends in `/v1`; `seen` is there after the end."""
+
+    def __init__(self, latency: float) -> None:
+        command = [sys.executable, str(SERVER), "--latency", str(latency)]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self._stdout = self._process.stdout
+        self.url = self._stdout.readline().strip()
+        self.seen: dict[str, float] = {}
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        line = self._stdout.readline()
+        self._process.wait(30)
+        self._stdout.close()
+        self.seen = json.loads(line)
+
+
+def measure(
+    command: Sequence[str], log: Path, environment: Mapping[str, str], latency: float | None = None
+) -> Cost:
+    """Run a command to its end; `{url}` in its arguments and in the environment is the server's address.
+
+    Args:
+        command: program and arguments.
+        log: where its output goes.
+        environment: variables on top of this process's own.
+        latency: seconds before each answer of the server; None starts no server.
+
+    Raises:
+        RuntimeError: the command failed; the message ends with the last lines of its output.
+    """
+    if latency is None:
+        return _run(command, log, environment)
+    with Server(latency) as server:
+        filled = [part.replace("{url}", server.url) for part in command]
+        cost = _run(filled, log, {k: v.replace("{url}", server.url) for k, v in environment.items()})
+    seen = server.seen
+    return Cost(cost.cpu, cost.wall, cost.rss, int(seen["requests"]), seen["span"], cost.others)
+
+
+def _run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> Cost:
+    with log.open("wb") as output:
+        busy, start = _busy_seconds(), time.perf_counter()
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env={**os.environ, **environment}
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        wall, busy = time.perf_counter() - start, _busy_seconds() - busy
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+        raise RuntimeError(f"exit {process.returncode}: {' '.join(command[:4])} ...\n{tail}")
+    cpu = usage.ru_utime + usage.ru_stime
+    return Cost(cpu, wall, usage.ru_maxrss / 1024, others=max(0.0, (busy - cpu) / wall))
+
+
+def _busy_seconds() -> float:
+    """CPU seconds that all cores have been busy since the machine started (Linux)."""
+    fields = [int(value) for value in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8]]
+    user, nice, system, _idle, _iowait, irq, softirq = fields
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
