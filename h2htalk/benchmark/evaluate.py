@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.benchmark.baselines import find_baseline
-from h2htalk.benchmark.generate import generate, missing_requests
+from h2htalk.benchmark.generate import MissingRequests, generate
 from h2htalk.benchmark.prompting import PromptSet
 from h2htalk.benchmark.results import (
     Material,
     metric_keys,
     open_metrics,
-    render_once,
     score_material,
     write_floors,
 )
@@ -84,13 +83,12 @@ def evaluate(spec: EvaluateSpec) -> Summary:
 
 
 def _evaluate_chat(plan: Plan, metrics: Metrics, chat: Chat) -> Summary:
-    prompt_of = render_once(plan.prompt_of)
     writer = _open_writer(plan, make_signature(plan, chat.subject, metrics))
     try:
-        requests = missing_requests(plan.split.scenarios, plan.spec, prompt_of, writer.answers)
+        requests = MissingRequests.of(plan.split.scenarios, plan.spec, plan.prompt_of, writer.answers)
         if requests:
             generate(chat, requests, writer)
-        return _finish(plan, metrics, writer, Material(writer.folder, plan.spec, plan.split, prompt_of))
+        return _finish(plan, metrics, writer, Material(writer.folder, plan.spec, plan.split, plan.prompt_of))
     except H2HTalkError:
         writer.discard()
         raise
@@ -152,7 +150,7 @@ def estimate(spec: EvaluateSpec) -> str:
     plan = make_plan(spec)
     folder = RunFolder(spec.out_path)
     answers = folder.answers() if folder.path.is_dir() else {}
-    requests = missing_requests(plan.split.scenarios, spec, plan.prompt_of, answers)
+    requests = MissingRequests.of(plan.split.scenarios, spec, plan.prompt_of, answers)
     sent = sum(_rough_tokens(message.content) for request in requests for message in request.messages)
     budget = sum(request.sampling.max_tokens for request in requests)
     done = len(plan.split.scenarios) * spec.samples - len(requests)

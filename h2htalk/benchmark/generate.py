@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import overload
 
 from h2htalk.benchmark.spec import EvaluateSpec
 from h2htalk.chat.base import Chat, Message, Outcome, Request, Sampling, request_seed
@@ -15,25 +17,49 @@ from h2htalk.progress import Progress
 PromptOf = Callable[[Scenario], tuple[Message, ...]]
 
 
-def missing_requests(
-    scenarios: Sequence[Scenario], spec: EvaluateSpec, prompt_of: PromptOf, answers: Answers
-) -> list[Request]:
-    """The calls that a run still lacks: samples without an answer, failed ones included, in split order."""
-    requests = []
-    for scenario in scenarios:
-        for sample in range(spec.samples):
-            if not isinstance(answers.get((scenario.id, sample)), Response):
-                sampling = Sampling(
-                    temperature=spec.temperature,
-                    top_p=spec.top_p,
-                    max_tokens=spec.max_tokens or SUBTASKS[scenario.subtask].max_tokens,
-                    seed=request_seed(spec.seed, scenario.id, sample),
-                )
-                requests.append(Request(scenario.id, prompt_of(scenario), sampling, sample))
-    return requests
+@dataclass(frozen=True, slots=True)
+class MissingRequests(Sequence[Request]):
+    """The calls that a run still lacks, in split order: samples without an answer, failed ones included.
+
+    A request is built when it is looked at, since thousands of prompts that repeat the same persona and SAP
+    need not lie in memory at once.
+    """
+
+    spec: EvaluateSpec
+    prompt_of: PromptOf
+    missing: tuple[tuple[Scenario, int], ...]
+
+    @classmethod
+    def of(
+        cls, scenarios: Sequence[Scenario], spec: EvaluateSpec, prompt_of: PromptOf, answers: Answers
+    ) -> MissingRequests:
+        samples = ((scenario, sample) for scenario in scenarios for sample in range(spec.samples))
+        missing = ((s, k) for s, k in samples if not isinstance(answers.get((s.id, k)), Response))
+        return cls(spec, prompt_of, tuple(missing))
+
+    def __len__(self) -> int:
+        return len(self.missing)
+
+    @overload
+    def __getitem__(self, index: int) -> Request: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Request]: ...
+
+    def __getitem__(self, index: int | slice) -> Request | Sequence[Request]:
+        if isinstance(index, slice):
+            return replace(self, missing=self.missing[index])
+        scenario, sample = self.missing[index]
+        sampling = Sampling(
+            temperature=self.spec.temperature,
+            top_p=self.spec.top_p,
+            max_tokens=self.spec.max_tokens or SUBTASKS[scenario.subtask].max_tokens,
+            seed=request_seed(self.spec.seed, scenario.id, sample),
+        )
+        return Request(scenario.id, self.prompt_of(scenario), sampling, sample)
 
 
-def generate(chat: Chat, requests: Sequence[Request], writer: RunWriter) -> None:
+def generate(chat: Chat, requests: MissingRequests, writer: RunWriter) -> None:
     """Send the requests; every outcome is stored in `writer` as it arrives.
 
     Raises:
@@ -43,19 +69,20 @@ def generate(chat: Chat, requests: Sequence[Request], writer: RunWriter) -> None
     with Progress("generate", len(requests)) as progress:
 
         def on_done(index: int, outcome: Outcome) -> None:
-            writer.store(as_response(requests[index], outcome))
+            scenario, sample = requests.missing[index]
+            writer.store(as_response(scenario.id, sample, outcome))
             progress.advance(isinstance(outcome, Failure))
 
         chat.complete(requests, on_done)
 
 
-def as_response(request: Request, outcome: Outcome) -> Response | FailedResponse:
+def as_response(item_id: str, sample: int, outcome: Outcome) -> Response | FailedResponse:
     """What the run folder keeps of an outcome."""
     if isinstance(outcome, Failure):
-        return FailedResponse(request.id, request.sample, outcome)
+        return FailedResponse(item_id, sample, outcome)
     return Response(
-        request.id,
-        request.sample,
+        item_id,
+        sample,
         outcome.text,
         outcome.finish_reason,
         outcome.usage,

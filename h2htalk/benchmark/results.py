@@ -53,19 +53,7 @@ def read_material(path: Path) -> Material:
     def prompt_of(scenario: Scenario) -> tuple[Message, ...]:
         return prompts.messages(scenario, split.personas[scenario.persona], sap)
 
-    return Material(folder, spec, split, render_once(prompt_of))
-
-
-def render_once(prompt_of: PromptOf) -> PromptOf:
-    """`prompt_of` that remembers: generation, contracts and the page all show the same prompt."""
-    rendered: dict[str, tuple[Message, ...]] = {}
-
-    def remembered(scenario: Scenario) -> tuple[Message, ...]:
-        if scenario.id not in rendered:
-            rendered[scenario.id] = prompt_of(scenario)
-        return rendered[scenario.id]
-
-    return remembered
+    return Material(folder, spec, split, prompt_of)
 
 
 def open_metrics(embedder: str, rouge: str) -> Metrics:

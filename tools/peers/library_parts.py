@@ -15,7 +15,7 @@ import time
 START = time.process_time()
 
 from h2htalk.benchmark.evaluate import make_plan, make_signature  # noqa: E402
-from h2htalk.benchmark.generate import generate, missing_requests  # noqa: E402
+from h2htalk.benchmark.generate import MissingRequests, generate  # noqa: E402
 from h2htalk.benchmark.lexical import lexical_scores  # noqa: E402
 from h2htalk.benchmark.results import open_metrics  # noqa: E402
 from h2htalk.benchmark.spec import EvaluateSpec  # noqa: E402
@@ -35,7 +35,7 @@ def main(split: str, out: str, url: str) -> dict[str, float]:
     for language in ("en", "zh"):
         tokenizer(language)
     marks = [time.process_time()]
-    requests = missing_requests(plan.split.scenarios, spec, plan.prompt_of, writer.answers)
+    requests = MissingRequests.of(plan.split.scenarios, spec, plan.prompt_of, writer.answers)
     marks.append(time.process_time())
     generate(chat, requests, writer)
     marks.append(time.process_time())
