@@ -19,7 +19,7 @@ from h2htalk.text.weights import INSTALL_EMBEDDED, MINILM_TOKENIZER, MINILM_WEIG
 
 FEATURE = "embedder minilm"
 MAX_TOKENS = 256  # sentence-transformers' limit for this model; longer texts are cut
-BATCH_TEXTS = 64
+BATCH_TOKENS = 2048  # activations stay in the processor's cache, and little is computed for padding
 WIDTH, LAYERS, HEADS = 384, 6, 12
 EPSILON = 1e-12
 
@@ -62,14 +62,21 @@ class MiniLM:
         return encode_distinct(texts, self._encode, WIDTH)
 
     def _encode(self, texts: list[str]) -> Vectors:
-        """Batches of texts of like length, so that little is computed for padding."""
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
-        order = sorted(range(len(texts)), key=lambda place: len(tokens[place]))
         vectors = np.empty((len(texts), WIDTH), np.float32)
-        for start in range(0, len(order), BATCH_TEXTS):
-            places = order[start : start + BATCH_TEXTS]
+        for places in batches([len(row) for row in tokens]):
             vectors[places] = self._model(pad([tokens[place] for place in places]))[0]
         return vectors
+
+
+def batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Places of texts of like length (in tokens), BATCH_TOKENS together with their padding."""
+    found: list[list[int]] = []
+    for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):
+        if not found or (len(found[-1]) + 1) * lengths[place] > BATCH_TOKENS:
+            found.append([])
+        found[-1].append(place)
+    return found
 
 
 def pad(rows: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:

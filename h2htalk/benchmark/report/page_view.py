@@ -197,7 +197,7 @@ def _bar(cell: Cell, floors: Sequence[Cell | None], scale: float) -> Bar:
 def _items(cell: Cell | None) -> str:
     if cell is None:
         return "–"
-    return f"{cell.n:,}" if cell.n == cell.total else f"{cell.n:,} of {cell.total:,}"
+    return f"{cell.n:,}/{cell.total:,}"
 
 
 def _percent(cell: Cell | None) -> str:

@@ -120,9 +120,7 @@ def _line(summary: Summary, label: str, key: str, say: Speaker) -> list[Text]:
 
 
 def _items(cell: Cell | None) -> str:
-    if cell is None:
-        return "-"
-    return f"{cell.n}" if cell.n == cell.total else f"{cell.n}/{cell.total}"
+    return "-" if cell is None else f"{cell.n}/{cell.total}"
 
 
 def _value(cell: Cell | None, say: Speaker) -> Text:
