@@ -188,7 +188,7 @@ class NullClass:
     """RecollectionSynthesis's "nothing to remember" as a class: precision, recall and F1 in [0, 1].
 
     None where a denominator is zero. `references`, `answers` and `hits` count null references, null answers
-    and both together; `n` all scored items.
+    and both together; `n` all samples of scored items.
     """
 
     precision: float | None

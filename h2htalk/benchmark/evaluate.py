@@ -29,6 +29,7 @@ from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
+from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError
 
 
@@ -133,12 +134,18 @@ def make_signature(plan: Plan, model: Mapping[str, str], metrics: Metrics) -> Si
         **model,
         "temperature": f"{spec.temperature:g}",
         "top_p": f"{spec.top_p:g}",
-        "max_tokens": str(spec.max_tokens or "by subtask"),
+        "max_tokens": str(spec.max_tokens or _budgets(plan.split)),
         "samples": str(spec.samples),
         "seed": str(spec.seed),
         "sap": str(plan.sap),
     }
     return Signature(protocol, subject)
+
+
+def _budgets(split: Split) -> str:
+    """The reply budgets of the subtasks at hand, in Table 2's order."""
+    names = in_table_order(s.subtask for s in split.scenarios)
+    return "/".join(str(SUBTASKS[name].max_tokens) for name in names)
 
 
 def estimate(spec: EvaluateSpec) -> str:

@@ -21,13 +21,17 @@ from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.chat.base import Message
 from h2htalk.data.files import read_jsonl, write_json, write_jsonl
-from h2htalk.data.run import read_response
+from h2htalk.data.run import Response, read_response
 from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
 from h2htalk.data.scenario import Scenario
+from h2htalk.data.shard import Shard
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
+from h2htalk.errors import DataError
+from h2htalk.text.contracts import CONTRACTS_VERSION
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
 
+UNKNOWN = "unknown"  # how answers from elsewhere were asked for
 REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
 
 
@@ -42,18 +46,35 @@ class Material:
 
 
 def read_material(path: Path) -> Material:
-    """Read a run folder; raises DataError when it is none."""
+    """Read a run folder, and see that it still holds what its signature says.
+
+    Raises:
+        DataError: it is no run folder, or its scenarios, templates or specification are not those it was
+            made with (edited, or made by another version of the prompts).
+    """
     folder = RunFolder(path)
     spec = EvaluateSpec.from_dict(folder.read_run()["spec"], str(path / "run.json"))
-    split = folder.split()
-    if not folder.prompts.is_dir():
+    signature, split = folder.signature(), folder.split()
+    _require_agreement(folder.inputs, "items", split.fingerprint, signature.protocol)
+    _require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
+    if signature.protocol.get("prompts") == UNKNOWN:
         return Material(folder, spec, split, None)
     prompts, sap = PromptSet.load(folder.prompts), Sap.parse(spec.sap)
+    _require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
+    _require_agreement(path / "run.json", "sap", str(sap), signature.subject)
 
     def prompt_of(scenario: Scenario) -> tuple[Message, ...]:
         return prompts.messages(scenario, split.personas[scenario.persona], sap)
 
     return Material(folder, spec, split, prompt_of)
+
+
+def _require_agreement(where: Path, key: str, found: str, signed: Mapping[str, str]) -> None:
+    if found != signed.get(key):
+        raise DataError(
+            f"{where}: {key} are not those of the run's signature ({found}, signed {signed.get(key, '-')}): edited, or "
+            "another version of h2htalk; put them back, or evaluate into a new folder"
+        )
 
 
 def open_metrics(embedder: str, rouge: str) -> Metrics:
@@ -81,6 +102,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
     return {
         "tokens": tokenizer_signature(),
         "metrics": METRICS_VERSION,
+        "contracts": CONTRACTS_VERSION,
         "rouge": metrics.rouge,
         "embedder": embedder,
         "judge": "none",
@@ -96,7 +118,13 @@ def score(path: Path, embedder: str | None = None, rouge: str | None = None) -> 
     """
     material = read_material(path)
     metrics = open_metrics(embedder or material.spec.embedder, rouge or material.spec.rouge)
-    return score_material(material, metrics)
+    with _only_user(material.folder):
+        return score_material(material, metrics)
+
+
+def _only_user(folder: RunFolder) -> Shard:
+    """The writer's lock: an evaluation that still runs would be summed up half-way."""
+    return Shard(folder.path / "responses" / "part-0.jsonl")
 
 
 def score_material(material: Material, metrics: Metrics) -> Summary:
@@ -106,9 +134,8 @@ def score_material(material: Material, metrics: Metrics) -> Summary:
     signature = Signature({**made.protocol, **metric_keys(metrics, split)}, made.subject)
     answers = folder.answers()
     scores = score_answers(split, answers, samples, metrics, material.prompt_of)
-    floors = {
-        name: (floor, score_answers(split, floor, 1, metrics)) for name, floor in read_floors(folder).items()
-    }
+    stored_floors = read_floors(folder) if material.spec.floors else {}
+    floors = {n: (floor, score_answers(split, floor, 1, metrics)) for n, floor in stored_floors.items()}
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
     summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), floors)
     write_scores(folder.scores(signature), scores)
@@ -122,7 +149,12 @@ def report(path: Path) -> Summary:
     summary = read_summary(path / "summary.json")
     material = read_material(path)
     scores = read_scores(material.folder.scores(summary.signature))
-    _write_report(material, summary, material.folder.answers(), scores)
+    answers = material.folder.answers()
+    answered = {key for key, answer in answers.items() if isinstance(answer, Response)}
+    if answered != {(s.id, s.sample) for item in scores.values() for s in item.samples if s.lexical}:
+        raise DataError(f"{path}: its answers are not those that were scored; run `h2htalk score {path}`")
+    with _only_user(material.folder):
+        _write_report(material, summary, answers, scores)
     return summary
 
 

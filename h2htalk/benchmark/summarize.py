@@ -95,14 +95,21 @@ def count_violations(scores: Iterable[ItemScore]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def null_answers(scenarios: Sequence[Scenario], answers: Answers) -> dict[str, bool]:
-    """For each answered recollection_synthesis item, whether the first sample is the null line."""
-    found = {}
+def null_pairs(
+    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
+) -> list[tuple[bool, bool]]:
+    """For each sample of each scored recollection_synthesis item: is the answer null, is the reference."""
+    pairs = []
     for scenario in scenarios:
-        answer = answers.get((scenario.id, 0))
-        if scenario.subtask == "recollection_synthesis" and isinstance(answer, Response):
-            found[scenario.id] = is_null_memory(answer.answer, scenario.language)
-    return found
+        score = scores[scenario.id]
+        if scenario.subtask != "recollection_synthesis" or score.unscored:
+            continue
+        reference = is_null_memory(scenario.reference, scenario.language)
+        for sample in score.samples:
+            answer = answers[scenario.id, sample.sample]
+            if isinstance(answer, Response):
+                pairs.append((is_null_memory(answer.answer, scenario.language), reference))
+    return pairs
 
 
 def standing_of(scenarios: Sequence[Scenario], scored: Scored, s_languages: Sequence[str]) -> Standing:
@@ -119,15 +126,11 @@ def standing_of(scenarios: Sequence[Scenario], scored: Scored, s_languages: Sequ
         return [Value(s.id, s.subtask, getattr(scores[s.id], measure)) for s in chosen]
 
     with_s = [s for s in scenarios if s.language in s_languages]
-    said_null = null_answers(scenarios, answers)
-    nulls = [
-        (said_null[s.id], is_null_memory(s.reference, s.language)) for s in scenarios if s.id in said_null
-    ]
     return Standing(
         s=aggregate(values("s", with_s)) if with_s else None,
         lexical=aggregate(values("lexical", scenarios)),
         compliance=aggregate(values("compliance", scenarios)),
-        null_class=null_class(nulls)
+        null_class=null_class(null_pairs(scenarios, answers, scores))
         if any(s.subtask == "recollection_synthesis" for s in scenarios)
         else None,
     )

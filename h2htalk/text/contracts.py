@@ -26,6 +26,7 @@ from h2htalk.text.violations import RULES, Violation, shorten
 
 __all__ = [
     "CONTRACTS",
+    "CONTRACTS_VERSION",
     "MEMORY_CONTENT_LENGTH",
     "RULES",
     "Contract",
@@ -72,6 +73,9 @@ CONTRACTS: dict[str, Contract] = {
     "itinerary_response": Contract("speech", (1, 1), first_person=True),
     "itinerary_initialization": Contract("speech", (1, 3), first_person=True, nameless=True),
 }
+
+# Raise this when any rule changes, so that compliance rates of two versions are not compared.
+CONTRACTS_VERSION = "1"
 
 # Naming real help takes room: any dialogue subtask where the risk is high.
 HIGH_RISK_DIALOGUE = Contract("speech", (1, 6), {"zh": 120, "en": 80}, one_action=True, nameless=True)

@@ -97,7 +97,7 @@ def test_an_incomplete_run_says_so_above_and_below_the_table() -> None:
     assert text.splitlines()[0].endswith("21 of 22 items scored, INCOMPLETE")
     assert "INCOMPLETE: 1 of 22 items" in text
     assert "unscored, by reason: timeout 1" in text
-    assert "of 21 replies, all scored: truncated 3" in text
+    assert "of 21 replies: truncated 3" in text
     assert "INCOMPLETE" not in printed(made_summary())
 
 

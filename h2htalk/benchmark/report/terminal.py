@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rich.box import ASCII, SIMPLE_HEAD
@@ -114,13 +114,20 @@ def _line(summary: Summary, label: str, key: str, say: Speaker) -> list[Text]:
     cell = cell_at(main_row(summary), key)
     texts = [Text(label), Text(_items(cell)), _value(cell, say)]
     if summary.measure == "s":
-        texts.append(Text(_number(cell_at(standing.lexical, key))))
-    texts.append(Text(_percent(cell_at(standing.compliance, key))))
+        texts.append(Text(_beside(_number, cell_at(standing.lexical, key), cell)))
+    texts.append(Text(_beside(_percent, cell_at(standing.compliance, key), cell)))
     return texts + [_floor(cell, cell_at(main_row(summary, floor), key)) for floor in summary.floors.values()]
 
 
 def _items(cell: Cell | None) -> str:
     return "-" if cell is None else f"{cell.n}/{cell.total}"
+
+
+def _beside(write: Callable[[Cell | None], str], cell: Cell | None, main: Cell | None) -> str:
+    """A figure of a column that has no n of its own; its n in brackets where it is not the main one's."""
+    if cell is None or main is None or (cell.n, cell.total) == (main.n, main.total):
+        return write(cell)
+    return f"{write(cell)} ({cell.n})"
 
 
 def _value(cell: Cell | None, say: Speaker) -> Text:
@@ -173,7 +180,7 @@ def _count_lines(summary: Summary) -> list[str]:
     odd = {name: n for name in ("empty", "truncated", "refused") if (n := getattr(counts, name))}
     kinds = (
         ("unscored, by reason", counts.failures),
-        (f"of {counts.samples:,} replies, all scored", odd),
+        (f"of {counts.samples:,} replies", odd),
         ("broken contract rules", summary.violations),
     )
     return [

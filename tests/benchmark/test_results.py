@@ -1,0 +1,111 @@
+"""Scoring and reporting a run folder alone: what is there must be what the signature says, and nobody else writes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.results import report, score
+from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.data.files import json_line, write_jsonl
+from h2htalk.data.shard import Shard
+from h2htalk.errors import DataError
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> EvaluateSpec:
+    write_jsonl(tmp_path / "script.jsonl", [{"id": "*", "text": "I hear you."}])
+    return EvaluateSpec(
+        model=f"scripted:{tmp_path}/script.jsonl",
+        split="mini",
+        out=str(tmp_path / "run"),
+        embedder="none",
+        subtasks=("dialogue_base", "recollection_synthesis"),
+    )
+
+
+def test_scoring_again_gives_the_same_summary(spec: EvaluateSpec) -> None:
+    made = evaluate(spec)
+    assert score(spec.out_path) == made
+
+
+def test_references_that_were_edited_are_not_scored_under_the_old_signature(spec: EvaluateSpec) -> None:
+    evaluate(spec)
+    path = spec.out_path / "inputs" / "split" / "scenarios.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    write_jsonl(path, ({**record, "reference": "I hear you."} for record in records))
+    with pytest.raises(DataError, match="items are not those of the run's signature"):
+        score(spec.out_path)
+
+
+@pytest.mark.parametrize("edit", ["change", "remove"])
+def test_templates_that_were_edited_or_are_gone_are_noticed(spec: EvaluateSpec, edit: str) -> None:
+    evaluate(spec)
+    path = spec.out_path / "inputs" / "prompts" / "en" / "sap" / "secure_base.j2"
+    if edit == "change":
+        path.write_text("Be somebody else.")
+    else:
+        path.unlink()
+        for other in path.parent.iterdir():
+            other.write_text("Nothing.")
+    with pytest.raises(DataError, match="prompts are not those of the run's signature"):
+        score(spec.out_path)
+
+
+@pytest.mark.parametrize(("key", "value"), [("samples", 2), ("sap", "none")])
+def test_a_specification_that_was_edited_is_noticed(spec: EvaluateSpec, key: str, value: object) -> None:
+    evaluate(spec)
+    path = spec.out_path / "run.json"
+    run = json.loads(path.read_text())
+    run["spec"] |= {key: value, "temperature": 0.7}
+    path.write_text(json.dumps(run))
+    with pytest.raises(DataError, match=f"{key} are not those of the run's signature"):
+        score(spec.out_path)
+
+
+def test_a_run_that_is_being_written_is_neither_scored_nor_reported(spec: EvaluateSpec) -> None:
+    evaluate(spec)
+    before = (spec.out_path / "summary.json").read_bytes()
+    with Shard(spec.out_path / "responses" / "part-0.jsonl"):
+        for step in (score, report):
+            with pytest.raises(DataError, match="another process"):
+                step(spec.out_path)
+    assert (spec.out_path / "summary.json").read_bytes() == before
+
+
+def test_a_report_of_other_answers_than_were_scored_is_refused(spec: EvaluateSpec) -> None:
+    evaluate(spec)
+    path = spec.out_path / "responses" / "part-0.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("".join(f"{line}\n" for line in lines[1:]))
+    with pytest.raises(DataError, match="h2htalk score"):
+        report(spec.out_path)
+    assert score(spec.out_path).incomplete
+    assert report(spec.out_path).counts.unscored == 1
+
+
+def test_floors_are_shown_only_when_they_are_asked_for(spec: EvaluateSpec) -> None:
+    assert set(evaluate(spec).floors) == {"constant", "copy-last-turn", "random-reference"}
+    assert evaluate(replace(spec, floors=False)).floors == {}
+
+
+def test_the_null_class_counts_scored_samples_only(spec: EvaluateSpec) -> None:
+    sampled = replace(spec, samples=2, temperature=0.7)
+    script = Path(spec.model.partition(":")[2])
+    null = {"id": "mini-en-recollection-synthesis-01", "text": "No key information extracted."}
+    lost = {
+        "id": "mini-en-recollection-synthesis-02",
+        "sample": 1,
+        "failure": {"reason": "timeout", "message": ""},
+    }
+    lines = [{"id": "*", "text": "I hear you."}, {**null, "sample": 0}, {**null, "sample": 1, "text": "Hm."}]
+    rest = {"id": lost["id"], "sample": 0, "text": null["text"]}
+    script.write_text("".join(json_line(line) for line in (*lines, rest, lost)))
+    found = evaluate(sampled).standing.null_class
+    assert found is not None
+    assert found.n == 2 * (14 - 1)
+    assert found.answers == 1
