@@ -7,31 +7,39 @@ blocks that would never show.
 
 from __future__ import annotations
 
+import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from jinja2 import meta, nodes
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 
-# What a template can do wrong while it renders, beside Jinja's own errors.
+# What a template can do wrong while it is compiled or renders, beside Jinja's own errors.
 _FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
     AttributeError,
     LookupError,
+    MemoryError,
     RecursionError,
+    SyntaxError,
     TypeError,
     ValueError,
 )
+_MAX_SIZE = 1_000_000  # of a product: characters or elements; of a power: bits
+# How Python prints what has no text of its own: `<generator object sync_do_map at 0x7f3c0a2b9e40>`.
+_ADDRESS = re.compile(r"<[^<>]+ at 0x[0-9a-fA-F]+>")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +96,7 @@ class TemplateSet:
         try:
             self._environment.get_template(name)
             tree = self._environment.parse(self.sources[name])
-        except jinja2.TemplateError as error:
+        except _FAULTS as error:
             raise ConfigError(f"{self._place(name, error)}: {_reason(error)}") from error
         language, _, rest = name.partition("/")
         companion = f"{language}/_companion.j2"
@@ -147,18 +155,53 @@ def _read_folder(folder: Path) -> dict[str, tuple[Path, str]]:
     return found
 
 
-def _environment(sources: Mapping[str, str], origins: Mapping[str, str]) -> ImmutableSandboxedEnvironment:
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, in which the same values always give the same text and no operator fills the memory."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def __init__(self, loader: jinja2.BaseLoader) -> None:
+        super().__init__(
+            loader=loader,
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,  # Prompts are plain text; what is written to HTML is escaped there.
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+            finalize=_repeatable,
+        )
+        # One fingerprint names one text: nothing random is at hand.
+        del self.filters["random"], self.globals["lipsum"]
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if _size(operator, left, right) > _MAX_SIZE:
+            raise OverflowError(f"the result of {operator} is too large for a prompt")
+        return super().call_binop(context, operator, left, right)
+
+
+def _repeatable(value: object) -> object:
+    """What an expression prints, unless that is a place in memory, which every run has another of."""
+    if not isinstance(value, str) and _ADDRESS.search(str(value)):
+        raise TypeError(f"prints a {type(value).__name__}, no text; call it, or add | list or | join")
+    return value
+
+
+def _size(operator: str, left: object, right: object) -> int:
+    """How large a product or power gets, before it is computed; see `_MAX_SIZE`."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left.bit_length() * right if operator == "**" else 0
+    if isinstance(left, Sized) and isinstance(right, int):
+        return len(left) * right
+    if isinstance(right, Sized) and isinstance(left, int):
+        return len(right) * left
+    return 0
+
+
+def _environment(sources: Mapping[str, str], origins: Mapping[str, str]) -> _Sandbox:
     def load(name: str) -> tuple[str, str, None] | None:
         return (sources[name], origins[name], None) if name in sources else None
 
-    return ImmutableSandboxedEnvironment(
-        loader=jinja2.FunctionLoader(load),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # Prompts are plain text; what is written to HTML is escaped there.
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    return _Sandbox(jinja2.FunctionLoader(load))
 
 
 def _reason(error: Exception) -> str:

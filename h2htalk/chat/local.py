@@ -17,7 +17,7 @@ from typing import Any
 from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
 from h2htalk.chat.checkpoints import engine_versions, open_checkpoint
 from h2htalk.chat.decoding import OutOfMemory, Row, decode_batch, forward_arguments, is_recurrent
-from h2htalk.chat.templates import ChatTemplate, TemplateRefusal
+from h2htalk.chat.templates import ChatTemplate, MarkRefusal, TemplateRefusal
 from h2htalk.data.run import Failure, Usage
 from h2htalk.errors import ConfigError
 
@@ -74,7 +74,8 @@ class TransformersChat:
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """Answer all requests; see `Chat.complete`.
 
-        Failures: `context_length`, `chat_template` (the template refuses the roles), `out_of_memory`.
+        Failures: `context_length`, `chat_template` (the template refuses the roles), `special_tokens` (a message
+        holds one that cannot be read as plain text), `unreadable_text` (no valid Unicode), `out_of_memory`.
         """
         outcomes: list[Outcome | None] = [None] * len(requests)
 
@@ -96,10 +97,9 @@ class TransformersChat:
         """Prompts as tokens; a request that cannot be asked fails here."""
         jobs = []
         for index, request in enumerate(requests):
-            try:
-                prompt = self._template.tokens(request.messages)
-            except TemplateRefusal as error:
-                finish(index, Failure("chat_template", f"the template refuses these messages: {error}"))
+            prompt = self._prompt(request)
+            if isinstance(prompt, Failure):
+                finish(index, prompt)
                 continue
             job = _Job(index, request, prompt)
             if self._context is not None and job.tokens > self._context:
@@ -107,6 +107,16 @@ class TransformersChat:
             else:
                 jobs.append(job)
         return jobs
+
+    def _prompt(self, request: Request) -> array[int] | Failure:
+        try:
+            return self._template.tokens(request.messages)
+        except TemplateRefusal as error:
+            return Failure("chat_template", f"the template refuses these messages: {error}")
+        except MarkRefusal as error:
+            return Failure("special_tokens", str(error))
+        except UnicodeEncodeError as error:
+            return Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}")
 
     def _batches(self, jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
         """Jobs of like sampling and like length, longest first, as many as rows and cache allow.

@@ -1,10 +1,18 @@
-"""A tokenizer's chat template: messages in, prompt tokens out, the system text folded in where it must be."""
+"""A tokenizer's chat template: messages in, prompt tokens out, the system text folded in where it must be.
+
+Only the template opens and closes turns. A turn's mark in the text of a message (`<|im_end|>`) is read as plain
+text: the prompt is cut within it, and the pieces are tokenized one by one. A prompt without such a text is one
+piece, so its tokens are those that the tokenizer itself gives.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import secrets
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from h2htalk.chat.base import Message
@@ -15,6 +23,10 @@ _PROBE = "h2htalk-system-probe"
 
 class TemplateRefusal(Exception):
     """The template cannot render these messages (roles that do not alternate, say)."""
+
+
+class MarkRefusal(Exception):
+    """A turn's mark in a message cannot be told from the template's own: the template changes the text around it."""
 
 
 class ChatTemplate:
@@ -38,6 +50,9 @@ class ChatTemplate:
         except TemplateRefusal as error:
             raise ConfigError(f"{where}: its chat template cannot render a user message: {error}") from error
         self.folds_system = not self._takes_system()
+        self._marks = _mark_heads(tokenizer, self._text)
+        # Shows in a rendered prompt where to cut it: no message can hold it, and the tokenizer never sees it.
+        self._cut = secrets.token_hex(16)
 
     @property
     def sha256(self) -> str:
@@ -49,10 +64,29 @@ class ChatTemplate:
 
         Raises:
             TemplateRefusal: the template cannot render the messages.
+            MarkRefusal: a message holds a turn's mark that cannot be read as plain text.
+            UnicodeEncodeError: a message holds half of a surrogate pair.
         """
-        text = self._render(fold_system(messages) if self.folds_system else messages)
-        # The template writes every special token itself; a second begin-of-text would only confuse the model.
-        return array("i", self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+        tokens = array("i")
+        for piece in self._pieces(fold_system(messages) if self.folds_system else messages):
+            piece.encode("utf-8")  # the tokenizer would say that its input has the wrong type
+            # The template writes every special token itself; a second begin-of-text would only confuse the model.
+            tokens.extend(self._tokenizer(piece, add_special_tokens=False, verbose=False)["input_ids"])
+        return tokens
+
+    def _pieces(self, messages: Sequence[Message]) -> list[str]:
+        """The rendered prompt, cut within every turn's mark that a message holds."""
+        text = self._render(messages)
+        cut = [replace(m, content=self._marks.sub(rf"\g<0>{self._cut}", m.content)) for m in messages]
+        if cut == list(messages):
+            return [text]
+        pieces = self._render(cut).split(self._cut)
+        if "".join(pieces) != text:
+            raise MarkRefusal(
+                "a message holds one of the model's special tokens, and its chat template changes the text around "
+                "it, so it cannot be asked as plain text; take that token out of the scenario"
+            )
+        return pieces
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of an answer, without special tokens, exactly as the model wrote it."""
@@ -75,6 +109,23 @@ class ChatTemplate:
             return str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
         except (TemplateError, TypeError, ValueError) as error:
             raise TemplateRefusal(" ".join(str(error).split())) from error
+
+
+def _mark_heads(tokenizer: Any, template: str) -> re.Pattern[str]:
+    """A pattern of the first characters of turns' marks, behind which a text must be cut.
+
+    A mark is what the tokenizer reads as one special token. Some models declare theirs as ordinary added tokens;
+    then that the template writes them tells. Words, blanks and single characters are none.
+    """
+    tails: dict[
+        str, list[str]
+    ] = {}  # by first character, or models with thousands of marks take seconds a prompt
+    for token in tokenizer.added_tokens_decoder.values():
+        text = token.content
+        if len(text) > 1 and (token.special or (text in template and re.search(r"[^\w\s]", text))):
+            tails.setdefault(text[0], []).append(re.escape(text[1:]))
+    heads = (f"{re.escape(head)}(?={'|'.join(rest)})" for head, rest in tails.items())
+    return re.compile("|".join(heads) or "(?!)")
 
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:

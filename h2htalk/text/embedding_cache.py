@@ -2,6 +2,7 @@
 
 A vector's key is the embedder, its revision and the SHA-256 of the text; texts themselves are not kept. The cache
 can be deleted at any time. Without it (a folder that cannot be written, a damaged file) everything works, slower.
+A row that is no vector of the embedder's is computed again and written over.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from h2htalk.text.embeddings import Embedder, Vectors
 CHUNK_TEXTS = 512  # written together: what an interrupted run can lose
 _QUERY_KEYS = 500  # below SQLite's limit of variables a statement
 _BUSY_SECONDS = 30.0
+_UNIT_TOLERANCE = 1e-3  # float32 rows of length 1 keep within 1e-6
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
 
 
@@ -44,6 +46,7 @@ class CachedEmbedder:
         self._embedder = embedder
         self._path = path or cache_file()
         self._works = True
+        self._width: int | None = None  # d of the embedder's vectors, asked for once
 
     @property
     def name(self) -> str:
@@ -81,17 +84,22 @@ class CachedEmbedder:
         return hashlib.sha256(head + text.encode("utf-8", "surrogatepass")).digest()
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
+        """The vectors of these keys that the cache holds sound."""
+        if self._width is None:
+            self._width = self._embedder.encode([]).shape[1]
         found: dict[bytes, Vectors] = {}
         with self._guard("read"):
-            if self._works and self._path.exists():
+            # Without a known width (0) no row can be told from a damaged one.
+            if self._works and self._width and self._path.exists():
                 with closing(self._connect()) as database:
                     for start in range(0, len(keys), _QUERY_KEYS):
                         part = keys[start : start + _QUERY_KEYS]
-                        marks = ",".join("?" * len(part))
                         rows = database.execute(
-                            f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part
+                            "SELECT key, vector FROM vectors WHERE typeof(vector) = 'blob' "
+                            f"AND length(vector) = ? AND key IN ({','.join('?' * len(part))})",
+                            (4 * self._width, *part),
                         )
-                        found |= {key: np.frombuffer(vector, "<f4") for key, vector in rows}
+                        found |= _unit_vectors(rows.fetchall(), self._width)
         return found
 
     def _write(self, vectors: Mapping[bytes, Vectors]) -> None:
@@ -121,3 +129,12 @@ class CachedEmbedder:
                 "Delete the file, or set H2HTALK_CACHE to a folder that can be written",
                 stacklevel=2,
             )
+
+
+def _unit_vectors(rows: Sequence[tuple[bytes, bytes]], width: int) -> dict[bytes, Vectors]:
+    """Of keys and blobs of `width` float32 those that hold a vector of length 1, as all that were written."""
+    vectors = np.frombuffer(b"".join(blob for _, blob in rows), "<f4").reshape(-1, width)
+    with np.errstate(invalid="ignore"):  # what is not finite has no length within the tolerance
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    sound = np.abs(lengths - 1) <= _UNIT_TOLERANCE
+    return {key: vectors[place] for place, (key, _) in enumerate(rows) if sound[place]}

@@ -73,6 +73,8 @@ def test_a_missing_folder_and_a_file_that_is_not_text(tmp_path: Path) -> None:
             OWN + "\nBe kind.",
             r"dialogue_base\.j2:\d: text outside a block would never",
         ),
+        ("en/dialogue_base.j2", OWN.replace("Be", "{{ [1, 2] | random }}"), r"_base\.j2:2: .*'random'"),
+        ("en/dialogue_base.j2", OWN + "{{ " + "(" * 9999, r"dialogue_base\.j2: maximum recursion depth"),
         ("en/dialogue_base.j2", "Just text.", r"dialogue_base\.j2:1: must begin with {% extends \"en/_comp"),
         ("zh/dialogue_base.j2", OWN, r"dialogue_base\.j2:1: must begin with {% extends \"zh/_companion"),
         ("en/_companion.j2", "{{ persona }}{% block task %}{% endblock %}", r"_companion\.j2:1: must choose"),
@@ -106,6 +108,18 @@ def task(body: str) -> str:
         ("{{ 1 / 0 }}", r":4: division by zero"),
         ("{{ range(10 ** 9) | list }}", r":4: Range too big"),
         ("{% include 'en/other.j2' %}", r":4: en/other\.j2"),
+        # On a machine that has the memory these would fill it, or never end.
+        ("{{ 'a' * (10 ** 11) }}", r":4: the result of \* is too large"),
+        ("{{ 10 ** 11 * [persona] }}", r":4: the result of \* is too large"),
+        ("{{ 10 ** (10 ** 9) }}", r":4: the result of \*\* is too large"),
+        # The system refuses this much by itself.
+        ("{{ persona.ljust(9 * 10 ** 17) }}", r":4: MemoryError"),
+        # One fingerprint, one text: nothing random, and no places in memory.
+        ("{{ lipsum() }}", r":4: 'lipsum' is undefined"),
+        ("{% if sap == '' %}{{ [1, 2] | random }}{% endif %}", r":4: .*'random'"),
+        ("{{ memory | map('upper') }}", r":4: prints a generator, no text; .* \| join"),
+        ("{{ [persona.upper] }}", r":4: prints a list, no text"),
+        ("{{ cycler('a', 'b') }}", r":4: prints a Cycler, no text"),
     ],
 )
 def test_a_template_that_fails_names_its_file_and_line(tmp_path: Path, body: str, says: str) -> None:
@@ -113,6 +127,13 @@ def test_a_template_that_fails_names_its_file_and_line(tmp_path: Path, body: str
     templates = TemplateSet.load(tmp_path)
     with pytest.raises(ConfigError, match=re.escape(str(path)) + says):
         templates.render("en/dialogue_base.j2", VALUES)
+
+
+def test_small_products_and_plain_values_are_printed(tmp_path: Path) -> None:
+    body = "{{ '-' * 3 }}{{ 2 * 3 }}{{ 2 ** 3 }}{{ 0.5 * 3 }} {{ [1, 'a'] }} {{ memory }} {{ '<f at 0x1f>' }}"
+    write(tmp_path, "en/dialogue_base.j2", task(body))
+    text = TemplateSet.load(tmp_path).render("en/dialogue_base.j2", VALUES)
+    assert text.endswith("---681.5 [1, 'a'] {'null_line': 'Nothing.'} <f at 0x1f>")
 
 
 def test_a_fault_in_the_companion_template_names_that_file(tmp_path: Path) -> None:

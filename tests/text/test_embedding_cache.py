@@ -1,0 +1,195 @@
+"""The cache of embeddings: what is known is not computed again, and a cache that fails stops nothing."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from h2htalk.text.embedding_cache import CHUNK_TEXTS, CachedEmbedder, cache_file
+from h2htalk.text.embeddings import Vectors
+
+
+class CountingEmbedder:
+    """Vectors from the bytes of a text; remembers what it was asked for."""
+
+    languages = ("en", "zh")
+    comparable = False
+
+    def __init__(self, name: str = "counting", revision: str = "1") -> None:
+        self.name, self.revision = name, revision
+        self.asked: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.asked += texts
+        rows = [[1, len(text), sum(text.encode("utf-8", "replace"))] for text in texts]
+        vectors = np.array(rows, np.float32).reshape(-1, 3)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "made on demand" / "embeddings.sqlite"
+
+
+def test_a_known_text_is_not_computed_again(path: Path) -> None:
+    first, second = CountingEmbedder(), CountingEmbedder()
+    vectors = CachedEmbedder(first, path).encode(["tea", "雨", "", "tea", "\ud83d"])
+    again = CachedEmbedder(second, path).encode(["\ud83d", "new", "", "雨", "tea"])
+    assert sorted(first.asked) == sorted(["tea", "雨", "", "\ud83d"])
+    assert second.asked == ["new"]
+    np.testing.assert_array_equal(again[[4, 3, 2, 4, 0]], vectors)
+    assert again.dtype == np.float32
+
+
+@pytest.mark.parametrize("other", [CountingEmbedder("other"), CountingEmbedder(revision="2")])
+def test_another_embedder_or_revision_shares_nothing(path: Path, other: CountingEmbedder) -> None:
+    CachedEmbedder(CountingEmbedder(), path).encode(["tea"])
+    CachedEmbedder(other, path).encode(["tea"])
+    assert other.asked == ["tea"]
+
+
+def test_more_texts_than_one_chunk_keep_their_order(path: Path) -> None:
+    texts = [f"{'long ' * (i % 7)}text {i}" for i in range(CHUNK_TEXTS + 700)]
+    plain = CountingEmbedder().encode(texts)
+    np.testing.assert_array_equal(CachedEmbedder(CountingEmbedder(), path).encode(texts), plain)
+    unused = CountingEmbedder()
+    np.testing.assert_array_equal(CachedEmbedder(unused, path).encode(texts), plain)
+    assert unused.asked == []
+
+
+def test_what_was_computed_before_a_failure_is_kept(path: Path) -> None:
+    class FailsLate(CountingEmbedder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            if len(self.asked) >= CHUNK_TEXTS:
+                raise OSError("gone")
+            return super().encode(texts)
+
+    texts = [f"text {i:05}" for i in range(CHUNK_TEXTS + 10)]
+    with pytest.raises(OSError, match="gone"):
+        CachedEmbedder(FailsLate(), path).encode(texts)
+    after = CountingEmbedder()
+    CachedEmbedder(after, path).encode(texts)
+    assert len(after.asked) == 10
+
+
+def test_no_texts_no_rows(path: Path) -> None:
+    assert CachedEmbedder(CountingEmbedder(), path).encode([]).shape == (0, 3)
+
+
+def test_texts_themselves_are_not_kept(path: Path) -> None:
+    CachedEmbedder(CountingEmbedder(), path).encode(["a secret that was told"])
+    assert b"secret" not in path.read_bytes()
+
+
+def test_it_is_the_embedder_it_wraps(path: Path) -> None:
+    wrapped = CachedEmbedder(CountingEmbedder("name", "revision"), path)
+    seen = (wrapped.name, wrapped.revision, wrapped.languages, wrapped.comparable)
+    assert seen == ("name", "revision", ("en", "zh"), False)
+
+
+def assert_works_without(embedder: CachedEmbedder) -> None:
+    with pytest.warns(UserWarning, match=r"embedding cache cannot be .* H2HTALK_CACHE") as caught:
+        assert embedder.encode(["tea", "rain"]).shape == (2, 3)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert embedder.encode(["tea"]).shape == (1, 3)
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 500, b"SQLite format 3\x00" + b"\xff" * 4000])
+def test_a_damaged_file_is_said_once_and_left_alone(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    assert_works_without(CachedEmbedder(CountingEmbedder(), path))
+    assert path.read_bytes() == content
+
+
+def test_a_folder_that_cannot_be_made_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert_works_without(CachedEmbedder(CountingEmbedder(), tmp_path / "file" / "embeddings.sqlite"))
+
+
+DAMAGE = {
+    "one dimension": "x'0000803f'",
+    "cut": "substr(vector, 1, 8)",
+    "cut within a number": "x'000000'",
+    "too long": "vector || x'00000000'",
+    "empty": "x''",
+    "zeros": "zeroblob(12)",
+    "twice as long": "x'000000400000000000000000'",
+    "not a number": "x'0000c07f0000000000000000'",
+    "signalling not a number": "x'0100807f0000000000000000'",
+    "infinite": "x'0000807f0000000000000000'",
+    "largest numbers": "x'ffff7f7fffff7f7fffff7f7f'",
+    "text": "'not a vector'",
+    "text that is not unicode": "CAST(x'fffffffffffffffffffffffe' AS TEXT)",
+    "number": "1.5",
+}
+
+
+@pytest.mark.parametrize("value", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_vector_is_computed_anew_and_written_over(path: Path, value: str) -> None:
+    """Else a changed cache would give other scores, or leave the same items unscored for ever."""
+    texts = ["tea", "rain", "river"]
+    honest = CachedEmbedder(CountingEmbedder(), path).encode(texts)
+    with sqlite3.connect(path) as database:
+        database.execute(f"UPDATE vectors SET vector = {value} WHERE key <> (SELECT max(key) FROM vectors)")
+    database.close()
+    repairing, unused = CountingEmbedder(), CountingEmbedder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(CachedEmbedder(repairing, path).encode(texts), honest)
+        np.testing.assert_array_equal(CachedEmbedder(unused, path).encode(texts), honest)
+    assert len(repairing.asked) == 2
+    assert unused.asked == []
+
+
+def test_an_embedder_of_unknown_width_computes_everything(path: Path) -> None:
+    class Unsure(CountingEmbedder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            return super().encode(texts) if texts else np.zeros((0, 0), np.float32)
+
+    for _ in range(2):
+        embedder = Unsure()
+        np.testing.assert_array_equal(
+            CachedEmbedder(embedder, path).encode(["tea"]), Unsure().encode(["tea"])
+        )
+        assert embedder.asked == ["tea"]
+
+
+def fill(path: Path, part: int) -> None:
+    embedder = CachedEmbedder(CountingEmbedder(), path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for i in range(30):
+            embedder.encode([f"shared {i}", f"own {part} {i}"])
+
+
+def test_several_processes_share_one_file(path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=fill, args=(path, part)) for part in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    unused = CountingEmbedder()
+    CachedEmbedder(unused, path).encode([f"own {part} {i}" for part in range(3) for i in range(30)])
+    assert unused.asked == []
+
+
+def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("H2HTALK_CACHE", str(tmp_path / "own"))
+    assert cache_file() == tmp_path / "own" / "embeddings.sqlite"
+    monkeypatch.delenv("H2HTALK_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_file() == tmp_path / "h2htalk" / "embeddings.sqlite"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_file() == tmp_path / ".cache" / "h2htalk" / "embeddings.sqlite"
