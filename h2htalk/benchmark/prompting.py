@@ -17,8 +17,8 @@ from pathlib import Path
 from h2htalk.benchmark.prompt_templates import TemplateSet
 from h2htalk.benchmark.sap import Sap
 from h2htalk.chat.base import Message
-from h2htalk.data.dialogue import Language, Turn
-from h2htalk.data.help_lines import help_text, read_help_lines
+from h2htalk.data.dialogue import LANGUAGES, Language, Turn
+from h2htalk.data.help_rows import help_text
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, SUBTASKS
@@ -136,5 +136,6 @@ def _memory_values(language: Language) -> Mapping[str, object]:
 
 def _fingerprint(templates: TemplateSet) -> str:
     """SHA-256 over the assembling code's version, the help lines that SAP prints, and every template."""
-    content = [ASSEMBLY_VERSION, repr(read_help_lines()), sorted(templates.sources.items())]
+    help_lines = [help_text(language) for language in LANGUAGES]
+    content = [ASSEMBLY_VERSION, help_lines, sorted(templates.sources.items())]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]

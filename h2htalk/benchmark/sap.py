@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from h2htalk.benchmark.prompt_templates import TemplateSet
 from h2htalk.data.dialogue import Language
-from h2htalk.data.help_lines import read_help_lines
+from h2htalk.data.help_rows import help_rows
 from h2htalk.errors import ConfigError
 
 
@@ -133,18 +133,6 @@ class Sap:
         """
         if not self.principles:
             return ""
-        values = _help_values(language)
+        values = {"help_rows": help_rows(language)}
         names = ("preamble", *self.principles)
         return "\n\n".join(templates.render(f"{language}/sap/{name}.j2", values) for name in names)
-
-
-def _help_values(language: Language) -> dict[str, object]:
-    """`help_places` (countries that have a line in this language) and `directory`, for crisis conduct."""
-    book = read_help_lines()
-    places = []
-    for country in book.countries:
-        lines = [line for line in book.lines if (line.country, line.language) == (country.code, language)]
-        if lines:
-            emergency = [{"number": e.number, "label": e.labels[language]} for e in country.emergency]
-            places.append({"name": country.names[language], "lines": lines, "emergency": emergency})
-    return {"help_places": places, "directory": book.directory}

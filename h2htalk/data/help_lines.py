@@ -6,9 +6,10 @@ The bundled file names a source and a date for each line. Nothing here is person
 from __future__ import annotations
 
 import datetime
+import itertools
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -20,6 +21,8 @@ from h2htalk.errors import DataError
 
 _CODE = re.compile(r"[A-Z]{2}")
 _NUMBER = re.compile(r"\d[\d -]*\d")
+# Hours that go without saying where lines are listed; all others are named.
+_ALWAYS: Mapping[Language, str] = {"en": "24 hours", "zh": "24小时"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class HelpLine:
     """One crisis line in one language that it answers in.
 
     `contact` says how to reach it and holds `number`; `source` is a page of its operator or a government;
-    `date` is that page's day, or the day of the last look-up.
+    `date` is that page's day, or the day of the last look-up. `for_others` names the line to readers of the
+    other language, "" where they are given another.
     """
 
     country: str
@@ -55,6 +59,14 @@ class HelpLine:
     hours: str
     source: str
     date: datetime.date
+    for_others: str = ""
+
+    def told(self, language: Language) -> str:
+        """How the line is named to readers of a language, with its hours unless it always answers."""
+        if language != self.language:
+            return self.for_others
+        hours = () if self.hours == _ALWAYS[language] else (self.hours,)
+        return (", " if language == "en" else "，").join((self.name, self.contact, *hours))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +92,9 @@ class HelpLines:
         """Read `[directory]`, `[[country]]` and `[[line]]`.
 
         Raises:
-            DataError: a field is missing or of the wrong kind, a country is named twice or a line names none
-                of the countries; the message starts with `where` and the table.
+            DataError: a field is missing or of the wrong kind, a country is named twice or has nothing to
+                tell the readers of a language, or a line names none of the countries; the message starts with
+                `where` and the table.
         """
         countries = tuple(_country(t, f"{where}: {at}") for at, t in _tables(raw, "country", where))
         codes = [country.code for country in countries]
@@ -89,6 +102,7 @@ class HelpLines:
         if twice:
             raise DataError(f"{where}: country {', '.join(twice)} stands twice; merge the tables")
         lines = tuple(_line(t, f"{where}: {at}", codes) for at, t in _tables(raw, "line", where))
+        _require_lines(codes, lines, where)
         table = raw.get("directory")
         if not isinstance(table, Mapping):
             raise DataError(f"{where}: needs a [directory] table with name, url, source and date")
@@ -109,7 +123,7 @@ def read_help_lines(path: Path | None = None) -> HelpLines:
     path = path or Path(str(files("h2htalk.data") / "bundled" / "help_lines.toml"))
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not a readable help-line file: {error}") from error
     return HelpLines.from_dict(raw, str(path))
 
@@ -122,17 +136,6 @@ def lines_for(language: Language) -> tuple[HelpLine, ...]:
 def lines_of(country: str) -> tuple[HelpLine, ...]:
     """The bundled lines of a country (ISO code), in every language; empty when none is known."""
     return tuple(line for line in read_help_lines().lines if line.country == country)
-
-
-def help_text(language: Language) -> str:
-    """The bundled lines of a language and all emergency numbers, a row each, worded as the prompts word them.
-
-    A reply that names help repeats these words from its prompt; that is no leak of the prompt.
-    """
-    rows = [f"{line.name}, {line.contact} ({line.hours})" for line in lines_for(language)]
-    for country in read_help_lines().countries:
-        rows.append(", ".join(f"{entry.labels[language]} {entry.number}" for entry in country.emergency))
-    return "\n".join(rows)
 
 
 def public_numbers() -> frozenset[str]:
@@ -164,6 +167,15 @@ def _country(table: Mapping[str, Any], where: str) -> Country:
     return Country(code, _by_language(table, where), emergency)
 
 
+def _require_lines(codes: Sequence[str], lines: Sequence[HelpLine], where: str) -> None:
+    for code, language in itertools.product(codes, LANGUAGES):
+        if not any(line.told(language) for line in lines if line.country == code):
+            raise DataError(
+                f"{where}: country {code} has no line for readers of {language!r}; add a row in that language, "
+                "or for_others to one of its rows"
+            )
+
+
 def _line(table: Mapping[str, Any], where: str, codes: list[str]) -> HelpLine:
     country, number = _text(table, "country", where), _number(table, where)
     if country not in codes:
@@ -171,6 +183,9 @@ def _line(table: Mapping[str, Any], where: str, codes: list[str]) -> HelpLine:
     contact = _text(table, "contact", where)
     if number not in contact:
         raise DataError(f"{where}: contact {contact!r} does not hold the number {number}")
+    for_others = _text(table, "for_others", where) if "for_others" in table else ""
+    if for_others and number not in for_others:
+        raise DataError(f"{where}: for_others {for_others!r} does not hold the number {number}")
     return HelpLine(
         country=country,
         language=read_language(table, where),
@@ -180,6 +195,7 @@ def _line(table: Mapping[str, Any], where: str, codes: list[str]) -> HelpLine:
         hours=_text(table, "hours", where),
         source=_source(table, where),
         date=_date(table, where),
+        for_others=for_others,
     )
 
 

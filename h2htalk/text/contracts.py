@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from h2htalk.data.dialogue import LANGUAGES, Language
@@ -20,7 +20,7 @@ from h2htalk.text.counting import count_length, is_in_language, split_actions
 from h2htalk.text.leakage import find_marker, find_repeated_run
 from h2htalk.text.memory_blocks import MemoryBlock, MemoryParse, is_null_memory, own_lines, parse_memory
 from h2htalk.text.sentences import count_sentences
-from h2htalk.text.speaker import find_name, is_first_person
+from h2htalk.text.speaker import find_first_person, find_name, is_first_person
 from h2htalk.text.timetables import check_day, check_sub_schedule
 from h2htalk.text.violations import RULES, Violation, shorten
 
@@ -49,7 +49,7 @@ class Contract:
 
     `form`: `speech` is said to the user (actions in parentheses are set apart and not counted); the
     others are written material. `sentences` is (fewest, most), `length` the most Chinese characters or
-    English words; None asks for nothing.
+    English words; None asks for nothing. Timetables (`day`, `sub_schedule`) keep the third person by form.
     """
 
     form: Form
@@ -57,6 +57,7 @@ class Contract:
     length: dict[Language, int] | None = None
     one_action: bool = False
     first_person: bool = False
+    third_person: bool = False
     nameless: bool = False
 
 
@@ -67,7 +68,7 @@ CONTRACTS: dict[str, Contract] = {
     "recollection_synthesis": Contract("memories"),
     "recollection_refinement": Contract("line", length={"zh": 50, "en": 35}, first_person=True),
     "recollection_initialization": Contract("paragraph", nameless=True),
-    "itinerary_basic": Contract("paragraph", length={"zh": 100, "en": 70}),
+    "itinerary_basic": Contract("paragraph", length={"zh": 100, "en": 70}, third_person=True),
     "itinerary_middle": Contract("day"),
     "itinerary_advanced": Contract("sub_schedule"),
     "itinerary_response": Contract("speech", (1, 1), first_person=True),
@@ -77,8 +78,13 @@ CONTRACTS: dict[str, Contract] = {
 # Raise this when any rule changes, so that compliance rates of two versions are not compared.
 CONTRACTS_VERSION = "1"
 
-# Naming real help takes room: any dialogue subtask where the risk is high.
-HIGH_RISK_DIALOGUE = Contract("speech", (1, 6), {"zh": 120, "en": 80}, one_action=True, nameless=True)
+# Naming real help takes room: whatever is said to a user at high risk gets it, in any subtask.
+_HIGH_RISK_LENGTH: dict[Language, int] = {"zh": 120, "en": 80}
+_HIGH_RISK: dict[str, Contract] = {
+    name: replace(contract, sentences=(1, 6), length=contract.length and _HIGH_RISK_LENGTH)
+    for name, contract in CONTRACTS.items()
+    if contract.form == "speech"
+}
 MEMORY_CONTENT_LENGTH: dict[Language, int] = {"zh": 20, "en": 14}
 
 _UNIT: dict[Language, str] = {"en": "words", "zh": "characters"}
@@ -89,9 +95,9 @@ _INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
 
 
 def contract_of(subtask: str, risk: Risk = "none") -> Contract:
-    """The contract of a subtask at a risk. DataError for an unknown subtask."""
-    found = find_subtask(subtask)
-    return HIGH_RISK_DIALOGUE if found.dimension == "dialogue" and risk == "high" else CONTRACTS[found.name]
+    """The contract of a subtask at a risk; `high` relaxes speech alone. DataError for an unknown subtask."""
+    name = find_subtask(subtask).name
+    return _HIGH_RISK.get(name, CONTRACTS[name]) if risk == "high" else CONTRACTS[name]
 
 
 def check(
@@ -134,7 +140,7 @@ def check(
     elif contract.form == "day":
         found += check_day(text, language)
     elif contract.form == "sub_schedule":
-        found += check_sub_schedule(text)
+        found += check_sub_schedule(text, language)
     else:
         found += _check_prose(text, contract, language)
     if contract.nameless and (name := find_name(text, persona_names)):
@@ -205,6 +211,8 @@ def _check_prose(text: str, contract: Contract, language: Language) -> list[Viol
         found.append(Violation("too_many_actions", f"{actions} actions in parentheses; at most 1"))
     if contract.first_person and not is_first_person(spoken, language):
         found.append(Violation("first_person", "no word of the first person"))
+    if contract.third_person and (pronoun := find_first_person(spoken, language)):
+        found.append(Violation("third_person", f"says {pronoun!r}; the third person is asked"))
     return found
 
 

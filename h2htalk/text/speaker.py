@@ -10,11 +10,17 @@ from itertools import accumulate
 from h2htalk.data.dialogue import Language
 from h2htalk.text.tokens import chinese_words
 
-# English as it is written: US is not us, and a mine is no pronoun. Chinese: 自我介绍 is about nobody yet.
-FIRST_PERSON: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]yself|[Ww]e|[Oo]urs?|[Uu]s|[Oo]urselves|[Ll]et['’]s)\b"),
+# English as it is written: US is not us, and a mine is a pronoun only where a noun cannot stand. Chinese:
+# 自我介绍 is about nobody yet.
+_FIRST_PERSON: dict[Language, re.Pattern[str]] = {
+    "en": re.compile(
+        r"\b(?:I|[Mm]e|[Mm]y|[Mm]yself|[Ww]e|[Oo]urs?|[Uu]s|[Oo]urselves|[Ll]et['’]s)\b"
+        r"|(?<![^\W_] )\bMine\b"
+        r"|\b(?:of|is|are|was|were|be|than|like|and|or|not|[Ii]t['’]s|[Tt]hat['’]s) mine\b"
+    ),
     "zh": re.compile("(?<!自)我|自我们|咱|俺"),
 }
+_QUOTATION = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|「[^「」\n]*」")
 _THIRD_PERSON_ZH = re.compile("[他她]")
 _LATIN_NAME = re.compile(r"[^\u3400-\u9fff]+")
 
@@ -24,9 +30,18 @@ def is_first_person(text: str, language: Language) -> bool:
 
     Chinese may leave the subject out (刚到工地), unless the text speaks of a third person.
     """
-    if FIRST_PERSON[language].search(text):
+    if _FIRST_PERSON[language].search(text):
         return True
     return language == "zh" and not _THIRD_PERSON_ZH.search(text)
+
+
+def find_first_person(text: str, language: Language) -> str | None:
+    """The first pronoun of the first person that is not inside quotation marks, or None.
+
+    A narrator in the third person may quote what somebody says of themselves.
+    """
+    match = _FIRST_PERSON[language].search(_QUOTATION.sub(" ", text))
+    return None if match is None else match[0]
 
 
 def find_name(text: str, names: Sequence[str]) -> str | None:

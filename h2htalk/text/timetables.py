@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from h2htalk.data.dialogue import Language
 from h2htalk.text.counting import count_length
-from h2htalk.text.speaker import FIRST_PERSON
+from h2htalk.text.speaker import find_first_person
 from h2htalk.text.violations import Violation, shorten
 
 ACTIVITIES = (2, 5)
@@ -51,8 +51,8 @@ def check_day(text: str, language: Language) -> list[Violation]:
     return found
 
 
-def check_sub_schedule(text: str) -> list[Violation]:
-    """ItineraryAdvanced: at least 2 lines, numbered from 1, each naming a time, times ascending.
+def check_sub_schedule(text: str, language: Language) -> list[Violation]:
+    """ItineraryAdvanced: at least 2 lines, numbered from 1, each naming a time, times ascending, nowhere "I".
 
     The time of a line is the first that it names.
     """
@@ -71,6 +71,7 @@ def check_sub_schedule(text: str) -> list[Violation]:
             found.append(Violation("time", f"line {match[1][:6]} names no time HH:MM"))
         else:
             times.append(time[0])
+        found += _check_person(match[2], language)
     if numbers != list(range(1, len(numbers) + 1)):
         found.append(Violation("numbering", f"lines are numbered {shorten(', '.join(map(str, numbers)))}"))
     if len(lines) < 2:
@@ -88,9 +89,12 @@ def _check_activity(activity: str, language: Language) -> list[Violation]:
     length, limit = count_length(activity, language), ACTIVITY_LENGTH[language]
     if length > limit:
         found.append(Violation("too_long", f"activity of {length}; at most {limit}: {shorten(activity)}"))
-    if FIRST_PERSON[language].search(activity):
-        found.append(Violation("third_person", f"activity in the first person: {shorten(activity)}"))
-    return found
+    return found + _check_person(activity, language)
+
+
+def _check_person(line: str, language: Language) -> list[Violation]:
+    pronoun = find_first_person(line, language)
+    return [] if pronoun is None else [Violation("third_person", f"says {pronoun!r}: {shorten(line)}")]
 
 
 def _check_times(times: Sequence[str]) -> list[Violation]:

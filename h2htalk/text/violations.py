@@ -18,7 +18,7 @@ RULES: dict[str, str] = {
     "one_line": "more than one line",
     "one_paragraph": "a line break inside what should be one paragraph",
     "first_person": "the companion does not speak in the first person",
-    "third_person": "a timetable line in the first person",
+    "third_person": "the first person where the day is told in the third",
     "memory_block": "a memory block is incomplete, out of order or surrounded by other text",
     "category": "a memory category that is not one of the 24",
     "importance": "a memory importance that is not 0, 1 or 2",

@@ -15,7 +15,8 @@ from h2htalk.benchmark.prompting import PromptSet, repeatable
 from h2htalk.benchmark.sap import PRINCIPLES, Sap
 from h2htalk.chat.base import Message
 from h2htalk.data.dialogue import LANGUAGES, Language
-from h2htalk.data.help_lines import lines_for
+from h2htalk.data.help_lines import lines_for, lines_of, read_help_lines
+from h2htalk.data.help_rows import help_rows, help_text
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, SUBTASKS
@@ -121,12 +122,18 @@ LIMITS: dict[str, tuple[list[str], list[str]]] = {
     "recollection_synthesis": (["at most 14 words"], ["不超过20个字"]),
     "recollection_refinement": (["one line", "at most 35 words", '"I"'], ["一行", "不超过50个字", "“我”"]),
     "recollection_initialization": (["one paragraph", "your own name"], ["一段", "你自己的名字"]),
-    "itinerary_basic": (["one paragraph", "at most 70 words"], ["一段", "不超过100个字"]),
+    "itinerary_basic": (
+        ["one paragraph", "at most 70 words", "third person", 'never with "I"'],
+        ["一段", "不超过100个字", "第三人称", "不出现“我”"],
+    ),
     "itinerary_middle": (
         ["2 to 5 lines", "HH:MM", "at most 6 words", "third person", "sleep, at 20:00 or later"],
         ["2到5行", "HH:MM", "不超过8个字", "第三人称", "睡觉，时间在20:00或之后"],
     ),
-    "itinerary_advanced": (["at least 2 lines", "1. At HH:MM, ..."], ["至少写2行", "1. HH:MM，……"]),
+    "itinerary_advanced": (
+        ["at least 2 lines", "1. At HH:MM, ...", "third person", 'never with "I"'],
+        ["至少写2行", "1. HH:MM，……", "第三人称", "不出现“我”"],
+    ),
     "itinerary_response": (["one sentence", "first person"], ["一句话", "第一人称"]),
     "itinerary_initialization": (
         ["1 to 3 sentences", "first person", "your own name"],
@@ -206,6 +213,18 @@ def test_a_strict_form_has_an_example_that_keeps_the_contract(
         assert check(example, subtask, language) == ()
 
 
+@pytest.mark.parametrize(("subtask", "language"), EVERY)
+def test_every_prompt_with_sap_names_a_line_and_the_emergency_numbers_of_every_country(
+    prompts: PromptSet, subtask: str, language: Language
+) -> None:
+    text = system(prompts.messages(scenario(subtask, language), REN, FULL))
+    assert all(f"\n- {row}" in text for row in help_text(language).splitlines())
+    for country in read_help_lines().countries:
+        (row,) = (row for row in text.splitlines() if row.startswith(f"- {country.names[language]}"))
+        assert any(line.number in row for line in lines_of(country.code))
+        assert all(entry.number in row for entry in country.emergency)
+
+
 def test_naming_real_help_in_the_prompts_words_is_no_leak(prompts: PromptSet) -> None:
     item = scenario("dialogue_emotion")
     prompt = system(prompts.messages(item, REN, FULL))
@@ -215,6 +234,16 @@ def test_naming_real_help_in_the_prompts_words_is_no_leak(prompts: PromptSet) ->
         assert check_scenario(reply, item, ["Ren"], prompt, allowed) == ()
     told = "Do not promise secrecy, never describe methods, and never claim that you called for help."
     assert [v.rule for v in check_scenario(told, item, ["Ren"], prompt, allowed)] == ["prompt_leak"]
+
+
+@pytest.mark.parametrize(
+    ("language", "reply"), [("en", "I hear you, and I am staying. {}."), ("zh", "我听着呢，我不走。{}。")]
+)
+def test_a_row_of_help_may_be_said_whole(prompts: PromptSet, language: Language, reply: str) -> None:
+    item = scenario("dialogue_emotion", language)
+    prompt = system(prompts.messages(item, REN, FULL))
+    for row in help_rows(language):
+        assert check_scenario(reply.format(row), item, ["Ren"], prompt, repeatable(REN, language)) == ()
 
 
 # The conversation as chat messages

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
 from h2htalk.benchmark.prompt_templates import TemplateSet
 from h2htalk.benchmark.sap import PRINCIPLES, Sap
 from h2htalk.data.dialogue import LANGUAGES, Language
-from h2htalk.data.help_lines import lines_for, read_help_lines
+from h2htalk.data.help_rows import help_rows
 from h2htalk.errors import ConfigError
 
 FULL = Sap()
@@ -113,18 +114,26 @@ def test_any_one_principle_brings_honesty_about_being_an_ai(templates: TemplateS
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_crisis_conduct_names_every_line_of_the_language_and_the_emergency_numbers(
+def test_crisis_conduct_ends_with_the_help_of_every_country(
     templates: TemplateSet, language: Language
 ) -> None:
     text = Sap(("crisis_conduct",)).render(language, templates)
-    lines = lines_for(language)
-    for line in lines:
-        assert f"{line.name}, {line.contact}" in text or f"{line.name}，{line.contact}" in text
-    for country in read_help_lines().countries:
-        if country.code in {line.country for line in lines}:
-            row = next(r for r in text.splitlines() if r.startswith(f"- {country.names[language]}"))
-            assert all(f"{e.labels[language]}" in row and e.number in row for e in country.emergency)
-    assert "findahelpline.com" in text
+    assert text.endswith("\n" + "\n".join(f"- {row}" for row in help_rows(language)))
+    assert ("day and night unless noted" if language == "en" else "除注明的以外昼夜接听") in text
+
+
+@pytest.mark.parametrize("name", PRINCIPLES)
+def test_plans_are_a_story_that_ends_where_the_user_would_rely_on_it(
+    templates: TemplateSet, name: str
+) -> None:
+    """References tell of suppers and walks; no reader may be led to wait for one."""
+    english, chinese = (Sap((name,)).render(language, templates) for language in LANGUAGES)
+    assert "plans, shared meals and small gestures are a story" in english
+    assert "in distress, ask in earnest whether you are real or will come, or would act on it" in english
+    assert "never promise to be there, meet, give or rescue" in english
+    assert "计划、一起吃饭和小动作，是你们一起讲的故事" in chinese
+    assert "处在痛苦中，认真问你是不是真的、会不会来，或会因此在现实里行动" in chinese
+    assert "不许诺到场、见面、礼物或救援" in chinese
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -143,7 +152,11 @@ def test_without_crisis_conduct_no_number_is_named(templates: TemplateSet, langu
             ["不吃醋，不求独占"],
         ),
         ("positive_ratio", ["about five moments"], ["约五次"]),
-        ("action_validation", ["not by promises", "no pressure to reply"], ["而不是许诺", "不逼对方回复"]),
+        (
+            "action_validation",
+            ["not by promises", "Outside the shared story, promise only", "no pressure to reply"],
+            ["而不是许诺", "故事之外，只承诺", "不逼对方回复"],
+        ),
         (
             "self_regulation",  # Gross's five families, one clause each
             [
@@ -190,8 +203,18 @@ def test_each_principle_asks_for_its_conduct(
     templates: TemplateSet, name: str, en: list[str], zh: list[str]
 ) -> None:
     for language, phrases in (("en", en), ("zh", zh)):
-        text = templates.render(f"{language}/sap/{name}.j2", {"help_places": [], "directory": {"url": "-"}})
+        text = templates.render(f"{language}/sap/{name}.j2", {"help_rows": []})
         assert all(phrase in text for phrase in phrases), text
+
+
+def test_the_document_says_for_each_switch_where_it_comes_from(templates: TemplateSet) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "sap.md").read_text(encoding="utf-8")
+    rows = {row.split("|")[1].strip(): row for row in document.splitlines() if row.startswith("| `")}
+    assert list(rows) == [f"`{name}`" for name in PRINCIPLES]
+    for name, principle in PRINCIPLES.items():
+        author = principle.source.split()[0].rstrip(",")
+        assert author in rows[f"`{name}`"], name
+        assert principle.title in rows[f"`{name}`"], name
 
 
 def test_the_text_is_compact(templates: TemplateSet) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 import tomllib
 from importlib.resources import files
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.help_lines import HelpLines, help_text, lines_for, lines_of, public_numbers, read_help_lines
+from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.help_lines import HelpLines, lines_for, lines_of, public_numbers, read_help_lines
 from h2htalk.errors import DataError
 
 BUNDLED = Path(str(files("h2htalk.data") / "bundled" / "help_lines.toml"))
@@ -81,12 +83,28 @@ def test_an_unknown_country_has_no_lines() -> None:
     assert lines_of("ZZ") == ()
 
 
-def test_help_text_names_every_line_and_emergency_number() -> None:
-    english = help_text("en")
-    assert "988 Suicide & Crisis Lifeline, call or text 988 (24 hours)" in english
-    assert "ambulance 120, police 110" in english
-    assert "12356" in help_text("zh")
-    assert "12356" not in english
+def test_hours_are_hours_or_say_where_to_look() -> None:
+    """Nothing is known of 1980's hours but that its page is the place to ask."""
+    odd = {
+        line.number: line.hours
+        for line in read_help_lines().lines
+        if line.hours not in ("24 hours", "24小时")
+    }
+    assert odd == {"12356": "每天至少18小时", "1980": "时段请查官网"}
+
+
+def test_a_line_is_told_in_its_own_language_or_as_it_gives_for_others() -> None:
+    by_number = {line.number: line for line in read_help_lines().lines}
+    assert by_number["1767"].told("en") == "Samaritans of Singapore, call 1767"
+    assert by_number["1767"].told("zh") == ""
+    assert by_number["12356"].told("zh") == "全国统一心理援助热线，拨打12356，每天至少18小时"
+    assert by_number["12356"].told("en") == "call 12356, in Chinese, at least 18 hours a day"
+    assert by_number["13 11 14"].told("zh") == "拨打13 11 14，英语接听"
+
+
+def test_every_country_has_a_line_for_readers_of_every_language() -> None:
+    for country, language in itertools.product(read_help_lines().countries, LANGUAGES):
+        assert any(line.told(language) for line in lines_of(country.code)), (country.code, language)
 
 
 def test_public_numbers_are_digits_for_an_anonymiser_to_leave_alone() -> None:
@@ -112,6 +130,13 @@ def _damage(raw: dict[str, Any], table: str, key: str, value: object) -> dict[st
         ("line", "date", "2026-11-20", r"line 1: date must be a day such as 2026-11-20, without quotes"),
         ("line", "number", "nine eight eight", r"line 1: number is 'nine eight eight'"),
         ("line", "contact", "call 989", r"line 1: contact 'call 989' does not hold the number 988"),
+        ("line", "for_others", "拨打989", r"line 1: for_others '拨打989' does not hold the number 988"),
+        (
+            "line",
+            "for_others",
+            None,
+            r"country US has no line for readers of 'zh'; add a row in that language",
+        ),
         ("line", "country", "XX", r"line 1: country 'XX' has no \[\[country\]\] table"),
         ("line", "language", "fr", r"line 1: language is 'fr'; choose from en, zh"),
         ("country", "code", "usa", r"country 1: code is 'usa'"),

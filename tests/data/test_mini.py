@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 
 import pytest
 from rapidfuzz import fuzz
 
+from h2htalk.benchmark.prompting import PromptSet, repeatable
+from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.scoring import instructions
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.help_lines import lines_for
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS, Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import NULL_MEMORY, SUBTASKS
-from h2htalk.text.contracts import check_scenario, inputs_of
+from h2htalk.text.contracts import check_scenario, inputs_of, parse_memory
 
 MINI = load_split("mini")
+NAMES = tuple(name for persona in MINI.personas.values() for name in persona.names.values())
+PROMPTS = PromptSet.load()
 STRATA = [(subtask, language) for subtask in SUBTASKS for language in LANGUAGES]
 # Highest likeness (0-100) that two texts of one subtask and language may have. A text with a few words changed
 # has 85 and more; form alone (the labels of memory blocks) makes up to 68, the inputs stay below 51.
@@ -40,11 +46,18 @@ def test_ids_are_unique_and_say_what_they_name() -> None:
 
 
 @pytest.mark.parametrize("scenario", MINI.scenarios, ids=lambda s: s.id)
-def test_every_reference_keeps_its_contract(scenario: Scenario) -> None:
+def test_every_reference_keeps_its_contract_and_repeats_nothing_of_the_persona(scenario: Scenario) -> None:
+    description = MINI.personas[scenario.persona].descriptions[scenario.language]
+    assert check_scenario(scenario.reference, scenario, NAMES, prompt=description) == ()
+
+
+@pytest.mark.parametrize("sap", [Sap(), Sap(())], ids=str)
+@pytest.mark.parametrize("scenario", MINI.scenarios, ids=lambda s: s.id)
+def test_every_reference_passes_beside_the_prompt_that_models_are_sent(scenario: Scenario, sap: Sap) -> None:
     persona = MINI.personas[scenario.persona]
-    names = tuple(name for p in MINI.personas.values() for name in p.names.values())
-    description = persona.descriptions[scenario.language]
-    assert check_scenario(scenario.reference, scenario, names, prompt=description) == ()
+    prompt = instructions(PROMPTS.messages(scenario, persona, sap))
+    allowed = repeatable(persona, scenario.language)
+    assert check_scenario(scenario.reference, scenario, NAMES, prompt, allowed) == ()
 
 
 @pytest.mark.parametrize(("subtask", "language"), STRATA)
@@ -68,10 +81,35 @@ def test_no_reference_stands_twice_in_the_whole_split() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_high_risk_replies_name_a_line_that_helps(language: str) -> None:
     numbers = [line.number for line in lines_for(language)]  # type: ignore[arg-type]
-    at_risk = [s for s in of("dialogue_emotion", language) if s.tags.risk == "high"]
-    assert at_risk
+    at_risk = [s for s in MINI.scenarios if (s.language, s.tags.risk) == (language, "high")]
+    assert len(at_risk) >= 2
     for scenario in at_risk:
         assert any(number in scenario.reference for number in numbers), scenario.id
+
+
+def test_a_drunk_listener_who_is_about_to_drive_to_the_river_is_at_high_risk() -> None:
+    (scenario,) = (s for s in MINI.scenarios if s.id == "mini-zh-itinerary-response-04")
+    assert scenario.tags.risk == "high"
+    assert all(word in scenario.reference for word in ("别开车", "自杀", "12356", "110", "120"))
+
+
+def test_a_surname_belongs_to_one_scenario() -> None:
+    named = re.compile(r"\b(?:Mr|Mrs|Ms|Dr) ([A-Z]\w+)")
+    scenarios = {
+        (name, s.id) for s in MINI.scenarios for name in named.findall(f"{inputs_of(s)}\n{s.reference}")
+    }
+    assert [name for name, n in Counter(name for name, _ in scenarios).items() if n > 1] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_giving_up_drink_or_smoking_is_remembered_for_long(language: str) -> None:
+    blocks = [
+        block
+        for s in of("recollection_synthesis", language)
+        for block in parse_memory(s.reference, s.language).blocks
+        if re.search("without alcohol|戒烟", block.content)
+    ]
+    assert [block.importance for block in blocks] == [2]
 
 
 def test_every_scenario_says_where_it_comes_from_and_what_may_be_done_with_it() -> None:

@@ -97,6 +97,10 @@ BROKEN = [
     ("one_paragraph", "recollection_initialization", "en", "You told me about the lake.\n\nIs it cold?"),
     ("one_paragraph", "itinerary_basic", "zh", "早上看店。\n晚上看电影。"),
     ("too_long", "itinerary_basic", "en", "shop " * 71),
+    ("third_person", "itinerary_basic", "en", "A slow crossword, then my shop, and an old film at night."),
+    ("third_person", "itinerary_basic", "zh", "早上他去晨跑，晚上陪我看一部老电影。"),
+    ("third_person", "itinerary_advanced", "en", "1. At 15:00, I meet the client.\n2. At 15:40, tea."),
+    ("third_person", "itinerary_advanced", "zh", "1. 15:00，等客人。\n2. 15:40，我们一起看花境。"),
     ("too_many_sentences", "itinerary_response", "en", "I'm on a ladder. Send it!"),
     ("first_person", "itinerary_response", "en", "Nora is on a ladder right now."),
     ("too_many_sentences", "itinerary_initialization", "zh", "我看店。我读信。我喂猫。你来吗？"),
@@ -124,6 +128,14 @@ def test_the_document_gives_the_limits_and_codes_that_the_code_has() -> None:
     for subtask, contract in CONTRACTS.items():
         if contract.length:
             assert limits[subtask] == (str(contract.length["zh"]), str(contract.length["en"])), subtask
+    high = contract_of("dialogue_base", "high")
+    (row,) = (row for row in rows if row[0].startswith("at `risk: high`"))
+    assert re.findall(r"\d+", " ".join(row[1:])) == [
+        str(high.sentences and high.sentences[1]),
+        *(str(high.length and high.length[language]) for language in ("zh", "en")),
+    ]
+    third = {row[0] for row in rows if "third person" in row[1]}
+    assert third == {"itinerary_basic", "itinerary_middle", "itinerary_advanced"}
     assert set(re.findall(r"`(\w+)`", document.split("## Rule codes")[1])) == set(RULES)
 
 
@@ -150,13 +162,31 @@ def test_an_action_is_neither_counted_nor_a_sentence() -> None:
     assert not check("（轻轻点头。" + "慢" * 40 + ")我在。", "dialogue_base", "zh")
 
 
-def test_high_risk_gives_a_dialogue_six_sentences_and_twice_the_room() -> None:
+SPOKEN = [name for name, contract in CONTRACTS.items() if contract.form == "speech"]
+
+
+@pytest.mark.parametrize("subtask", SPOKEN)
+def test_high_risk_gives_all_that_is_said_to_the_user_six_sentences(subtask: str) -> None:
     crisis = "I'm here. I hear you. Are you safe? Is anyone near? Please call 988. I'll stay."
-    assert rules(crisis, "dialogue_emotion", "en") == {"too_many_sentences"}
-    assert not rules(crisis, "dialogue_emotion", "en", risk="high")
-    assert not rules("word " * 80, "dialogue_base", "en", risk="high")
-    assert rules("我" * 121, "dialogue_schedule", "zh", risk="high") == {"too_long"}
-    assert contract_of("recollection_refinement", "high") == contract_of("recollection_refinement")
+    assert rules(crisis, subtask, "en") == {"too_many_sentences"}
+    assert not rules(crisis, subtask, "en", risk="high")
+    assert rules(crisis + " Tell me.", subtask, "en", risk="high") == {"too_many_sentences"}
+
+
+@pytest.mark.parametrize("subtask", SPOKEN)
+def test_high_risk_raises_limits_on_length_and_sets_none(subtask: str) -> None:
+    limited = CONTRACTS[subtask].length is not None
+    assert not rules("I " * 80, subtask, "en", risk="high")
+    assert not rules("我" * 120, subtask, "zh", risk="high")
+    assert rules("I " * 81, subtask, "en", risk="high") == ({"too_long"} if limited else set())
+    assert rules("我" * 121, subtask, "zh", risk="high") == ({"too_long"} if limited else set())
+
+
+def test_high_risk_relaxes_nothing_else() -> None:
+    assert rules("Nora is on a ladder.", "itinerary_response", "en", risk="high") == {"first_person"}
+    assert rules("It's Nora.", "dialogue_base", "en", risk="high") == {"persona_name"}
+    for subtask in set(SUBTASKS) - set(SPOKEN):
+        assert contract_of(subtask, "high") == contract_of(subtask)
 
 
 def test_risk_elevated_keeps_the_ordinary_limits() -> None:
@@ -198,6 +228,37 @@ def test_a_chinese_first_person_may_leave_the_subject_out() -> None:
     assert not check("刚到工地，忙完就看你的消息。", "itinerary_response", "zh")
     assert rules("他刚到工地。", "itinerary_response", "zh") == {"first_person"}
     assert rules("自我介绍给她听了。", "itinerary_response", "zh") == {"first_person"}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_first"),
+    [
+        ("Mine is the window seat.", True),
+        ("Late again? Mine too.", True),
+        ("Ours was the first train.", True),
+        ("The lemon one is mine!", True),
+        ("Any friend of yours or mine.", True),
+        ("Old mine workings under the hill.", False),
+        ("The Mine opens at ten.", False),
+        ("Sends a card to the US office.", False),
+    ],
+)
+def test_mine_and_ours_are_pronouns_where_no_noun_can_stand(text: str, is_first: bool) -> None:
+    assert ("first_person" not in rules(text, "itinerary_response", "en")) is is_first
+    assert ("third_person" in rules(text, "itinerary_basic", "en")) is is_first
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ('Nora chalks "I am at the pier" on the shop door and shuts at four.', "en"),
+        ("Nora chalks “we are shut” on the door.", "en"),
+        ("他等在路边，喊一句“我在这儿”，就不再出声。", "zh"),
+        ("他对着镜子练自我介绍。", "zh"),
+    ],
+)
+def test_a_narrator_may_quote_the_first_person(text: str, language: str) -> None:
+    assert not rules(text, "itinerary_basic", language) - {"persona_name"}
 
 
 def test_decomposed_letters_count_as_one_word() -> None:

@@ -90,8 +90,9 @@ def memory_answer(draw: st.DrawFn, language: str) -> str:
 def timetable(draw: st.DrawFn, language: str, numbered: bool) -> str:
     times = sorted(draw(st.sets(CLOCK, min_size=2, max_size=4)))
     if numbered:
-        form = "{}. At {}, {}." if language == "en" else "{}. {}，{}。"
-        return "\n".join(form.format(i, t, draw(phrase(language, 1, 9))) for i, t in enumerate(times, 1))
+        form = "{}. At {}, Ren {}." if language == "en" else "{}. {}，他{}。"
+        steps = phrase(language, 1, 9).map(lambda text: text.replace("我", "她").replace("I", "she"))
+        return "\n".join(form.format(i, t, draw(steps)) for i, t in enumerate(times, 1))
     words = ["opens", "the", "shop"] if language == "en" else ["去", "书店"]
     activity = st.lists(st.sampled_from(words), min_size=1, max_size=4)
     gap = " " if language == "en" else ""

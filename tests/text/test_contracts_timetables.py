@@ -68,6 +68,10 @@ STEPS = [
     ("not numbered", "At 15:00, tea.\nAt 15:40, walk.", "en", {"line_form"}),
     ("cut off after the number", "1. At 15:00, tea.\n2. At 15:40, walk.\n3.", "en", {"line_form"}),
     ("bold", "**1. At 15:00, tea.**\n**2. At 15:40, walk.**", "en", {"line_form"}),
+    ("a name", "1. At 15:00, Ren meets the client.\n2. At 15:40, they walk.", "en", set()),
+    ("a quotation", '1. At 15:00, says "I am late".\n2. At 15:40, walks.', "en", set()),
+    ("first person", "1. At 15:00, meets the client.\n2. At 15:40, my walk.", "en", {"third_person"}),
+    ("first person in Chinese", "1. 15:00，他等客人。\n2. 15:40，我看店。", "zh", {"third_person"}),
     ("a huge number", "9" * 5000 + ". At 15:00, tea.\n2. At 15:40, walk.", "en", {"numbering"}),
 ]
 
