@@ -1,3 +1,3 @@
-"""Builds, votes on, publishes and scores benchmarks for emotional-companion models."""
+"""Score language models that act as emotional companions."""
 
 __version__ = "0.1.0"

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from h2htalk import __version__
-from h2htalk.errors import ConfigError, DataError, H2HTalkError
+from h2htalk.errors import ConfigError
+from h2htalk.output import one_line_errors, say
 
 if TYPE_CHECKING:
     from h2htalk.benchmark.summary import Summary
 
 app = typer.Typer(
     name="h2htalk",
-    help="Build, vote on, publish and score benchmarks for emotional-companion models.",
+    help="Score language models that act as emotional companions.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -31,7 +31,17 @@ RunArgument = Annotated[Path, typer.Argument(help="A run folder.")]
 SplitOption = Annotated[
     str, typer.Option("--split", help="A bundled split, a folder, or a .jsonl or .parquet file.")
 ]
-OutOption = Annotated[Path, typer.Option("--out", help="The folder to write.")]
+
+
+def _folder(name: str) -> Path:
+    if not name.strip():  # Path("") is the folder one stands in
+        raise ConfigError("--out is empty; name a folder")
+    return Path(name)
+
+
+OutOption = Annotated[
+    Path, typer.Option("--out", help="The folder to write.", parser=_folder, metavar="FOLDER")
+]
 EmbedderHelp = "bge-m3, minilm (English), none, or a name."
 FormatOption = Annotated[str, typer.Option("--format", help="terminal, csv, json or latex.")]
 
@@ -90,14 +100,12 @@ def evaluate(
 
     parsed = read_spec(spec, given) if spec else EvaluateSpec.from_dict(given, "command line")
     if dry_run:
-        typer.echo(estimate(parsed))
+        say(estimate(parsed))
         return
     try:
         summary = run(parsed)
     except KeyboardInterrupt:
-        typer.echo(
-            f"stopped; everything finished is in {parsed.out}: the same command goes on from there", err=True
-        )
+        say(f"stopped; everything finished is in {parsed.out}: the same command goes on from there", err=True)
         raise
     _finish(summary, parsed.out_path)
 
@@ -131,18 +139,23 @@ def report(run: RunArgument, format: FormatOption = "terminal") -> None:
 
 @app.command()
 def prompt(
-    scenario_id: Annotated[str, typer.Argument(help="A scenario's id; `all` prints JSONL of every one.")],
+    scenario_id: Annotated[
+        str | None, typer.Argument(help="A scenario's id; `all` stands for --all unless one is called so.")
+    ] = None,
     split: SplitOption = "mini",
     sap: Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = "full",
     prompts: Annotated[
         Path | None, typer.Option(help="A folder of templates laid over the bundled ones.")
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="JSONL of every scenario: id, messages.")] = False,
 ) -> None:
     """Print exactly what a model sees for a scenario."""
     from h2htalk.benchmark.inspect_prompt import prompt_lines
 
+    if (scenario_id is None) != every:
+        raise ConfigError("name a scenario by its id, or every one with --all")
     for line in prompt_lines(scenario_id, split, sap, prompts):
-        typer.echo(line)
+        typer.echo(line)  # harmless already, and a line may be long
 
 
 @app.command()
@@ -174,7 +187,7 @@ def split_list() -> None:
     from h2htalk.data.splits import list_splits
 
     for name, description in list_splits().items():
-        typer.echo(f"{name}  {description}")
+        say(f"{name}  {description}")
 
 
 @split_app.command("info")
@@ -183,7 +196,7 @@ def split_info(name: Annotated[str, typer.Argument(help="A bundled split, a fold
     from h2htalk.data.split_info import describe_split
     from h2htalk.data.splits import load_split
 
-    typer.echo(describe_split(load_split(name)), nl=False)
+    say(describe_split(load_split(name)).rstrip("\n"))
 
 
 @split_app.command("export")
@@ -193,12 +206,13 @@ def split_export(
     format: Annotated[str, typer.Option("--format", help="jsonl or parquet.")] = "jsonl",
 ) -> None:
     """Write a split as a folder that can be edited and evaluated."""
-    from h2htalk.data.splits import export_split, load_split
+    from h2htalk.data.split_export import export_split
+    from h2htalk.data.splits import load_split
 
     if format not in ("jsonl", "parquet"):
         raise ConfigError(f"--format {format!r}: choose from jsonl, parquet")
     for path in export_split(load_split(name), out, format):  # type: ignore[arg-type]
-        typer.echo(path)
+        say(str(path))
 
 
 @import_app.command("responses")
@@ -225,8 +239,8 @@ def import_authors(
     release = read_authors_release(folder)
     written = write_authors_references(release, out)
     for line in release.missing:
-        typer.echo(f"missing  {line}", err=True)
-    typer.echo(f"{sum(map(len, release.references.values())):,} references in {written}")
+        say(f"missing  {line}", err=True)
+    say(f"{sum(map(len, release.references.values())):,} references in {written}")
 
 
 def _finish(summary: Summary, folder: Path) -> None:
@@ -244,14 +258,9 @@ def _console() -> Any:
 
 
 def main() -> None:
-    """Entry point. Every error of the user's world is one line; anything else is a bug and shows its traceback."""
-    try:
+    """Entry point."""
+    with one_line_errors():
         app()
-    except H2HTalkError as error:
-        from h2htalk.text.printable import printable
-
-        typer.echo(f"error: {printable(str(error))}", err=True)
-        sys.exit(error.exit_code)
 
 
-__all__ = ["DataError", "app", "main"]
+__all__ = ["app", "main"]

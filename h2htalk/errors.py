@@ -34,3 +34,16 @@ class RoundError(H2HTalkError):
 
 class PublishError(H2HTalkError):
     """A release cannot be built or published."""
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters: of a longer text the start and the end, around an ellipsis."""
+    if len(text) <= limit:
+        return text
+    tail = (limit - 1) // 2
+    return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def quoted(value: object) -> str:
+    """A value as a message shows it: quoted, short, and in ASCII, so that look-alikes can be told apart."""
+    return shorten(ascii(value), 80)

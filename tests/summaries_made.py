@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from h2htalk.benchmark.aggregate import NullClass, Row, Value, aggregate, aggregate_slices
+import numpy as np
+
+from h2htalk.benchmark.aggregate import Cell, Row, Value, aggregate, aggregate_slices
+from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.composite import SampleScore, composite_score, item_score
 from h2htalk.benchmark.lexical import LexicalScores
+from h2htalk.benchmark.null_class import NullClass
 from h2htalk.benchmark.report.html import ItemView
-from h2htalk.benchmark.summary import Counts, Standing, Summary
+from h2htalk.benchmark.scoring import Metrics, score_answers
+from h2htalk.benchmark.summarize import Scored, summarize
+from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
 from h2htalk.chat.base import Message
 from h2htalk.data.run import FailedResponse, Failure, Response, Usage
+from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
-from h2htalk.data.splits import load_split
+from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.text.embeddings import Vectors
 
 Values = Mapping[str, Sequence[float | None]]
 PROTOCOL = {"items": "0123456789abcdef", "embedder": "bge-m3@1", "judge": "none"}
 SUBJECT = {"backend": "server", "model": "m", "sap": "full"}
+METRICS = {"bleu_1": 50.0, "rouge_l": 25.0}  # times 100, each with an interval of one either way
+SIGNATURE = Signature(PROTOCOL, SUBJECT)
 LEXICAL = LexicalScores(0.5, 0.4, 0.3, 0.2, 0.6, 0.55)
 
 
@@ -32,43 +42,100 @@ def row_of(values: Values) -> Row:
     return aggregate(Value(f"{name}-{i}", name, v) for name, vs in values.items() for i, v in enumerate(vs))
 
 
-def standing_of_values(values: Values, measure: str = "s", null: NullClass | None = None) -> Standing:
+def standing_of_values(values: Values, measure: Measure = "s", null: NullClass | None = None) -> Standing:
     row = row_of(values)
     return Standing(row if measure == "s" else None, row, row, null)
+
+
+def made_part(
+    values: Values,
+    measure: Measure = "s",
+    floors: Mapping[str, Values] | None = None,
+    languages: tuple[str, ...] = ("en", "zh"),
+    null: NullClass | None = None,
+    slices: Mapping[str, Mapping[str, Cell]] | None = None,
+) -> Part:
+    """A part whose main row comes from `values`; its first item is its only one with a high risk."""
+    flat = [v for vs in values.values() for v in vs]
+    risks = aggregate_slices(Value(str(i), "none" if i else "high", v) for i, v in enumerate(flat))
+    metrics = {
+        name: {metric: Cell(x, x - 1, x + 1, len(vs), len(vs)) for metric, x in METRICS.items()}
+        for name, vs in values.items()
+    }
+    return Part(
+        languages=languages,
+        standing=standing_of_values(values, measure, null),
+        metrics=metrics,
+        slices={"risk": risks} if slices is None else slices,
+        floors={name: standing_of_values(floor, measure) for name, floor in (floors or {}).items()},
+    )
 
 
 def made_summary(
     values: Values | None = None,
     model: str = "server:m",
-    measure: str = "s",
+    measure: Measure = "s",
     comparable: bool = True,
     floors: Mapping[str, Values] | None = None,
     protocol: Mapping[str, str] | None = None,
     subject: Mapping[str, str] | None = None,
+    null: NullClass | None = None,
+    slices: Mapping[str, Mapping[str, Cell]] | None = None,
+    without_s: Values | None = None,
     **changes: Any,
 ) -> Summary:
-    """A summary whose main row comes from `values`, each in [0, 1], None for an unscored item."""
+    """A summary whose main row comes from `values`, each in [0, 1], None for an unscored item.
+
+    With `without_s` the values are those of English items, and `without_s` the lexical means of Chinese ones.
+    """
     values = same_values(0.4) if values is None else values
-    flat = [v for vs in values.values() for v in vs]
+    flat = [v for part in (values, without_s or {}) for vs in part.values() for v in vs]
+    languages = ("en",) if without_s else ("en", "zh")
+    rest = None if without_s is None else made_part(without_s, "lexical", floors, ("zh",), null, slices)
     fields: dict[str, Any] = {
         "model": model,
         "split": "mini 1",
         "signature": Signature({**PROTOCOL, **(protocol or {})}, {**SUBJECT, **(subject or {})}),
         "package_version": "0.1.0",
         "measure": measure,
-        "s_languages": ("en", "zh") if measure == "s" else (),
         "s_comparable": comparable,
         "counts": Counts(len(flat), sum(v is not None for v in flat), len(flat)),
-        "standing": standing_of_values(values, measure),
-        "metrics": {name: {"bleu_1": 0.5, "rouge_l": 0.25} for name in values},
-        "slices": {
-            "risk": aggregate_slices(Value(str(i), "none" if i else "high", v) for i, v in enumerate(flat))
-        },
-        "floors": {name: standing_of_values(floor, measure) for name, floor in (floors or {}).items()},
+        "main": made_part(values, measure, floors, languages, null, slices),
+        "without_s": rest,
         "violations": {},
         "warnings": (),
     }
     return Summary(**{**fields, **changes})
+
+
+# --- Summaries of scored answers -------------------------------------------------------------------------------
+
+
+class FirstLetters:
+    """An English embedder of one's own: the direction of a text is that of its length and first letter."""
+
+    name, revision, languages, comparable = "first", "1", ("en",), False
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        rows = np.array([[len(text), ord(text[0])] for text in texts], dtype=np.float32)
+        unit: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return unit
+
+
+def scored(split: Split, answers: Answers, metrics: Metrics, samples: int = 1) -> Scored:
+    return answers, score_answers(split, answers, samples, metrics)
+
+
+def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None) -> Summary:
+    metrics = metrics or Metrics()
+    floors = {
+        name: scored(split, {(a.id, 0): a for a in baseline(split.scenarios, split.scenarios)}, metrics)
+        for name, baseline in BASELINES.items()
+    }
+    return summarize("m", split, SIGNATURE, metrics, scored(split, answers, metrics), floors)
+
+
+# --- Items -----------------------------------------------------------------------------------------------------
 
 
 def mini_scenarios(count: int) -> list[Scenario]:

@@ -45,6 +45,7 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
     lines = (out / "responses" / "part-0.jsonl").read_text().splitlines()
     assert set(json.loads(lines[0])) == {"id", "sample", "text", "finish_reason", "usage"}
     assert {p.name for p in (out / "tables").iterdir()} == {
+        "metrics.csv",
         "slices.csv",
         "table2.csv",
         "table2.json",
@@ -80,6 +81,7 @@ def test_a_failed_item_makes_the_run_incomplete_until_a_restart_repairs_it(tmp_p
     ("words", "expected"),
     [
         (("nosuch", "--split", "mini"), "unknown backend 'nosuch'"),
+        (("nosuch", "--split", "mini"), "baseline"),
         (("baseline:best", "--split", "mini"), "unknown baseline 'best'"),
         (("embedded:gpt", "--split", "mini", "--embedder", "none"), "unknown embedded model 'gpt'"),
         (("scripted:missing.jsonl", "--split", "mini", "--embedder", "none"), "missing.jsonl"),
@@ -95,6 +97,9 @@ def test_a_failed_item_makes_the_run_incomplete_until_a_restart_repairs_it(tmp_p
         (("embedded", "--split", "mini", "--embedder", "bge-m3"), "minilm"),
         (("embedded", "--split", "mini", "--embedder", "word2vec"), "word2vec"),
         (("embedded", "--split", "mini", "--rouge", "f2"), "choose from f1, recall"),
+        (("embedded", "--split", "mini", "--timeout", "inf"), "--timeout is inf"),
+        (("embedded", "--split", ""), "--split is empty"),
+        (("", "--split", "mini"), "MODEL is empty"),
     ],
 )
 def test_wrong_input_is_one_line_exit_2_and_nothing_written(
@@ -146,10 +151,35 @@ def test_a_specification_file_gives_the_options_and_the_command_line_wins(tmp_pa
 
 
 def test_dry_run_says_what_would_be_asked_and_writes_nothing(tmp_path: Path) -> None:
-    done = h2htalk("evaluate", "embedded", "--split", "mini", "--out", "run", "--dry-run", cwd=tmp_path)
+    words = ("evaluate", "embedded", "--split", "mini", "--embedder", "none", "--out", "run")
+    done = h2htalk(*words, "--dry-run", cwd=tmp_path)
     assert done.returncode == 0
     assert "154 calls" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_dry_run_refuses_what_the_evaluation_would_refuse(tmp_path: Path) -> None:
+    common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+    assert h2htalk("evaluate", scripted(tmp_path), *common).returncode == 0
+    again = h2htalk("evaluate", scripted(tmp_path), *common, "--dry-run")
+    assert again.returncode == 0
+    assert "0 calls (154 answered already)" in again.stdout
+    for other, named in (
+        (("evaluate", "embedded", *common), "backend (scripted, embedded)"),
+        (("evaluate", scripted(tmp_path), *common, "--sap", "none"), "sap (full, none)"),
+        (("evaluate", "embedded", "--split", "mini", "--embedder", "none", "--out", tmp_path), "other files"),
+        (
+            ("evaluate", "embedded", "--split", "mini", "--embedder", "word2vec", "--out", tmp_path / "new"),
+            "word2vec",
+        ),
+    ):
+        done = h2htalk(*other, "--dry-run")
+        assert done.returncode == 2, done.stdout
+        assert named in done.stderr
+    floor = h2htalk(
+        "evaluate", "baseline:constant", "--split", "mini", "--embedder", "none", "--out", "x", "--dry-run"
+    )
+    assert "no calls" in floor.stdout
 
 
 def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
@@ -164,6 +194,7 @@ def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert start in done.stdout
     assert h2htalk("report", out, "--format", "pdf").returncode == 2
+    assert h2htalk("score", out, "--rouge", "bogus").returncode == 2
     assert h2htalk("report", tmp_path).returncode == 2
 
 
@@ -177,6 +208,51 @@ def test_prompt_prints_what_a_model_sees_and_names_near_ids(tmp_path: Path) -> N
     wrong = h2htalk("prompt", "mini-en-dialogue-bass-01")
     assert wrong.returncode == 2
     assert "mini-en-dialogue-base-01" in wrong.stderr
+
+
+def test_every_prompt_is_asked_for_by_an_option_and_a_scenario_by_its_id() -> None:
+    every = h2htalk("prompt", "--all", "--sap", "none")
+    assert every.stdout == h2htalk("prompt", "all", "--sap", "none").stdout
+    for words in ((), ("--all", "mini-en-dialogue-base-01")):
+        done = h2htalk("prompt", *words)
+        assert done.returncode == 2
+        assert done.stderr == "error: name a scenario by its id, or every one with --all\n"
+
+
+def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -> None:
+    """pyarrow raised on the folder; the split's name broke the run's own split.toml."""
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/n\xff"))
+    split, out = folder / os.fsdecode(b"s\xff.jsonl"), folder / "run"
+    write_jsonl(split, scenario_records(3))
+    done = h2htalk("evaluate", scripted(tmp_path), "--split", split, "--embedder", "none", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert h2htalk("score", out).returncode == 0
+    assert h2htalk("report", out).returncode == 0
+    done = h2htalk("split", "export", split, "--out", folder / "exported", "--format", "parquet")
+    assert done.returncode == 0, done.stderr
+    assert "n\\udcff/exported/scenarios.parquet" in done.stdout
+
+
+def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
+    for words in (
+        ("split", "export", "mini"),
+        ("import", "authors", "."),
+        ("import", "responses", "x", "--split", "mini"),
+    ):
+        done = h2htalk(*words, "--out", "", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, "error: --out is empty; name a folder\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_import_of_something_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    """The second reading of a pipe waited for ever."""
+    answers = h2htalk("import", "responses", "x", "--split", "mini", "--name", " ", "--out", tmp_path / "run")
+    assert (answers.returncode, "--name is empty" in answers.stderr) == (2, True)
+    os.mkfifo(tmp_path / "answers")
+    words = ("import", "responses", tmp_path / "answers", "--split", "mini", "--embedder", "none")
+    done = h2htalk(*words, "--out", tmp_path / "run")
+    assert (done.returncode, "is not a file; save the responses into one" in done.stderr) == (2, True)
+    assert not (tmp_path / "run").exists()
 
 
 def test_split_commands(tmp_path: Path) -> None:
@@ -320,10 +396,10 @@ def test_below_the_constant_answer_on_mostly_null_references_there_is_a_warning(
     assert done.returncode == 0
     assert "printing the null line every time would score at least as much" in " ".join(done.stdout.split())
     summary = json.loads((tmp_path / "run/summary.json").read_text())
-    floor = summary["floors"]["constant"]["lexical"]["cells"]["recollection_synthesis"]["value"]
+    floor = summary["main"]["floors"]["constant"]["lexical"]["cells"]["recollection_synthesis"]["value"]
     assert floor >= 64
-    null = summary["floors"]["constant"]["null_class"]
-    assert (null["references"], null["n"], null["recall"]) == (null["hits"], 50, 1.0)
+    null = summary["main"]["floors"]["constant"]["null_class"]
+    assert (null["references"], null["recall"]["n"], null["recall"]["value"]) == (null["hits"], 50, 100.0)
 
 
 def test_runs_of_different_protocols_are_shown_apart_with_the_keys_that_differ(tmp_path: Path) -> None:

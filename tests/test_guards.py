@@ -39,7 +39,8 @@ BELOW = {
     "curation": BOTTOM | {"data", "text", "chat", "rounds"},
     "benchmark": BOTTOM | {"data", "text", "chat", "rounds"},
     "analysis": BOTTOM | {"data", "text", "chat", "rounds"},
-    "cli": BOTTOM | {"data", "text", "chat", "rounds", "curation", "benchmark", "analysis"},
+    "output": BOTTOM | {"text"},
+    "cli": BOTTOM | {"output", "data", "text", "chat", "rounds", "curation", "benchmark", "analysis"},
     "__main__": {"cli"},
 }
 

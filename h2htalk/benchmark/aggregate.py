@@ -183,38 +183,4 @@ def _average(
     return _cell(value, np.sum(resampled, axis=0) if moving else np.empty(0), n, total)
 
 
-@dataclass(frozen=True, slots=True)
-class NullClass:
-    """RecollectionSynthesis's "nothing to remember" as a class: precision, recall and F1 in [0, 1].
-
-    None where a denominator is zero. `references`, `answers` and `hits` count null references, null answers
-    and both together; `n` all samples of scored items.
-    """
-
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    references: int
-    answers: int
-    hits: int
-    n: int
-
-
-def null_class(pairs: Iterable[tuple[bool, bool]]) -> NullClass:
-    """From `(the answer is null, the reference is null)` of each scored item."""
-    listed = list(pairs)
-    answers = sum(a for a, _ in listed)
-    references = sum(r for _, r in listed)
-    hits = sum(a and r for a, r in listed)
-    return NullClass(
-        precision=hits / answers if answers else None,
-        recall=hits / references if references else None,
-        f1=2 * hits / (answers + references) if answers + references else None,
-        references=references,
-        answers=answers,
-        hits=hits,
-        n=len(listed),
-    )
-
-
 assert TOTAL_COUNT == 4650, "Table 1's counts weigh the overall score"

@@ -70,6 +70,13 @@ class ItemScore:
     unscored: str | None = None
     samples: tuple[SampleScore, ...] = field(default=())
 
+    def metric(self, name: str) -> float | None:
+        """The mean of one metric (METRIC_NAMES, or `ss`) over the samples; None when a sample lacks it."""
+        if name == "ss":
+            return self.ss
+        values = [getattr(s.lexical, name) for s in self.samples if s.lexical is not None]
+        return _mean(values) if values and len(values) == len(self.samples) else None
+
 
 def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
     """Fold an item's samples (one or more) into its score."""

@@ -6,6 +6,7 @@ lacks, each answer stored as it arrives; then everything is scored (`results.sco
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,9 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError
 
+# These run on the user's own machine: no call costs money.
+LOCAL_BACKENDS = ("embedded", "hf", "scripted")
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -54,7 +58,7 @@ def make_plan(spec: EvaluateSpec) -> Plan:
     if backend == "baseline":
         find_baseline(name)
     else:
-        parse_model(spec.model)
+        parse_model(spec.model, "baseline")
     sap = Sap.parse(spec.sap)
     prompts = PromptSet.load(Path(spec.prompts) if spec.prompts else None)
     whole = load_split(spec.split)
@@ -117,8 +121,7 @@ def _open_writer(plan: Plan, signature: Signature) -> RunWriter:
 
 
 def _finish(plan: Plan, metrics: Metrics, writer: RunWriter, material: Material) -> Summary:
-    if plan.spec.floors:
-        write_floors(writer.folder, plan.split, plan.whole)
+    write_floors(writer.folder, plan.split, plan.whole if plan.spec.floors else None)
     return score_material(material, metrics)
 
 
@@ -143,28 +146,38 @@ def make_signature(plan: Plan, model: Mapping[str, str], metrics: Metrics) -> Si
 
 
 def _budgets(split: Split) -> str:
-    """The reply budgets of the subtasks at hand, in Table 2's order."""
+    """The reply budgets of the subtasks at hand, as one short word."""
     names = in_table_order(s.subtask for s in split.scenarios)
-    return "/".join(str(SUBTASKS[name].max_tokens) for name in names)
+    listed = ",".join(f"{name}={SUBTASKS[name].max_tokens}" for name in names)
+    return f"by-subtask@{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
 
 
 def estimate(spec: EvaluateSpec) -> str:
-    """What the evaluation would ask, in one paragraph; nothing is opened, asked or written.
+    """What the evaluation would ask, in a few words; no model is opened, nothing is asked or written.
 
     Tokens are a rough count (four letters or one and a half Chinese characters a token), since the model's
     tokenizer is not loaded.
+
+    Raises:
+        ConfigError, DataError: what `evaluate` would refuse, as far as it shows without opening the model.
     """
     plan = make_plan(spec)
+    metrics = open_metrics(spec.embedder, spec.rouge)
     folder = RunFolder(spec.out_path)
+    backend = spec.model.partition(":")[0]
+    folder.require_usable(make_signature(plan, {"backend": backend}, metrics), partial=True)
+    items = f"{len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
+    if backend == "baseline":
+        return f"{spec.model} on {items}: no calls; into {spec.out}."
     answers = folder.answers() if folder.path.is_dir() else {}
     requests = MissingRequests.of(plan.split.scenarios, spec, plan.prompt_of, answers)
     sent = sum(_rough_tokens(message.content) for request in requests for message in request.messages)
     budget = sum(request.sampling.max_tokens for request in requests)
     done = len(plan.split.scenarios) * spec.samples - len(requests)
+    price = "nothing but time" if backend in LOCAL_BACKENDS else "unknown"
     return (
-        f"{spec.model} on {plan.split.name} {plan.split.version}: {len(requests):,} calls"
-        f"{f' ({done:,} answered already)' if done else ''}, about {sent:,} tokens sent, "
-        f"at most {budget:,} tokens back; into {spec.out}. Price: unknown for this backend."
+        f"{spec.model} on {items}: {len(requests):,} calls{f' ({done:,} answered already)' if done else ''}, "
+        f"about {sent:,} tokens sent, at most {budget:,} tokens back; into {spec.out}. Price: {price}."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from h2htalk.benchmark.results import metric_keys, open_metrics, read_material, score_material, write_floors
@@ -12,7 +13,7 @@ from h2htalk.data.importers import read_foreign_responses
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import load_split
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 
 
 def import_responses(path: Path, name: str, split_name: str, out: Path, embedder: str = "bge-m3") -> Summary:
@@ -27,7 +28,18 @@ def import_responses(path: Path, name: str, split_name: str, out: Path, embedder
         split_name: the split that was answered.
         out: a new run folder.
         embedder: as in `EvaluateSpec`.
+
+    Raises:
+        DataError, ConfigError: the responses or the split cannot be read, or `out` is not a new folder.
     """
+    if not name.strip():
+        raise ConfigError("--name is empty; say what the table is to call the model")
+    if os.path.exists(out / "run.json"):
+        raise DataError(f"{out}: holds a run already; name a new folder with --out")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise DataError(
+            f"{path}: is not a file; save the responses into one"
+        )  # it is read twice, a pipe is not
     split = load_split(split_name)
     responses = read_foreign_responses(path, [s.id for s in split.scenarios])
     metrics = open_metrics(embedder, "f1")
@@ -49,8 +61,6 @@ def import_responses(path: Path, name: str, split_name: str, out: Path, embedder
         "samples": str(samples),
         "sap": "unknown",
     }
-    if (out / "run.json").exists():
-        raise DataError(f"{out}: holds a run already; name a new folder with --out")
     writer = RunWriter(RunFolder(out), spec.to_dict(), Signature(protocol, subject), split, {})
     try:
         for response in responses:

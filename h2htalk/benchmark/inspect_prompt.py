@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from h2htalk.benchmark.prompting import PromptSet
 from h2htalk.benchmark.sap import Sap
-from h2htalk.data.files import json_line
+from h2htalk.chat.base import Message
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.printable import printable
 
 
-def prompt_lines(scenario_id: str, split_name: str, sap: str, folder: Path | None = None) -> Iterator[str]:
-    """Lines to print: a `--- role ---` heading and the text of each message, or with `all` one JSON a scenario.
+def prompt_lines(
+    scenario_id: str | None, split_name: str, sap: str, folder: Path | None = None
+) -> Iterator[str]:
+    """Lines to print: a `--- role ---` heading and the text of each message, or one JSON a scenario.
+
+    Args:
+        scenario_id: the scenario; None, or `all` where no scenario is called so, takes every one, as JSON.
+        split_name: as in `load_split`.
+        sap: as in `EvaluateSpec`.
+        folder: templates laid over the bundled ones.
 
     Raises:
         ConfigError: no such scenario in the split; near ids are named.
     """
     split, prompts, scaffolding = load_split(split_name), PromptSet.load(folder), Sap.parse(sap)
-    chosen = [s for s in split.scenarios if scenario_id in ("all", s.id)]
-    if not chosen:
+    chosen = [s for s in split.scenarios if s.id == scenario_id]
+    if not chosen and scenario_id not in (None, "all"):
         from rapidfuzz.process import extract
 
         near = [name for name, _, _ in extract(scenario_id, [s.id for s in split.scenarios], limit=3)]
-        raise ConfigError(f"split {split.name} has no scenario {scenario_id!r}; near ones: {', '.join(near)}")
-    for scenario in chosen:
+        raise ConfigError(
+            f"split {split.name} has no scenario {quoted(scenario_id)}; near ones: {', '.join(near)}"
+        )
+    for scenario in chosen or split.scenarios:
         messages = prompts.messages(scenario, split.personas[scenario.persona], scaffolding)
-        if scenario_id == "all":
-            listed = [{"role": m.role, "content": m.content} for m in messages]
-            yield json_line({"id": scenario.id, "messages": listed}).rstrip("\n")
+        if not chosen:
+            yield _json(scenario.id, messages)
             continue
         for message in messages:
             yield f"--- {message.role} ---"
             # Line ends are the text's own; anything else that acts on a terminal is shown as its escape.
             yield from (printable(line) for line in message.content.split("\n"))
+
+
+def _json(scenario_id: str, messages: Iterable[Message]) -> str:
+    """One line of JSON for another tool. ASCII alone: the rest stands as escapes, which act on no terminal."""
+    listed = [{"role": m.role, "content": m.content} for m in messages]
+    return json.dumps({"id": scenario_id, "messages": listed}).replace("\x7f", "\\u007f")

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from h2htalk.benchmark.aggregate import Cell
-from h2htalk.benchmark.report.layout import COLUMNS
+from h2htalk.benchmark.report.layout import COLUMNS, part_title, parts_of
 from h2htalk.benchmark.report.rows import TableRow, table_row
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
 from h2htalk.errors import DataError
 
-# A recomputed overall that is further off is named (DESIGN, section 5: 35 of the 37 clean rows are not).
+# A recomputed overall that is further off is named; 35 of the 37 clean rows are not.
 CHECK_TOLERANCE = 0.15
 PLACES = 3
 
@@ -38,11 +39,12 @@ class Group:
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
     """`paper` by size class; `unreadable` names the paper's rows whose figures could not be read; `runs` by
-    protocol."""
+    protocol; `dropped` names a run for each time that it was given again."""
 
     paper: tuple[Group, ...]
     unreadable: tuple[str, ...]
     runs: tuple[Group, ...]
+    dropped: tuple[str, ...] = ()
 
     @property
     def rows(self) -> list[TableRow]:
@@ -121,6 +123,21 @@ def check_paper() -> list[CheckedRow]:
     return [_checked(row) for row in paper_rows()]
 
 
+def check_table(rows: Iterable[CheckedRow]) -> list[dict[str, Any]]:
+    """The check as plain data, figures in full precision."""
+    return [
+        {
+            "model": row.model,
+            "printed": row.printed,
+            "recomputed": row.recomputed,
+            "off": row.off,
+            "averages_off": dict(row.averages_off),
+            "agrees": row.agrees,
+        }
+        for row in rows
+    ]
+
+
 def _checked(row: TableRow) -> CheckedRow:
     cells = {name: _printed(row, name) for name in SUBTASKS}
     overall = math.fsum(SUBTASKS[name].count * value for name, value in cells.items()) / TOTAL_COUNT
@@ -142,11 +159,28 @@ def _printed(row: TableRow, key: str) -> float:
 
 
 def leaderboard(runs: Sequence[Summary] = ()) -> Leaderboard:
-    """The paper's rows by size class and your runs by protocol, the top three of each group marked."""
+    """The paper's rows by size class and your runs by protocol, the top three of each group marked.
+
+    A run that was given twice would be ranked against itself: it is kept once, and named in `dropped`.
+    """
     rows = paper_rows()
     classes = dict.fromkeys(row.group for row in rows)
     paper = tuple(Group(name, _ranked([row for row in rows if row.group == name])) for name in classes)
-    return Leaderboard(paper, tuple(unreadable_rows()), _run_groups(runs))
+    kept, dropped = _once(runs)
+    return Leaderboard(paper, tuple(unreadable_rows()), _run_groups(kept), tuple(dropped))
+
+
+def _once(runs: Sequence[Summary]) -> tuple[list[Summary], list[str]]:
+    """The runs without repetitions. Equal summaries are one run, by whatever path it was named: the same answers to
+    the same items, scored alike."""
+    kept: list[Summary] = []
+    dropped: list[str] = []
+    for run in runs:
+        if run in kept:
+            dropped.append(run.model)
+        else:
+            kept.append(run)
+    return kept, dropped
 
 
 def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
@@ -158,20 +192,37 @@ def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
     for fingerprint, members in by_protocol.items():
         different = differing_keys(first, members[0].signature.protocol)
         note = f"not comparable with the first group: differs in {', '.join(different)}" if different else ""
-        groups.append(Group(f"protocol {fingerprint}", _ranked(_named(members)), note))
+        for title, rows in _rows_by_part(members).items():
+            groups.append(Group(f"protocol {fingerprint}{title}", _ranked(rows), note))
     return tuple(groups)
 
 
-def _named(members: Sequence[Summary]) -> list[TableRow]:
-    """Rows whose names tell runs of one model apart by what varies between them, best first, incomplete last."""
-    rows = []
+def _rows_by_part(members: Sequence[Summary]) -> dict[str, list[TableRow]]:
+    """The rows of runs of one protocol. Items with S and items without are never ranked together: each part has its
+    group, whose title says which it is."""
+    rows: dict[str, list[TableRow]] = {}
+    for run, label in zip(members, _labels(members), strict=True):
+        for name, part in parts_of(run).items():
+            title = f", {part_title(part)}" if name else ""
+            rows.setdefault(title, []).append(replace(table_row(part, None, name), model=label))
+    return {title: sorted(part, key=_place) for title, part in rows.items()}
+
+
+def _labels(members: Sequence[Summary]) -> list[str]:
+    """Names that tell runs of one model apart by what varies between them."""
+    labels = []
     for run in members:
         twins = [other.signature.subject for other in members if other.model == run.model]
         subject = run.signature.subject
         varied = [key for key in subject if any(other.get(key) != subject[key] for other in twins)]
         label = " ".join(f"{key}={subject[key]}" for key in varied)
-        rows.append(replace(table_row(run), model=f"{run.model} ({label})" if label else run.model))
-    return sorted(rows, key=lambda row: (not row.complete, -_standing(row), row.model))
+        labels.append(f"{run.model} ({label})" if label else run.model)
+    return labels
+
+
+def _place(row: TableRow) -> tuple[bool, float, str]:
+    """Best first, incomplete last."""
+    return not row.complete, -_standing(row), row.model
 
 
 def _standing(row: TableRow) -> float:

@@ -20,6 +20,7 @@ from h2htalk.text.tokens import tokenizer
 REMEMBERED = 256  # token lists: a reference serves all its samples, a constant answer all items
 EPSILON = 0.1  # nltk's SmoothingFunction().method1
 Rouge = Literal["f1", "recall"]
+ROUGE_KINDS: tuple[Rouge, ...] = ("f1", "recall")
 
 
 class LexicalScores(NamedTuple):
@@ -33,6 +34,15 @@ class LexicalScores(NamedTuple):
     rouge_l: float
 
 
+class LexicalTable(list[LexicalScores]):
+    """The scores of n responses, in order; `table.bleu_1` (to `table.rouge_l`) is that metric's column of n."""
+
+    def __getattr__(self, name: str) -> list[float]:
+        if name not in LexicalScores._fields:
+            raise AttributeError(f"no metric {name!r}; choose from {', '.join(LexicalScores._fields)}")
+        return [getattr(scores, name) for scores in self]
+
+
 _NOTHING = LexicalScores(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -41,7 +51,7 @@ def lexical_scores(
     references: Sequence[str],
     languages: Sequence[str],
     rouge: Rouge = "f1",
-) -> list[LexicalScores]:
+) -> LexicalTable:
     """Score n responses, each against its one reference.
 
     Args:
@@ -50,7 +60,7 @@ def lexical_scores(
         rouge: `f1` as the authors' code computes, `recall` as the paper words it (section 4.1).
 
     Returns:
-        n LexicalScores, in order.
+        n LexicalScores, in order; the table's attributes `bleu_1` to `rouge_l` are its columns.
 
     Raises:
         ValueError: the three differ in length.
@@ -66,16 +76,16 @@ def lexical_scores(
         return tokenizer(language)(text)
 
     pairs = zip(responses, references, languages, strict=True)
-    return [_scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs]
+    return LexicalTable(_scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs)
 
 
 def lexical_scores_of_tokens(
     responses: Sequence[Sequence[str]], references: Sequence[Sequence[str]], rouge: Rouge = "f1"
-) -> list[LexicalScores]:
+) -> LexicalTable:
     """Score n token lists against n token lists; see `lexical_scores`."""
     if len(responses) != len(references):
         raise ValueError(f"{len(responses)} responses, {len(references)} references")
-    return [_scores(*pair, rouge) for pair in zip(responses, references, strict=True)]
+    return LexicalTable(_scores(*pair, rouge) for pair in zip(responses, references, strict=True))
 
 
 def _scores(response: Sequence[str], reference: Sequence[str], rouge: Rouge) -> LexicalScores:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.composite import METRICS_VERSION, ItemScore, item_score
 from h2htalk.benchmark.generate import PromptOf
-from h2htalk.benchmark.lexical import Rouge
+from h2htalk.benchmark.lexical import ROUGE_KINDS
 from h2htalk.benchmark.prompting import PromptSet
 from h2htalk.benchmark.report.html import ItemView, write_page
 from h2htalk.benchmark.report.tables import write_tables
@@ -27,7 +27,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.shard import Shard
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.contracts import CONTRACTS_VERSION
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
 
@@ -83,12 +83,14 @@ def open_metrics(embedder: str, rouge: str) -> Metrics:
     Raises:
         ConfigError, MissingExtraError: the embedder is not at hand; the message lists the choices.
     """
+    if rouge not in ROUGE_KINDS:
+        raise ConfigError(f"--rouge {rouge!r}: choose from {', '.join(ROUGE_KINDS)}")
     if embedder == "none":
-        return Metrics(None, cast(Rouge, rouge))
+        return Metrics(None, rouge)
     from h2htalk.text.embedding_cache import CachedEmbedder
     from h2htalk.text.embeddings import open_embedder
 
-    return Metrics(CachedEmbedder(open_embedder(embedder)), cast(Rouge, rouge))
+    return Metrics(CachedEmbedder(open_embedder(embedder)), rouge)
 
 
 def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
@@ -132,10 +134,10 @@ def score_material(material: Material, metrics: Metrics) -> Summary:
     folder, split, samples = material.folder, material.split, material.spec.samples
     made = folder.signature()
     signature = Signature({**made.protocol, **metric_keys(metrics, split)}, made.subject)
-    answers = folder.answers()
+    ids = [s.id for s in split.scenarios]
+    answers = folder.answers(ids, samples)
     scores = score_answers(split, answers, samples, metrics, material.prompt_of)
-    stored_floors = read_floors(folder) if material.spec.floors else {}
-    floors = {n: (floor, score_answers(split, floor, 1, metrics)) for n, floor in stored_floors.items()}
+    floors = {n: (floor, score_answers(split, floor, 1, metrics)) for n, floor in read_floors(folder).items()}
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
     summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), floors)
     write_scores(folder.scores(signature), scores)
@@ -148,8 +150,9 @@ def report(path: Path) -> Summary:
     """Write a scored run's tables and page again; raises DataError when it was never scored."""
     summary = read_summary(path / "summary.json")
     material = read_material(path)
-    scores = read_scores(material.folder.scores(summary.signature))
-    answers = material.folder.answers()
+    ids = [s.id for s in material.split.scenarios]
+    scores = read_scores(material.folder.scores(summary.signature), ids)
+    answers = material.folder.answers(ids, material.spec.samples)
     answered = {key for key, answer in answers.items() if isinstance(answer, Response)}
     if answered != {(s.id, s.sample) for item in scores.values() for s in item.samples if s.lexical}:
         raise DataError(f"{path}: its answers are not those that were scored; run `h2htalk score {path}`")
@@ -183,11 +186,14 @@ def model_label(signature: Signature) -> str:
     return label if sap in ("full", "unknown") else f"{label} (SAP {sap})"
 
 
-def write_floors(folder: RunFolder, split: Split, whole: Split) -> None:
+def write_floors(folder: RunFolder, split: Split, whole: Split | None) -> None:
     """Store the baselines' answers, so that a later scoring finds the same floors.
 
-    `whole` is the split before selection: random references are drawn from it.
+    `whole` is the split before selection: random references are drawn from it. None takes floors away.
     """
+    if whole is None:
+        shutil.rmtree(folder.floors, ignore_errors=True)
+        return
     for name, baseline in BASELINES.items():
         answers = baseline(split.scenarios, whole.scenarios)
         write_jsonl(folder.floors / f"{name}.jsonl", (answer.to_dict() for answer in answers))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,17 @@ from h2htalk.benchmark.lexical import LexicalScores, Rouge, lexical_scores
 from h2htalk.benchmark.prompting import repeatable
 from h2htalk.benchmark.semantic import similarities
 from h2htalk.chat.base import Message
-from h2htalk.data.files import read_parquet, write_parquet
+from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.run import FailedResponse, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
+from h2htalk.errors import DataError, quoted
 from h2htalk.text.contracts import check_scenario
 from h2htalk.text.embeddings import Embedder
+
+_NUMBERS = (*METRIC_NAMES, "lexical", "ss", "s")
+_ADVICE = "run `h2htalk score` again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,26 +118,67 @@ def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
     """One Parquet row a sample: `SampleScore.to_dict`."""
     import pyarrow as pa
 
-    numbers = [(name, pa.float64()) for name in (*METRIC_NAMES, "lexical", "ss", "s")]
+    numbers = [(name, pa.float64()) for name in _NUMBERS]
     violations: Any = ("violations", pa.list_(pa.string()))
     ends = [violations, ("unscored", pa.string())]
     schema = pa.schema([("id", pa.string()), ("sample", pa.int32()), *numbers, *ends])
     write_parquet(path, (s.to_dict() for item in scores.values() for s in item.samples), schema=schema)
 
 
-def read_scores(path: Path) -> dict[str, ItemScore]:
-    """What `write_scores` wrote, by id. Raises DataError when the file is missing or broken."""
-    by_item: dict[str, list[SampleScore]] = {}
-    for _, row in read_parquet(path):
-        values = [row[name] for name in METRIC_NAMES]
-        score = SampleScore(
-            id=row["id"],
-            sample=row["sample"],
-            lexical=None if None in values else LexicalScores(*values),
-            ss=row["ss"],
-            s=row["s"],
-            violations=tuple(row["violations"]),
-            unscored=row["unscored"],
-        )
-        by_item.setdefault(score.id, []).append(score)
-    return {item_id: item_score(item_id, samples) for item_id, samples in by_item.items()}
+def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, ItemScore]:
+    """What `write_scores` wrote, by id.
+
+    Args:
+        path: the file.
+        ids: the run's scenarios, each of which must be there and no other; None takes what there is.
+
+    Raises:
+        DataError: the file is missing, broken, or not of this run; names the row.
+    """
+    if not os.path.exists(path):
+        raise DataError(f"{path}: not there; {_ADVICE}")
+    by_item: dict[str, dict[int, SampleScore]] = {}
+    for where, row in read_parquet(path):
+        score = _read_sample(row, where)
+        if ids is not None and score.id not in ids:
+            raise DataError(f"{where}: {quoted(score.id)} is none of the scenarios of this run; {_ADVICE}")
+        samples = by_item.setdefault(score.id, {})
+        if score.sample in samples:
+            raise DataError(f"{where}: a second score of {score.id}, sample {score.sample}; {_ADVICE}")
+        samples[score.sample] = score
+    lacking = [item_id for item_id in ids or () if item_id not in by_item]
+    if lacking:
+        raise DataError(f"{path}: holds no score of {quoted(lacking[0])}; {_ADVICE}")
+    return {item_id: item_score(item_id, list(samples.values())) for item_id, samples in by_item.items()}
+
+
+def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
+    missing = [name for name in ("id", "sample", *_NUMBERS, "violations", "unscored") if name not in row]
+    if missing:
+        raise DataError(f"{where}: column {missing[0]} is missing; {_ADVICE}")
+    item_id, sample, violations, unscored = (row[key] for key in ("id", "sample", "violations", "unscored"))
+    wrong = [
+        name
+        for name, right in {
+            "id": isinstance(item_id, str),
+            "sample": type(sample) is int and sample >= 0,
+            "violations": isinstance(violations, list) and all(isinstance(v, str) for v in violations),
+            "unscored": unscored is None or (isinstance(unscored, str) and unscored != ""),
+            **{name: _is_number(row[name]) for name in _NUMBERS},
+        }.items()
+        if not right
+    ]
+    if wrong:
+        raise DataError(f"{where}: {wrong[0]} is {quoted(row[wrong[0]])}, which no score is; {_ADVICE}")
+    values = [row[name] for name in METRIC_NAMES]
+    # Values are there all or none; none, or S without its parts, only where a reason says why.
+    whole = None not in values or (values == [None] * len(values) and unscored is not None)
+    if not whole or (row["s"] is None) != (row["ss"] is None):
+        raise DataError(f"{where}: some of its values are missing; {_ADVICE}")
+    lexical = None if None in values else LexicalScores(*values)
+    return SampleScore(item_id, sample, lexical, row["ss"], row["s"], tuple(violations), unscored)
+
+
+def _is_number(value: object) -> bool:
+    """None, or a number from -1 to 1: a cosine may lie below 0, and rounding may lift a mean past 1."""
+    return value is None or (type(value) is float and math.isfinite(value) and abs(value) <= 1 + 1e-9)

@@ -7,13 +7,23 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.subtasks import find_subtask
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, quoted
+
+# Least and most of the whole numbers and times; beyond the most is a slip of the keyboard, or a damaged file.
+_RANGES: dict[str, tuple[float, int | None]] = {
+    "limit": (1, None),
+    "samples": (1, 1000),
+    "max_tokens": (1, 1_000_000),
+    "concurrency": (1, 10_000),
+    "seed": (0, None),
+    "timeout": (0.001, 86_400),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +46,7 @@ class EvaluateSpec:
         max_tokens: reply budget; None takes each subtask's own.
         prompts: a folder of templates laid over the bundled ones.
         floors: score the three baselines beside the model.
-        concurrency: requests in flight. timeout: seconds an attempt may take.
+        concurrency: requests in flight. timeout: seconds an attempt may take, at most a day.
     """
 
     model: str
@@ -62,17 +72,14 @@ class EvaluateSpec:
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
+        _check_texts(self)
         if self.language not in (None, *LANGUAGES):
-            raise ConfigError(f"--language {self.language!r}: choose from {', '.join(LANGUAGES)}")
+            raise ConfigError(f"--language {quoted(self.language)}: choose from {', '.join(LANGUAGES)}")
         for name in self.subtasks:
             find_subtask(name, "--subtask")
         if self.rouge not in ("f1", "recall"):
-            raise ConfigError(f"--rouge {self.rouge!r}: choose from f1, recall")
-        lowest = {"limit": 1, "samples": 1, "max_tokens": 1, "concurrency": 1, "seed": 0, "timeout": 0.001}
-        for name, minimum in lowest.items():
-            value = getattr(self, name)
-            if value is not None and not value >= minimum:  # so that NaN is refused
-                raise ConfigError(f"--{name.replace('_', '-')} is {value}; it must be {minimum} or more")
+            raise ConfigError(f"--rouge {quoted(self.rouge)}: choose from f1, recall")
+        _check_ranges(self)
         if not 0 <= self.temperature <= 5:
             raise ConfigError(f"--temperature is {self.temperature}; it must be 0 to 5")
         if not 0 < self.top_p <= 1:
@@ -82,6 +89,8 @@ class EvaluateSpec:
                 f"--samples {self.samples} with temperature 0 would give {self.samples} times the same answer; "
                 "set --temperature, such as 0.7"
             )
+        # -0.0 samples as 0 does, and would stand in the signature as another value.
+        object.__setattr__(self, "temperature", abs(self.temperature))
 
     @property
     def out_path(self) -> Path:
@@ -104,12 +113,44 @@ class EvaluateSpec:
         for key in ("model", "split", "out"):
             if key not in raw:
                 raise ConfigError(f"{where}: {key} is missing: name it there or on the command line")
-        try:
-            return TypeAdapter(cls).validate_python(dict(raw))
-        except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"])
-            raise ConfigError(f"{where}: {key}: {first['msg']}") from error
+        kinds = get_type_hints(cls)
+        return cls(**{key: _typed(value, kinds[key], f"{where}: {key}") for key, value in raw.items()})
+
+
+def _typed(value: object, kind: Any, where: str) -> Any:
+    """A value of exactly that type: `true` is no number and `"no"` no truth value; a whole number is a float too."""
+    try:
+        return TypeAdapter(kind).validate_python(
+            tuple(value) if isinstance(value, list) else value, strict=True
+        )
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {error.errors()[0]['msg']}") from error
+
+
+def _option(name: str) -> str:
+    """What the command line calls an attribute."""
+    return "MODEL" if name == "model" else f"--{name.replace('_', '-')}"
+
+
+def _check_texts(spec: EvaluateSpec) -> None:
+    for name in ("model", "split", "out"):
+        if not getattr(spec, name).strip():
+            raise ConfigError(f"{_option(name)} is empty; it needs a name")
+    for field in fields(spec):
+        value = getattr(spec, field.name)
+        if isinstance(value, str) and "\0" in value:
+            raise ConfigError(
+                f"{_option(field.name)} holds the character NUL, which no name can: {quoted(value)}"
+            )
+
+
+def _check_ranges(spec: EvaluateSpec) -> None:
+    for name, (lowest, highest) in _RANGES.items():
+        value, option = getattr(spec, name), _option(name)
+        if value is not None and not value >= lowest:  # so that NaN is refused
+            raise ConfigError(f"{option} is {value}; it must be {lowest} or more")
+        if value is not None and highest is not None and value > highest:
+            raise ConfigError(f"{option} is {value}; it must be {highest:,} or less")
 
 
 def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> EvaluateSpec:
@@ -121,6 +162,6 @@ def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> Evaluat
     try:
         text = path.read_text(encoding="utf-8")
         raw = dict(json.loads(text)["spec"]) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(f"{path}: not a readable specification: {error}") from error
     return EvaluateSpec.from_dict({**raw, **(overrides or {})}, str(path))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from h2htalk import __version__
-from h2htalk.benchmark.aggregate import Cell, Value, aggregate, aggregate_slices, null_class
+from h2htalk.benchmark.aggregate import Cell, Row, Value, aggregate, aggregate_slices
 from h2htalk.benchmark.composite import METRIC_NAMES, ItemScore
+from h2htalk.benchmark.null_class import null_class
 from h2htalk.benchmark.scoring import Metrics
-from h2htalk.benchmark.summary import Counts, Measure, Standing, Summary
+from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
 from h2htalk.data.run import Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
@@ -42,34 +42,41 @@ def summarize(
         contender: the model's answers and their scores by id.
         floors: the same for each baseline, by name.
     """
-    languages = sorted({s.language for s in split.scenarios})
-    s_languages = tuple(language for language in languages if metrics.asks_s(language))
-    measure: Measure = "s" if s_languages else "lexical"
-    answers, scores = contender
-    standing = standing_of(split.scenarios, contender, s_languages)
-    floor_standings = {
-        name: standing_of(split.scenarios, floor, s_languages) for name, floor in floors.items()
-    }
-    counts = count_fates(split.scenarios, answers, scores)
+    with_s = [s for s in split.scenarios if metrics.asks_s(s.language)]
+    measure: Measure = "s" if with_s else "lexical"
+    others = [s for s in split.scenarios if not metrics.asks_s(s.language)] if with_s else []
+    main = part_of(with_s or split.scenarios, measure, contender, floors)
+    without_s = part_of(others, "lexical", contender, floors) if others else None
+    counts = count_fates(split.scenarios, *contender)
     return Summary(
         model=model,
         split=f"{split.name} {split.version}",
         signature=signature,
         package_version=__version__,
         measure=measure,
-        s_languages=s_languages,
         s_comparable=metrics.embedder is not None and metrics.embedder.comparable,
         counts=counts,
-        standing=standing,
-        metrics=metric_means(split.scenarios, scores),
-        slices=slices_of(split.scenarios, scores, measure, s_languages),
-        floors=floor_standings,
-        violations=count_violations(scores.values()),
+        main=main,
+        without_s=without_s,
+        violations=count_violations(contender[1].values()),
         warnings=(
-            *floor_warnings(standing, floor_standings, measure),
-            *_language_warnings(languages, s_languages),
+            *floor_warnings(main, measure),
+            *_language_warnings(without_s),
             *_truncation_warnings(counts),
         ),
+    )
+
+
+def part_of(
+    scenarios: Sequence[Scenario], measure: Measure, contender: Scored, floors: Mapping[str, Scored]
+) -> Part:
+    """The figures of the items that share a measure."""
+    return Part(
+        languages=tuple(sorted({s.language for s in scenarios})),
+        standing=standing_of(scenarios, contender, measure),
+        metrics=metric_means(scenarios, contender[1]),
+        slices=slices_of(scenarios, contender[1], measure),
+        floors={name: standing_of(scenarios, floor, measure) for name, floor in floors.items()},
     )
 
 
@@ -95,87 +102,74 @@ def count_violations(scores: Iterable[ItemScore]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def null_pairs(
+def null_shares(
     scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
-) -> list[tuple[bool, bool]]:
-    """For each sample of each scored recollection_synthesis item: is the answer null, is the reference."""
+) -> list[tuple[float, bool]]:
+    """For each scored recollection_synthesis item: the share of its answers that are null; is the reference."""
     pairs = []
     for scenario in scenarios:
         score = scores[scenario.id]
-        if scenario.subtask != "recollection_synthesis" or score.unscored:
-            continue
-        reference = is_null_memory(scenario.reference, scenario.language)
-        for sample in score.samples:
-            answer = answers[scenario.id, sample.sample]
-            if isinstance(answer, Response):
-                pairs.append((is_null_memory(answer.answer, scenario.language), reference))
+        if scenario.subtask == "recollection_synthesis" and score.unscored is None:
+            replies = [answers[scenario.id, s.sample] for s in score.samples]
+            null = [is_null_memory(r.answer, scenario.language) for r in replies if isinstance(r, Response)]
+            pairs.append((sum(null) / len(null), is_null_memory(scenario.reference, scenario.language)))
     return pairs
 
 
-def standing_of(scenarios: Sequence[Scenario], scored: Scored, s_languages: Sequence[str]) -> Standing:
+def standing_of(scenarios: Sequence[Scenario], scored: Scored, measure: Measure) -> Standing:
     """Fold item scores into rows.
 
     Args:
-        scenarios: every item that was asked, scored or not.
+        scenarios: the items of a part, scored or not.
         scored: answers, and scores by id.
-        s_languages: the languages whose items are asked for S.
+        measure: `s` where these items are asked for S.
     """
     answers, scores = scored
 
-    def values(measure: str, chosen: Sequence[Scenario]) -> list[Value]:
-        return [Value(s.id, s.subtask, getattr(scores[s.id], measure)) for s in chosen]
+    def row(name: str) -> Row:
+        return aggregate([Value(s.id, s.subtask, getattr(scores[s.id], name)) for s in scenarios])
 
-    with_s = [s for s in scenarios if s.language in s_languages]
+    synthesis = sum(s.subtask == "recollection_synthesis" for s in scenarios)
     return Standing(
-        s=aggregate(values("s", with_s)) if with_s else None,
-        lexical=aggregate(values("lexical", scenarios)),
-        compliance=aggregate(values("compliance", scenarios)),
-        null_class=null_class(null_pairs(scenarios, answers, scores))
-        if any(s.subtask == "recollection_synthesis" for s in scenarios)
-        else None,
+        s=row("s") if measure == "s" else None,
+        lexical=row("lexical"),
+        compliance=row("compliance"),
+        null_class=null_class(null_shares(scenarios, answers, scores), synthesis) if synthesis else None,
     )
 
 
 def slices_of(
-    scenarios: Sequence[Scenario],
-    scores: Mapping[str, ItemScore],
-    measure: Measure,
-    s_languages: Sequence[str],
+    scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], measure: Measure
 ) -> dict[str, dict[str, Cell]]:
-    """A cell for each value of each tag, over the items that the measure was asked for."""
-    chosen = [s for s in scenarios if measure == "lexical" or s.language in s_languages]
+    """A cell for each value of each tag."""
 
     def tag_of(scenario: Scenario, tag: str) -> str:
         return scenario.language if tag == "language" else str(getattr(scenario.tags, tag))
 
     return {
-        tag: aggregate_slices(Value(s.id, tag_of(s, tag), getattr(scores[s.id], measure)) for s in chosen)
+        tag: aggregate_slices(Value(s.id, tag_of(s, tag), getattr(scores[s.id], measure)) for s in scenarios)
         for tag in SLICES
     }
 
 
 def metric_means(
     scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]
-) -> dict[str, dict[str, float]]:
-    """The mean of each metric over the scored samples of each subtask, in [0, 1]."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for scenario in scenarios:
-        for sample in scores[scenario.id].samples:
-            named = dict(zip(METRIC_NAMES, sample.lexical or (), strict=False))
-            if sample.ss is not None:
-                named["ss"] = sample.ss
-            for name, value in named.items():
-                found.setdefault(scenario.subtask, {}).setdefault(name, []).append(value)
-    return {
-        subtask: {name: math.fsum(values) / len(values) for name, values in found[subtask].items()}
-        for subtask in SUBTASKS
-        if subtask in found
-    }
+) -> dict[str, dict[str, Cell]]:
+    """A cell for each metric of each subtask; SS only where it was asked for."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for name in (*METRIC_NAMES, "ss"):
+        values = [Value(s.id, s.subtask, scores[s.id].metric(name)) for s in scenarios]
+        if name == "ss" and all(value.value is None for value in values):
+            continue
+        for subtask, cell in aggregate_slices(values).items():
+            rows.setdefault(subtask, {})[name] = cell
+    return {subtask: rows[subtask] for subtask in SUBTASKS if subtask in rows}
 
 
-def floor_warnings(standing: Standing, floors: Mapping[str, Standing], measure: Measure) -> list[str]:
+def floor_warnings(part: Part, measure: Measure) -> list[str]:
     """Where a trivial answer scores at least as high as the model: one line that names the subtasks, and one
     more for RecollectionSynthesis, whose constant answer is right as often as its references are null."""
+    standing, floors = part.standing, part.floors
     beaten = [name for name in SUBTASKS if any(_beats(f, standing, name, measure) for f in floors.values())]
     if not beaten:
         return []
@@ -195,11 +189,13 @@ def _beats(floor: Standing, standing: Standing, subtask: str, measure: Measure) 
     return len(values) == 2 and values[0] >= values[1]
 
 
-def _language_warnings(languages: Sequence[str], s_languages: Sequence[str]) -> list[str]:
-    without = [language for language in languages if language not in s_languages]
-    if not s_languages or not without:
+def _language_warnings(without_s: Part | None) -> list[str]:
+    if without_s is None:
         return []
-    return [f"S was not asked for on {', '.join(without)} items: the embedder is not made for them"]
+    languages = ", ".join(without_s.languages)
+    return [
+        f"S was not asked for on {languages} items: the embedder is not made for them; see their lexical mean"
+    ]
 
 
 def _truncation_warnings(counts: Counts) -> list[str]:

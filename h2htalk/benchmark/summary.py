@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from h2htalk.benchmark.aggregate import Cell, NullClass, Row
+from h2htalk.benchmark.aggregate import Cell, Row
+from h2htalk.benchmark.composite import METRIC_NAMES
+from h2htalk.benchmark.null_class import NullClass
+from h2htalk.data.files import read_json_object
 from h2htalk.data.signature import Signature
-from h2htalk.errors import DataError
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.errors import DataError, quoted, shorten
 
 # The two measures a row can be made of: the composite S, or the mean of its six lexical parts.
 Measure = Literal["s", "lexical"]
@@ -50,27 +54,47 @@ class Standing:
             "s": None if self.s is None else self.s.to_dict(),
             "lexical": self.lexical.to_dict(),
             "compliance": self.compliance.to_dict(),
-            "null_class": None if self.null_class is None else asdict(self.null_class),
+            "null_class": None if self.null_class is None else self.null_class.to_dict(),
         }
 
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Standing:
-        return cls(
-            None if raw["s"] is None else Row.from_dict(raw["s"]),
-            Row.from_dict(raw["lexical"]),
-            Row.from_dict(raw["compliance"]),
-            None if raw["null_class"] is None else NullClass(**raw["null_class"]),
-        )
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The figures of the items that share a measure: those with S, or those for which S was not asked for.
+
+    `languages` are the items' own. `metrics` holds a cell for each metric of each subtask, `slices` one for each
+    value of each tag.
+    """
+
+    languages: tuple[str, ...]
+    standing: Standing
+    metrics: Mapping[str, Mapping[str, Cell]]
+    slices: Mapping[str, Mapping[str, Cell]]
+    floors: Mapping[str, Standing]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "languages": list(self.languages),
+            "standing": self.standing.to_dict(),
+            "metrics": _cells_to_dict(self.metrics),
+            "slices": _cells_to_dict(self.slices),
+            "floors": {name: standing.to_dict() for name, standing in self.floors.items()},
+        }
+
+
+def _cells_to_dict(cells: Mapping[str, Mapping[str, Cell]]) -> dict[str, Any]:
+    return {key: {name: cell.to_dict() for name, cell in row.items()} for key, row in cells.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Everything the tables show.
 
-    `measure` is what the main row is made of: `s`, or `lexical` where no embedder was asked for.
-    `s_languages` are the languages whose items have S; `s_comparable` says whether S may stand beside the
-    paper's (BGE-M3 only). `metrics` holds the mean of each metric by subtask, in [0, 1]. `slices` is by tag,
-    then by value of the tag. `judged` is False while levels I-III have no judge's rating in them.
+    `measure` is what the main row is made of: `s`, or `lexical` where no embedder was asked for. `main` holds the
+    figures of the items that have that measure; `without_s` those of the items for which S was not asked for while
+    others have it (an English embedder on a split in two languages), else None. `s_comparable` says whether S may
+    stand beside the paper's (BGE-M3 only). `counts` and `violations` are of all items. `judged` is False while
+    levels I-III have no judge's rating in them.
     """
 
     model: str
@@ -78,13 +102,10 @@ class Summary:
     signature: Signature
     package_version: str
     measure: Measure
-    s_languages: tuple[str, ...]
     s_comparable: bool
     counts: Counts
-    standing: Standing
-    metrics: Mapping[str, Mapping[str, float]]
-    slices: Mapping[str, Mapping[str, Cell]]
-    floors: Mapping[str, Standing]
+    main: Part
+    without_s: Part | None
     violations: Mapping[str, int]
     warnings: tuple[str, ...]
     judged: bool = False
@@ -94,6 +115,33 @@ class Summary:
         """Whether any item is unscored: marked in every table, exit code 3."""
         return self.counts.unscored > 0
 
+    @property
+    def standing(self) -> Standing:
+        return self.main.standing
+
+    @property
+    def floors(self) -> Mapping[str, Standing]:
+        return self.main.floors
+
+    @property
+    def slices(self) -> Mapping[str, Mapping[str, Cell]]:
+        return self.main.slices
+
+    @property
+    def metrics(self) -> Mapping[str, Mapping[str, Cell]]:
+        return self.main.metrics
+
+    @property
+    def s_languages(self) -> tuple[str, ...]:
+        """The languages whose items have S."""
+        return self.main.languages if self.measure == "s" else ()
+
+    def rest(self) -> Summary | None:
+        """The items without S as a summary of their own, made of the lexical mean; None when there are none."""
+        if self.without_s is None:
+            return None
+        return replace(self, measure="lexical", main=self.without_s, without_s=None)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "model": self.model,
@@ -101,14 +149,11 @@ class Summary:
             "signature": self.signature.to_dict(),
             "package_version": self.package_version,
             "measure": self.measure,
-            "s_languages": list(self.s_languages),
             "s_comparable": self.s_comparable,
             "incomplete": self.incomplete,
             "counts": asdict(self.counts),
-            "standing": self.standing.to_dict(),
-            "metrics": {key: dict(value) for key, value in self.metrics.items()},
-            "slices": {tag: {k: c.to_dict() for k, c in cells.items()} for tag, cells in self.slices.items()},
-            "floors": {name: standing.to_dict() for name, standing in self.floors.items()},
+            "main": self.main.to_dict(),
+            "without_s": None if self.without_s is None else self.without_s.to_dict(),
             "violations": dict(self.violations),
             "warnings": list(self.warnings),
             "judged": self.judged,
@@ -116,40 +161,84 @@ class Summary:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> Summary:
-        """Read `summary.json`; DataError (starting with `where`) when it is not one."""
+        """Read what `to_dict` wrote, and believe none of it: the file may be of another version, edited or damaged.
+
+        Raises:
+            DataError: a field is missing, of the wrong kind, or holds what no run could give; starts with `where`.
+        """
+        from pydantic import TypeAdapter, ValidationError
+
+        advice = "run `h2htalk score` again"
+        Signature.from_dict(raw.get("signature"), where)
         try:
-            return cls(
-                model=raw["model"],
-                split=raw["split"],
-                signature=Signature.from_dict(raw["signature"], where),
-                package_version=raw["package_version"],
-                measure=raw["measure"],
-                s_languages=tuple(raw["s_languages"]),
-                s_comparable=raw["s_comparable"],
-                counts=Counts(**raw["counts"]),
-                standing=Standing.from_dict(raw["standing"]),
-                metrics=raw["metrics"],
-                slices={
-                    tag: {key: Cell.from_dict(cell) for key, cell in cells.items()}
-                    for tag, cells in raw["slices"].items()
-                },
-                floors={name: Standing.from_dict(floor) for name, floor in raw["floors"].items()},
-                violations=raw["violations"],
-                warnings=tuple(raw["warnings"]),
-                judged=raw["judged"],
-            )
-        except (KeyError, TypeError, AttributeError) as error:
+            # By way of JSON, whose strict reading takes a list for a tuple and a whole number for a float alone.
+            text = json.dumps(raw, allow_nan=False)
+            summary = TypeAdapter(cls).validate_json(text, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field_name = ".".join(map(str, first["loc"]))
             raise DataError(
-                f"{where}: not a summary of this version ({error!r}); run `h2htalk score` again"
+                f"{where}: not a summary of this version: {shorten(field_name, 80)}: {first['msg']}; {advice}"
             ) from error
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: not a summary: {error}; {advice}") from error
+        problem = find_problem(summary)
+        if problem:
+            raise DataError(f"{where}: {problem}; {advice}")
+        return summary
+
+
+def find_problem(summary: Summary) -> str | None:
+    """What no run could give, in words, or None: figures out of range, names that are no subtask's or metric's."""
+    counts = asdict(summary.counts)
+    numbers = [*counts.pop("failures").values(), *counts.values(), *summary.violations.values()]
+    if min(numbers) < 0 or summary.counts.scored > summary.counts.items:
+        return "its counts are impossible"
+    parts = [(summary.main, summary.measure), (summary.without_s, "lexical")]
+    found = (_find_in_part(part, measure) for part, measure in parts if part is not None)
+    return next((problem for problem in found if problem), None)
+
+
+def _find_in_part(part: Part, measure: str) -> str | None:
+    standings = [part.standing, *part.floors.values()]
+    if measure == "s" and any(standing.s is None for standing in standings):
+        return "its measure is s, and a row of s is missing"
+    rows = [r for s in standings for r in (s.s, s.lexical, s.compliance) if r is not None]
+    names = {
+        "subtask": ([*part.metrics, *(name for row in rows for name in row.cells)], SUBTASKS),
+        "dimension": ([name for row in rows for name in row.dimensions], DIMENSIONS),
+        "metric": ([name for means in part.metrics.values() for name in means], (*METRIC_NAMES, "ss")),
+    }
+    for what, (named, known) in names.items():
+        unknown = [name for name in named if name not in known]
+        if unknown:
+            return f"{quoted(unknown[0])} is no {what}"
+    cells = [cell for row in rows for cell in _cells_of(row)]
+    cells += [
+        cell for table in (part.metrics, part.slices) for row in table.values() for cell in row.values()
+    ]
+    nulls = [standing.null_class for standing in standings if standing.null_class is not None]
+    cells += [cell for null in nulls for cell in (null.precision, null.recall, null.f1)]
+    wrong = [cell for cell in cells if not _is_possible(cell)]
+    return f"a figure is impossible: {wrong[0].to_dict()}" if wrong else None
+
+
+def _cells_of(row: Row) -> list[Cell]:
+    return [*row.cells.values(), *row.dimensions.values(), row.overall, row.items_mean, row.plain_mean]
+
+
+def _is_possible(cell: Cell) -> bool:
+    """Counts that fit, and values on the 0-100 scale (a cosine may lie below zero) with an interval or without."""
+    interval = [end for end in (cell.low, cell.high) if end is not None]
+    values = interval if cell.value is None else [*interval, cell.value]
+    whole = len(interval) in ((0, 2) if cell.value is not None else (0,))
+    return 0 <= cell.n <= cell.total and whole and all(-100.001 <= value <= 100.001 for value in values)
 
 
 def read_summary(path: Path) -> Summary:
     """A run's `summary.json`; raises DataError, with what to do, when it is missing or of another version."""
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = read_json_object(path)
     except FileNotFoundError:
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
     return Summary.from_dict(raw, str(path))

@@ -131,11 +131,15 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
     return cast(Chat, chat_class(name, options or ChatOptions()))
 
 
-def parse_model(model: str) -> tuple[str, str]:
-    """Backend and name of a model; raises ConfigError, with the choices, for a backend that is not there."""
+def parse_model(model: str, *others: str) -> tuple[str, str]:
+    """Backend and name of a model.
+
+    Raises:
+        ConfigError: no such backend; the choices are named, with `others` that the caller knows besides.
+    """
     backend, _, name = model.partition(":")
     if backend not in BACKENDS:
-        choices = ", ".join(BACKENDS)
+        choices = ", ".join((*BACKENDS, *others))
         raise ConfigError(f"unknown backend {backend!r} in model {model!r}: write BACKEND:NAME; choose from {choices}")
     return backend, name
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from h2htalk.chat.base import ChatOptions, Message, OnDone, Outcome, Reply, Request
+from h2htalk.chat.base import ChatOptions, Message, OnDone, Outcome, Reply, Request, Sampling
 from h2htalk.chat.embedded_engine import (
     CONTEXT_TOKENS,
     FEATURE,
@@ -29,9 +29,11 @@ MODEL = "smollm2"
 
 @dataclass(frozen=True, slots=True)
 class _Job:
+    """A request whose prompt is tokens; `index` is its place among the requests."""
+
     index: int
-    request: Request
     prompt: Tokens
+    sampling: Sampling
 
 
 class EmbeddedChat:
@@ -100,7 +102,7 @@ class EmbeddedChat:
             if len(prompt) + request.sampling.max_tokens > CONTEXT_TOKENS:
                 finish(index, _beyond_context(len(prompt), request.sampling.max_tokens))
                 continue
-            jobs.append(_Job(index, request, prompt))
+            jobs.append(_Job(index, prompt, request.sampling))
         # Big-endian bytes sort as the numbers do.
         return sorted(jobs, key=lambda job: job.prompt.astype(">u4").tobytes())
 
@@ -109,8 +111,10 @@ class EmbeddedChat:
         lengths = {job.index: len(job.prompt) for job in jobs}
         waiting = list(reversed(jobs))
         while waiting or engine.busy:
-            if waiting and engine.offer(waiting[-1].index, waiting[-1].prompt, waiting[-1].request.sampling):
-                waiting.pop()
+            if waiting:
+                job = waiting[-1]
+                if engine.offer(job.index, job.prompt, job.sampling):
+                    waiting.pop()
             for ended in engine.step():
                 usage = Usage(lengths[ended.index], len(ended.tokens))
                 reason = "stop" if ended.stopped else "length"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, quoted
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 Role = Literal["user", "companion"]
 ROLES: tuple[Role, ...] = ("user", "companion")
+# Open fields (provenance, metadata) may nest this deep: far below the depth at which Python's JSON writer gives up.
+MAX_DEPTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class Turn:
             raise DataError(f"{where}: a message must be an object with role and content")
         role, content = raw.get("role"), raw.get("content")
         if role not in ROLES:
-            raise DataError(f"{where}: role is {role!r}; it must be 'user' or 'companion'")
+            raise DataError(f"{where}: role is {quoted(role)}; it must be 'user' or 'companion'")
         if not isinstance(content, str) or not content.strip():
             raise DataError(f"{where}: content must be text that is not empty")
         return cls(cast(Role, role), content)
@@ -84,10 +88,19 @@ class Dialogue:
 
 
 def read_id(raw: Mapping[str, Any], where: str) -> str:
-    """The record's `id`: text, not empty, one line."""
+    """The record's `id`: printable text, not empty, NFC, no white space around it, so that equal ids look equal."""
     value = raw.get("id")
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise DataError(f"{where}: id must be printable text that is not empty, not {value!r}")
+    if (
+        not isinstance(value, str)
+        or not value
+        or value != value.strip()
+        or not value.isprintable()
+        or not unicodedata.is_normalized("NFC", value)
+    ):
+        raise DataError(
+            f"{where}: id must be printable text in Unicode's form NFC, not empty, without white space around it; "
+            f"it is {quoted(value)}"
+        )
     return value
 
 
@@ -95,7 +108,7 @@ def read_language(raw: Mapping[str, Any], where: str) -> Language:
     """The record's `language`, one of LANGUAGES."""
     value = raw.get("language")
     if value not in LANGUAGES:
-        raise DataError(f"{where}: language is {value!r}; choose from {', '.join(LANGUAGES)}")
+        raise DataError(f"{where}: language is {quoted(value)}; choose from {', '.join(LANGUAGES)}")
     return cast(Language, value)
 
 
@@ -104,4 +117,25 @@ def read_mapping(raw: Mapping[str, Any], key: str, where: str) -> dict[str, Any]
     value = raw.get(key, {})
     if not isinstance(value, Mapping):
         raise DataError(f"{where}: {key} must be an object, not {type(value).__name__}")
+    _require_json(value, MAX_DEPTH, f"{where}: {key}")
     return dict(value)
+
+
+def _require_json(value: object, levels: int, where: str) -> None:
+    """Raise DataError unless JSON can hold a value: what is read must be written again, and hashed, as it was."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise DataError(
+                f"{where} holds the number {value}, which JSON cannot; write null or text instead"
+            )
+        return
+    if not isinstance(value, (Mapping, list)):
+        raise DataError(f"{where} holds a {type(value).__name__}, which JSON cannot; write text instead")
+    if levels == 0:
+        raise DataError(f"{where} is nested more than {MAX_DEPTH} levels deep; flatten it")
+    if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
+        raise DataError(f"{where} holds a key that is not text")
+    for item in value.values() if isinstance(value, Mapping) else value:
+        _require_json(item, levels - 1, where)

@@ -1,4 +1,4 @@
-"""Files: streaming JSONL and Parquet, and whole-file writes that are atomic."""
+"""Files: streaming JSONL, and whole-file writes that are atomic. Parquet is in `parquet.py`."""
 
 from __future__ import annotations
 
@@ -7,27 +7,31 @@ import errno
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, quoted
 
 # A line longer than this is not a record but a broken file (64 MiB).
 MAX_LINE = 1 << 26
 
 
-def read_jsonl(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_jsonl(
+    path: Path, *, torn_tail: bool = False, unique_keys: bool = False
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a JSONL file; `where` is `name:line` for messages. Empty lines are skipped.
 
     Args:
         path: UTF-8, with or without a byte order mark.
         torn_tail: leave out a last line without a line end (a writer was killed in the middle of it).
+        unique_keys: refuse an object that names a key twice, of which JSON readers keep the last one silently.
 
     Raises:
         DataError: not readable, not UTF-8, not JSON, or not an object; names file and line.
     """
+    unique = unique_pairs if unique_keys else None
     try:
         with path.open("rb") as file:
             number = 0
@@ -41,14 +45,16 @@ def read_jsonl(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[str, di
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if line.strip():
-                    yield where, _parse_object(line, where)
+                    yield where, _parse_object(line, where, unique)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _parse_object(line: bytes, where: str) -> dict[str, Any]:
+def _parse_object(
+    line: bytes, where: str, unique: Callable[[Sequence[tuple[str, Any]]], dict[str, Any]] | None
+) -> dict[str, Any]:
     try:
-        record = json.loads(line.decode(), parse_constant=_refuse_constant)
+        record = json.loads(line.decode(), parse_constant=refuse_constant, object_pairs_hook=unique)
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:
@@ -58,107 +64,38 @@ def _parse_object(line: bytes, where: str) -> dict[str, Any]:
     return record
 
 
-def _refuse_constant(name: str) -> None:
+def refuse_constant(name: str) -> None:
+    """For `json.loads`: NaN and infinities are Python's, not JSON's."""
     raise ValueError(f"{name} is not JSON; write null or leave the field out")
 
 
-def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Stream `(where, record)` from a Parquet file; columns written as JSON text by `write_parquet` are parsed.
+def unique_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """For `json.loads`: the pairs of an object, unless a key stands there twice."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {quoted(twice)} stands there twice; keep one")
+    return record
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """A whole JSON file that holds one object.
 
     Raises:
-        DataError: not a Parquet file, or a column whose JSON is broken.
+        FileNotFoundError: not there; the caller knows what it would have been.
+        DataError: not readable, not JSON, or not an object.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        file = pq.ParquetFile(path)
-        json_columns = json.loads((file.schema_arrow.metadata or {}).get(b"h2htalk_json_columns", b"[]"))
-        number = 0
-        for batch in file.iter_batches():
-            for row in batch.to_pylist():
-                number += 1
-                for column in json_columns:
-                    row[column] = json.loads(row[column])
-                yield f"{path}:row {number}", row
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise DataError(f"{path}: not a readable Parquet file: {error}") from error
-
-
-def write_parquet(
-    path: Path,
-    records: Iterable[Mapping[str, Any]],
-    json_columns: Sequence[str] = (),
-    schema: Any = None,
-    batch_size: int = 2048,
-) -> int:
-    """Stream records with equal keys to a Parquet file that appears only when it is whole.
-
-    Parquet holds whole characters only: a lone surrogate outside `json_columns` is a DataError.
-
-    Args:
-        path: the file.
-        records: at least one.
-        json_columns: keys whose objects or lists are stored as JSON text (`read_parquet` undoes it).
-        schema: a `pyarrow.Schema`; None infers it from the first batch.
-        batch_size: rows a row group.
-
-    Returns:
-        The number of rows.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    note = {"h2htalk_json_columns": json.dumps(list(json_columns))}
-    rows, typed = iter(records), schema is not None
-    count, writer = 0, None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        while batch := [_encoded(row, json_columns) for row in islice(rows, batch_size)]:
-            table = _table(batch, schema) if typed else pa.Table.from_pylist(batch, schema=schema)
-            if writer is None:
-                schema = table.schema.with_metadata(note)
-                writer = pq.ParquetWriter(temporary, schema)
-            writer.write_table(table.replace_schema_metadata(schema.metadata))
-            count += len(batch)
-        if writer is None:
-            raise DataError(f"{path}: no record to write")
-        writer.close()
-        os.replace(temporary, path)
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"{path}: Parquet cannot hold half a character ({error.object[error.start]!a}); write JSONL"
-        ) from error
+        record = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse_constant)
+    except FileNotFoundError:
+        raise
     except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
-    finally:
-        if writer is not None:
-            with contextlib.suppress(OSError):  # it failed already, and that is reported
-                writer.close()
-        _remove(temporary)
-    return count
-
-
-def _table(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:
-    """The rows as a `pyarrow.Table` of that schema.
-
-    By way of JSON, which holds every number exactly: `Table.from_pylist` loads pandas where it is installed,
-    50 MB and 0.3 s that every run would pay.
-    """
-    import pyarrow as pa
-    import pyarrow.json as pj
-
-    lines = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
-    return pj.read_json(
-        pa.BufferReader(lines),
-        read_options=pj.ReadOptions(use_threads=False, block_size=len(lines)),
-        parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
-    )
-
-
-def _encoded(record: Mapping[str, Any], json_columns: Sequence[str]) -> dict[str, Any]:
-    return dict(record) | {key: json_line(record[key])[:-1] for key in json_columns}
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: broken JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise DataError(f"{path}: must be a JSON object, not {type(record).__name__}")
+    return record
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
@@ -204,14 +141,27 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
     except OSError as error:
         raise DataError(f"{path}: {write_problem(error)}") from error
     finally:
-        _remove(temporary)
+        remove_file(temporary)
     return count
 
 
-def _remove(temporary: Path) -> None:
-    # Its folder may be no folder at all; that was the error then, and is reported.
+def remove_file(path: Path) -> None:
+    """Remove a file if it is there. Its folder may be no folder at all; that was the error then, and is reported."""
     with contextlib.suppress(OSError):
-        temporary.unlink()
+        path.unlink()
+
+
+def missing_folders(path: Path) -> list[Path]:
+    """The folders that making `path` would make, innermost first: for `remove_folders` when the work fails."""
+    # os.path, as pathlib raises on a folder that may not be entered; making it then says so.
+    return [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
+
+
+def remove_folders(folders: Iterable[Path]) -> None:
+    """Remove folders, innermost first. One that holds something stays: somebody has put it there meanwhile."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def json_line(record: object) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.run import FailedResponse, Response, read_response
+from h2htalk.data.run import FailedResponse, Response, SampleKey, read_response
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, quoted
 
 _NAMED_FOREIGN_IDS = 5
 
@@ -23,20 +24,24 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
             error, since they mean another split.
 
     Raises:
-        DataError: a broken line, a foreign id or an answer given twice; names file and line.
+        DataError: a broken line, a foreign id, an answer given twice, or an item that lacks a sample which others
+            have; names file and line.
     """
     known = set(ids)
-    responses: dict[tuple[str, int], Response | FailedResponse] = {}
+    responses: dict[SampleKey, Response | FailedResponse] = {}
+    lines: dict[str, list[tuple[int, str]]] = {}
     foreign: list[str] = []
     for where, record in read_jsonl(path):
         response = _read_foreign(record, where)
         if response.id not in known:
-            foreign.append(f"{response.id} ({where.rpartition(':')[2]})")
+            # In ASCII, since a foreign id may look just like one of the split's.
+            foreign.append(f"{quoted(response.id)} ({where.rpartition(':')[2]})")
             continue
         key = (response.id, response.sample)
         if key in responses:
             raise DataError(f"{where}: a second response to {response.id}, sample {response.sample}")
         responses[key] = response
+        lines.setdefault(response.id, []).append((response.sample, where))
     if foreign:
         more = f" and {len(foreign) - _NAMED_FOREIGN_IDS} more" if len(foreign) > _NAMED_FOREIGN_IDS else ""
         raise DataError(
@@ -45,7 +50,25 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
         )
     if not responses:
         raise DataError(f"{path}: holds no response")
+    _require_equal_samples(lines)
     return list(responses.values())
+
+
+def _require_equal_samples(lines: Mapping[str, Sequence[tuple[int, str]]]) -> None:
+    """Raise DataError unless every item has the samples 0 to K - 1, with one K for all.
+
+    An item's score is the mean of its samples, so that one with fewer would never be scored.
+    """
+    count = max(map(len, lines.values()))
+    for item_id, found in lines.items():
+        lacking = sorted(set(range(count)) - {sample for sample, _ in found})
+        if lacking:
+            raise DataError(
+                f"{found[-1][1]}: {item_id} lacks sample {lacking[0]}; give every answered item the samples "
+                f"0 to {count - 1} (a call that gave no answer is a line with a failure)"
+                if count > 1
+                else f"{found[-1][1]}: {item_id} has sample {found[-1][0]} alone; the first sample is 0"
+            )
 
 
 def _read_foreign(record: Mapping[str, object], where: str) -> Response | FailedResponse:
@@ -53,8 +76,9 @@ def _read_foreign(record: Mapping[str, object], where: str) -> Response | Failed
         return read_response(record, where)
     if not isinstance(record["response"], str):
         raise DataError(f"{where}: response must be text, not {type(record['response']).__name__}")
-    if record.get("failure") is not None:
-        raise DataError(f"{where}: holds a response and a failure; keep the one that is true")
+    for other in ("text", "failure"):
+        if record.get(other) is not None:
+            raise DataError(f"{where}: holds a response and a {other}; keep the one that is true")
     # Other tools' usage and reasoning fields have other shapes: only what is scored is read.
     read = ("id", "sample", "finish_reason")
     own = {key: record[key] for key in read if key in record}
@@ -131,8 +155,14 @@ def _reference(record: Mapping[str, object], where: str) -> str:
 
 
 def write_authors_references(release: AuthorsRelease, folder: Path) -> Path:
-    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) into a folder; returns the file."""
+    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) into a folder; returns the file.
+
+    Raises:
+        DataError: such a file is there already, or the folder cannot be written.
+    """
     path = folder / "references.jsonl"
+    if os.path.lexists(path):
+        raise DataError(f"{path}: is there already; name a new folder with --out")
     records = (
         {"id": f"authors-{subtask}-{row:04}", "subtask": subtask, "language": "zh", "reference": text}
         for subtask, texts in release.references.items()

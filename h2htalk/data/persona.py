@@ -58,7 +58,7 @@ def read_persona(path: Path) -> Persona:
     """One persona from a TOML file."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not a readable persona file: {error}") from error
     return Persona.from_dict(raw, str(path))
 

@@ -10,6 +10,9 @@ from typing import Any
 from h2htalk.data.dialogue import read_id
 from h2htalk.errors import DataError
 
+# Which answer: an item's id and the number of the sample, from 0.
+SampleKey = tuple[str, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

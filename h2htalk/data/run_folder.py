@@ -9,26 +9,32 @@ scores/<fingerprint>.parquet, summary.json, report.html, tables/
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from h2htalk import __version__
-from h2htalk.data.files import read_jsonl, write_json, write_text
-from h2htalk.data.run import FailedResponse, Response, read_response
+from h2htalk.data.files import (
+    missing_folders,
+    read_json_object,
+    read_jsonl,
+    remove_file,
+    remove_folders,
+    write_json,
+    write_text,
+)
+from h2htalk.data.run import FailedResponse, Response, SampleKey, read_response
 from h2htalk.data.shard import Shard
 from h2htalk.data.signature import Signature, differing_keys
-from h2htalk.data.splits import Split, export_split, load_split
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.data.split_export import export_split
+from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import ConfigError, DataError, quoted
 
 _HALF_WRITTEN = ".run.json.*"  # `write_text` was killed in it
 
-SampleKey = tuple[str, int]
 Answers = dict[SampleKey, Response | FailedResponse]
 
 
@@ -70,14 +76,14 @@ class RunFolder:
         """`run.json`: spec, signature and package_version.
 
         Raises:
-            DataError: the folder is not a run.
+            DataError: the folder is not a run, or its run.json is damaged.
         """
         path = self.path / "run.json"
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError(f"{self.path}: not a run folder (run.json cannot be read: {error})") from error
-        if not isinstance(raw, dict) or not isinstance(raw.get("spec"), dict):
+            raw = read_json_object(path)
+        except FileNotFoundError:
+            raise DataError(f"{self.path}: not a run folder: it holds no run.json") from None
+        if not isinstance(raw.get("spec"), dict):
             raise DataError(f"{path}: must hold a spec and a signature")
         return raw
 
@@ -85,24 +91,64 @@ class RunFolder:
         """The signature that the run was made with."""
         return Signature.from_dict(self.read_run().get("signature"), str(self.path / "run.json"))
 
+    def require_usable(self, signature: Signature, partial: bool = False) -> None:
+        """Raise unless a run of that signature can begin or go on here; nothing is written.
+
+        Args:
+            signature: the run's.
+            partial: the subject is not known whole (no model was opened): what it does not name is not compared.
+
+        Raises:
+            ConfigError: the folder holds a run of another signature (the keys are named).
+            DataError: it is some other folder, or cannot be read.
+        """
+        # os.path, as pathlib raises on a folder that may not be entered; making it then says so.
+        if os.path.exists(self.path / "run.json"):
+            _require_same(self, signature, partial)
+        else:
+            _require_free(self.path)
+
     def split(self) -> Split:
         """The scenarios that were asked, as they were."""
         return load_split(str(self.inputs / "split"))
 
-    def answers(self) -> Answers:
+    def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
         """The last word on each sample: an answer wins over a failure, a later line over an earlier one.
 
+        Args:
+            ids: the scenarios that were asked; None takes any.
+            samples: how many answers each was asked for; None takes any number.
+
         Raises:
-            DataError: a line that is not a response; names file and line.
+            DataError: a line that is not a response, or one to something that was not asked; names file and line.
         """
         answers: Answers = {}
+        asked = None if ids is None else frozenset(ids)
         for where, record in self._records():
-            fold_answer(answers, read_response(record, where))
+            response = read_response(record, where)
+            require_asked(response, asked, samples, where)
+            fold_answer(answers, response)
         return answers
 
     def _records(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for path in sorted((self.path / "responses").glob("*.jsonl")):
             yield from read_jsonl(path, torn_tail=True)
+
+
+def require_asked(
+    response: Response | FailedResponse, ids: Collection[str] | None, samples: int | None, where: str
+) -> None:
+    """Raise DataError for an answer to something that the run never asked: it would count nowhere, or twice."""
+    if ids is not None and response.id not in ids:
+        raise DataError(
+            f"{where}: {quoted(response.id)} is none of the scenarios of this run; "
+            "take the line out, or put the file back as it was"
+        )
+    if samples is not None and response.sample >= samples:
+        raise DataError(
+            f"{where}: sample {response.sample} of {quoted(response.id)}, but this run asks {samples} an item, "
+            "counted from 0; take the line out, or put the file back as it was"
+        )
 
 
 def fold_answer(answers: Answers, response: Response | FailedResponse) -> None:
@@ -130,17 +176,21 @@ class RunWriter:
 
         Raises:
             ConfigError: the folder holds a run of another signature (the keys are named).
-            DataError: another process writes it, it is some other folder, or it cannot be written.
+            DataError: another process writes it, it is some other folder, it holds an answer to something that is
+                not asked, or it cannot be written. Nothing that this made is left then.
         """
         self.folder = folder
         self.answers: Answers = {}
-        # os.path, as pathlib raises on a folder that may not be entered; making it then says so.
-        if os.path.exists(folder.path / "run.json"):
-            _require_same(folder, signature)
-        else:
-            _require_usable(folder.path)
-        self._made = [p for p in (folder.path, *folder.path.parents) if not os.path.exists(p)]
-        self._shard = Shard(folder.path / "responses" / "part-0.jsonl", self._remember)
+        self._ids = frozenset(scenario.id for scenario in split.scenarios)
+        self._samples = int(spec.get("samples", 1))
+        self._new = False
+        folder.require_usable(signature)
+        self._made = missing_folders(folder.path / "responses")
+        try:
+            self._shard = Shard(folder.path / "responses" / "part-0.jsonl", self._remember)
+        except BaseException:
+            remove_folders(self._made)
+            raise
         try:
             # Asked again now that this is the one writer: another may have begun the run meanwhile.
             self._new = not (folder.path / "run.json").exists()
@@ -151,11 +201,13 @@ class RunWriter:
                 run = {"spec": dict(spec), "signature": signature.to_dict(), "package_version": __version__}
                 write_json(folder.path / "run.json", run)
         except BaseException:
-            self._shard.close()
+            self.discard()
             raise
 
     def _remember(self, record: dict[str, Any], where: str) -> None:
-        fold_answer(self.answers, read_response(record, where))
+        response = read_response(record, where)
+        require_asked(response, self._ids, self._samples, where)
+        fold_answer(self.answers, response)
 
     def _write_inputs(self, split: Split, prompts: Mapping[str, str]) -> None:
         # A killed start may have left half of them; without run.json they count for nothing.
@@ -179,13 +231,11 @@ class RunWriter:
         if self._new and self._shard.path.stat().st_size == 0:
             for name in ("inputs", "responses"):
                 shutil.rmtree(self.folder.path / name, ignore_errors=True)
-            (self.folder.path / "run.json").unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # somebody has put something else there: it stays
-                for path in self._made:
-                    path.rmdir()
+            remove_file(self.folder.path / "run.json")
+            remove_folders(self._made)
 
 
-def _require_usable(path: Path) -> None:
+def _require_free(path: Path) -> None:
     """A new run needs a new or empty folder, or one in which an earlier start was killed."""
     if not os.path.isdir(path):
         if os.path.exists(path):
@@ -213,11 +263,12 @@ def _is_half_made(path: Path) -> bool:
     )
 
 
-def _require_same(folder: RunFolder, signature: Signature) -> None:
+def _require_same(folder: RunFolder, signature: Signature, partial: bool = False) -> None:
     there = folder.signature()
+    subject = {k: v for k, v in there.subject.items() if not partial or k in signature.subject}
     different = [
         *differing_keys(there.protocol, signature.protocol),
-        *differing_keys(there.subject, signature.subject),
+        *differing_keys(subject, signature.subject),
     ]
     if different:
         # What only scoring decides can change on stored answers.

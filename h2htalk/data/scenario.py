@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from h2htalk.data.dialogue import Language, Turn, read_id, read_language, read_mapping
 from h2htalk.data.subtasks import FieldKind, Subtask, find_subtask
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, quoted
 
 Complexity = Literal["basic", "intermediate", "advanced"]
 Interaction = Literal["casual", "emotional_support", "memory"]
@@ -38,7 +38,7 @@ class Plan:
         _refuse_unknown(raw, ("time", "activity"), where)
         time, activity = raw.get("time"), raw.get("activity")
         if not isinstance(time, str) or not _TIME.fullmatch(time):
-            raise DataError(f"{where}: time is {time!r}; it must be HH:MM, 00:00 to 23:59")
+            raise DataError(f"{where}: time is {quoted(time)}; it must be HH:MM, 00:00 to 23:59")
         return cls(time, _text(activity, f"{where}: activity"))
 
     def to_dict(self) -> dict[str, str]:
@@ -61,10 +61,12 @@ class Tags:
         _refuse_unknown(raw, ("emotion", "complexity", "interaction", "risk"), f"{where}: tags")
         emotion = raw.get("emotion")
         if not isinstance(emotion, str) or not _EMOTION.fullmatch(emotion):
-            raise DataError(f"{where}: tags.emotion is {emotion!r}; it must be one lower-case word")
+            raise DataError(f"{where}: tags.emotion is {quoted(emotion)}; it must be one lower-case word")
         for key, allowed in (("complexity", COMPLEXITIES), ("interaction", INTERACTIONS), ("risk", RISKS)):
             if raw.get(key) not in allowed:
-                raise DataError(f"{where}: tags.{key} is {raw.get(key)!r}; choose from {', '.join(allowed)}")
+                raise DataError(
+                    f"{where}: tags.{key} is {quoted(raw.get(key))}; choose from {', '.join(allowed)}"
+                )
         return cls(
             emotion,
             cast(Complexity, raw["complexity"]),

@@ -6,9 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +36,29 @@ class Signature:
 
     @classmethod
     def from_dict(cls, raw: object, where: str) -> Signature:
-        if not isinstance(raw, Mapping) or not all(
-            isinstance(raw.get(k), Mapping) for k in ("protocol", "subject")
-        ):
-            raise DataError(f"{where}: signature must hold protocol and subject")
-        return cls(_texts(raw["protocol"]), _texts(raw["subject"]))
+        """Read `{"protocol": {...}, "subject": {...}}`.
+
+        Raises:
+            DataError: a part is missing or empty, a value is no text, or the subject does not name its backend
+                and model; starts with `where`.
+        """
+        protocol, subject = (_texts(raw, part, where) for part in ("protocol", "subject"))
+        missing = [key for key in ("backend", "model") if key not in subject]
+        if missing:
+            raise DataError(f"{where}: the signature's subject lacks {' and '.join(missing)}")
+        return cls(protocol, subject)
 
 
-def _texts(raw: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in raw.items()}
+def _texts(raw: object, part: str, where: str) -> dict[str, str]:
+    texts = raw.get(part) if isinstance(raw, Mapping) else None
+    if not isinstance(texts, Mapping) or not texts:
+        raise DataError(f"{where}: signature must hold protocol and subject, neither of them empty")
+    for key, value in texts.items():
+        if not isinstance(value, str):
+            raise DataError(
+                f"{where}: the signature's {quoted(key)} must be text, not {type(value).__name__}"
+            )
+    return dict(texts)
 
 
 def differing_keys(a: Mapping[str, str], b: Mapping[str, str]) -> list[str]:

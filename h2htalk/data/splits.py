@@ -10,15 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from h2htalk.data.files import read_jsonl, read_parquet, write_jsonl, write_parquet, write_text
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.parquet import read_parquet
 from h2htalk.data.persona import Persona, bundled_personas, read_persona
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, quoted
 
 BUNDLED_FOLDER = Path(str(files("h2htalk.data") / "bundled" / "splits"))
+# The keys of `split.toml`, all of them texts.
+HEADER = ("name", "version", "description", "licence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def load_split(name: str) -> Split:
     """Load a split whole: a bundled name (`mini`), a folder, or one `.jsonl` or `.parquet` file.
 
     A folder holds `*.jsonl` and `*.parquet` files of scenarios, optionally `split.toml` (name, version,
-    description, licence) and `personas/*.toml`.
+    description, licence) and `personas/*.toml`. A persona there takes the place of a bundled one of the same id.
 
     Raises:
         ConfigError: no such split; the message lists what there is.
@@ -134,7 +137,7 @@ def load_split(name: str) -> Split:
         known = personas.get(scenario.persona)
         if known is None or scenario.language not in known.names:
             raise DataError(
-                f"{where}: {scenario.id}: persona {scenario.persona!r} has no {scenario.language} description; "
+                f"{where}: {scenario.id}: persona {quoted(scenario.persona)} has no {scenario.language} description; "
                 f"add it to {folder / 'personas'} or choose from {', '.join(sorted(personas))}"
             )
         scenarios.append(scenario)
@@ -155,7 +158,7 @@ def _own_personas(folder: Path) -> dict[str, Persona]:
     """The personas described beside the scenarios, by id."""
     found: dict[str, tuple[Persona, Path]] = {}
     for path in sorted(folder.glob("personas/*.toml")):
-        persona = read_persona(path)
+        persona = read_persona(_require_file(path))
         if persona.id in found:
             raise DataError(
                 f"{path}: persona {persona.id!r} is in {found[persona.id][1].name} already; keep one"
@@ -166,6 +169,10 @@ def _own_personas(folder: Path) -> dict[str, Persona]:
 
 def resolve_split(name: str) -> Path:
     """Where a split lies: a folder or a file."""
+    if not name.strip():
+        raise ConfigError(
+            f"--split is empty: name a bundled split ({', '.join(list_splits())}), a folder or a file"
+        )
     if name.startswith("hub:"):
         raise ConfigError(
             f"split {name}: splits on the Hugging Face Hub cannot be loaded yet; "
@@ -178,7 +185,7 @@ def resolve_split(name: str) -> Path:
     if os.path.isdir(path) or (os.path.isfile(path) and path.suffix in (".jsonl", ".parquet")):
         return path
     raise ConfigError(
-        f"no split {name!r}: choose a bundled one ({', '.join(list_splits())}), "
+        f"no split {quoted(name)}: choose a bundled one ({', '.join(list_splits())}), "
         "or name a folder or a .jsonl or .parquet file"
     )
 
@@ -192,70 +199,44 @@ def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
     else:
         paths = [source]
     for path in paths:
-        records = read_parquet(path) if path.suffix == ".parquet" else read_jsonl(path)
+        _require_file(path)
+        records = read_parquet(path) if path.suffix == ".parquet" else read_jsonl(path, unique_keys=True)
         for where, record in records:
             yield where, Scenario.from_dict(record, where)
 
 
-def export_split(
-    split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl"
-) -> list[Path]:
-    """Write a split as a folder that `load_split` reads; returns the files written.
-
-    Raises:
-        DataError: the folder holds files already, or cannot be written.
-    """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise DataError(f"{folder}: not an empty folder; name a new one")
-    data = folder / f"scenarios.{file_format}"
-    records = (scenario.to_dict() for scenario in split.scenarios)
-    if file_format == "parquet":
-        nested = ("inputs", "tags", "provenance", "metadata")
-        write_parquet(data, ({"metadata": {}, **record} for record in records), json_columns=nested)
-    else:
-        write_jsonl(data, records)
-    header = folder / "split.toml"
-    fields = ("name", "version", "description", "licence")
-    write_text(header, "".join(f"{key} = {toml_string(getattr(split, key))}\n" for key in fields))
-    written = [data, header]
-    for persona in split.personas.values():
-        path = folder / "personas" / f"{_file_name(persona.id)}.toml"
-        write_text(path, _persona_toml(persona))
-        written.append(path)
-    return written
-
-
-def _persona_toml(persona: Persona) -> str:
-    lines = [f"id = {toml_string(persona.id)}", f"relation = {toml_string(persona.relation)}"]
-    for language, name in persona.names.items():
-        lines += ["", f"[{language}]", f"name = {toml_string(name)}"]
-        lines.append(f"description = {toml_string(persona.descriptions[language])}")
-    return "\n".join(lines) + "\n"
-
-
-def toml_string(text: str) -> str:
-    """A TOML basic string (JSON's escapes are TOML's, but for DEL)."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _file_name(persona_id: str) -> str:
-    # An id comes from data: never trust it as a path.
-    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in persona_id[:64])
-    return safe if safe == persona_id else f"{safe}-{hashlib.sha256(persona_id.encode()).hexdigest()[:8]}"
+def _require_file(path: Path) -> Path:
+    # A pipe would wait for its writer for ever.
+    if not path.is_file():
+        raise DataError(f"{path}: is not a file; take it out of the split's folder")
+    return path
 
 
 def _read_header(source: Path) -> dict[str, str]:
-    """`split.toml` of a split's folder, with defaults for what it does not say."""
+    """`split.toml` of a split's folder, with defaults for what it does not say.
+
+    Raises:
+        DataError: not TOML, a key that no header has, or a value that is no text.
+    """
+    # The name is written into tables and TOML, where a file name's bytes that are not UTF-8 have no place.
+    absolute = Path(os.path.abspath(source))
+    name = os.fsencode(absolute.name if source.is_dir() else absolute.stem).decode(errors="replace")
     header = {
-        "name": source.stem,
+        "name": name.strip() or "split",
         "version": "unversioned",
         "description": "",
         "licence": "see each scenario",
     }
     path = source / "split.toml"
-    if source.is_dir() and path.is_file():
-        try:
-            header |= {k: str(v) for k, v in tomllib.loads(path.read_text(encoding="utf-8")).items()}
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise DataError(f"{path}: not readable: {error}") from error
-    return header
+    if not source.is_dir() or not os.path.lexists(path):
+        return header
+    try:
+        raw = tomllib.loads(_require_file(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not readable: {error}") from error
+    for key, value in raw.items():
+        if key not in HEADER:
+            raise DataError(f"{path}: unknown key {quoted(key)}; choose from {', '.join(HEADER)}")
+        if not isinstance(value, str) or not (value.strip() or key == "description"):
+            raise DataError(f"{path}: {key} must be text that is not empty, in quotes, not {quoted(value)}")
+    return header | raw

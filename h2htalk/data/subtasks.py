@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, quoted
 
 Dimension = Literal["dialogue", "recollection", "itinerary"]
 Mode = Literal["empathetic interaction", "personality development"]
@@ -188,7 +188,9 @@ def find_subtask(name: str, where: str = "subtask") -> Subtask:
     try:
         return SUBTASKS[name]
     except (KeyError, TypeError):
-        raise DataError(f"{where}: unknown subtask {name!r}; choose from {', '.join(SUBTASKS)}") from None
+        raise DataError(
+            f"{where}: unknown subtask {quoted(name)}; choose from {', '.join(SUBTASKS)}"
+        ) from None
 
 
 def in_table_order(names: Iterable[str]) -> list[str]:

@@ -19,13 +19,11 @@ from h2htalk.benchmark import aggregate as module
 from h2htalk.benchmark.aggregate import (
     CONFIDENCE,
     Cell,
-    NullClass,
     Row,
     Value,
     aggregate,
     aggregate_slices,
     bootstrap_means,
-    null_class,
 )
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
 
@@ -245,39 +243,3 @@ def test_bootstrap_means_have_the_standard_error_of_the_mean() -> None:
     assert len(means) == module.RESAMPLES
     assert means.std() == pytest.approx(scored.std() / math.sqrt(200), rel=0.1)
     assert len(bootstrap_means(scored[:1], seed=0)) == len(bootstrap_means(scored[:0], seed=0)) == 0
-
-
-# --- The null class ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("hits", "false_alarms", "misses", "others", "expected"),
-    [
-        (6, 2, 3, 9, NullClass(6 / 8, 6 / 9, 12 / 17, 9, 8, 6, 20)),
-        (0, 2, 3, 5, NullClass(0.0, 0.0, 0.0, 3, 2, 0, 10)),
-        (0, 0, 3, 7, NullClass(None, 0.0, 0.0, 3, 0, 0, 10)),
-        (0, 4, 0, 6, NullClass(0.0, None, 0.0, 0, 4, 0, 10)),
-        (0, 0, 0, 6, NullClass(None, None, None, 0, 0, 0, 6)),
-        (5, 0, 0, 0, NullClass(1.0, 1.0, 1.0, 5, 5, 5, 5)),
-        (0, 0, 0, 0, NullClass(None, None, None, 0, 0, 0, 0)),
-    ],
-)
-def test_null_class_by_hand(
-    hits: int, false_alarms: int, misses: int, others: int, expected: NullClass
-) -> None:
-    pairs = (
-        [(True, True)] * hits
-        + [(True, False)] * false_alarms
-        + [(False, True)] * misses
-        + [(False, False)] * others
-    )
-    random.Random(1).shuffle(pairs)
-    assert null_class(pairs) == expected
-
-
-def test_the_constant_null_line_on_the_authors_share_of_nulls() -> None:
-    """264 of their 412 references are the null line: always answering it looks like this."""
-    found = null_class([(True, row < 264) for row in range(412)])
-    assert found.precision == pytest.approx(0.6408, abs=1e-4)
-    assert found.recall == 1.0
-    assert found.f1 == pytest.approx(0.7811, abs=1e-4)

@@ -15,6 +15,7 @@ import pytest
 from summaries_made import failed_item, made_item, made_summary, mini_scenarios, same_values
 
 from h2htalk.benchmark.aggregate import Cell
+from h2htalk.benchmark.null_class import null_class
 from h2htalk.benchmark.report.html import ItemView, write_page
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.base import Message
@@ -82,7 +83,7 @@ def test_hostile_text_is_data_everywhere(tmp_path: Path) -> None:
         violations={HOSTILE: 1},
         warnings=(HOSTILE,),
         package_version=HOSTILE,
-        slices={"emotion": {HOSTILE: Cell(1.0, None, None, 1, 1)}},
+        slices={"emotion": {name: Cell(1.0, None, None, 1, 1) for name in (HOSTILE, "calm")}},
     )
     text = page(tmp_path, summary, items)
     assert len(re.findall(r"<script", text)) == len(re.findall(r"</script", text)) == 2
@@ -141,9 +142,53 @@ def test_figures_floors_and_cautions_are_on_the_page(tmp_path: Path) -> None:
     assert "S is not comparable" in text
     assert '<td class="num main">5.00</td>' in text
     assert text.count('class="num reached"') == 1
+    assert 'class="num reached" title="95 % interval 9.00 – 11.00, 2/2 items">10.00<' in text
     assert "39.00 – 41.00" in text
     assert 'aria-label="40.00, 95 % interval 39.00 to 41.00"' in text
     assert "<code>timeout</code>" in text
+
+
+def body(text: str) -> str:
+    """What a reader sees, without its tags."""
+    shown = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", shown))
+
+
+def test_items_without_s_have_tables_of_their_own(tmp_path: Path) -> None:
+    summary = made_summary(
+        same_values(0.4), floors={"constant": same_values(0.1)}, without_s=same_values(0.3)
+    )
+    text = page(tmp_path, summary)
+    title = "zh items: the lexical mean (S was not asked for)"
+    assert text.count("<h3>en items: S</h3>") == text.count(f"<h3>{title}</h3>") == 2  # by subtask, slices
+    assert f"Each metric, times 100 – {title}" in text
+    assert text.count('<table class="figures">') == 2
+    assert "<bdi>server:m (zh, lexical mean)</bdi>" in text
+    assert "<bdi>constant (zh, lexical mean)</bdi>" in text
+    alone = page(tmp_path, made_summary())
+    assert alone.count('<table class="figures">') == 1
+    assert "items: S" not in alone
+
+
+def test_table_2_has_the_three_means_their_intervals_and_items(tmp_path: Path) -> None:
+    text = page(tmp_path, made_summary())
+    table = re.findall(r'<table class="table2">.*?</table>', text, re.DOTALL)[0]
+    assert re.findall(r"<th[^>]*>(Overall|Items|Cells)</th>", table) == ["Overall", "Items", "Cells"]
+    assert "items scored 2/ 2 2/ 2" in body(table)
+    assert table.count("<small>±1.0</small>") == 11
+    assert table.count('title="95 % interval 39.00 – 41.00, 2/2 items">40.00') == 11
+
+
+def test_metrics_carry_items_and_intervals(tmp_path: Path) -> None:
+    shown = body(page(tmp_path, made_summary(same_values(0.4, ("dialogue_base",)))))
+    assert "Subtask Items BLEU-1" in shown
+    assert "DialogueBase 2/2 50.00 ±1.0" in shown
+
+
+def test_the_null_class_counts_items(tmp_path: Path) -> None:
+    null = null_class([(0.5, True), (1.0, True), (0.0, False), (1.0, False)], 5)
+    shown = body(page(tmp_path, made_summary(null=null)))
+    assert re.search(r"server:m 4/5 60\.00 ±\d+ 75\.00 ±\d+ 66\.67 ±\d+ 2 2\.5 1\.5 ", shown)
 
 
 def test_a_page_that_cannot_be_finished_is_not_there(tmp_path: Path) -> None:

@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 from summaries_made import made_summary, same_values
 
+from h2htalk.benchmark.leaderboard import paper_rows
+from h2htalk.benchmark.null_class import null_class
 from h2htalk.benchmark.report.latex import latex_escaped, latex_table
 from h2htalk.benchmark.report.layout import COLUMNS
-from h2htalk.benchmark.report.rows import TableRow, table_row
-from h2htalk.benchmark.report.tables import csv_table, json_table, spreadsheet_text, table_text, write_tables
+from h2htalk.benchmark.report.long_tables import metrics_csv, slices_csv
+from h2htalk.benchmark.report.rows import TableRow, model_rows, table_row, table_rows
+from h2htalk.benchmark.report.spreadsheet import spreadsheet_text
+from h2htalk.benchmark.report.tables import csv_table, json_table, table_text, write_tables
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
@@ -24,6 +28,7 @@ HEADINGS = [
     *("Synthesis", "Refinement", "Initialization", "Avg."),
     "Overall",
 ]
+FLOORS = {"constant": same_values(0.1)}
 UNEVEN = {name: [0.1 + i / 30, 0.2, 1 / 3] for i, name in enumerate(SUBTASKS)}
 
 
@@ -59,8 +64,30 @@ def test_a_missing_figure_is_empty_and_never_zero() -> None:
 def test_rows_say_what_they_are() -> None:
     values = {**same_values(0.4), "dialogue_base": [0.4, None]}
     (record,) = records([table_row(made_summary(values, comparable=False, measure="lexical"))])
-    said = [record[key] for key in ("source", "split", "measure", "complete", "comparable", "judged")]
-    assert said == ["run", "mini 1", "lexical", "False", "False", "False"]
+    facts = ("source", "split", "languages", "measure", "complete", "comparable", "judged")
+    said = [record[key] for key in facts]
+    assert said == ["run", "mini 1", "en+zh", "lexical", "False", "False", "False"]
+
+
+def test_a_run_without_a_judged_subtask_is_not_unjudged() -> None:
+    assert table_row(made_summary(same_values(0.4, ("dialogue_base",)))).judged
+    assert not table_row(made_summary(same_values(0.4, ("itinerary_basic",)))).judged
+
+
+def test_items_without_s_have_rows_of_their_own_that_say_so() -> None:
+    summary = made_summary(floors=FLOORS, without_s=same_values(0.3))
+    rows = table_rows(summary)
+    assert [(row.name, row.source, row.languages, row.measure) for row in rows] == [
+        ("server:m (en)", "run", "en", "s"),
+        ("constant (en)", "floor", "en", "s"),
+        ("server:m (zh, lexical mean)", "run", "zh", "lexical"),
+        ("constant (zh, lexical mean)", "floor", "zh", "lexical"),
+    ]
+    assert [row.name for row in model_rows(summary)] == ["server:m (en)", "server:m (zh, lexical mean)"]
+    assert [record["model"] for record in records(rows)] == [row.name for row in rows]
+    assert [plain["model"] for plain in json_table(rows)] == [row.name for row in rows]
+    assert [round(row.value("overall") or 0) for row in rows] == [40, 10, 30, 10]
+    assert "server:m (zh, lexical mean)$^{" in latex_table(rows)
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@a", "\t=1", " =1", "＝1", "＋1", "－1", "＠a"])
@@ -77,13 +104,15 @@ def latex_lines(summaries: list[Summary]) -> list[str]:
 def test_latex_rows_have_as_many_cells_as_columns() -> None:
     lines = latex_lines([made_summary(UNEVEN, model="a & b"), made_summary()])
     start, end = lines.index(r"\midrule") + 1, lines.index(r"\bottomrule")
-    assert [line.replace(r"\&", "").count("&") for line in lines[start:end]] == [15, 15]
+    body = [line.replace(r"\&", "") for line in lines[start:end]]
+    assert {line.count("&") for line in body} == {17}
+    assert len(body) == 6
     heading = next(line for line in lines if line.startswith(r" & \multicolumn"))
     groups = [
         rf"\multicolumn{{{n}}}{{c}}{{{name}}}"
         for n, name in ((4, "Dialogue"), (6, "Itinerary"), (4, "Recollection"))
     ]
-    assert heading.removesuffix(r" \\").split(" & ") == ["", *groups, ""]
+    assert heading.removesuffix(r" \\").split(" & ") == ["", *groups, "", "", ""]
     assert r"\cmidrule(lr){2-5}\cmidrule(lr){6-11}\cmidrule(lr){12-15}" in lines
 
 
@@ -93,7 +122,46 @@ def test_latex_shows_two_decimals_and_a_dash_where_there_is_nothing() -> None:
         for line in latex_lines([made_summary(same_values(1 / 3, ("dialogue_base",)))])
         if "33.33" in line
     )
-    assert line.count("--") == 14
+    assert line.count("--") == 14  # the mean of items and the mean of cells are there
+
+
+def test_latex_has_all_three_overall_means_and_says_what_they_are() -> None:
+    lines = latex_lines([made_summary(UNEVEN)])
+    heading = next(line for line in lines if line.startswith("Model & "))
+    assert heading.removesuffix(r" \\").split(" & ")[-4:] == ["Avg.", "Overall", "Items", "Cells"]
+    row = made_summary(UNEVEN).standing.s
+    assert row is not None
+    means = [f"{cell.value:.2f}" for cell in (row.overall, row.items_mean, row.plain_mean)]
+    line = next(line for line in lines if line.startswith("server:m"))
+    assert [cell.split(" ")[0] for cell in line.split(" & ")[-3:]] == means
+    assert any("Items is the mean over the items at hand" in line for line in lines)
+
+
+def test_latex_has_the_items_above_and_the_half_intervals_below() -> None:
+    lines = latex_lines([made_summary(floors=None)])
+    at = next(number for number, line in enumerate(lines) if line.startswith("server:m"))
+    assert lines[at - 1].startswith(r"{\scriptsize items} & {\scriptsize 2} & ")
+    assert lines[at - 1].endswith(r"{\scriptsize 22} & {\scriptsize 22} & {\scriptsize 22} \\")
+    assert lines[at + 1].startswith(r" & {\scriptsize $\pm$1.0} & ")
+    assert any("half the width of the 95" in line for line in lines)
+
+
+def test_latex_says_the_items_again_only_where_they_change() -> None:
+    incomplete = made_summary({**same_values(0.4), "dialogue_base": [0.4, None]}, model="b")
+    items = [line for line in latex_lines([made_summary(), made_summary(), incomplete]) if "items}" in line]
+    assert len(items) == 2
+    assert r"{\scriptsize 1/2}" in items[1]
+
+
+def test_latex_of_the_paper_alone_has_neither() -> None:
+    text = latex_table(paper_rows())
+    assert "scriptsize" not in text
+    assert "& Overall \\\\" in text
+
+
+def test_a_name_at_the_head_of_a_line_is_no_option_of_the_line_end() -> None:
+    """LaTeX looks for `[` and `*` behind a line end, over the newline too."""
+    assert latex_escaped("[x]*") == "{[}x]{*}"
 
 
 def test_latex_marks_and_explains_each_caution_once_and_only_where_it_holds() -> None:
@@ -126,17 +194,68 @@ def test_places_are_marked_in_latex() -> None:
 
 
 def test_write_tables_writes_the_model_and_its_floors(tmp_path: Path) -> None:
-    summary = made_summary(floors={"constant": same_values(0.1)})
-    paths = write_tables(summary, tmp_path)
-    assert [path.name for path in paths] == ["table2.csv", "table2.json", "table2.tex", "slices.csv"]
+    paths = write_tables(made_summary(floors=FLOORS), tmp_path)
+    names = ["table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv"]
+    assert [path.name for path in paths] == names
     plain = json.loads(paths[1].read_text())
     assert [(row["model"], row["source"]) for row in plain] == [("server:m", "run"), ("constant", "floor")]
     assert "constant & 10.00" in paths[2].read_text().replace(r"$^{\S}$", "")
-    slices = list(csv.DictReader(paths[3].open()))
-    assert [(line["tag"], line["of"], line["n"]) for line in slices] == [
-        ("risk", "none", "21"),
-        ("risk", "high", "1"),
+    assert paths[3].read_text() == metrics_csv(made_summary(floors=FLOORS))
+
+
+# --- One figure a line ------------------------------------------------------------------------------------------
+
+
+def lines_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_slices_say_their_part_measure_and_marks() -> None:
+    lines = lines_of(slices_csv(made_summary(comparable=False, without_s=same_values(0.3))))
+    assert list(lines[0])[:7] == ["tag", "of", "languages", "measure", "complete", "comparable", "judged"]
+    assert [(line["of"], line["languages"], line["measure"], line["n"]) for line in lines] == [
+        ("none", "en", "s", "21"),
+        ("high", "en", "s", "1"),
+        ("none", "zh", "lexical", "21"),
+        ("high", "zh", "lexical", "1"),
     ]
+    assert {(line["complete"], line["comparable"], line["judged"]) for line in lines} == {
+        ("True", "False", "False")
+    }
+
+
+def test_every_figure_of_model_and_floors_stands_in_metrics_with_its_interval_and_n() -> None:
+    summary = made_summary(
+        UNEVEN, floors=FLOORS, null=null_class([(1.0, True), (0.0, False), (1.0, False)], 4)
+    )
+    found = {(x["model"], x["metric"], x["of"]): x for x in lines_of(metrics_csv(summary))}
+    row = summary.standing.compliance
+    for metric in ("s", "lexical", "contract"):
+        for key, cell in (
+            *row.cells.items(),
+            ("overall", row.overall),
+            ("itinerary_avg", row.dimensions["itinerary"]),
+        ):
+            line = found["server:m", metric, key]
+            numbers = [float(line[part]) for part in ("value", "low", "high", "n", "total")]
+            assert numbers == list(cell.to_dict().values())
+            assert ("constant", metric, key) in found
+    assert [found["server:m", "rouge_l", "dialogue_base"][key] for key in ("value", "low", "n")] == [
+        "25.0",
+        "24.0",
+        "3",
+    ]
+    null = found["server:m", "null_precision", "recollection_synthesis"]
+    assert (null["value"], null["n"], null["total"]) == ("50.0", "3", "4")
+
+
+def test_metrics_name_the_part_of_each_figure() -> None:
+    lines = lines_of(metrics_csv(made_summary(without_s=same_values(0.3))))
+    assert {(line["languages"], line["metric"]) for line in lines if line["metric"] in ("s", "lexical")} == {
+        ("en", "s"),
+        ("en", "lexical"),
+        ("zh", "lexical"),
+    }
 
 
 def test_a_floor_with_an_item_that_it_cannot_answer_is_incomplete() -> None:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 from rich.console import Console
-from summaries_made import made_summary, same_values, standing_of_values
+from summaries_made import FirstLetters, made_summary, same_values, summary_of
 
-from h2htalk.benchmark.aggregate import NullClass
+from h2htalk.benchmark.aggregate import Cell, Row
+from h2htalk.benchmark.baselines import BASELINES
+from h2htalk.benchmark.null_class import null_class
 from h2htalk.benchmark.report.terminal import print_summary
-from h2htalk.benchmark.summary import Counts, Summary
-from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.benchmark.scoring import Metrics
+from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
+from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 
 FLOORS = {
     "constant": same_values(0.1),
     "copy-last-turn": same_values(0.5),
     "random-reference": same_values(0.2),
 }
+
+COLUMN_NAMES = tuple(subtask.column for subtask in SUBTASKS.values())
 
 
 def printed(summary: Summary, width: int = 80, encoding: str = "utf-8", **paths: Path) -> str:
@@ -44,31 +52,125 @@ def test_rows_stand_by_dimension_in_the_order_of_table_2() -> None:
         "Itinerary",
         "Recollection",
     ]
-    assert words.index("Base") < words.index("Middle") < words.index("Synthesis") < words.index("Overall")
+    assert words.index("Standard") < words.index("Middle") < words.index("Synthesis") < words.index("Overall")
 
 
-@pytest.mark.parametrize("width", [80, 113, 160])
-def test_nothing_is_cut_off_at_80_columns_or_more(width: int) -> None:
-    values = {**same_values(0.4), "dialogue_base": [0.4, None] * 1000}
-    text = printed(made_summary(values, floors=FLOORS), width)
+def test_subtasks_are_called_as_in_table_2() -> None:
+    """The itinerary's `Initialization` stood beside Table 2's `Initiation`."""
+    first = [
+        line.split("7/7")[0].strip() for line in printed(mini_in_two_parts()).splitlines() if "7/7" in line
+    ]
+    assert tuple(first[:11]) == COLUMN_NAMES
+
+
+# --- Room -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def mini_in_two_parts() -> Summary:
+    """The whole of mini with an embedder for its English half."""
+    mini = load_split("mini")
+    answers = BASELINES["random-reference"](mini.scenarios, mini.scenarios)
+    return summary_of(mini, {(a.id, 0): a for a in answers}, Metrics(FirstLetters()))
+
+
+def widest_part(measure: Measure, languages: tuple[str, ...]) -> Part:
+    """The paper's counts, and figures as long as they can be: 100.00 with a half interval of almost ten."""
+
+    def cell(count: int) -> Cell:
+        return Cell(100.0, 80.2, 100.0, count, count)
+
+    row = Row(
+        cells={s.name: cell(s.count) for s in SUBTASKS.values()},
+        dimensions={d: cell(sum(s.count for s in SUBTASKS.values() if s.dimension == d)) for d in DIMENSIONS},
+        overall=cell(4650),
+        items_mean=cell(4650),
+        plain_mean=cell(4650),
+    )
+    standing = Standing(row if measure == "s" else None, row, row, None)
+    return Part(languages, standing, {}, {}, dict.fromkeys(FLOORS, standing))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("width", [80, 117, 118, 120])
+def test_the_longest_figures_of_the_papers_size_are_whole(width: int, encoding: str) -> None:
+    """`77/…` and `Ite…` once stood at 80 columns."""
+    summary = replace(
+        made_summary(), main=widest_part("s", ("en",)), without_s=widest_part("lexical", ("zh",))
+    )
+    lines = printed(summary, width, encoding).splitlines()
+    assert max(map(len, lines)) <= width
+    assert not any("…" in line or "\\u2026" in line for line in lines)
+    rows = [line for line in lines if line.startswith((" Standard", " Overall"))]
+    assert len(rows) == 4
+    for line in rows:
+        assert "1,882/1,882" in line or "4,650/4,650" in line
+        assert line.count("100.00!") == 3
+        assert "100 %" in line
+        interval = "[80.20, 100.00]" if width >= 118 else "9.9"
+        assert interval in line
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_mini_in_both_languages_has_a_table_for_each(width: int) -> None:
+    text = printed(mini_in_two_parts(), width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
-    assert "1000/2000" in line_with(text, "Base")
-    assert "random-" in text
-    assert "Initialization" in text
+    first, second = text.split("zh items: the lexical mean (S was not asked for)\n")
+    assert "\nen items: S\n" in first
+    for table in (first, second):
+        rows = [line for line in table.splitlines() if line.split(" ")[1:2] in [[c] for c in COLUMN_NAMES]]
+        assert [line.split()[:2] for line in rows] == [[name, "7/7"] for name in COLUMN_NAMES]
+        assert "77/77" in line_with(table, "Overall")
+        assert "constant" in table
+        assert "tract" in table or "Contract" in table
+    assert "154/154" not in text
+    assert "(154)" not in text
+
+
+def test_one_part_has_one_table_without_a_heading() -> None:
+    assert " items: S" not in printed(made_summary(floors=FLOORS))
+
+
+def test_an_incomplete_cell_says_how_many_were_scored() -> None:
+    text = printed(made_summary({**same_values(0.4), "dialogue_base": [0.4, None] * 1000}, floors=FLOORS))
+    assert "1,000/2,000" in line_with(text, "Standard")
+
+
+def test_a_terminal_that_is_too_narrow_breaks_lines_and_loses_no_figure() -> None:
+    assert "…" not in printed(replace(made_summary(), main=widest_part("s", ("en",))), 60)
+
+
+# --- Figures ----------------------------------------------------------------------------------------------------
 
 
 def test_intervals_are_half_widths_when_narrow_and_ends_when_wide() -> None:
-    assert "40.00 ±1.0" in line_with(printed(made_summary(), 80), "Base")
-    assert "40.00 [39.00, 41.00]" in line_with(printed(made_summary(), 120), "Base")
+    assert "40.00 ±1.0" in line_with(printed(made_summary(), 80), "Standard")
+    assert "40.00 [39.00, 41.00]" in line_with(printed(made_summary(), 120), "Standard")
+
+
+def test_values_stand_in_line_whatever_their_interval() -> None:
+    values = {**same_values(0.4), "dialogue_base": [0.1, 0.7], "dialogue_emotion": [0.4]}
+    for width in (80, 120):
+        lines = printed(made_summary(values), width).splitlines()
+        rows = [line for line in lines if line.startswith((" Standard", " Emotional", " Schedule"))]
+        assert len({line.index("40.00") for line in rows}) == 1
+
+
+def test_one_line_says_where_the_other_intervals_stand() -> None:
+    text = printed(made_summary(floors=FLOORS), 120)
+    where = "Intervals and n of {}: tables/metrics.csv and the page."
+    assert text.count(where.format("the lexical mean, the contract and the floors")) == 1
+    lexical = printed(made_summary(measure="lexical"), 120)
+    assert lexical.count(where.format("the contract")) == 1
 
 
 def test_a_floor_is_marked_exactly_where_the_model_is_not_above_it() -> None:
     values = {**same_values(0.4), "dialogue_base": [0.1, 0.1]}
     floors = {"constant": {**same_values(0.1), "dialogue_base": [0.1, 0.1]}}
     text = printed(made_summary(values, floors=floors))
-    assert line_with(text, "  Base").rstrip().endswith("10.00!")
-    assert line_with(text, "  Emotion").rstrip().endswith("10.00")
+    assert line_with(text, " Standard").rstrip().endswith("10.00!")
+    assert line_with(text, " Emotional").rstrip().endswith("10.00")
     assert "not above this floor" in text
     assert "not above" not in printed(made_summary(floors={"constant": same_values(0.1)}))
 
@@ -85,7 +187,7 @@ def test_the_three_means_are_told_apart() -> None:
 def test_without_all_eleven_subtasks_there_is_no_overall_and_one_note_says_why() -> None:
     values = {name: vs for name, vs in same_values(0.4).items() if name != "itinerary_basic"}
     text = printed(made_summary(values), 160)
-    assert line_with(text, "  Overall").split()[2] == "-"
+    assert line_with(text, " Overall").split()[2] == "-"
     assert "40.00" in line_with(text, "Mean of items")
     assert text.count("ItineraryBasic is not here") == 1
 
@@ -98,7 +200,25 @@ def test_an_incomplete_run_says_so_above_and_below_the_table() -> None:
     assert "INCOMPLETE: 1 of 22 items" in text
     assert "unscored, by reason: timeout 1" in text
     assert "of 21 replies: truncated 3" in text
+    assert "Start the same command again to ask only for those." in text
     assert "INCOMPLETE" not in printed(made_summary())
+
+
+def test_what_mends_an_incomplete_run_depends_on_where_its_answers_come_from() -> None:
+    """An imported run was told to start the same command again, which refuses."""
+
+    def advice(backend: str, failures: dict[str, int]) -> str:
+        values = {**same_values(0.4), "dialogue_base": [0.4, None, None]}
+        counts = Counts(23, 21, 21, failures=failures)
+        text = printed(made_summary(values, counts=counts, subject={"backend": backend}), 200)
+        return line_with(text, "INCOMPLETE:").split("leave them out. ")[1]
+
+    assert advice("imported", {"missing": 2}) == (
+        "The imported file has no answer to 2 ids: import a complete one into a new folder."
+    )
+    assert advice("imported", {"embedder": 2}) == "Score the run again."
+    assert "more items" in advice("baseline", {"no_neighbour": 2})
+    assert advice("server", {"timeout": 2}) == "Start the same command again to ask only for those."
 
 
 def test_what_the_figures_are_not_is_said() -> None:
@@ -111,14 +231,31 @@ def test_what_the_figures_are_not_is_said() -> None:
     assert "not comparable" not in lexical
 
 
-def test_the_null_class_stands_in_a_line_of_its_own() -> None:
-    null = NullClass(0.5, 1.0, 2 / 3, 1, 2, 1, 3)
-    summary = made_summary(standing=standing_of_values(same_values(0.4), null=null))
-    text = printed(summary, 160)
-    assert (
-        "nothing to remember: precision 0.50, recall 1.00, F1 0.67; 1 of 3 references, 2 answers, 1 both"
-        in text
+def test_the_null_class_counts_items_and_has_intervals() -> None:
+    """`21 of 7 references` once stood there: samples had been counted."""
+    pairs = [(1.0, True), (0.5, True), *[(0.0, False)] * 4, (1.0, False)]
+    text = printed(made_summary(null=null_class(pairs, 8), floors={"constant": same_values(0.1)}), 200)
+    (line,) = [line for line in text.splitlines() if line.startswith("nothing to remember")]
+    assert line.endswith("; of 7/8 items, 2 references and 2.5 answers are null, 1.5 both")
+    assert "precision 60.00 ±" in line
+    assert "recall 75.00 ±" in line
+    assert "F1 66.67 ±" in line
+
+
+def test_a_floor_that_answers_with_the_null_line_has_a_line_of_its_own() -> None:
+    text = printed(mini_in_two_parts(), 200)
+    names = [line.split(":")[0] for line in text.splitlines() if line.startswith("nothing to remember")]
+    assert names[:2] == ["nothing to remember (en)", "nothing to remember (en, constant)"]
+    assert "nothing to remember (zh, constant)" in names
+    assert not any("copy-last-turn" in name for name in names)
+
+
+def test_slices_carry_n_of_total_and_an_interval() -> None:
+    values = {**same_values(0.4), "dialogue_emotion": [0.4, None]}
+    assert line_with(printed(made_summary(values), 200), "risk:") == (
+        "risk: none 40.05 ±0.4 (20/21), high 39.00 (1/1)"
     )
+    assert "risk (zh): none " in printed(mini_in_two_parts(), 200)
 
 
 def test_names_are_shown_and_never_obeyed() -> None:

@@ -93,7 +93,7 @@ def test_floors_are_shown_only_when_they_are_asked_for(spec: EvaluateSpec) -> No
     assert evaluate(replace(spec, floors=False)).floors == {}
 
 
-def test_the_null_class_counts_scored_samples_only(spec: EvaluateSpec) -> None:
+def test_the_null_class_counts_scored_items_only(spec: EvaluateSpec) -> None:
     sampled = replace(spec, samples=2, temperature=0.7)
     script = Path(spec.model.partition(":")[2])
     null = {"id": "mini-en-recollection-synthesis-01", "text": "No key information extracted."}
@@ -107,5 +107,5 @@ def test_the_null_class_counts_scored_samples_only(spec: EvaluateSpec) -> None:
     script.write_text("".join(json_line(line) for line in (*lines, rest, lost)))
     found = evaluate(sampled).standing.null_class
     assert found is not None
-    assert found.n == 2 * (14 - 1)
-    assert found.answers == 1
+    assert (found.recall.n, found.recall.total) == (13, 14)
+    assert found.answers == 0.5, "an item with two samples counts by their share"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from h2htalk.benchmark.spec import EvaluateSpec, read_spec
 from h2htalk.errors import ConfigError, H2HTalkError
 
 WORK: dict[str, Any] = {"model": "embedded", "split": "mini", "out": "runs/a"}
+OPTIONS = {"model": "MODEL", "split": "--split", "out": "--out", "prompts": "--prompts"}
 
 
 def test_three_words_are_enough_and_the_rest_are_the_papers_settings() -> None:
@@ -59,6 +61,30 @@ def test_a_spec_survives_its_own_dict_and_json() -> None:
         ({"model": 3}, "model: "),
         ({"model": None}, "model: "),
         ({"floors": "perhaps"}, "floors: "),
+        # These were taken for 1, for False and for 5.
+        ({"limit": True}, "eval.toml: limit: Input should be a valid integer"),
+        ({"floors": "no"}, "eval.toml: floors: Input should be a valid boolean"),
+        ({"floors": 1}, "eval.toml: floors: Input should be a valid boolean"),
+        ({"limit": "5"}, "eval.toml: limit: Input should be a valid integer"),
+        ({"temperature": True}, "eval.toml: temperature: Input should be a valid number"),
+        ({"temperature": "0.7"}, "eval.toml: temperature: Input should be a valid number"),
+        ({"seed": 1.0}, "eval.toml: seed: Input should be a valid integer"),
+        ({"subtasks": ["dialogue_base", 5]}, "eval.toml: subtasks: Input should be a valid string"),
+        ({"timeout": float("inf")}, "--timeout is inf; it must be 86,400 or less"),
+        ({"timeout": 1e308}, "--timeout is 1e+308; it must be 86,400 or less"),
+        ({"samples": 1001, "temperature": 1}, "--samples is 1001; it must be 1,000 or less"),
+        ({"max_tokens": 10**30}, "it must be 1,000,000 or less"),
+        ({"concurrency": 10**12}, "it must be 10,000 or less"),
+        *(
+            ({key: name}, f"{OPTIONS[key]} is empty")
+            for key in ("model", "split", "out")
+            for name in ("", " ")
+        ),
+        *(
+            ({key: "x\0y"}, f"{OPTIONS[key]} holds the character NUL")
+            for key in ("model", "split", "out", "prompts")
+        ),
+        ({"embedder": "e\0"}, "--embedder holds the character NUL, which no name can: 'e\\x00'"),
         (
             {"samples": 3},
             "--samples 3 with temperature 0 would give 3 times the same answer; set --temperature",
@@ -71,6 +97,21 @@ def test_a_wrong_value_names_its_option(change: dict[str, Any], message: str) ->
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
     assert raised.value.exit_code == 2
+
+
+def test_a_whole_number_does_where_a_fraction_may_stand() -> None:
+    spec = EvaluateSpec.from_dict({**WORK, "temperature": 1, "samples": 2, "timeout": 30}, "eval.toml")
+    assert (spec.temperature, spec.timeout) == (1.0, 30.0)
+
+
+def test_minus_zero_is_zero() -> None:
+    """It signed as `-0`, and was another run than temperature 0."""
+    assert str(EvaluateSpec.from_dict({**WORK, "temperature": -0.0}, "command line").temperature) == "0.0"
+
+
+def test_a_path_that_is_not_utf_8_is_a_path() -> None:
+    name = os.fsdecode(b"runs/n\xff")
+    assert EvaluateSpec.from_dict({**WORK, "out": name}, "command line").out_path == Path(name)
 
 
 @pytest.mark.parametrize("key", WORK)
@@ -105,6 +146,8 @@ def test_the_spec_of_an_earlier_run_can_be_used_again(tmp_path: Path) -> None:
         ("eval.toml", b"model = "),
         ("eval.toml", b"model = 'caf\xe9'"),
         ("eval.toml", None),
+        ("eval.toml", b"limit = " + b"[" * 100_000),
+        ("run.json", b"[" * 100_000),
         ("run.json", b"{"),
         ("run.json", b"[]"),
         ("run.json", b"{}"),

@@ -3,64 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from summaries_made import SIGNATURE, FirstLetters, scored, summary_of
 
 from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.scoring import Metrics, score_answers
-from h2htalk.benchmark.summarize import SLICES, Scored, summarize
+from h2htalk.benchmark.scoring import Metrics
+from h2htalk.benchmark.summarize import SLICES, summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.run import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import NULL_MEMORY
 from h2htalk.errors import DataError
-from h2htalk.text.embeddings import Vectors
 
 MINI = load_split("mini")
-SIGNATURE = Signature({"items": "1"}, {"model": "m"})
-
-
-class FirstLetters:
-    """An English embedder of one's own: the direction of a text is that of its length and first letter."""
-
-    name, revision, languages, comparable = "first", "1", ("en",), False
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        rows = np.array([[len(text), ord(text[0])] for text in texts], dtype=np.float32)
-        unit: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return unit
-
-
-def scored(split: Split, answers: Answers, metrics: Metrics, samples: int = 1) -> Scored:
-    return answers, score_answers(split, answers, samples, metrics)
 
 
 def reference_answers(split: Split) -> Answers:
     return {(s.id, 0): Response(s.id, 0, s.reference, "stop") for s in split.scenarios}
 
 
-def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None) -> Summary:
-    metrics = metrics or Metrics()
-    floors = {
-        name: scored(split, {(a.id, 0): a for a in baseline(split.scenarios, split.scenarios)}, metrics)
-        for name, baseline in BASELINES.items()
-    }
-    return summarize("m", split, SIGNATURE, metrics, scored(split, answers, metrics), floors)
+@cache
+def lexical() -> Summary:
+    """The references of the whole of mini, scored without an embedder."""
+    return summary_of(MINI, reference_answers(MINI))
+
+
+@cache
+def english() -> Summary:
+    """The same with an English embedder."""
+    return summary_of(MINI, reference_answers(MINI), Metrics(FirstLetters()))
 
 
 # --- Rows -------------------------------------------------------------------------------------------------------
 
 
 def test_the_references_themselves_score_the_most_and_break_no_contract() -> None:
-    summary = summary_of(MINI, reference_answers(MINI))
+    summary = lexical()
     row = summary.standing.lexical
     assert row.overall.value is not None
     assert row.overall.value > 98  # a reference of fewer than four tokens has no BLEU-4 of 1
@@ -72,21 +58,45 @@ def test_the_references_themselves_score_the_most_and_break_no_contract() -> Non
 
 
 def test_without_an_embedder_the_lexical_mean_stands_and_s_is_not_there() -> None:
-    summary = summary_of(MINI, reference_answers(MINI))
+    summary = lexical()
     assert (summary.measure, summary.s_languages, summary.s_comparable) == ("lexical", (), False)
     assert summary.standing.s is None
     assert summary.standing.row("lexical") is summary.standing.lexical
 
 
 def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
-    summary = summary_of(MINI, reference_answers(MINI), Metrics(FirstLetters()))
+    summary = english()
     assert (summary.measure, summary.s_languages) == ("s", ("en",))
     assert summary.standing.s is not None
-    assert summary.standing.s.overall.total == len(MINI.select("en").scenarios)
-    assert summary.standing.lexical.overall.total == len(MINI.scenarios)
-    assert "S was not asked for on zh items: the embedder is not made for them" in summary.warnings
+    assert summary.warnings == (
+        "S was not asked for on zh items: the embedder is not made for them; see their lexical mean",
+    )
     assert not summary.incomplete
     assert set(summary.slices["language"]) == {"en"}
+
+
+def test_the_items_without_s_are_a_part_of_their_own_beside_those_with_it() -> None:
+    """One row over both languages would have set S of 77 items beside a lexical mean of 154."""
+    summary = english()
+    rest = summary.rest()
+    assert rest is not None
+    halves = ("en", summary, "s"), ("zh", rest, "lexical")
+    for language, part, measure in halves:
+        count = len(MINI.select(language).scenarios)
+        assert (part.main.languages, part.measure) == ((language,), measure)
+        rows = [part.standing, *part.floors.values()]
+        totals = {row.overall.total for s in rows for row in (s.s, s.lexical, s.compliance) if row}
+        assert totals == {count}
+        assert {sum(cell.total for cell in cells.values()) for cells in part.slices.values()} == {count}
+        assert all(("ss" in cells) == (measure == "s") for cells in part.metrics.values())
+    assert (rest.standing.s, rest.rest()) == (None, None)
+    assert summary.counts.items == rest.counts.items == len(MINI.scenarios)
+
+
+def test_where_all_items_have_the_same_measure_there_is_no_second_part() -> None:
+    assert lexical().rest() is None
+    split = MINI.select("en")
+    assert summary_of(split, reference_answers(split), Metrics(FirstLetters())).rest() is None
 
 
 def test_on_chinese_items_alone_an_english_embedder_leaves_the_lexical_mean() -> None:
@@ -95,20 +105,24 @@ def test_on_chinese_items_alone_an_english_embedder_leaves_the_lexical_mean() ->
 
 
 def test_slices_cover_every_item_once_a_tag() -> None:
-    summary = summary_of(MINI, reference_answers(MINI))
+    summary = lexical()
     assert tuple(summary.slices) == SLICES
     for cells in summary.slices.values():
         assert sum(cell.total for cell in cells.values()) == len(MINI.scenarios)
     assert set(summary.slices["risk"]) == {"none", "elevated", "high"}
 
 
-def test_metric_means_are_in_table_order_and_in_range() -> None:
-    summary = summary_of(MINI, reference_answers(MINI), Metrics(FirstLetters()))
+def test_metrics_are_cells_in_table_order_and_in_range() -> None:
+    summary = english()
     assert list(summary.metrics["dialogue_base"]) == [
         *("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l"),
         "ss",
     ]
-    assert all(0 <= v <= 1.0000001 for means in summary.metrics.values() for v in means.values())
+    for name, cells in summary.metrics.items():
+        for cell in cells.values():
+            assert cell.value is not None
+            assert 0 <= cell.value <= 100.00001
+            assert (cell.n, cell.total) == (summary.standing.lexical.cells[name].n,) * 2
 
 
 # --- Fates ------------------------------------------------------------------------------------------------------
@@ -198,8 +212,9 @@ def test_the_null_class_is_reported_apart() -> None:
     mine, floor = summary.standing.null_class, summary.floors["constant"].null_class
     assert mine is not None
     assert floor is not None
-    assert (mine.precision, mine.recall, mine.f1, mine.n) == (1.0, 1.0, 1.0, 100)
-    assert (floor.precision, floor.recall, floor.hits) == (0.64, 1.0, 64)
+    assert [cell.value for cell in (mine.precision, mine.recall, mine.f1)] == [100, 100, 100]
+    assert (mine.f1.n, mine.f1.total) == (100, 100)
+    assert (floor.precision.value, floor.recall.value, floor.hits) == (64, 100, 64)
     assert summary.warnings == ()
 
 
@@ -209,7 +224,22 @@ def test_an_unanswered_item_is_no_null_answer() -> None:
     answers["made-000", 0] = FailedResponse("made-000", 0, Failure("timeout", ""))
     found = summary_of(split, answers).standing.null_class
     assert found is not None
-    assert (found.references, found.answers, found.hits, found.n) == (1, 1, 1, 3)
+    assert (found.references, found.answers, found.hits) == (1, 1, 1)
+    assert (found.f1.n, found.f1.total) == (3, 4)
+
+
+def test_a_null_answer_among_two_samples_is_half_an_answer() -> None:
+    """The references are items; three samples an item once made them `21 of 7`."""
+    split = synthesis_split(1, 2)
+    answers: Answers = {
+        (s.id, n): Response(s.id, n, NULL_MEMORY["zh"] if n else "嗯")
+        for s in split.scenarios
+        for n in range(2)
+    }
+    summary = summarize("m", split, SIGNATURE, Metrics(), scored(split, answers, Metrics(), samples=2), {})
+    found = summary.standing.null_class
+    assert found is not None
+    assert (found.references, found.answers, found.hits, found.f1.n) == (1, 1.0, 0.5, 2)
 
 
 def test_a_split_without_synthesis_has_no_null_class() -> None:
@@ -231,9 +261,9 @@ def test_a_model_level_with_a_floor_is_warned_of() -> None:
 # --- summary.json -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metrics", [Metrics(), Metrics(FirstLetters())])
-def test_a_summary_survives_its_file(tmp_path: Path, metrics: Metrics) -> None:
-    summary = summary_of(MINI, reference_answers(MINI), metrics)
+@pytest.mark.parametrize("summarized", [lexical, english])
+def test_a_summary_survives_its_file(tmp_path: Path, summarized: Callable[[], Summary]) -> None:
+    summary = summarized()
     (tmp_path / "summary.json").write_text(json.dumps(summary.to_dict(), allow_nan=False))
     assert read_summary(tmp_path / "summary.json") == summary
 
@@ -255,18 +285,12 @@ def test_a_summary_that_is_none_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"not there; run `h2htalk score {tmp_path}` first"):
         read_summary(path)
     path.write_text("{")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=r"summary\.json: broken JSON"):
         read_summary(path)
     whole = summary_of(MINI.select(limit=22), reference_answers(MINI.select(limit=22))).to_dict()
-    broken: Any
-    for broken in (
-        [],
-        changed(whole, counts=...),
-        changed(whole, standing=3),
-        changed(whole, counts={"odd": 1}),
-    ):
+    for broken in (changed(whole, counts=...), changed(whole, main=3), changed(whole, counts={"odd": 1})):
         path.write_text(json.dumps(broken))
-        with pytest.raises(DataError, match=r"not a summary of this version .* run `h2htalk score` again"):
+        with pytest.raises(DataError, match=r"summary\.json: .*; run `h2htalk score` again"):
             read_summary(path)
 
 

@@ -46,6 +46,13 @@ def test_a_dialogue_survives_its_own_dict(turns: list[tuple[str, str]], metadata
         ({"id": "a\nb"}, "id must be printable text"),
         ({"id": "\x1b[31mred"}, "id must be printable text"),
         ({"id": "\ud800"}, "id must be printable text"),
+        # Two ids that look the same were two items, and an answer to one left the other unscored.
+        ({"id": "d-1 "}, "without white space around it; it is 'd-1 '"),
+        ({"id": "\u3000d-1"}, "without white space around it; it is '\\u3000d-1'"),
+        (
+            {"id": "cafe\u0301"},
+            "Unicode's form NFC, not empty, without white space around it; it is 'cafe\\u0301'",
+        ),
         ({"language": "fr"}, "language is 'fr'; choose from en, zh"),
         ({"language": None}, "language is None; choose from en, zh"),
         ({"messages": []}, "messages must be a list that is not empty"),
@@ -56,6 +63,9 @@ def test_a_dialogue_survives_its_own_dict(turns: list[tuple[str, str]], metadata
         ({"messages": [*RECORD["messages"], {"role": "user"}]}, "message 3: content must be text"),
         ({"provenance": "a book"}, "provenance must be an object, not str"),
         ({"metadata": None}, "metadata must be an object, not NoneType"),
+        ({"metadata": {"x": float("nan")}}, "metadata holds the number nan, which JSON cannot"),
+        ({"metadata": {"x": [b"y"]}}, "metadata holds a bytes, which JSON cannot; write text instead"),
+        ({"metadata": {"x": {3: "y"}}}, "metadata holds a key that is not text"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_place(change: dict[str, Any], message: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.data import files
-from h2htalk.data.files import json_line, read_jsonl
+from h2htalk.data.files import json_line, read_json_object, read_jsonl
 from h2htalk.errors import DataError
 
 SURROGATES = st.characters(categories=["Cs"])
@@ -128,6 +128,46 @@ def test_a_torn_last_line_is_left_out_only_where_a_writer_may_have_been_killed(t
     assert [record for _, record in read_jsonl(path, torn_tail=True)] == [{"id": "a"}]
     with pytest.raises(DataError, match=r"x\.jsonl:2: broken JSON"):
         read(path)
+
+
+def test_a_key_that_stands_twice_is_refused_where_asked(tmp_path: Path) -> None:
+    """A scenario with two references was read with the second one, silently."""
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"id": "a", "inputs": {"n": 1}}\n{"id": "b", "inputs": {"n": 1, "m": 2, "n": 3}}\n')
+    assert read(path)[1] == {"id": "b", "inputs": {"n": 3, "m": 2}}
+    with pytest.raises(DataError, match=r"x\.jsonl:2: broken JSON: the key 'n' stands there twice; keep one"):
+        list(read_jsonl(path, unique_keys=True))
+
+
+# --- Whole files ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[]", "must be a JSON object, not list"),
+        (b"null", "must be a JSON object, not NoneType"),
+        (b"{", "broken JSON"),
+        (b"\xff", "broken JSON"),
+        (b'{"a": NaN}', "broken JSON: NaN is not JSON"),
+        (b"[" * 100_000, "broken JSON"),
+        (b'{"a": 1' + b"0" * 5000 + b"}", "broken JSON"),
+    ],
+)
+def test_a_damaged_object_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as raised:
+        read_json_object(path)
+    assert str(raised.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(raised.value)
+
+
+def test_an_object_that_is_not_there_is_the_callers_to_explain(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_json_object(tmp_path / "x.json")
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        read_json_object(tmp_path)
 
 
 # --- Lines ------------------------------------------------------------------------------------------------------

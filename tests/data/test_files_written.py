@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.files import read_jsonl, read_parquet, write_json, write_jsonl, write_parquet, write_text
+from h2htalk.data.files import read_jsonl, write_json, write_jsonl, write_text
+from h2htalk.data.parquet import write_parquet
 from h2htalk.errors import DataError
 
 # --- Writing ----------------------------------------------------------------------------------------------------
@@ -112,7 +113,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     code = """
 import resource, sys
 from pathlib import Path
-from h2htalk.data.files import write_jsonl, write_parquet, write_text
+from h2htalk.data.files import write_jsonl, write_text
+from h2htalk.data.parquet import write_parquet
 from h2htalk.errors import DataError
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
@@ -130,43 +132,3 @@ for write in (lambda: write_text(path, "x" * 40_000), lambda: write_jsonl(path, 
     assert done.stdout.count("the disk is full; nothing finished was lost") == 3, done.stdout
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["x"]
-
-
-# --- Parquet ----------------------------------------------------------------------------------------------------
-
-ROWS = [
-    {"id": f"r{i}", "value": None if i % 3 == 2 else i / 7, "tags": {"n": i, "list": ["你好", None]}}
-    for i in range(25)
-]
-
-
-@pytest.mark.parametrize("batch_size", [1, 10, 2048])
-def test_parquet_rows_come_back(tmp_path: Path, batch_size: int) -> None:
-    path = tmp_path / "x.parquet"
-    assert write_parquet(path, iter(ROWS), json_columns=["tags"], batch_size=batch_size) == 25
-    stream = list(read_parquet(path))
-    assert [row for _, row in stream] == ROWS
-    assert stream[16][0] == f"{path}:row 17"
-
-
-def test_parquet_json_columns_hold_half_a_character_and_plain_ones_refuse_it(tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    write_parquet(path, [{"id": "a", "inputs": {"text": "\ud83d"}}], json_columns=["inputs"])
-    assert [row for _, row in read_parquet(path)] == [{"id": "a", "inputs": {"text": "\ud83d"}}]
-    with pytest.raises(DataError, match=r"half a character .*write JSONL"):
-        write_parquet(path, [{"id": "a", "inputs": {}, "text": "\ud83d"}], json_columns=["inputs"])
-
-
-def test_no_record_makes_no_parquet_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no record to write"):
-        write_parquet(tmp_path / "x.parquet", [])
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("content", [b"", b"PAR1 but not really", None])
-def test_a_broken_parquet_file_is_named(tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "x.parquet"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(DataError, match=r"x\.parquet: not a readable Parquet file"):
-        list(read_parquet(path))

@@ -33,16 +33,49 @@ def test_a_response_key_or_a_text_key_both_do(tmp_path: Path) -> None:
         {"id": "s-0", "response": "Hi."},
         {"id": "s-1", "text": "Hello."},
         {"id": "s-2", "response": "", "sample": 0, "model": "ours", "latency": 0.3},
-        {"id": "s-2", "response": "again", "sample": 1, "finish_reason": "length"},
         {"id": "s-3", "failure": {"reason": "timeout", "message": "x"}},
+        {"id": "s-4", "response": "cut", "text": None, "finish_reason": "length"},
     )
     assert read_foreign_responses(path, IDS) == [
         Response("s-0", 0, "Hi."),
         Response("s-1", 0, "Hello."),
         Response("s-2", 0, ""),
-        Response("s-2", 1, "again", "length"),
         FailedResponse("s-3", 0, Failure("timeout", "x")),
+        Response("s-4", 0, "cut", "length"),
     ]
+
+
+def test_several_samples_an_item_come_in_any_order(tmp_path: Path) -> None:
+    lines = [{"id": f"s-{i}", "response": f"{i}.{k}", "sample": k} for k in (2, 0, 1) for i in (1, 0)]
+    lines[3] = {"id": "s-0", "failure": {"reason": "timeout"}, "sample": 0}
+    found = read_foreign_responses(write(tmp_path, *lines), IDS)
+    assert {(r.id, r.sample) for r in found} == {(f"s-{i}", k) for i in (0, 1) for k in (0, 1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([("s-0", 2_000_000_000)], ":1: s-0 has sample 2000000000 alone; the first sample is 0"),
+        ([("s-0", 1)], ":1: s-0 has sample 1 alone; the first sample is 0"),
+        ([("s-0", 0), ("s-0", 2)], ":2: s-0 lacks sample 1; give every answered item the samples 0 to 1"),
+        (
+            [("s-0", 0), ("s-0", 1), ("s-1", 0)],
+            ":3: s-1 lacks sample 1; give every answered item the samples",
+        ),
+        (
+            [("s-1", 1), ("s-0", 0), ("s-0", 1)],
+            ":1: s-1 lacks sample 0; give every answered item the samples",
+        ),
+    ],
+)
+def test_every_answered_item_has_the_same_samples_from_0(
+    tmp_path: Path, lines: list[tuple[str, int]], message: str
+) -> None:
+    """A sample of 2,000,000,000 was taken for as many samples an item, and the import never ended."""
+    records = [{"id": item, "sample": sample, "response": "x"} for item, sample in lines]
+    with pytest.raises(DataError) as raised:
+        read_foreign_responses(write(tmp_path, *records), IDS)
+    assert str(raised.value).startswith(f"{tmp_path / 'answers.jsonl'}{message}")
 
 
 def test_other_tools_usage_and_null_fields_are_no_hindrance(tmp_path: Path) -> None:
@@ -57,9 +90,15 @@ def test_foreign_ids_are_counted_and_the_first_five_named_with_their_lines(tmp_p
     with pytest.raises(DataError) as raised:
         read_foreign_responses(write(tmp_path, {"id": "s-0", "response": "Hi."}, *foreign), IDS)
     assert str(raised.value) == (
-        f"{tmp_path / 'answers.jsonl'}: 7 ids are not in the split: id (line) other-0 (2), other-1 (3), other-2 (4), "
-        "other-3 (5), other-4 (6) and 2 more; name the split these responses answer"
+        f"{tmp_path / 'answers.jsonl'}: 7 ids are not in the split: id (line) 'other-0' (2), 'other-1' (3), "
+        "'other-2' (4), 'other-3' (5), 'other-4' (6) and 2 more; name the split these responses answer"
     )
+
+
+def test_a_foreign_id_that_looks_like_one_of_the_splits_shows_the_difference(tmp_path: Path) -> None:
+    """A Cyrillic letter was printed as it was: `s-a is not in the split`, of a split with `s-a`."""
+    with pytest.raises(DataError, match=r"id \(line\) 's-\\u0430' \(1\)"):
+        read_foreign_responses(write(tmp_path, {"id": "s-\u0430", "response": "x"}), ["s-a"])
 
 
 @pytest.mark.parametrize(
@@ -74,6 +113,11 @@ def test_foreign_ids_are_counted_and_the_first_five_named_with_their_lines(tmp_p
         (
             {"id": "s-1", "response": "x", "failure": {"reason": "timeout"}},
             ":2: holds a response and a failure; keep the one that is true",
+        ),
+        # One of the two was scored, and nobody was told which.
+        (
+            {"id": "s-1", "response": "x", "text": "y"},
+            ":2: holds a response and a text; keep the one that is true",
         ),
     ],
 )
@@ -164,6 +208,8 @@ def test_the_references_are_written_with_ids_of_their_own(tmp_path: Path) -> Non
     found = read_authors_release(release(tmp_path / "in"))
     rows = [row for _, row in read_jsonl(write_authors_references(found, tmp_path / "out"))]
     assert len(rows) == len({row["id"] for row in rows}) == 4650
+    with pytest.raises(DataError, match=r"references\.jsonl: is there already; name a new folder"):
+        write_authors_references(found, tmp_path / "out")  # it was written over
     schedule = [row for row in rows if row["subtask"] == "dialogue_schedule"]
     assert schedule[0] == {
         "id": "authors-dialogue_schedule-0001",

@@ -18,14 +18,19 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError
 
-SIGNATURE = Signature({"items": "1", "embedder": "none"}, {"model": "tiny", "seed": "0"})
+SUBJECT = {"backend": "hf", "model": "tiny", "seed": "0"}
+SIGNATURE = Signature({"items": "1", "embedder": "none"}, SUBJECT)
 PROMPTS = {"en/dialogue_base.j2": "Answer.", "zh/dialogue_base.j2": "回答。"}
 FAILED = Failure("timeout", "no answer")
 
 
 @pytest.fixture(scope="module")
 def split() -> Split:
-    return load_split("mini").select(limit=4)
+    """Four scenarios, a to d."""
+    four = load_split("mini").select(limit=4)
+    return replace(
+        four, scenarios=tuple(replace(s, id=i) for s, i in zip(four.scenarios, "abcd", strict=True))
+    )
 
 
 @pytest.fixture
@@ -34,7 +39,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def open_writer(folder: RunFolder, split: Split, signature: Signature = SIGNATURE) -> RunWriter:
-    return RunWriter(folder, {"model": "tiny", "seed": 0}, signature, split, PROMPTS)
+    return RunWriter(folder, {"model": "tiny", "samples": 2}, signature, split, PROMPTS)
 
 
 def tree(path: Path) -> dict[str, bytes]:
@@ -45,7 +50,7 @@ def test_a_new_run_stands_alone_before_anything_is_asked(folder: RunFolder, spli
     open_writer(folder, split).close()
     run = folder.read_run()
     assert run == {
-        "spec": {"model": "tiny", "seed": 0},
+        "spec": {"model": "tiny", "samples": 2},
         "signature": SIGNATURE.to_dict(),
         "package_version": __version__,
     }
@@ -114,7 +119,7 @@ def test_another_signature_is_refused_by_its_keys_and_nothing_is_written(
 ) -> None:
     open_writer(folder, split).close()
     before = tree(folder.path)
-    other = Signature({"items": "2", "embedder": "none"}, {"model": "tiny", "seed": "7", "sap": "none"})
+    other = Signature({"items": "2", "embedder": "none"}, {**SUBJECT, "seed": "7", "sap": "none"})
     with pytest.raises(ConfigError) as raised:
         open_writer(folder, split, other)
     assert str(raised.value) == (
@@ -148,6 +153,35 @@ def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
     with pytest.raises(ConfigError, match=r"differs in items \(9, 1\)"):
         open_writer(folder, split)
     assert folder.signature().protocol["items"] == "9"
+
+
+# --- Answers to something else ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id":"e","sample":0,"text":"x"}', "'e' is none of the scenarios of this run; take the line out"),
+        ('{"id":"a","sample":2,"text":"x"}', "sample 2 of 'a', but this run asks 2 an item, counted from 0"),
+        ('{"id":"z","sample":0,"failure":{"reason":"timeout"}}', "'z' is none of the scenarios of this run"),
+    ],
+)
+def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resuming(
+    folder: RunFolder, split: Split, line: str, message: str
+) -> None:
+    """Lines of another run, put into this one's file, were counted among its answers."""
+    writer = open_writer(folder, split)
+    writer.store(Response("a", 1, "Hi."))
+    writer.close()
+    with (folder.path / "responses" / "part-0.jsonl").open("a") as file:
+        file.write(line + "\n")
+    before = tree(folder.path)
+    for read in (lambda: folder.answers("abcd", 2), lambda: open_writer(folder, split)):
+        with pytest.raises(DataError) as raised:
+            read()
+        assert str(raised.value).startswith(f"{folder.path}/responses/part-0.jsonl:2: {message}")
+    assert tree(folder.path) == before
+    assert len(folder.answers()) == 2
 
 
 # --- Folders of others ------------------------------------------------------------------------------------------
@@ -191,11 +225,28 @@ def test_a_name_too_long_is_one_line(tmp_path: Path, split: Split) -> None:
         open_writer(RunFolder(tmp_path / ("n" * 300)), split)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"spec": {}}', '{"spec": "x", "signature": {}}'])
+DAMAGED = [
+    "",
+    "{",
+    "[]",
+    "null",
+    "[" * 100_000,
+    '{"spec": NaN}',
+    '{"spec": {}}',
+    '{"spec": "x", "signature": {}}',
+    '{"spec": {}, "signature": {"protocol": {}, "subject": {"backend": "hf", "model": "m"}}}',
+    '{"spec": {}, "signature": {"protocol": {"items": "1"}, "subject": {}}}',
+    '{"spec": {}, "signature": {"protocol": {"items": "1"}, "subject": {"backend": "hf"}}}',
+    '{"spec": {}, "signature": {"protocol": {"items": 1}, "subject": {"backend": "hf", "model": "m"}}}',
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
 def test_a_run_json_that_is_none_is_refused(tmp_path: Path, split: Split, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
-    with pytest.raises(DataError, match=r"run\.json"):
+    with pytest.raises(DataError, match=r"^/.*/run\.json: ") as raised:
         open_writer(RunFolder(tmp_path), split)
+    assert "\n" not in str(raised.value)
     assert tree(tmp_path) == {"run.json": content.encode()}
 
 
@@ -229,7 +280,7 @@ def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, le
         (folder.inputs / "split" / "scenarios.jsonl").write_text('{"id": "ha')
     if left == "half of run.json":
         (folder.path / ".run.json.abc123").write_text(run[:10])
-    other = replace(SIGNATURE, subject={"model": "other"})
+    other = replace(SIGNATURE, subject={"backend": "hf", "model": "other"})
     open_writer(folder, split, other).close()
     assert folder.signature() == other
     assert folder.split() == split
@@ -239,6 +290,30 @@ def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, le
 def test_discard_leaves_nothing_of_a_run_without_an_answer(tmp_path: Path, split: Split) -> None:
     open_writer(RunFolder(tmp_path / "runs" / "first"), split).discard()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path: Path, split: Split) -> None:
+    """A split that could not be written left its half, and the next start found a folder that was no run."""
+    unwritable = replace(split, scenarios=(replace(split.scenarios[0], metadata={"n": float("inf")}),))
+    with pytest.raises(DataError, match="holds NaN or infinity"):
+        open_writer(RunFolder(tmp_path / "runs" / "first"), unwritable)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(DataError, match="holds NaN or infinity"):
+        open_writer(RunFolder(tmp_path / "mine"), unwritable)
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_a_look_beforehand_refuses_what_the_writer_would(folder: RunFolder, split: Split) -> None:
+    folder.require_usable(SIGNATURE)  # nothing there yet
+    open_writer(folder, split).close()
+    without_model = Signature(SIGNATURE.protocol, {"seed": "0"})
+    folder.require_usable(SIGNATURE)
+    folder.require_usable(without_model, partial=True)
+    with pytest.raises(ConfigError, match=r"differs in backend \(hf, -\), model \(tiny, -\)"):
+        folder.require_usable(without_model)
+    with pytest.raises(ConfigError, match=r"differs in seed \(0, 1\);"):
+        folder.require_usable(Signature(SIGNATURE.protocol, {"seed": "1"}), partial=True)
 
 
 def test_discard_leaves_what_was_there_before(tmp_path: Path, split: Split) -> None:

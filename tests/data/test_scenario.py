@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import json
 from typing import Any
 
@@ -76,6 +77,8 @@ def test_a_missing_field_is_named(field: str) -> None:
         ("reference", ["Hi."], "reference must be text that is not empty"),
         ("licence", None, "licence must be text that is not empty"),
         ("provenance", [], "provenance must be an object"),
+        ("provenance", {"p": float("inf")}, "provenance holds the number inf, which JSON cannot"),
+        ("provenance", {"day": datetime.date(2026, 11, 20)}, "provenance holds a date, which JSON cannot"),
         ("extra", 1, "unknown field extra (open fields go into metadata)"),
         ("tags", "joy", "tags must be an object"),
         ("tags.emotion", "Joy!", "tags.emotion is 'Joy!'"),

@@ -50,7 +50,17 @@ def test_models_may_differ_and_protocols_may_not() -> None:
     )
 
 
-@pytest.mark.parametrize("raw", [None, [], {}, {"protocol": {}}, {"protocol": {}, "subject": "x"}])
-def test_what_is_no_signature_is_named(raw: Any) -> None:
-    with pytest.raises(DataError, match=r"run\.json: signature must hold protocol and subject"):
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        *((raw, "signature must hold protocol and subject") for raw in (None, [], {}, {"protocol": {}})),
+        ({"protocol": PROTOCOL, "subject": "x"}, "signature must hold protocol and subject"),
+        ({"protocol": PROTOCOL, "subject": {}}, "signature must hold protocol and subject"),
+        ({"protocol": {}, "subject": SUBJECT}, "signature must hold protocol and subject"),
+        ({"protocol": PROTOCOL, "subject": {"seed": "0"}}, "the signature's subject lacks backend and model"),
+        ({"protocol": {"items": 1}, "subject": SUBJECT}, "the signature's 'items' must be text, not int"),
+    ],
+)
+def test_what_is_no_signature_is_named(raw: Any, message: str) -> None:
+    with pytest.raises(DataError, match=f"^run.json: {message}"):
         Signature.from_dict(raw, "run.json")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import pytest
 from splits_made import scenario_records
 
 from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.split_export import export_split
 from h2htalk.data.splits import Split, list_splits, load_split, stratified_sample
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
@@ -29,6 +32,22 @@ def records() -> list[dict[str, Any]]:
     return scenario_records(12)
 
 
+def deep(levels: int) -> object:
+    """A list in a list, so many times."""
+    value: object = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]], json_columns: set[str]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    note = {"h2htalk_json_columns": json.dumps(sorted(json_columns))}
+    pq.write_table(pa.Table.from_pylist(rows).replace_schema_metadata(note), path)
+
+
 def write(folder: Path, records: list[dict[str, Any]], name: str = "scenarios.jsonl") -> Path:
     write_jsonl(folder / name, records)
     return folder
@@ -41,7 +60,9 @@ def test_mini_is_bundled_and_described() -> None:
     assert list_splits()["mini"].startswith("Hand-written scenarios")
 
 
-@pytest.mark.parametrize("name", ["maxi", "", "..", "mini/", "nowhere/at/all", "n" * 5000, "a\x00b", "x.csv"])
+@pytest.mark.parametrize(
+    "name", ["maxi", "", " ", "..", "mini/", "nowhere/at/all", "n" * 5000, "a\x00b", "x.csv"]
+)
 def test_no_such_split_lists_the_choices(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cwd").mkdir()
     (tmp_path / "cwd" / "x.csv").write_text("id\n")
@@ -56,6 +77,14 @@ def test_a_dot_is_the_folder_one_stands_in(
     """It once meant the folder of the bundled splits."""
     monkeypatch.chdir(write(tmp_path, records))
     assert len(load_split(".").scenarios) == len(records)
+
+
+def test_an_empty_name_is_not_the_folder_one_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
+) -> None:
+    monkeypatch.chdir(write(tmp_path, records))
+    with pytest.raises(ConfigError, match="--split is empty: name a bundled split"):
+        load_split("")
 
 
 def test_a_hub_split_says_that_it_cannot_be_loaded_yet() -> None:
@@ -114,6 +143,65 @@ def test_a_wrong_record_is_named_by_file_line_and_id(
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("1e999", "provenance holds the number inf, which JSON cannot; write null or text instead"),
+        ('[{"deep": -1e999}]', "provenance holds the number -inf, which JSON cannot"),
+        (json.dumps(deep(64)), "provenance is nested more than 64 levels deep; flatten it"),
+        (json.dumps(deep(900)), "provenance is nested more than 64 levels deep; flatten it"),
+    ],
+    ids=["infinity", "minus infinity within", "65 levels", "901 levels"],
+)
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_an_open_field_holds_only_what_can_be_written_again(
+    tmp_path: Path, records: list[dict[str, Any]], value: str, message: str, form: str
+) -> None:
+    """`1e999` was read as infinity, and the run broke when it stored the split."""
+    nested = {"inputs", "tags", "provenance"}
+    rows = [{k: json.dumps(v) if k in nested else v for k, v in record.items()} for record in records]
+    rows[4]["provenance"] = f'{{"z": {value}}}'
+    if form == "parquet":
+        write_rows(tmp_path / "x.parquet", rows, nested)
+    else:
+        pairs = ([f'"{k}": {v if k in nested else json.dumps(v)}' for k, v in row.items()] for row in rows)
+        (tmp_path / "x.jsonl").write_text("\n".join(f"{{{', '.join(pair)}}}" for pair in pairs))
+    with pytest.raises(DataError) as raised:
+        load_split(str(tmp_path))
+    place = "x.parquet:row 5" if form == "parquet" else "x.jsonl:5"
+    assert str(raised.value).startswith(f"{tmp_path}/{place}: made-00004: {message}")
+
+
+def test_64_levels_are_deep_enough(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    records[0]["provenance"] = {"z": deep(63)}
+    split = load_split(str(write(tmp_path, records)))
+    assert split.scenarios[0].provenance == {"z": deep(63)}
+    assert len(split.fingerprint) == 16
+
+
+def test_a_key_that_stands_twice_is_named(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    write(tmp_path, records)
+    with (tmp_path / "scenarios.jsonl").open("a") as file:
+        file.write(json.dumps(records[0])[:-1] + ', "reference": "second"}\n')
+    with pytest.raises(
+        DataError, match=r"scenarios\.jsonl:13: broken JSON: the key 'reference' stands there twice"
+    ):
+        load_split(str(tmp_path))
+
+
+@pytest.mark.parametrize("made", ["pipe", "folder", "link to nothing"])
+@pytest.mark.parametrize("name", ["more.jsonl", "personas/more.toml", "split.toml"])
+def test_what_is_no_file_is_named(
+    tmp_path: Path, records: list[dict[str, Any]], made: str, name: str
+) -> None:
+    """A pipe called more.jsonl held the loading up for ever."""
+    path = write(tmp_path, records) / name
+    path.parent.mkdir(exist_ok=True)
+    {"pipe": os.mkfifo, "folder": Path.mkdir, "link to nothing": lambda p: p.symlink_to("x")}[made](path)
+    with pytest.raises(DataError, match=f"^{path}: is not a file; take it out of the split's folder"):
+        load_split(str(tmp_path))
+
+
 def test_broken_json_at_line_17_is_named(tmp_path: Path) -> None:
     path = write(tmp_path, scenario_records(20)) / "scenarios.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -150,9 +238,54 @@ def test_an_empty_split_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_broken_header_is_named(tmp_path: Path, records: list[dict[str, Any]]) -> None:
-    (write(tmp_path, records) / "split.toml").write_text("name = ")
-    with pytest.raises(DataError, match=r"split\.toml: not readable"):
+    for text in ("name = ", f"name = {'[' * 100_000}"):
+        (write(tmp_path, records) / "split.toml").write_text(text)
+        with pytest.raises(DataError, match=r"split\.toml: not readable"):
+            load_split(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = 5", "name must be text that is not empty, in quotes, not 5"),
+        ("version = [1, 2]", "version must be text that is not empty, in quotes, not [1, 2]"),
+        ('name = " "', "name must be text that is not empty, in quotes, not ' '"),
+        ('title = "Mine"', "unknown key 'title'; choose from name, version, description, licence"),
+    ],
+)
+def test_a_wrong_field_of_the_header_is_named(
+    tmp_path: Path, records: list[dict[str, Any]], text: str, message: str
+) -> None:
+    """`version = [1, 2]` was a version called `[1, 2]`, and a misspelt key went unnoticed."""
+    (write(tmp_path, records) / "split.toml").write_text(f'description = ""\n{text}\n')
+    with pytest.raises(DataError) as raised:
         load_split(str(tmp_path))
+    assert str(raised.value) == f"{tmp_path / 'split.toml'}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("file_name", "name"),
+    [(b"b\xffd.jsonl", "b\ufffdd"), (b"release-1.2/scenarios.jsonl", "release-1.2"), (b" .jsonl", "split")],
+)
+def test_a_split_without_a_name_has_its_files_name_made_readable(
+    tmp_path: Path, records: list[dict[str, Any]], file_name: bytes, name: str
+) -> None:
+    """A byte that is no UTF-8 got into the run's split.toml, and no later step could read that."""
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + file_name))
+    write(path.parent, records, path.name)
+    split = load_split(str(path.parent if b"/" in file_name else path))
+    assert split.name == name
+    export_split(split, tmp_path / "out")
+    assert load_split(str(tmp_path / "out")) == split
+
+
+def test_a_persona_of_the_split_takes_the_place_of_a_bundled_one(
+    tmp_path: Path, records: list[dict[str, Any]]
+) -> None:
+    (tmp_path / "personas").mkdir()
+    (tmp_path / "personas" / "mine.toml").write_text(ADA.replace('"ada"', '"nora"'))
+    record = next(r for r in records if r["language"] == "en") | {"persona": "nora"}
+    assert load_split(str(write(tmp_path, [record]))).personas["nora"].names == {"en": "Ada"}
 
 
 # --- Selection --------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ import pytest
 
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.splits import Split, export_split, load_split
+from h2htalk.data.split_export import export_split
+from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import DataError
 
 
@@ -115,6 +116,23 @@ def test_export_under_a_file_is_one_line(mini: Split, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(DataError, match="cannot be written: Not a directory"):
         export_split(mini, tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["a new folder", "an empty folder"])
+def test_an_export_that_fails_leaves_no_folder_behind(mini: Split, tmp_path: Path, there: bool) -> None:
+    """Half a character, which Parquet cannot hold, left an empty folder; a wrong persona left half a split."""
+    out = tmp_path / "deep" / "out"
+    if there:
+        out.mkdir(parents=True)
+    half = replace(mini, scenarios=(replace(mini.scenarios[0], reference="\ud83d"),))
+    with pytest.raises(DataError, match="write JSONL"):
+        export_split(half, out, "parquet")
+    nameless = replace(mini.personas["nora"], descriptions={})
+    with pytest.raises(KeyError):
+        export_split(replace(mini, personas={"nora": nameless}), out)
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+    assert out.exists() == there
+    assert (tmp_path / "deep").exists() == there
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,15 @@ from rich.console import Console
 from rich.text import Text
 
 from h2htalk.benchmark.leaderboard import CHECK_TOLERANCE, CheckedRow, Group, Leaderboard
+from h2htalk.benchmark.report.cell_text import items_text, with_half_width
 from h2htalk.benchmark.report.layout import COLUMNS, Column
+from h2htalk.benchmark.report.plain_console import PlainConsole
 from h2htalk.benchmark.report.rows import TableRow
-from h2htalk.benchmark.report.speaker import Speaker
 
 # All columns with two decimals from here on; with one decimal; below that averages alone.
 FULL, COMPACT = 132, 98
 _AVERAGES_WIDTH = 13
-_ITEMS = Column("items_mean", "Items", "", True)
+_MEANS = (("overall", "Overall"), ("items_mean", "Items"), ("plain_mean", "Cells"))
 # Headings of five and of four characters.
 _SHORT = {
     "Standard": ("Stand", "Std."),
@@ -33,7 +34,6 @@ _SHORT = {
     "Refinement": ("Refin", "Ref."),
     "Initialization": ("Init.", "Ini."),
     "Overall": ("All", "All"),
-    "Items": ("Items", "Item"),
 }
 _STYLES = {1: "bold green", 2: "bold blue", 3: "bold yellow"}
 _SIGNS = {1: "¹", 2: "²", 3: "³"}
@@ -45,22 +45,31 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
 
     From 132 columns on with all figures at two decimals, from 98 on at one; narrower terminals get averages.
     """
-    say = Speaker(console)
+    say = PlainConsole(console)
+    grid = _Grid.of(say, COLUMNS)
     say.line("The paper's Table 2 (arXiv 2507.03543)", "bold")
-    _print_groups(board.paper, _Grid.of(say, COLUMNS))
+    _print_groups(board.paper, grid)
     say.line(f"Not shown, for their figures in the paper cannot be read: {', '.join(board.unreadable)}.")
     console.print()
     say.line("Your runs, not ranked among the paper's rows", "bold")
     if board.runs:
-        _print_groups(board.runs, _Grid.of(say, (*COLUMNS, _ITEMS)))
-        say.line(
-            "All: weighted with Table 1's counts, needs all eleven subtasks. Items: mean of the items at hand."
-        )
-        say.line("Only complete runs of one protocol are ranked, and among each other alone.")
+        _print_groups(board.runs, grid)
+        _print_explanations(board, say)
     else:
         say.line("None given. Name run folders to see them here.")
     signs = _ASCII_SIGNS if say.ascii else _SIGNS
     say.line(f"{signs[1]} {signs[2]} {signs[3]} first, second and third of a group, among the rows shown.")
+
+
+def _print_explanations(board: Leaderboard, say: PlainConsole) -> None:
+    say.line(
+        "Overall (All): weighted with Table 1's counts, needs all eleven subtasks. Items: mean of the items at hand. "
+        "Cells: plain mean of the cells."
+    )
+    say.line(say.half_width("± is half the width of the 95 % interval; those of each cell: --format csv."))
+    say.line("Only complete runs of one protocol are ranked, and among each other alone.")
+    for model in board.dropped:
+        say.line(f"{model}: given more than once, shown once.", "yellow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +77,14 @@ class _Grid:
     """Where the columns stand on a terminal. A cell ends with its mark or a space, so that no separator is
     needed; `width` counts that character too."""
 
-    say: Speaker
+    say: PlainConsole
     columns: tuple[Column, ...]
     width: int
     decimals: int
     name_width: int
 
     @classmethod
-    def of(cls, say: Speaker, columns: tuple[Column, ...]) -> _Grid:
+    def of(cls, say: PlainConsole, columns: tuple[Column, ...]) -> _Grid:
         room = say.console.width
         decimals = 1 if COMPACT <= room < FULL else 2
         if room < COMPACT:
@@ -99,7 +108,7 @@ class _Grid:
 
     def row(self, row: TableRow) -> list[Text]:
         """The row's name, folded where it is too long, with the figures on its last line."""
-        name = self.say.safe(_named(row)).plain
+        name = self.say.safe(row.name if row.complete else f"{row.name} [INCOMPLETE]").plain
         lines = [
             Text(f"  {part}") for part in textwrap.wrap(name, self.name_width - 3, subsequent_indent="  ")
         ]
@@ -125,25 +134,36 @@ def _print_groups(groups: Sequence[Group], grid: _Grid) -> None:
         if group.note:
             grid.say.line(f"  {group.note}", "yellow")
         for row in group.rows:
-            for line in grid.row(row):
+            for line in [*grid.row(row), *_about(row, grid.say)]:
                 grid.say.console.print(line, no_wrap=True)
 
 
-def _named(row: TableRow) -> str:
-    """The model's name and what must be known about its figures."""
+def _about(row: TableRow, say: PlainConsole) -> list[Text]:
+    """Under one of your runs: what its figures are not, its items, and its three overall means with their intervals."""
+    if row.source == "paper":
+        return []
+    means = ", ".join(f"{label} {with_half_width(row.cells.get(key))}" for key, label in _MEANS)
+    shown = say.half_width(f"{items_text(row.cells.get('items_mean'))} items scored; {means}")
+    lines = textwrap.wrap(shown, say.console.width, initial_indent="    ", subsequent_indent="      ")
+    cautions = f"    {', '.join(_cautions(row))}"
+    return [*([Text(cautions, "yellow")] if cautions.strip() else []), *(Text(line, "dim") for line in lines)]
+
+
+def _cautions(row: TableRow) -> list[str]:
+    """What must be known about a run's figures, besides that it is incomplete: that stands in its name."""
     cautions = []
-    if not row.complete:
-        cautions.append("INCOMPLETE")
     if row.measure != "s":
-        cautions.append("lexical only")
+        cautions.append("lexical mean only")
     elif not row.comparable:
         cautions.append("S not comparable")
-    return f"{row.model} [{', '.join(cautions)}]" if cautions else row.model
+    if not row.judged:
+        cautions.append("unjudged")
+    return cautions
 
 
 def print_check(rows: Sequence[CheckedRow], console: Console) -> None:
     """Print the paper's overall beside its recomputation, and name the rows that do not agree."""
-    say = Speaker(console)
+    say = PlainConsole(console)
     width = max(len(row.model) for row in rows)
     say.line(f"{'model':<{width}}  printed  recomputed     off  averages off", "bold dim")
     for row in rows:

@@ -1,11 +1,17 @@
-"""Table 2 as LaTeX: two decimals, daggers on rows that need a word of caution, places marked."""
+"""Table 2 as LaTeX: two decimals, daggers on rows that need a word of caution, places marked.
+
+Under each figure stands half the width of its interval, in small print; a line of small print above the rows says how
+many items their figures are of, and is repeated only where that changes. The three overall means stand side by side.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
 
-from h2htalk.benchmark.report.layout import COLUMNS
+from h2htalk.benchmark.aggregate import Cell
+from h2htalk.benchmark.report.cell_text import half_width_text
+from h2htalk.benchmark.report.layout import ALL_COLUMNS, COLUMNS, OTHER_MEANS, Column
 from h2htalk.benchmark.report.rows import TableRow
 from h2htalk.text.printable import printable
 
@@ -16,7 +22,11 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    # At the head of a line these two would belong to the line end before it.
+    "[": "{[}",
+    "*": "{*}",
 }
+_END = r" \\"
 _PLACES = {1: r"\textbf{%s}", 2: r"\underline{%s}", 3: r"\textit{%s}"}
 # Sign, what it says in the caption, and which rows get it.
 _SIGNS = (
@@ -42,15 +52,15 @@ def latex_escaped(text: str) -> str:
 
 def latex_table(rows: Sequence[TableRow], caption: str = "H2HTalk results") -> str:
     """The rows as a `table*` for the packages booktabs and graphicx; names beyond Latin need a Unicode engine."""
-    end = r" \\"
+    columns = ALL_COLUMNS if any(row.source != "paper" for row in rows) else COLUMNS
     lines = [
         "% needs \\usepackage{booktabs,graphicx}",
         r"\begin{table*}[t]",
         r"\centering\setlength{\tabcolsep}{3pt}",
         r"\resizebox{\textwidth}{!}{%",
-        rf"\begin{{tabular}}{{l{_alignment()}}}",
+        rf"\begin{{tabular}}{{l{_alignment(columns)}}}",
         r"\toprule",
-        *_latex_heading(),
+        *_heading(columns),
         r"\midrule",
     ]
     for number, (group, members) in enumerate(groupby(rows, key=lambda row: row.group)):
@@ -58,60 +68,105 @@ def latex_table(rows: Sequence[TableRow], caption: str = "H2HTalk results") -> s
             lines.append(r"\midrule")
         if group:
             lines.append(
-                rf"\multicolumn{{{len(COLUMNS) + 1}}}{{l}}{{\textit{{{latex_escaped(group)}}}}}{end}"
+                rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{latex_escaped(group)}}}}}{_END}"
             )
-        lines += [
-            " & ".join([_latex_name(row), *(_latex_cell(row, c.key) for c in COLUMNS)]) + end
-            for row in members
-        ]
+        lines += _body(list(members), columns)
     lines += [
         r"\bottomrule",
         r"\end{tabular}}",
-        rf"\caption{{{latex_escaped(caption)}. {_latex_notes(rows)}}}",
+        rf"\caption{{{latex_escaped(caption)}. {_notes(rows, columns)}}}",
         r"\label{tab:h2htalk}",
         r"\end{table*}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _spans() -> list[tuple[str, int]]:
-    return [
-        (group, len(list(members))) for group, members in groupby(COLUMNS, key=lambda column: column.group)
-    ]
+# --- Heading ----------------------------------------------------------------------------------------------------
 
 
-def _alignment() -> str:
-    return "".join(" " + "r" * length for _, length in _spans())
+def _spans(columns: Sequence[Column]) -> list[tuple[str, int]]:
+    return [(group, len(list(members))) for group, members in groupby(columns, key=lambda c: c.group)]
 
 
-def _latex_heading() -> list[str]:
+def _alignment(columns: Sequence[Column]) -> str:
+    return "".join(" " + "r" * length for _, length in _spans(columns))
+
+
+def _heading(columns: Sequence[Column]) -> list[str]:
     first, rules, at = [""], [], 2
-    for group, length in _spans():
-        first.append(rf"\multicolumn{{{length}}}{{c}}{{{group}}}" if group else "")
+    for group, length in _spans(columns):
+        first += [rf"\multicolumn{{{length}}}{{c}}{{{group}}}"] if group else [""] * length
         if group:
             rules.append(rf"\cmidrule(lr){{{at}-{at + length - 1}}}")
         at += length
-    return [
-        " & ".join(first) + r" \\",
-        "".join(rules),
-        " & ".join(["Model", *(column.heading for column in COLUMNS)]) + r" \\",
-    ]
+    headings = ["Model", *(column.heading for column in columns)]
+    return [" & ".join(first) + _END, "".join(rules), " & ".join(headings) + _END]
 
 
-def _latex_name(row: TableRow) -> str:
+# --- Rows -------------------------------------------------------------------------------------------------------
+
+
+def _body(rows: Sequence[TableRow], columns: Sequence[Column]) -> list[str]:
+    """The rows of a group, each with its intervals, under lines of items."""
+    lines: list[str] = []
+    said: list[str] = []
+    for number, row in enumerate(rows):
+        if number and row.part != rows[number - 1].part:
+            lines.append(r"\addlinespace")
+        items = [_items(row.cells.get(column.key)) for column in columns]
+        if any(items) and items != said:
+            lines.append(_small("items", items))
+            said = items
+        lines.append(" & ".join([_name(row), *(_value(row, column.key) for column in columns)]) + _END)
+        halves = [_half(row.cells.get(column.key)) for column in columns]
+        if any(halves):
+            lines[-1] += "[-3pt]"  # an interval belongs to the figure above it
+            lines.append(_small("", halves))
+    return lines
+
+
+def _small(label: str, texts: Sequence[str]) -> str:
+    return " & ".join(rf"{{\scriptsize {text}}}" if text else "" for text in (label, *texts)) + _END
+
+
+def _items(cell: Cell | None) -> str:
+    """`1,882`, or `1,880/1,882` where some are unscored; empty where the paper does not say."""
+    if cell is None or not cell.total:
+        return ""
+    return f"{cell.n:,}" if cell.n == cell.total else f"{cell.n:,}/{cell.total:,}"
+
+
+def _half(cell: Cell | None) -> str:
+    return half_width_text(cell).replace("±", r"$\pm$")
+
+
+def _name(row: TableRow) -> str:
     signs = [sign for sign, _, applies in _SIGNS if applies(row)]
-    return latex_escaped(row.model) + (f"$^{{{' '.join(signs)}}}$" if signs else "")
+    return latex_escaped(row.name) + (f"$^{{{' '.join(signs)}}}$" if signs else "")
 
 
-def _latex_cell(row: TableRow, key: str) -> str:
+def _value(row: TableRow, key: str) -> str:
     value = row.value(key)
     if value is None:
         return "--"
     return (_PLACES.get(row.marks.get(key, 0)) or "%s") % f"{value:.2f}"
 
 
-def _latex_notes(rows: Sequence[TableRow]) -> str:
-    sentences = ["Scores in percent; overall weighted with Table 1's counts."]
+# --- Caption ----------------------------------------------------------------------------------------------------
+
+
+def _notes(rows: Sequence[TableRow], columns: Sequence[Column]) -> str:
+    sentences = ["Scores in percent; Overall is weighted with Table 1's counts."]
+    if OTHER_MEANS[0] in columns:
+        sentences[0] = (
+            "Scores in percent; Overall is weighted with Table 1's counts, Items is the mean over the items at hand, "
+            "Cells the plain mean of the cells."
+        )
+    if any(half_width_text(cell) for row in rows for cell in row.cells.values()):
+        sentences.append(
+            r"In small print, the items scored (of those asked, where not all are) and half the width of the 95\,\% "
+            "bootstrap interval."
+        )
     if any(row.marks for row in rows):
         sentences.append(r"\textbf{First}, \underline{second} and \textit{third} of each group.")
     sentences += [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from h2htalk.benchmark.aggregate import Cell, Row
 from h2htalk.benchmark.summary import Standing, Summary
@@ -34,6 +34,9 @@ def _columns() -> tuple[Column, ...]:
 
 # Eleven cells, three averages and the overall, in the paper's order.
 COLUMNS = _columns()
+# The overall's two companions, which the paper does not print: the means over the items and over the cells at hand.
+OTHER_MEANS = (Column("items_mean", "Items", "", True), Column("plain_mean", "Cells", "", True))
+ALL_COLUMNS = (*COLUMNS, *OTHER_MEANS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,29 @@ def measure_name(summary: Summary) -> str:
     return "S" if summary.measure == "s" else "Lexical mean"
 
 
+def parts_of(summary: Summary) -> dict[str, Summary]:
+    """The parts of a run that have tables of their own, by name: one without a name (empty), or two such as `en` and
+    `zh, lexical mean` where S was not asked for in some languages."""
+    rest = summary.rest()
+    if rest is None:
+        return {"": summary}
+    return {
+        languages_of(summary): replace(summary, without_s=None),
+        f"{languages_of(rest)}, lexical mean": rest,
+    }
+
+
+def languages_of(part: Summary) -> str:
+    """The languages of a part's items: `en`, `zh` or `en+zh`."""
+    return "+".join(part.main.languages)
+
+
+def part_title(part: Summary) -> str:
+    """The heading of a part beside which another stands."""
+    measure = "S" if part.measure == "s" else "the lexical mean (S was not asked for)"
+    return f"{languages_of(part)} items: {measure}"
+
+
 def not_above(cell: Cell | None, floor: Cell | None) -> bool:
     """Whether a trivial answer reaches the model's value (or passes it)."""
     if cell is None or floor is None or cell.value is None or floor.value is None:
@@ -88,9 +114,9 @@ def subtasks_at_hand(summary: Summary) -> list[str]:
 
 def floors_reach(summary: Summary) -> bool:
     """Whether any floor reaches the model in any cell or average."""
-    keys = [*(column.key for column in COLUMNS), "items_mean", "plain_mean"]
     row = main_row(summary)
     floors = [main_row(summary, floor) for floor in summary.floors.values()]
+    keys = [column.key for column in ALL_COLUMNS]
     return any(not_above(cell_at(row, key), cell_at(floor, key)) for floor in floors for key in keys)
 
 
@@ -117,18 +143,16 @@ def ordered_slices(summary: Summary) -> dict[str, dict[str, Cell]]:
     return ordered
 
 
+def has_levels(row: Row) -> bool:
+    """Whether a row has any of the itinerary subtasks that a judge scores (levels I-III)."""
+    return any(SUBTASKS[name].level for name in row.cells)
+
+
 def notes(summary: Summary) -> list[Note]:
     """What must be said beside this summary's figures, loudest first. Warnings are not among them."""
     found: list[Note] = []
-    counts = summary.counts
     if summary.incomplete:
-        found.append(
-            Note(
-                f"INCOMPLETE: {counts.unscored:,} of {counts.items:,} items are unscored; the figures leave them out. "
-                "Start the same command again to ask only for those.",
-                loud=True,
-            )
-        )
+        found.append(Note(_incomplete(summary), loud=True))
     if summary.measure == "lexical":
         found.append(Note("S was not asked for: the figures are means of BLEU-1 to 4, ROUGE-1 and ROUGE-L."))
     elif not summary.s_comparable:
@@ -139,14 +163,39 @@ def notes(summary: Summary) -> list[Note]:
                 loud=True,
             )
         )
-    if not summary.judged and any(SUBTASKS[name].level for name in subtasks_at_hand(summary)):
+    parts = parts_of(summary)
+    if not summary.judged and any(has_levels(part.standing.lexical) for part in parts.values()):
         found.append(
             Note("Unjudged: no judge's rating is in Itinerary Basic, Middle and Advanced (levels I-III).")
         )
-    missing = [name for name in SUBTASKS if name not in main_row(summary).cells]
-    if missing:
-        found.append(Note(f"No overall: it needs all eleven subtasks, and {_missing(missing)} not here."))
+    for part in parts.values():
+        missing = [name for name in SUBTASKS if name not in main_row(part).cells]
+        if missing:
+            of = f" of the {languages_of(part)} items" if len(parts) > 1 else ""
+            found.append(
+                Note(f"No overall{of}: it needs all eleven subtasks, and {_missing(missing)} not here.")
+            )
     return found
+
+
+def _incomplete(summary: Summary) -> str:
+    """How many items are unscored, and what would mend it: that depends on where the answers come from."""
+    counts = summary.counts
+    backend = summary.signature.subject.get("backend")
+    if backend == "imported" and "missing" in counts.failures:
+        missing = min(counts.failures["missing"], counts.unscored)
+        advice = (
+            f"The imported file has no answer to {missing:,} id{'s' if missing > 1 else ''}: import a complete one "
+            "into a new folder."
+        )
+    elif backend == "imported":
+        advice = "Score the run again."
+    elif backend == "baseline":
+        advice = "The baseline has no answer to those: take a split with more items a subtask and language."
+    else:
+        advice = "Start the same command again to ask only for those."
+    left_out = f"{counts.unscored:,} of {counts.items:,} items are unscored; the figures leave them out."
+    return f"INCOMPLETE: {left_out} {advice}"
 
 
 def _missing(names: Sequence[str]) -> str:

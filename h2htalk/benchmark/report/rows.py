@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from h2htalk.benchmark.aggregate import Cell
-from h2htalk.benchmark.report.layout import COLUMNS, cell_at, main_row
+from h2htalk.benchmark.report.layout import (
+    ALL_COLUMNS,
+    cell_at,
+    has_levels,
+    languages_of,
+    main_row,
+    parts_of,
+)
 from h2htalk.benchmark.summary import Standing, Summary
 
 Source = Literal["run", "floor", "paper"]
@@ -17,10 +24,11 @@ Source = Literal["run", "floor", "paper"]
 class TableRow:
     """One row, from a run, one of its floors, or the paper.
 
-    `cells` by column key (`layout.COLUMNS`) and by `items_mean` and `plain_mean`, each on the 0-100 scale; a
-    figure that is not known is absent. A paper's cell says no count (n = total = 0). `protocol` is the
-    fingerprint that says what a run may be compared with; `group` is the heading it stands under; `marks` holds
-    places 1 to 3 by column key.
+    `cells` by column key (`layout.ALL_COLUMNS`), each on the 0-100 scale; a figure that is not known is absent. A
+    paper's cell says no count (n = total = 0). `part` names the items that the row is about where a run has two
+    rows (`layout.parts_of`), `languages` their languages. `protocol` is the fingerprint that says what a run may be
+    compared with; `group` is the heading it stands under; `marks` holds places 1 to 3 by column key. `judged` is
+    False while a level I-III in it has no judge's rating.
     """
 
     model: str
@@ -28,12 +36,19 @@ class TableRow:
     cells: Mapping[str, Cell]
     measure: str = "s"
     split: str = ""
+    languages: str = ""
     protocol: str = ""
     complete: bool = True
     comparable: bool = True
     judged: bool = True
+    part: str = ""
     group: str = ""
     marks: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What the row is called: the model, and which of its items, such as `m (zh, lexical mean)`."""
+        return f"{self.model} ({self.part})" if self.part else self.model
 
     def value(self, key: str) -> float | None:
         """The figure of a column, if there is one."""
@@ -41,25 +56,43 @@ class TableRow:
         return None if cell is None else cell.value
 
 
-def table_row(summary: Summary, floor: str | None = None) -> TableRow:
-    """The row of a run's model, or of one of its floors by name."""
-    standing = summary.standing if floor is None else summary.floors[floor]
-    asked = main_row(summary, standing).cells.values()
+def table_rows(summary: Summary) -> list[TableRow]:
+    """All rows of a run: the model and its floors, then the same of the items without S where there are such."""
+    return [
+        table_row(part, floor, name)
+        for name, part in parts_of(summary).items()
+        for floor in (None, *part.floors)
+    ]
+
+
+def model_rows(summary: Summary) -> list[TableRow]:
+    """The model's row, or its two rows where S was not asked for in some languages."""
+    return [row for row in table_rows(summary) if row.source == "run"]
+
+
+def table_row(part: Summary, floor: str | None = None, name: str = "") -> TableRow:
+    """The row of a run's model, or of one of its floors by name, over the items that have the main measure.
+
+    `name` is what to call those items (`layout.parts_of`).
+    """
+    standing = part.standing if floor is None else part.floors[floor]
+    row = main_row(part, standing)
     return TableRow(
-        model=summary.model if floor is None else floor,
+        model=part.model if floor is None else floor,
         source="run" if floor is None else "floor",
-        cells=_cells(summary, standing),
-        measure=summary.measure,
-        split=summary.split,
-        protocol=summary.signature.fingerprint,
-        complete=all(cell.n == cell.total for cell in asked)
-        and (floor is not None or not summary.incomplete),
-        comparable=summary.s_comparable,
-        judged=summary.judged,
+        cells=_cells(part, standing),
+        measure=part.measure,
+        split=part.split,
+        languages=languages_of(part),
+        protocol=part.signature.fingerprint,
+        complete=all(cell.n == cell.total for cell in row.cells.values())
+        and (floor is not None or not part.incomplete),
+        comparable=part.s_comparable,
+        judged=part.judged or not has_levels(row),
+        part=name,
     )
 
 
-def _cells(summary: Summary, standing: Standing) -> dict[str, Cell]:
-    row = main_row(summary, standing)
-    keys = [*(column.key for column in COLUMNS), "items_mean", "plain_mean"]
-    return {key: cell for key in keys if (cell := cell_at(row, key)) is not None}
+def _cells(part: Summary, standing: Standing) -> dict[str, Cell]:
+    row = main_row(part, standing)
+    return {c.key: cell for c in ALL_COLUMNS if (cell := cell_at(row, c.key)) is not None}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,12 +9,13 @@ from typing import Any
 
 from h2htalk.benchmark.aggregate import Cell
 from h2htalk.benchmark.report.latex import latex_table
-from h2htalk.benchmark.report.layout import COLUMNS, ordered_slices
-from h2htalk.benchmark.report.rows import TableRow, table_row
+from h2htalk.benchmark.report.layout import ALL_COLUMNS
+from h2htalk.benchmark.report.long_tables import metrics_csv, slices_csv
+from h2htalk.benchmark.report.rows import TableRow, table_rows
+from h2htalk.benchmark.report.spreadsheet import csv_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import write_text
 from h2htalk.errors import ConfigError
-from h2htalk.text.printable import printable
 
 
 def table_text(rows: Sequence[TableRow], kind: str) -> str:
@@ -29,7 +28,10 @@ def table_text(rows: Sequence[TableRow], kind: str) -> str:
 
 
 def write_tables(summary: Summary, folder: Path) -> list[Path]:
-    """Write `table2.csv`, `table2.json` and `table2.tex` of a run and its floors, and `slices.csv`.
+    """Write a run's tables.
+
+    `table2.csv`, `table2.json` and `table2.tex` hold the model and its floors; `metrics.csv` every figure of every
+    metric; `slices.csv` the slices.
 
     Returns:
         Where they lie.
@@ -37,11 +39,12 @@ def write_tables(summary: Summary, folder: Path) -> list[Path]:
     Raises:
         DataError: the folder cannot be written, or the disk is full.
     """
-    rows = [table_row(summary), *(table_row(summary, name) for name in summary.floors)]
+    rows = table_rows(summary)
     texts = {
         "table2.csv": csv_table(rows),
         "table2.json": table_text(rows, "json"),
         "table2.tex": latex_table(rows),
+        "metrics.csv": metrics_csv(summary),
         "slices.csv": slices_csv(summary),
     }
     for name, text in texts.items():
@@ -69,36 +72,29 @@ def csv_table(rows: Iterable[TableRow]) -> str:
 
     No text cell begins with a character that a spreadsheet takes for a formula.
     """
-    keys = [*(column.key for column in COLUMNS), "items_mean", "plain_mean"]
+    keys = [column.key for column in ALL_COLUMNS]
     names = [key if part == "value" else f"{key}_{part}" for key in keys for part in _PARTS]
-    output = io.StringIO()
-    writer = csv.writer(output, lineterminator="\n")
-    writer.writerow([*_FACTS, *names])
-    for row in rows:
-        facts = [spreadsheet_text(str(value)) for value in _facts(row).values()]
-        numbers = [_numbers(row, row.cells.get(key))[part] for key in keys for part in _PARTS]
-        writer.writerow([*facts, *("" if number is None else number for number in numbers)])
-    return output.getvalue()
-
-
-def slices_csv(summary: Summary) -> str:
-    """The slices of the main measure as CSV: tag, its value, then the cell in full precision."""
-    output = io.StringIO()
-    writer = csv.writer(output, lineterminator="\n")
-    writer.writerow(["tag", "of", "measure", *_PARTS])
-    for tag, cells in ordered_slices(summary).items():
-        for name, cell in cells.items():
-            numbers = ["" if number is None else number for number in cell.to_dict().values()]
-            writer.writerow([tag, spreadsheet_text(name), summary.measure, *numbers])
-    return output.getvalue()
+    return csv_text(
+        [*_FACTS, *names],
+        (
+            [
+                *map(str, _facts(row).values()),
+                *(_numbers(row, row.cells.get(key))[part] for key in keys for part in _PARTS),
+            ]
+            for row in rows
+        ),
+    )
 
 
 _PARTS = ("value", "low", "high", "n", "total")
-_FACTS = ("model", "source", "group", "split", "measure", "complete", "comparable", "judged", "protocol")
+_FACTS = (
+    *("model", "source", "group", "split", "languages", "measure"),
+    *("complete", "comparable", "judged", "protocol"),
+)
 
 
 def _facts(row: TableRow) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in _FACTS}
+    return {name: row.name if name == "model" else getattr(row, name) for name in _FACTS}
 
 
 def _numbers(row: TableRow, cell: Cell | None) -> dict[str, float | int | None]:
@@ -106,9 +102,3 @@ def _numbers(row: TableRow, cell: Cell | None) -> dict[str, float | int | None]:
     if row.source == "paper":
         numbers |= {"n": None, "total": None}
     return numbers
-
-
-def spreadsheet_text(text: str) -> str:
-    """Text that a spreadsheet shows and never computes: a leading = + - @ (also full-width) gets a quote."""
-    shown = printable(text)
-    return f"'{shown}" if shown.lstrip()[:1] in tuple("=+-@＝＋－＠") else shown

@@ -177,10 +177,20 @@ function start() {
   openFromAddress();
 }
 
+// An address can be typed by anyone: what is no encoded text is no item's id.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (error instanceof URIError) return null;
+    throw error;
+  }
+}
+
 // `report.html#item=ID` opens at that item.
 function openFromAddress() {
   if (!location.hash.startsWith("#item=")) return;
-  const id = decodeURIComponent(location.hash.slice(6));
+  const id = decoded(location.hash.slice(6));
   const item = items.find((one) => one.id === id);
   if (!item) return;
   state.open.add(item.index);

@@ -8,7 +8,7 @@ from rich.text import Text
 from h2htalk.text.printable import printable
 
 
-class Speaker:
+class PlainConsole:
     """Prints text as it is: no markup, no control characters, nothing that an ASCII terminal cannot show."""
 
     def __init__(self, console: Console) -> None:
@@ -23,3 +23,7 @@ class Speaker:
     def line(self, text: str, style: str = "") -> None:
         """Print one line of text, wrapped at words."""
         self.console.print(self.safe(text, style))
+
+    def half_width(self, text: str) -> str:
+        """Text with `±` as this terminal can show it."""
+        return text.replace("±", "+-") if self.ascii else text

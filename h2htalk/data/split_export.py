@@ -1,0 +1,77 @@
+"""Write a split as a folder that `load_split` reads again, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from h2htalk.data.files import missing_folders, remove_file, remove_folders, write_jsonl, write_text
+from h2htalk.data.parquet import write_parquet
+from h2htalk.data.persona import Persona
+from h2htalk.data.splits import HEADER, Split
+from h2htalk.errors import DataError
+
+
+def export_split(
+    split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl"
+) -> list[Path]:
+    """Write a split as a folder that `load_split` reads; returns the files written.
+
+    Raises:
+        DataError: the folder holds files already, or cannot be written; then nothing of it is left.
+    """
+    if os.path.lexists(folder) and (not os.path.isdir(folder) or any(folder.iterdir())):
+        raise DataError(f"{folder}: not an empty folder; name a new one")
+    made = missing_folders(folder / "personas")
+    written: list[Path] = []
+    try:
+        for path in _write_parts(split, folder, file_format):
+            written.append(path)
+    except BaseException:
+        for path in written:
+            remove_file(path)
+        remove_folders(made)
+        raise
+    return written
+
+
+def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"]) -> Iterator[Path]:
+    """Write the files of a split, each yielded once it is there."""
+    data = folder / f"scenarios.{file_format}"
+    records = (scenario.to_dict() for scenario in split.scenarios)
+    if file_format == "parquet":
+        nested = ("inputs", "tags", "provenance", "metadata")
+        write_parquet(data, ({"metadata": {}, **record} for record in records), json_columns=nested)
+    else:
+        write_jsonl(data, records)
+    yield data
+    header = folder / "split.toml"
+    write_text(header, "".join(f"{key} = {toml_string(getattr(split, key))}\n" for key in HEADER))
+    yield header
+    for persona in split.personas.values():
+        path = folder / "personas" / f"{_file_name(persona.id)}.toml"
+        write_text(path, _persona_toml(persona))
+        yield path
+
+
+def _persona_toml(persona: Persona) -> str:
+    lines = [f"id = {toml_string(persona.id)}", f"relation = {toml_string(persona.relation)}"]
+    for language, name in persona.names.items():
+        lines += ["", f"[{language}]", f"name = {toml_string(name)}"]
+        lines.append(f"description = {toml_string(persona.descriptions[language])}")
+    return "\n".join(lines) + "\n"
+
+
+def toml_string(text: str) -> str:
+    """A TOML basic string (JSON's escapes are TOML's, but for DEL)."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _file_name(persona_id: str) -> str:
+    # An id comes from data: never trust it as a path.
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in persona_id[:64])
+    return safe if safe == persona_id else f"{safe}-{hashlib.sha256(persona_id.encode()).hexdigest()[:8]}"

@@ -1,0 +1,57 @@
+"""What the command line prints: harmless on a terminal, short where it is an error, and never lost unsaid."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+
+from h2htalk.errors import H2HTalkError, shorten
+from h2htalk.text.printable import printable
+
+# Characters of an error line: a quoted value may be a whole file.
+LONGEST_ERROR = 600
+
+_LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print text that may come from a file: line by line, without what acts on a terminal."""
+    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr if err else sys.stdout, flush=True)
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Around a whole command: an error of the user's world is one line and its exit code.
+
+    Anything else is a bug and shows its traceback. An output that cannot be written (a full disk) counts as the
+    user's world; a reader that has seen enough (`| head`) ends the command quietly.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A path that is not UTF-8, or a terminal that is not, is shown by escapes and not by a crash.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, where a full disk can still be reported
+    except H2HTalkError as error:
+        say(f"error: {shorten(printable(str(error)), LONGEST_ERROR)}", err=True)
+        sys.exit(error.exit_code)
+    except OSError as error:
+        # Files are written with a DataError around every OSError: what comes here is stdout's.
+        if error.errno not in (*_LOST, errno.EPIPE):
+            raise
+        # What is still buffered has nowhere to go; the interpreter would try again at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno == errno.EPIPE:
+            sys.exit(1)
+        say(
+            f"error: the output cannot be written: {error.strerror}; free space, or print elsewhere", err=True
+        )
+        sys.exit(H2HTalkError.exit_code)

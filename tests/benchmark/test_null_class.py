@@ -1,0 +1,85 @@
+"""RecollectionSynthesis's null line as a class of its own: precision, recall, F1, with items and intervals."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from h2htalk.benchmark.aggregate import Cell
+from h2htalk.benchmark.null_class import NullClass, null_class
+
+
+def values(found: NullClass) -> tuple[float | None, float | None, float | None]:
+    return found.precision.value, found.recall.value, found.f1.value
+
+
+def cells(found: NullClass) -> tuple[Cell, Cell, Cell]:
+    return found.precision, found.recall, found.f1
+
+
+@pytest.mark.parametrize(
+    ("hits", "false_alarms", "misses", "others", "expected"),
+    [
+        (6, 2, 3, 9, (600 / 8, 600 / 9, 1200 / 17)),
+        (0, 2, 3, 5, (0.0, 0.0, 0.0)),
+        (0, 0, 3, 7, (None, 0.0, 0.0)),
+        (0, 4, 0, 6, (0.0, None, 0.0)),
+        (0, 0, 0, 6, (None, None, None)),
+        (5, 0, 0, 0, (100.0, 100.0, 100.0)),
+        (0, 0, 0, 0, (None, None, None)),
+    ],
+)
+def test_the_ratios_by_hand(
+    hits: int, false_alarms: int, misses: int, others: int, expected: tuple[float | None, ...]
+) -> None:
+    pairs = [(1.0, True)] * hits + [(1.0, False)] * false_alarms
+    pairs += [(0.0, True)] * misses + [(0.0, False)] * others
+    random.Random(1).shuffle(pairs)
+    found = null_class(pairs, total=30)
+    assert values(found) == pytest.approx(expected)
+    assert (found.references, found.answers, found.hits) == (hits + misses, hits + false_alarms, hits)
+    assert {(cell.n, cell.total) for cell in cells(found)} == {(len(pairs), 30)}
+
+
+def test_the_constant_null_line_on_the_authors_share_of_nulls() -> None:
+    """264 of their 412 references are the null line: always answering it looks like this."""
+    found = null_class([(1.0, row < 264) for row in range(412)], 412)
+    assert values(found) == pytest.approx((64.08, 100, 78.11), abs=0.01)
+    assert (found.recall.low, found.recall.high) == (100, 100)
+
+
+def test_an_item_with_several_samples_counts_by_their_share() -> None:
+    """Two null answers of four on an item with a null reference are half a hit, not two."""
+    found = null_class([(0.5, True), (0.25, False), (1.0, True)], 3)
+    assert (found.references, found.answers, found.hits) == (2, 1.75, 1.5)
+    assert values(found) == pytest.approx((150 / 1.75, 75, 300 / 3.75))
+
+
+def test_an_interval_holds_its_value_and_narrows_with_more_items() -> None:
+    few, many = (null_class([(1.0, n % 3 > 0) for n in range(count)], count) for count in (12, 1200))
+    widths = []
+    for found in (few, many):
+        cell = found.precision
+        assert cell.value is not None
+        assert cell.low is not None
+        assert cell.high is not None
+        assert 0 <= cell.low <= cell.value <= cell.high <= 100
+        widths.append(cell.high - cell.low)
+    assert widths[1] < widths[0] / 5
+
+
+def test_a_single_item_has_no_interval() -> None:
+    assert null_class([(1.0, True)], 1).f1 == Cell(100.0, None, None, 1, 1)
+
+
+def test_row_order_does_not_matter_and_the_seed_does() -> None:
+    pairs = [(float(n % 2), n % 3 > 0) for n in range(40)]
+    assert null_class(pairs, 40) == null_class(pairs[::-1], 40)
+    assert null_class(pairs, 40, seed=1).f1 != null_class(pairs, 40).f1
+
+
+def test_it_survives_json() -> None:
+    found = null_class([(0.5, True), (0.0, False)], 3)
+    assert NullClass.from_dict(json.loads(json.dumps(found.to_dict()))) == found

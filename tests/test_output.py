@@ -1,0 +1,151 @@
+"""What the command line prints: nothing acts on a terminal, an error is one short line, a full disk is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from splits_made import scenario_records
+
+from h2htalk.data.files import write_jsonl
+from h2htalk.errors import ConfigError, quoted, shorten
+from h2htalk.output import LONGEST_ERROR, one_line_errors, say
+
+H2HTALK = (sys.executable, "-m", "h2htalk")
+ALLOWED = "\n\r"  # a terminal's line ends
+
+
+def on_a_terminal(*words: str) -> str:
+    """What a person would see; through a pipe the command line strips colours, and with them what is looked for."""
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [*H2HTALK, *words], stdout=theirs, stderr=theirs, env={**os.environ, "COLUMNS": "200"}
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # how a terminal ends on Linux
+        pass
+    os.close(ours)
+    run.wait(timeout=60)
+    return shown.decode()
+
+
+def acting(text: str) -> list[str]:
+    return [c for c in text if not c.isprintable() and c not in ALLOWED]
+
+
+@pytest.fixture
+def nasty_split(tmp_path: Path) -> Path:
+    nasty = r"\u001b[31m\u009b2J\u007f\u202e\u0007"
+    records = [r | {"persona": "eve\x1b[2J\u202e"} for r in scenario_records(30) if r["language"] == "en"]
+    write_jsonl(tmp_path / "split" / "scenarios.jsonl", records)
+    (tmp_path / "split" / "personas").mkdir()
+    (tmp_path / "split" / "personas" / "eve.toml").write_text(
+        'id = "eve\\u001b[2J\\u202e"\nrelation = "friend"\n[en]\nname = "Eve"\ndescription = "You bake."\n'
+    )
+    header = (f'{key} = "x{nasty}y\\nz"\n' for key in ("name", "version", "description", "licence"))
+    (tmp_path / "split" / "split.toml").write_text("".join(header))
+    return tmp_path / "split"
+
+
+def test_a_split_cannot_act_on_the_terminal(nasty_split: Path) -> None:
+    """Its name could clear the screen, set the window's title and turn the text around."""
+    split = str(nasty_split)
+    out = str(nasty_split.parent / "run")
+    dry = ("evaluate", "embedded", "--split", split, "--out", out, "--embedder", "none", "--dry-run")
+    for words in (("split", "info", split), dry, ("prompt", "all", "--split", split)):
+        shown = on_a_terminal(*words)
+        assert len(shown) > 100, shown
+        assert acting(shown) == []
+    assert "x\\x1b[31m\\x9b2J\\x7f\\u202e\\x07y" in on_a_terminal("split", "info", split)
+
+
+def test_the_pty_shows_what_a_pipe_would_strip() -> None:
+    assert acting(on_a_terminal("leaderboard")) != []  # rich's own colours
+
+
+def test_say_keeps_lines_and_escapes_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    say("a\x1b[0m\nb\r")
+    say("c", err=True)
+    assert capsys.readouterr() == ("a\\x1b[0m\nb\\r\n", "c\n")
+
+
+def test_an_error_line_is_short_and_keeps_its_two_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    """An id of three million characters was printed whole."""
+    with pytest.raises(SystemExit) as left, one_line_errors():
+        raise ConfigError(f"x.jsonl:3: {chr(27) * 100_000}; take it out")
+    assert left.value.code == 2
+    line = capsys.readouterr().err
+    assert len(line) == LONGEST_ERROR + len("error: \n")
+    assert line.startswith("error: x.jsonl:3: \\x1b\\x1b")
+    assert line.endswith("; take it out\n")
+
+
+@pytest.mark.parametrize(("text", "short"), [("abcde", "abcde"), ("abcdef", "ab…ef"), ("", "")])
+def test_shorten_leaves_start_and_end(text: str, short: str) -> None:
+    assert shorten(text, 5) == short
+
+
+def test_quoted_values_are_short_and_show_what_looks_alike() -> None:
+    assert quoted("s-\u0430 ") == "'s-\\u0430 '"
+    assert len(quoted("x" * 10_000)) == 80
+    assert quoted(None) == "None"
+
+
+# --- An output that goes nowhere --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words", ["leaderboard", "leaderboard --format csv", "split list", "prompt all", "--help", "--version"]
+)
+def test_a_full_disk_behind_the_output_is_one_line(words: str) -> None:
+    """It was a traceback, and a second complaint when the interpreter ended."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*H2HTALK, *words.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: the output cannot be written: No space left on device; free space, or print elsewhere\n"
+    )
+
+
+@pytest.mark.parametrize("words", ["leaderboard", "prompt all", "split list"])
+def test_a_reader_that_has_seen_enough_ends_it_quietly(words: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*H2HTALK, *words.split()], stdout=writer, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_terminal_that_knows_ascii_alone_shows_escapes(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "s.jsonl", scenario_records(5))
+    (tmp_path / "split.toml").write_text('name = "你好"\n', encoding="utf-8")
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [*H2HTALK, "split", "info", tmp_path], capture_output=True, env=env, check=True, timeout=60
+    )
+    assert done.stdout.startswith(json.dumps("你好").strip('"').encode())
+
+
+def test_a_bug_is_not_hidden() -> None:
+    with pytest.raises(FileNotFoundError), one_line_errors():
+        Path("/no/such/file").read_text()
+    with pytest.raises(ZeroDivisionError), one_line_errors():
+        _ = 1 / 0

@@ -1,0 +1,199 @@
+"""`open_embedder`: which embedder a name opens, what each gives, and what is said when it is not at hand."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from h2htalk.errors import ConfigError, ModelCallError
+from h2htalk.text.embeddings import Vectors, encode_distinct, open_embedder, unit_rows
+from h2htalk.text.weights import MINILM_WEIGHTS, find_packaged
+
+TEXTS = [
+    "",
+    "I like tea.",
+    "我喜欢下雨天。",
+    "tea 😀 雨",
+    "I like tea.",
+    "rain " * 400,
+    "\ud83d half",
+    "Tea?",
+]
+
+
+def make_tiny_bge(folder: Path) -> Path:
+    """A folder of BGE-M3's kind: XLM-R with 2 layers and random weights, a Unigram tokenizer of single letters."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
+
+    letters = sorted(set("▁abcdefghijklmnopqrstuvwxyzIT.?,我喜欢下雨天。茶"))
+    vocabulary = [(token, 0.0) for token in ("<s>", "<pad>", "</s>", "<unk>")]
+    vocabulary += [(letter, -float(place)) for place, letter in enumerate(letters)]
+    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=3))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<s>",
+        eos_token="</s>",
+        cls_token="<s>",
+        sep_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = XLMRobertaConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=514,
+        pad_token_id=1,
+    )
+    XLMRobertaModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny_bge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("FlagEmbedding", reason="the local extra is not installed")
+    return make_tiny_bge(tmp_path_factory.mktemp("tiny-bge-m3"))
+
+
+def plain_transformers(folder: Path, texts: list[str]) -> Vectors:
+    """The first token's last hidden state, scaled to length 1: what a dense vector of BGE-M3 is."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    rows = []
+    for text in texts:
+        inputs = tokenizer(text, truncation=True, max_length=512, return_tensors="pt")
+        with torch.no_grad():
+            row = model(**inputs).last_hidden_state[0, 0]
+        rows.append((row / row.norm()).numpy())
+    return np.stack(rows)
+
+
+@pytest.mark.local
+class TestBgeM3:
+    def test_vectors_are_the_normalised_first_token(self, tiny_bge: Path) -> None:
+        embedder = open_embedder(f"bge-m3:{tiny_bge}")
+        readable = [text.encode("utf-8", "replace").decode() for text in TEXTS]
+        vectors = embedder.encode(TEXTS)
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(vectors, plain_transformers(tiny_bge, readable), rtol=0, atol=1e-5)
+        assert (vectors[1] == vectors[4]).all()
+        assert embedder.encode([]).shape == (0, 64)
+
+    def test_a_model_of_another_shape_is_not_comparable(self, tiny_bge: Path) -> None:
+        embedder = open_embedder(f"bge-m3:{tiny_bge}")
+        assert not embedder.comparable
+        assert embedder.languages == ("en", "zh")
+        assert embedder.name == f"bge-m3:{tiny_bge}"
+
+    def test_the_revision_follows_the_weights(self, tiny_bge: Path, tmp_path: Path) -> None:
+        revision = open_embedder(f"bge-m3:{tiny_bge}").revision
+        assert revision.startswith("sha256:")
+        copy = tmp_path / "moved"
+        shutil.copytree(tiny_bge, copy)
+        assert open_embedder(f"bge-m3:{copy}").revision == revision
+        weights = copy / "model.safetensors"
+        content = bytearray(weights.read_bytes())
+        content[-1] ^= 1
+        weights.write_bytes(content)
+        assert open_embedder(f"bge-m3:{copy}").revision != revision
+
+    def test_it_is_found_in_the_hugging_face_cache_with_its_commit(
+        self, tiny_bge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        commit = "5617a9f61b028005a4858fdac845db406aefb181"
+        repository = tmp_path / "models--BAAI--bge-m3"
+        shutil.copytree(tiny_bge, repository / "snapshots" / commit)
+        (repository / "refs").mkdir()
+        (repository / "refs" / "main").write_text(commit)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+        embedder = open_embedder("bge-m3")
+        assert (embedder.name, embedder.revision) == ("bge-m3", commit)
+
+    def test_not_at_hand_it_says_how_to_fetch_it_and_lists_the_choices(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+        with pytest.raises(ConfigError, match=r"hf download BAAI/bge-m3.*choose from .*minilm"):
+            open_embedder("bge-m3")
+
+    def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="no such folder"):
+            open_embedder(f"bge-m3:{tmp_path / 'nowhere'}")
+
+    def test_a_folder_whose_weights_do_not_load(self, tiny_bge: Path, tmp_path: Path) -> None:
+        broken = tmp_path / "broken"
+        shutil.copytree(tiny_bge, broken)
+        (broken / "model.safetensors").write_bytes(b"not weights")
+        with pytest.raises(ConfigError, match="broken: FlagEmbedding cannot load it"):
+            open_embedder(f"bge-m3:{broken}")
+
+    def test_a_download_that_stopped_before_the_weights(self, tiny_bge: Path, tmp_path: Path) -> None:
+        shutil.copy(tiny_bge / "config.json", tmp_path)
+        with pytest.raises(ConfigError, match="holds no weights"):
+            open_embedder(f"bge-m3:{tmp_path}")
+
+
+@pytest.mark.local
+class TestSentenceTransformers:
+    def test_a_local_folder_is_opened_by_its_path(self) -> None:
+        peer = pytest.importorskip("sentence_transformers", reason="the local extra is not installed")
+        folder = find_packaged(MINILM_WEIGHTS, "this test").parent
+        embedder = open_embedder(str(folder))
+        expected = peer.SentenceTransformer(str(folder)).encode(["I like tea.", "Rain."])
+        np.testing.assert_allclose(embedder.encode(["I like tea.", "Rain."]), expected, atol=1e-6)
+        assert not embedder.comparable
+        assert embedder.revision.startswith("sha256:")
+
+    def test_an_encoder_without_modules_is_not_taken_for_one(self, tiny_bge: Path) -> None:
+        with pytest.raises(ConfigError, match="no sentence-transformers model"):
+            open_embedder(str(tiny_bge))
+
+
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v3", "someone/else", "no such: name", "minilm2"])
+def test_an_unknown_name_lists_the_choices_and_downloads_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"not at hand.*choose from bge-m3.*minilm") as caught:
+        open_embedder(name)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["", "none", " "])
+def test_no_embedder_cannot_be_opened(name: str) -> None:
+    with pytest.raises(ConfigError, match="choose from"):
+        open_embedder(name)
+
+
+def test_each_distinct_text_is_encoded_once() -> None:
+    asked: list[list[str]] = []
+
+    def lengths(texts: list[str]) -> Vectors:
+        asked.append(texts)
+        return np.array([[len(text), 1] for text in texts], np.float32)
+
+    vectors = encode_distinct(["aa", "b", "aa", "b", "aa"], lengths, 2)
+    assert asked == [["aa", "b"]]
+    np.testing.assert_allclose(vectors[:, 0] / vectors[:, 1], [2, 1, 2, 1, 2])
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
+def test_a_vector_without_direction_is_an_error(row: list[float]) -> None:
+    with pytest.raises(ModelCallError, match="zero or not finite"):
+        unit_rows(np.array([[1.0, 0.0], row], np.float32))
