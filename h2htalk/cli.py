@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,6 +92,7 @@ def evaluate(
     ] = False,
 ) -> None:
     """Score a model on a split: generate, score, report. The same command again resumes."""
+    # Before anything else is local: exactly the options.
     given = {k: v for k, v in locals().items() if k not in ("spec", "subtask", "dry_run") and v is not None}
     if subtask:
         given["subtasks"] = tuple(subtask)
@@ -125,14 +127,15 @@ def score(
 @app.command()
 def report(run: RunArgument, format: FormatOption = "terminal") -> None:
     """Write a scored run's tables and page again, and print its table."""
-    from h2htalk.benchmark.report.rows import table_row
+    from h2htalk.benchmark.report.rows import model_rows
     from h2htalk.benchmark.report.tables import table_text
     from h2htalk.benchmark.results import report as run_report
 
+    _require_format(format)
     summary = run_report(run)
     if format == "terminal":
         _finish(summary, run)
-    typer.echo(table_text([table_row(summary)], format), nl=False)
+    typer.echo(table_text(model_rows(summary), format), nl=False)
     if summary.incomplete:
         raise typer.Exit(3)
 
@@ -171,8 +174,13 @@ def leaderboard(
     from h2htalk.benchmark.report.board import print_check, print_leaderboard
     from h2htalk.benchmark.report.tables import table_text
 
+    _require_format(format, *(("json",) if check_paper else ()))
     if check_paper:
-        print_check(board.check_paper(), _console())
+        rows = board.check_paper()
+        if format == "json":
+            typer.echo(json.dumps(board.check_table(rows), ensure_ascii=False, indent=2))
+        else:
+            print_check(rows, _console())
         return
     made = board.leaderboard(board.read_summaries(runs or []))
     if format == "terminal":
@@ -249,6 +257,12 @@ def _finish(summary: Summary, folder: Path) -> None:
 
     print_summary(summary, _console(), {"report": (folder / "report.html").resolve()})
     raise typer.Exit(3 if summary.incomplete else 0)
+
+
+def _require_format(format: str, *choices: str) -> None:
+    allowed = ("terminal", *(choices or ("csv", "json", "latex")))
+    if format not in allowed:
+        raise ConfigError(f"--format {format!r}: choose from {', '.join(allowed)}")
 
 
 def _console() -> Any:

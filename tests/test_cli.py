@@ -286,6 +286,9 @@ def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
     assert "35 of 37" in done.stdout
     assert "QwQ-32B-Preview" in done.stdout
     assert "DeepSeek-R1-Distill-Qwen-1.5B-Pro" in done.stdout
+    rows = json.loads(h2htalk("leaderboard", "--check-paper", "--format", "json").stdout)
+    assert (len(rows), sum(row["agrees"] for row in rows)) == (37, 35)
+    assert h2htalk("leaderboard", "--check-paper", "--format", "latex").returncode == 2
 
 
 def test_a_hostile_name_in_an_error_cannot_act_on_the_terminal(tmp_path: Path) -> None:

@@ -76,7 +76,9 @@ def lexical_scores(
         return tokenizer(language)(text)
 
     pairs = zip(responses, references, languages, strict=True)
-    return LexicalTable(_scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs)
+    return LexicalTable(
+        _scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs
+    )
 
 
 def lexical_scores_of_tokens(

@@ -18,6 +18,7 @@ from h2htalk.errors import DataError, quoted, shorten
 
 # The two measures a row can be made of: the composite S, or the mean of its six lexical parts.
 Measure = Literal["s", "lexical"]
+_ADVICE = "run `h2htalk score` again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +169,8 @@ class Summary:
         """
         from pydantic import TypeAdapter, ValidationError
 
-        advice = "run `h2htalk score` again"
-        Signature.from_dict(raw.get("signature"), where)
         try:
+            Signature.from_dict(raw.get("signature"), where)
             # By way of JSON, whose strict reading takes a list for a tuple and a whole number for a float alone.
             text = json.dumps(raw, allow_nan=False)
             summary = TypeAdapter(cls).validate_json(text, strict=True)
@@ -178,13 +178,15 @@ class Summary:
             first = error.errors()[0]
             field_name = ".".join(map(str, first["loc"]))
             raise DataError(
-                f"{where}: not a summary of this version: {shorten(field_name, 80)}: {first['msg']}; {advice}"
+                f"{where}: not a summary of this version: {shorten(field_name, 80)}: {first['msg']}; {_ADVICE}"
             ) from error
+        except DataError as error:
+            raise DataError(f"{error}; {_ADVICE}") from error
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not a summary: {error}; {advice}") from error
+            raise DataError(f"{where}: not a summary: {error}; {_ADVICE}") from error
         problem = find_problem(summary)
         if problem:
-            raise DataError(f"{where}: {problem}; {advice}")
+            raise DataError(f"{where}: {problem}; {_ADVICE}")
         return summary
 
 
@@ -241,4 +243,6 @@ def read_summary(path: Path) -> Summary:
         raw = read_json_object(path)
     except FileNotFoundError:
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
+    except DataError as error:
+        raise DataError(f"{error}; {_ADVICE}") from error
     return Summary.from_dict(raw, str(path))

@@ -140,7 +140,9 @@ def parse_model(model: str, *others: str) -> tuple[str, str]:
     backend, _, name = model.partition(":")
     if backend not in BACKENDS:
         choices = ", ".join((*BACKENDS, *others))
-        raise ConfigError(f"unknown backend {backend!r} in model {model!r}: write BACKEND:NAME; choose from {choices}")
+        raise ConfigError(
+            f"unknown backend {backend!r} in model {model!r}: write BACKEND:NAME; choose from {choices}"
+        )
     return backend, name
 
 

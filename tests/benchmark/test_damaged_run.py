@@ -110,7 +110,9 @@ def test_a_summary_that_no_run_wrote_is_refused(
 ) -> None:
     """Each of these was a traceback somewhere in a table, or a figure in it."""
     change(run / "summary.json", place, value)
-    assert message in refusal(lambda: read_summary(run / "summary.json"), run / "summary.json")
+    text = refusal(lambda: read_summary(run / "summary.json"), run / "summary.json")
+    assert message in text
+    assert text.endswith("; run `h2htalk score` again")
 
 
 @pytest.mark.parametrize(

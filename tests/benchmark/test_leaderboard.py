@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from summaries_made import made_summary, same_values
 
 from h2htalk.benchmark.leaderboard import (
     check_paper,
+    check_table,
     leaderboard,
     paper_rows,
     read_summaries,
@@ -79,6 +81,15 @@ def test_35_of_37_rows_agree_and_the_two_others_are_named() -> None:
     print_check(rows, Console(file=out, width=100))
     assert "35 of 37 readable rows agree within 0.15" in out.getvalue()
     assert "QwQ-32B-Preview: printed 41.77, its cells give 36.41 (-5.360)" in out.getvalue()
+
+
+def test_the_check_is_plain_data_in_full_precision() -> None:
+    table = json.loads(json.dumps(check_table(check_paper())))
+    assert len(table) == 37
+    (row,) = [row for row in table if row["model"] == "QwQ-32B-Preview"]
+    assert (row["printed"], row["agrees"]) == (41.77, False)
+    assert row["recomputed"] - row["printed"] == row["off"] == pytest.approx(-5.36, abs=0.001)
+    assert set(row["averages_off"]) == {"dialogue", "itinerary", "recollection"}
 
 
 def test_size_classes_are_the_papers_and_each_has_its_own_first() -> None:
@@ -157,6 +168,30 @@ def test_runs_of_one_model_are_told_apart_by_what_varies() -> None:
     assert {row.model for row in group.rows} == {"server:m (sap=full)", "server:m (sap=none)"}
 
 
+def test_the_same_run_given_twice_is_shown_once_and_said() -> None:
+    """It was ranked first and first against itself."""
+    board = leaderboard([made_summary(), made_summary(), made_summary(model="b"), made_summary()])
+    assert [row.model for group in board.runs for row in group.rows] == ["b", "server:m"]
+    assert board.dropped == ("server:m", "server:m")
+    twice = leaderboard([made_summary(), made_summary()])
+    assert not any(row.marks for group in twice.runs for row in group.rows)
+    assert "server:m: given more than once, shown once" in board_text([made_summary()] * 2, 100)
+
+
+def test_items_without_s_are_ranked_among_themselves_alone() -> None:
+    runs = [made_summary(same_values(v), model=f"m{v}", without_s=same_values(1 - v)) for v in (0.2, 0.6)]
+    groups = leaderboard(runs).runs
+    assert [group.title.split(", ", 1)[1] for group in groups] == [
+        "en items: S",
+        "zh items: the lexical mean (S was not asked for)",
+    ]
+    places = [[(row.name, row.marks["overall"]) for row in group.rows] for group in groups]
+    assert places == [
+        [("m0.6 (en)", 1), ("m0.2 (en)", 2)],
+        [("m0.2 (zh, lexical mean)", 1), ("m0.6 (zh, lexical mean)", 2)],
+    ]
+
+
 def test_a_cell_that_only_some_runs_have_ranks_those() -> None:
     part = made_summary(same_values(0.9, ("dialogue_base",)), model="part")
     (group,) = leaderboard([part, made_summary(model="a"), made_summary(same_values(0.2), model="b")]).runs
@@ -166,6 +201,26 @@ def test_a_cell_that_only_some_runs_have_ranks_those() -> None:
 
 
 # --- Shown ---
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_your_runs_show_three_means_their_items_and_intervals_and_cautions(width: int) -> None:
+    values = {name: [0.2, 0.2] for name in SUBTASKS} | {"dialogue_base": [0.8, 0.8, 0.7, None]}
+    text = board_text([made_summary(values, comparable=False)], width)
+    lines = [line.strip() for line in text.splitlines()]
+    assert "S not comparable, unjudged" in lines
+    (means,) = [line for line in lines if line.startswith("23/24 items scored; ")]
+    assert re.fullmatch(
+        r"23/24 items scored; Overall 42.93 ±\d.\d, Items 2\d.\d\d ±\d.\d, Cells 2\d.\d\d ±\d.\d", means
+    )
+    judged = board_text([made_summary(values, judged=True)], width)
+    assert "unjudged" not in judged
+    assert "not comparable" not in judged
+
+
+def test_without_an_overall_the_other_means_still_stand() -> None:
+    text = board_text([made_summary(same_values(0.4, ("dialogue_base",)))], 80)
+    assert "2/2 items scored; Overall -, Items 40.00 ±1.0, Cells 40.00 ±1.0" in text
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])

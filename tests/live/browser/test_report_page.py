@@ -12,6 +12,7 @@ from summaries_made import failed_item, made_item, made_summary, mini_scenarios,
 
 from h2htalk.benchmark.report.html import ItemView, write_page
 from h2htalk.data.run import Failure
+from h2htalk.data.subtasks import SUBTASKS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -241,6 +242,34 @@ def test_an_address_opens_at_its_item(browser: Browser, tmp_path: Path) -> None:
     watched = Watched(browser, tmp_path / "report.html", f"#item={mini_scenarios(60)[55].id}")
     assert "answer number 55 <b>" in watched.page.locator(".detail").inner_text()
     assert watched.alarms == []
+    watched.page.close()
+
+
+@pytest.mark.parametrize("fragment", ["#item=%E0", "#item=%", "#item=none", "#item="])
+def test_an_address_of_no_item_opens_the_page(browser: Browser, tmp_path: Path, fragment: str) -> None:
+    """`%E0` is no encoded text: decoding it threw, and the page stopped there."""
+    write_page(tmp_path / "report.html", made_summary(), varied_items())
+    watched = Watched(browser, tmp_path / "report.html", fragment)
+    assert watched.page.locator(".detail").count() == 0
+    assert len(watched.ids()) == 50
+    assert watched.alarms == []
+    watched.page.close()
+
+
+def test_wide_screens_show_every_column_of_both_parts(browser: Browser, tmp_path: Path) -> None:
+    values = {name: [0.2, 0.6] * 500 for name in SUBTASKS}
+    floors = dict.fromkeys(("constant", "copy-last-turn", "random-reference"), values)
+    summary = made_summary(values, model="server:a-name-of-some-length", floors=floors, without_s=values)
+    write_page(tmp_path / "report.html", summary, varied_items())
+    watched = Watched(browser, tmp_path / "report.html")
+    hidden = watched.page.evaluate(
+        "[...document.querySelectorAll('.wide, .card')].map((box) => box.scrollWidth - box.clientWidth)"
+    )
+    assert len(hidden) >= 8
+    assert max(hidden) == 0
+    assert watched.page.locator("table.figures").count() == 2
+    cell = watched.page.locator("table.figures").nth(1).locator("tbody td[title]").first
+    assert "1,000/1,000 items" in (cell.get_attribute("title") or "")
     watched.page.close()
 
 
