@@ -1,6 +1,6 @@
 """`minilm` beside sentence-transformers on the same weights: texts a CPU second, largest difference.
 
-python tools/bench_embeddings.py [--texts 1500] [--rounds 5]
+python tools/bench_embeddings.py [--texts 1500] [--characters 113] [--rounds 5]
 
 Both run on one thread, in turns, so that what else the machine does falls on both.
 """
@@ -28,14 +28,16 @@ from h2htalk.text.weights import MINILM_WEIGHTS, find_packaged
 PEER_BATCH_TEXTS = (32, 64)  # its default, and what suits it better on short texts
 
 
-def make_texts(count: int, seed: int = 0) -> list[str]:
-    """Texts of one sentence, now and then two, from the English half of `mini`, no two the same."""
+def make_texts(count: int, characters: int, seed: int = 0) -> list[str]:
+    """Beginnings of English texts of `mini`, `characters` long on average, no two the same."""
     scenarios = [scenario for scenario in load_split("mini").scenarios if scenario.language == "en"]
     sentences = sorted({s for item in scenarios for s in re.split(r"(?<=[.!?])\s+", item.reference) if s})
     drawn = random.Random(seed)
     texts: dict[str, None] = {}
     while len(texts) < count:
-        texts[" ".join(drawn.sample(sentences, drawn.choice((1, 1, 1, 2))))] = None
+        words = " ".join(drawn.sample(sentences, 6)).split()
+        length = max(2, round(drawn.gauss(characters, characters / 2) / 6))
+        texts[" ".join(words[:length])] = None
     return list(texts)
 
 
@@ -50,6 +52,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--texts", type=int, default=1500)
+    parser.add_argument("--characters", type=int, default=113)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
 
@@ -65,7 +68,7 @@ def main() -> None:
     }
     peers = list(encoders)
     encoders["minilm"] = MiniLM(threads=1).encode
-    texts = make_texts(options.texts)
+    texts = make_texts(options.texts, options.characters)
     difference = np.abs(encoders["minilm"](texts) - encoders[peers[0]](texts)).max()
     rates: dict[str, list[float]] = {name: [] for name in encoders}
     for _ in range(options.rounds):
