@@ -126,15 +126,17 @@ def score(
 
 @app.command()
 def report(run: RunArgument, format: FormatOption = "terminal") -> None:
-    """Write a scored run's tables and page again, and print its table."""
+    """Print a scored run's table; in the form `terminal`, write its tables and page again too."""
+    _require_format(format)
+    if format == "terminal":
+        from h2htalk.benchmark.results import report as run_report
+
+        _finish(run_report(run), run)
     from h2htalk.benchmark.report.rows import model_rows
     from h2htalk.benchmark.report.tables import table_text
-    from h2htalk.benchmark.results import report as run_report
+    from h2htalk.benchmark.summary import read_summary
 
-    _require_format(format)
-    summary = run_report(run)
-    if format == "terminal":
-        _finish(summary, run)
+    summary = read_summary(run / "summary.json")
     typer.echo(table_text(model_rows(summary), format), nl=False)
     if summary.incomplete:
         raise typer.Exit(3)
@@ -175,6 +177,8 @@ def leaderboard(
     from h2htalk.benchmark.report.tables import table_text
 
     _require_format(format, *(("json",) if check_paper else ()))
+    if check_paper and runs:
+        raise ConfigError("--check-paper looks at the paper alone: leave the run folders out")
     if check_paper:
         rows = board.check_paper()
         if format == "json":

@@ -193,6 +193,9 @@ def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
         done = h2htalk("report", out, "--format", form)
         assert done.returncode == 0, done.stderr
         assert start in done.stdout
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
+    assert h2htalk("report", out, "--format", "csv").returncode == 0
+    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == before, "printing a table wrote into the run"
     assert h2htalk("report", out, "--format", "pdf").returncode == 2
     assert h2htalk("score", out, "--rouge", "bogus").returncode == 2
     assert h2htalk("report", tmp_path).returncode == 2
@@ -289,6 +292,7 @@ def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
     rows = json.loads(h2htalk("leaderboard", "--check-paper", "--format", "json").stdout)
     assert (len(rows), sum(row["agrees"] for row in rows)) == (37, 35)
     assert h2htalk("leaderboard", "--check-paper", "--format", "latex").returncode == 2
+    assert h2htalk("leaderboard", tmp_path, "--check-paper").returncode == 2
 
 
 def test_a_hostile_name_in_an_error_cannot_act_on_the_terminal(tmp_path: Path) -> None:

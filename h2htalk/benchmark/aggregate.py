@@ -40,10 +40,6 @@ class Cell:
     def to_dict(self) -> dict[str, float | int | None]:
         return asdict(self)
 
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Cell:
-        return cls(raw["value"], raw["low"], raw["high"], raw["n"], raw["total"])
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -68,16 +64,6 @@ class Row:
             "items_mean": self.items_mean.to_dict(),
             "plain_mean": self.plain_mean.to_dict(),
         }
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Row:
-        return cls(
-            {key: Cell.from_dict(cell) for key, cell in raw["cells"].items()},
-            {key: Cell.from_dict(cell) for key, cell in raw["dimensions"].items()},
-            Cell.from_dict(raw["overall"]),
-            Cell.from_dict(raw["items_mean"]),
-            Cell.from_dict(raw["plain_mean"]),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +152,8 @@ def _average(
     cells: Mapping[str, Cell],
     replicates: Mapping[str, Replicates],
 ) -> Cell:
-    """The weighted mean of cells; without a value when one of them has none."""
+    """The weighted mean of cells; without a value when one of them has none, and without an interval when one of
+    them has none: a cell of one item would count as certain."""
     here = [cells[name] for name in names if name in cells]
     n, total = sum(cell.n for cell in here), sum(cell.total for cell in here)
     weighted = [(cell, w) for cell, w in zip(here, weights, strict=False) if w > 0]
@@ -174,13 +161,10 @@ def _average(
         return Cell(None, None, None, n, total)
     mass = math.fsum(weights)
     value = math.fsum(w * cell.value for cell, w in weighted if cell.value is not None) / mass
-    resampled = [
-        (w / mass) * (replicates[name] if len(replicates[name]) else np.full(RESAMPLES, cells[name].value))
-        for name, w in zip(names, weights, strict=True)
-        if w > 0
-    ]
-    moving = any(len(replicates[name]) for name in names)
-    return _cell(value, np.sum(resampled, axis=0) if moving else np.empty(0), n, total)
+    weighed = [(replicates[name], w / mass) for name, w in zip(names, weights, strict=True) if w > 0]
+    certain = all(len(means) for means, _ in weighed)
+    resampled = np.sum([share * means for means, share in weighed], axis=0) if certain else np.empty(0)
+    return _cell(value, resampled, n, total)
 
 
 assert TOTAL_COUNT == 4650, "Table 1's counts weigh the overall score"

@@ -6,7 +6,7 @@ reported apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -35,11 +35,6 @@ class NullClass:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> NullClass:
-        cells = {name: Cell.from_dict(raw[name]) for name in ("precision", "recall", "f1")}
-        return cls(**cells, references=raw["references"], answers=raw["answers"], hits=raw["hits"])
 
 
 def null_class(pairs: Iterable[tuple[float, bool]], total: int, seed: int = 0) -> NullClass:

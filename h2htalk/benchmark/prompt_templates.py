@@ -51,21 +51,21 @@ class TemplateSet:
     _environment: ImmutableSandboxedEnvironment
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> TemplateSet:
-        """The bundled templates, with those of `folder` in place of their namesakes.
+    def load(cls, folder: Path | None = None, alone: bool = False) -> TemplateSet:
+        """The bundled templates, with those of `folder` in place of their namesakes; `alone`: the folder's only.
 
         Raises:
             ConfigError: no such folder, or a `.j2` file in it that cannot work; names the file and line.
         """
         own = {} if folder is None else _read_folder(folder)
         for name, (path, _) in own.items():
-            if name not in _bundled():
+            if not alone and name not in _bundled():
                 raise ConfigError(
                     f"{path}: no prompt has this name; a prompts folder holds LANGUAGE/SUBTASK.j2, "
                     "LANGUAGE/_companion.j2 and LANGUAGE/sap/PRINCIPLE.j2, with LANGUAGE one of "
                     f"{', '.join(LANGUAGES)}"
                 )
-        found = {**_bundled(), **own}
+        found = own if alone else {**_bundled(), **own}
         sources = {name: text for name, (_, text) in sorted(found.items())}
         origins = {name: str(path) for name, (path, _) in found.items()}
         templates = cls(sources, origins, _environment(sources, origins))

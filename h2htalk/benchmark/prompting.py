@@ -18,12 +18,14 @@ from h2htalk.benchmark.prompt_templates import TemplateSet
 from h2htalk.benchmark.sap import Sap
 from h2htalk.chat.base import Message
 from h2htalk.data.dialogue import LANGUAGES, Language, Turn
-from h2htalk.data.help_rows import help_text
+from h2htalk.data.help_rows import help_rows, help_text
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, SUBTASKS
 from h2htalk.errors import ConfigError
 
+# Beside a run's templates: the help lines that they were filled with, and the version of the code here.
+SNAPSHOT = "snapshot.json"
 # Raise this when the code here changes what a model sees while no template does.
 ASSEMBLY_VERSION = "1"
 
@@ -33,6 +35,8 @@ class PromptSet:
     """A complete set of prompts. `fingerprint` (16 hex digits) names all that decides their text."""
 
     templates: TemplateSet
+    help_rows: Mapping[Language, Sequence[str]]
+    assembly: str
     fingerprint: str
     _sap_texts: dict[tuple[Language, Sap], str] = field(default_factory=dict, repr=False)
 
@@ -40,15 +44,24 @@ class PromptSet:
     def load(cls, folder: Path | None = None) -> PromptSet:
         """The bundled prompts, with the templates of `folder` in place of their namesakes.
 
+        A folder that holds a snapshot (what `files` gave) is taken as it is: neither the templates nor the help
+        lines of the installed package play a part, so that an old run keeps its prompts.
+
         Raises:
-            ConfigError: no such folder, or a `.j2` file in it that cannot work; names the file and line.
+            ConfigError: no such folder, or a `.j2` file or snapshot in it that cannot work; names the file and line.
         """
-        templates = TemplateSet.load(folder)
-        return cls(templates, _fingerprint(templates))
+        if folder is not None and (folder / SNAPSHOT).exists():
+            rows, assembly = _read_snapshot(folder / SNAPSHOT)
+            templates = TemplateSet.load(folder, alone=True)
+        else:
+            rows, assembly = {language: help_rows(language) for language in LANGUAGES}, ASSEMBLY_VERSION
+            templates = TemplateSet.load(folder)
+        return cls(templates, rows, assembly, _fingerprint(templates, rows, assembly))
 
     def files(self) -> dict[str, str]:
-        """The templates in effect, name -> text. Written to a folder, they load with this fingerprint."""
-        return dict(self.templates.sources)
+        """All that decides the prompts, file name -> text. Written to a folder, they load with this fingerprint."""
+        snapshot = {"assembly": self.assembly, "help_rows": self.help_rows}
+        return {**self.templates.sources, SNAPSHOT: json.dumps(snapshot, ensure_ascii=False, indent=1) + "\n"}
 
     def messages(self, scenario: Scenario, persona: Persona, sap: Sap) -> tuple[Message, ...]:
         """What the model sees: a system message, then the conversation or the material of the task.
@@ -85,7 +98,7 @@ class PromptSet:
                 f"add a [{language}] table to the persona's file (it has {', '.join(persona.names)})"
             )
         if (language, sap) not in self._sap_texts:
-            self._sap_texts[language, sap] = sap.render(language, self.templates)
+            self._sap_texts[language, sap] = sap.render(language, self.templates, self.help_rows[language])
         return {
             **scenario.inputs,
             "persona": persona.descriptions[language],
@@ -134,8 +147,19 @@ def _memory_values(language: Language) -> Mapping[str, object]:
     }
 
 
-def _fingerprint(templates: TemplateSet) -> str:
+def _read_snapshot(path: Path) -> tuple[dict[Language, Sequence[str]], str]:
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        rows: dict[Language, Sequence[str]] = {
+            language: tuple(map(str, raw["help_rows"][language])) for language in LANGUAGES
+        }
+        return rows, str(raw["assembly"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ConfigError(f"{path}: not the snapshot of a prompts folder: {error}") from error
+
+
+def _fingerprint(templates: TemplateSet, rows: Mapping[Language, Sequence[str]], assembly: str) -> str:
     """SHA-256 over the assembling code's version, the help lines that SAP prints, and every template."""
-    help_lines = [help_text(language) for language in LANGUAGES]
-    content = [ASSEMBLY_VERSION, help_lines, sorted(templates.sources.items())]
+    help_lines = ["\n".join(rows[language]) for language in LANGUAGES]
+    content = [assembly, help_lines, sorted(templates.sources.items())]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]

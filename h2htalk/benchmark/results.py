@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.composite import METRICS_VERSION, ItemScore, item_score
 from h2htalk.benchmark.generate import PromptOf
 from h2htalk.benchmark.lexical import ROUGE_KINDS
-from h2htalk.benchmark.prompting import PromptSet
+from h2htalk.benchmark.prompting import ASSEMBLY_VERSION, PromptSet
 from h2htalk.benchmark.report.html import ItemView, write_page
 from h2htalk.benchmark.report.tables import write_tables
 from h2htalk.benchmark.sap import Sap
@@ -43,6 +43,7 @@ class Material:
     spec: EvaluateSpec
     split: Split
     prompt_of: PromptOf | None
+    note: str = ""
 
 
 def read_material(path: Path) -> Material:
@@ -62,6 +63,11 @@ def read_material(path: Path) -> Material:
     prompts, sap = PromptSet.load(folder.prompts), Sap.parse(spec.sap)
     _require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
     _require_agreement(path / "run.json", "sap", str(sap), signature.subject)
+    if prompts.assembly != ASSEMBLY_VERSION:
+        note = (
+            "this version of h2htalk builds prompts in another way: leaks were looked for without the prompts"
+        )
+        return Material(folder, spec, split, None, note)
 
     def prompt_of(scenario: Scenario) -> tuple[Message, ...]:
         return prompts.messages(scenario, split.personas[scenario.persona], sap)
@@ -140,6 +146,8 @@ def score_material(material: Material, metrics: Metrics) -> Summary:
     floors = {n: (floor, score_answers(split, floor, 1, metrics)) for n, floor in read_floors(folder).items()}
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
     summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), floors)
+    if material.note:
+        summary = replace(summary, warnings=(*summary.warnings, material.note))
     write_scores(folder.scores(signature), scores)
     write_json(folder.summary, summary.to_dict())
     _write_report(material, summary, answers, scores)

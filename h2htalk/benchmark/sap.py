@@ -7,6 +7,7 @@ its effect measured.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from h2htalk.benchmark.prompt_templates import TemplateSet
@@ -124,8 +125,13 @@ class Sap:
         off = sorted(set(PRINCIPLES) - set(self.principles))
         return ",".join(f"no-{name}" for name in off) or "full"
 
-    def render(self, language: Language, templates: TemplateSet) -> str:
+    def render(self, language: Language, templates: TemplateSet, rows: Sequence[str] | None = None) -> str:
         """The scaffolding's text: a preamble on honesty, then the principles that are on.
+
+        Args:
+            language: of the text.
+            templates: where the principles' words are.
+            rows: the help lines to name (`help_rows`); None takes the bundled ones.
 
         Returns:
             Paragraphs apart by an empty line; empty without any principle, so that the prompt stays neutral
@@ -133,6 +139,6 @@ class Sap:
         """
         if not self.principles:
             return ""
-        values = {"help_rows": help_rows(language)}
+        values = {"help_rows": help_rows(language) if rows is None else rows}
         names = ("preamble", *self.principles)
         return "\n\n".join(templates.render(f"{language}/sap/{name}.j2", values) for name in names)

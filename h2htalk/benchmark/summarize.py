@@ -42,6 +42,9 @@ def summarize(
         contender: the model's answers and their scores by id.
         floors: the same for each baseline, by name.
     """
+    floors = {
+        name: (answers, _on_same_items(scores, contender[1])) for name, (answers, scores) in floors.items()
+    }
     with_s = [s for s in split.scenarios if metrics.asks_s(s.language)]
     measure: Measure = "s" if with_s else "lexical"
     others = [s for s in split.scenarios if not metrics.asks_s(s.language)] if with_s else []
@@ -78,6 +81,14 @@ def part_of(
         slices=slices_of(scenarios, contender[1], measure),
         floors={name: standing_of(scenarios, floor, measure) for name, floor in floors.items()},
     )
+
+
+def _on_same_items(floor: Mapping[str, ItemScore], model: Mapping[str, ItemScore]) -> dict[str, ItemScore]:
+    """A floor's scores without the items that the model has none for: both stand on the same items."""
+    return {
+        item_id: ItemScore(item_id, unscored=model[item_id].unscored) if model[item_id].unscored else score
+        for item_id, score in floor.items()
+    }
 
 
 def count_fates(scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]) -> Counts:

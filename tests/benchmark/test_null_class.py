@@ -6,6 +6,7 @@ import json
 import random
 
 import pytest
+from pydantic import TypeAdapter
 
 from h2htalk.benchmark.aggregate import Cell
 from h2htalk.benchmark.null_class import NullClass, null_class
@@ -82,4 +83,4 @@ def test_row_order_does_not_matter_and_the_seed_does() -> None:
 
 def test_it_survives_json() -> None:
     found = null_class([(0.5, True), (0.0, False)], 3)
-    assert NullClass.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert TypeAdapter(NullClass).validate_python(json.loads(json.dumps(found.to_dict()))) == found

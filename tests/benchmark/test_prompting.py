@@ -19,6 +19,7 @@ from h2htalk.data.help_lines import lines_for, lines_of, read_help_lines
 from h2htalk.data.help_rows import help_rows, help_text
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.text.contracts import check, check_scenario, contract_of
@@ -350,7 +351,7 @@ def test_a_copy_of_the_files_in_effect_has_the_same_fingerprint(tmp_path: Path) 
     copy = PromptSet.load(tmp_path / "copy")
     assert copy.fingerprint == own.fingerprint
     assert copy.files() == own.files()
-    assert len(own.files()) == len(LANGUAGES) * (1 + len(SUBTASKS) + 1 + len(PRINCIPLES))
+    assert len(own.files()) == len(LANGUAGES) * (1 + len(SUBTASKS) + 1 + len(PRINCIPLES)) + 1  # the snapshot
 
 
 def test_the_fingerprint_changes_with_any_file(tmp_path: Path, prompts: PromptSet) -> None:
@@ -389,3 +390,21 @@ def _seconds(prompts: PromptSet, item: Scenario, times: int = 500) -> float:
     for _ in range(times):
         prompts.messages(item, REN, FULL)
     return (time.process_time() - start) / times
+
+
+def test_a_runs_prompts_outlive_changes_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = PromptSet.load()
+    for name, text in made.files().items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr("h2htalk.benchmark.prompting.help_rows", lambda language: ("another number",))
+    assert PromptSet.load().fingerprint != made.fingerprint
+    stored = PromptSet.load(tmp_path)
+    assert stored.fingerprint == made.fingerprint
+    scenario = load_split("mini").scenarios[0]
+    assert stored.messages(scenario, REN, Sap()) == made.messages(scenario, REN, Sap())
+    (tmp_path / "snapshot.json").write_text("[]")
+    with pytest.raises(ConfigError, match=r"snapshot\.json"):
+        PromptSet.load(tmp_path)

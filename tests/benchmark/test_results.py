@@ -109,3 +109,12 @@ def test_the_null_class_counts_scored_items_only(spec: EvaluateSpec) -> None:
     assert found is not None
     assert (found.recall.n, found.recall.total) == (13, 14)
     assert found.answers == 0.5, "an item with two samples counts by their share"
+
+
+def test_floors_stand_on_the_items_that_the_model_was_scored_on(spec: EvaluateSpec) -> None:
+    script = Path(spec.model.partition(":")[2])
+    lost = {"id": "mini-en-dialogue-base-01", "failure": {"reason": "timeout", "message": ""}}
+    script.write_text("".join(json_line(line) for line in ({"id": "*", "text": "I hear you."}, lost)))
+    summary = evaluate(spec)
+    for row in (summary.standing.lexical, *(floor.lexical for floor in summary.floors.values())):
+        assert (row.cells["dialogue_base"].n, row.cells["dialogue_base"].total) == (13, 14)
