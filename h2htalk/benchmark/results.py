@@ -24,7 +24,7 @@ from h2htalk.data.files import read_jsonl, write_json, write_jsonl
 from h2htalk.data.run import Response, read_response
 from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.shard import Shard
+from h2htalk.data.shard import writer_lock
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError, DataError
@@ -126,13 +126,8 @@ def score(path: Path, embedder: str | None = None, rouge: str | None = None) -> 
     """
     material = read_material(path)
     metrics = open_metrics(embedder or material.spec.embedder, rouge or material.spec.rouge)
-    with _only_user(material.folder):
+    with writer_lock(material.folder.shard):
         return score_material(material, metrics)
-
-
-def _only_user(folder: RunFolder) -> Shard:
-    """The writer's lock: an evaluation that still runs would be summed up half-way."""
-    return Shard(folder.path / "responses" / "part-0.jsonl")
 
 
 def score_material(material: Material, metrics: Metrics) -> Summary:
@@ -164,7 +159,7 @@ def report(path: Path) -> Summary:
     answered = {key for key, answer in answers.items() if isinstance(answer, Response)}
     if answered != {(s.id, s.sample) for item in scores.values() for s in item.samples if s.lexical}:
         raise DataError(f"{path}: its answers are not those that were scored; run `h2htalk score {path}`")
-    with _only_user(material.folder):
+    with writer_lock(material.folder.shard):
         _write_report(material, summary, answers, scores)
     return summary
 

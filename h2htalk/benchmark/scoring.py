@@ -17,7 +17,7 @@ from h2htalk.benchmark.semantic import similarities
 from h2htalk.chat.base import Message
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.run import FailedResponse, Response
-from h2htalk.data.run_folder import Answers
+from h2htalk.data.run_folder import SCORE_AGAIN, Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, quoted
@@ -25,7 +25,6 @@ from h2htalk.text.contracts import check_scenario
 from h2htalk.text.embeddings import Embedder
 
 _NUMBERS = (*METRIC_NAMES, "lexical", "ss", "s")
-_ADVICE = "run `h2htalk score` again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,26 +135,28 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
         DataError: the file is missing, broken, or not of this run; names the row.
     """
     if not os.path.exists(path):
-        raise DataError(f"{path}: not there; {_ADVICE}")
+        raise DataError(f"{path}: not there; {SCORE_AGAIN}")
     by_item: dict[str, dict[int, SampleScore]] = {}
     for where, row in read_parquet(path):
         score = _read_sample(row, where)
         if ids is not None and score.id not in ids:
-            raise DataError(f"{where}: {quoted(score.id)} is none of the scenarios of this run; {_ADVICE}")
+            raise DataError(
+                f"{where}: {quoted(score.id)} is none of the scenarios of this run; {SCORE_AGAIN}"
+            )
         samples = by_item.setdefault(score.id, {})
         if score.sample in samples:
-            raise DataError(f"{where}: a second score of {score.id}, sample {score.sample}; {_ADVICE}")
+            raise DataError(f"{where}: a second score of {score.id}, sample {score.sample}; {SCORE_AGAIN}")
         samples[score.sample] = score
     lacking = [item_id for item_id in ids or () if item_id not in by_item]
     if lacking:
-        raise DataError(f"{path}: holds no score of {quoted(lacking[0])}; {_ADVICE}")
+        raise DataError(f"{path}: holds no score of {quoted(lacking[0])}; {SCORE_AGAIN}")
     return {item_id: item_score(item_id, list(samples.values())) for item_id, samples in by_item.items()}
 
 
 def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
     missing = [name for name in ("id", "sample", *_NUMBERS, "violations", "unscored") if name not in row]
     if missing:
-        raise DataError(f"{where}: column {missing[0]} is missing; {_ADVICE}")
+        raise DataError(f"{where}: column {missing[0]} is missing; {SCORE_AGAIN}")
     item_id, sample, violations, unscored = (row[key] for key in ("id", "sample", "violations", "unscored"))
     wrong = [
         name
@@ -169,12 +170,12 @@ def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
         if not right
     ]
     if wrong:
-        raise DataError(f"{where}: {wrong[0]} is {quoted(row[wrong[0]])}, which no score is; {_ADVICE}")
+        raise DataError(f"{where}: {wrong[0]} is {quoted(row[wrong[0]])}, which no score is; {SCORE_AGAIN}")
     values = [row[name] for name in METRIC_NAMES]
     # Values are there all or none; none, or S without its parts, only where a reason says why.
     whole = None not in values or (values == [None] * len(values) and unscored is not None)
     if not whole or (row["s"] is None) != (row["ss"] is None):
-        raise DataError(f"{where}: some of its values are missing; {_ADVICE}")
+        raise DataError(f"{where}: some of its values are missing; {SCORE_AGAIN}")
     lexical = None if None in values else LexicalScores(*values)
     return SampleScore(item_id, sample, lexical, row["ss"], row["s"], tuple(violations), unscored)
 

@@ -156,12 +156,20 @@ def _check_ranges(spec: EvaluateSpec) -> None:
 def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> EvaluateSpec:
     """A spec from a TOML file, or from the `run.json` of an earlier run; `overrides` win over the file.
 
+    A run's `out` is the folder that its run.json lies in: the one it was made in may be another by now.
+
     Raises:
-        ConfigError: the file cannot be read or holds a wrong key or value.
+        ConfigError: the file cannot be read, holds a wrong key or value, or is of imported answers.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        raw = dict(json.loads(text)["spec"]) if path.suffix == ".json" else tomllib.loads(text)
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix == ".json":
+            raw = {**json.loads(text)["spec"], "out": str(path.parent)}
+        else:
+            raw = tomllib.loads(text)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(f"{path}: not a readable specification: {error}") from error
-    return EvaluateSpec.from_dict({**raw, **(overrides or {})}, str(path))
+    spec = EvaluateSpec.from_dict({**raw, **(overrides or {})}, str(path))
+    if spec.model.startswith("imported:"):
+        raise ConfigError(f"{path}: imported answers cannot be asked for; use `h2htalk score`")
+    return spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -12,13 +13,13 @@ from h2htalk.benchmark.aggregate import Cell, Row
 from h2htalk.benchmark.composite import METRIC_NAMES
 from h2htalk.benchmark.null_class import NullClass
 from h2htalk.data.files import read_json_object
+from h2htalk.data.run_folder import SCORE_AGAIN
 from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError, quoted, shorten
 
 # The two measures a row can be made of: the composite S, or the mean of its six lexical parts.
 Measure = Literal["s", "lexical"]
-_ADVICE = "run `h2htalk score` again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +133,6 @@ class Summary:
     def metrics(self) -> Mapping[str, Mapping[str, Cell]]:
         return self.main.metrics
 
-    @property
-    def s_languages(self) -> tuple[str, ...]:
-        """The languages whose items have S."""
-        return self.main.languages if self.measure == "s" else ()
-
     def rest(self) -> Summary | None:
         """The items without S as a summary of their own, made of the lexical mean; None when there are none."""
         if self.without_s is None:
@@ -178,15 +174,15 @@ class Summary:
             first = error.errors()[0]
             field_name = ".".join(map(str, first["loc"]))
             raise DataError(
-                f"{where}: not a summary of this version: {shorten(field_name, 80)}: {first['msg']}; {_ADVICE}"
+                f"{where}: not a summary of this version: {shorten(field_name, 80)}: {first['msg']}; {SCORE_AGAIN}"
             ) from error
         except DataError as error:
-            raise DataError(f"{error}; {_ADVICE}") from error
+            raise DataError(f"{error}; {SCORE_AGAIN}") from error
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not a summary: {error}; {_ADVICE}") from error
+            raise DataError(f"{where}: not a summary: {error}; {SCORE_AGAIN}") from error
         problem = find_problem(summary)
         if problem:
-            raise DataError(f"{where}: {problem}; {_ADVICE}")
+            raise DataError(f"{where}: {problem}; {SCORE_AGAIN}")
         return summary
 
 
@@ -238,11 +234,17 @@ def _is_possible(cell: Cell) -> bool:
 
 
 def read_summary(path: Path) -> Summary:
-    """A run's `summary.json`; raises DataError, with what to do, when it is missing or of another version."""
+    """A run's `summary.json`.
+
+    Raises:
+        DataError: it is missing or of another version (says what to do), or its folder is no run folder.
+    """
     try:
         raw = read_json_object(path)
     except FileNotFoundError:
+        if not os.path.exists(path.parent / "run.json"):
+            raise DataError(f"{path.parent}: not a run folder: it holds no run.json") from None
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
     except DataError as error:
-        raise DataError(f"{error}; {_ADVICE}") from error
+        raise DataError(f"{error}; {SCORE_AGAIN}") from error
     return Summary.from_dict(raw, str(path))

@@ -25,7 +25,8 @@ def read_jsonl(
 
     Args:
         path: UTF-8, with or without a byte order mark.
-        torn_tail: leave out a last line without a line end (a writer was killed in the middle of it).
+        torn_tail: leave out a last line without a line end that does not parse (a writer was killed in the
+            middle of it). One that parses is a whole record: an editor left the line end out.
         unique_keys: refuse an object that names a key twice, of which JSON readers keep the last one silently.
 
     Raises:
@@ -40,7 +41,7 @@ def read_jsonl(
                 where = f"{path}:{number}"
                 if len(line) == MAX_LINE:
                     raise DataError(f"{where}: line longer than {MAX_LINE >> 20} MiB; is this a JSONL file?")
-                if torn_tail and not line.endswith(b"\n"):
+                if torn_tail and not line.endswith(b"\n") and not is_whole(line):
                     return
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
@@ -50,13 +51,26 @@ def read_jsonl(
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
+def is_whole(line: bytes) -> bool:
+    """Whether a last line without a line end parses: no beginning of a JSON object does but the whole of it."""
+    try:
+        json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _parse_object(
     line: bytes, where: str, unique: Callable[[Sequence[tuple[str, Any]]], dict[str, Any]] | None
 ) -> dict[str, Any]:
     try:
-        record = json.loads(line.decode(), parse_constant=refuse_constant, object_pairs_hook=unique)
+        # Without its line end, so that what is missing there is at a column of this line, not in a second one.
+        text = line.rstrip(b"\r\n").decode()
+        record = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise DataError(f"{where}: broken JSON: {error.msg} at column {error.colno}") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: broken JSON: {error}") from error
     if not isinstance(record, dict):

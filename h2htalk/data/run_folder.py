@@ -33,6 +33,9 @@ from h2htalk.data.split_export import export_split
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, quoted
 
+SCORE_AGAIN = "run `h2htalk score` again"  # the advice where what scoring wrote is damaged
+# The protocol keys that scoring alone decides: they can change on stored answers.
+SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "embedder", "judge"})
 _HALF_WRITTEN = ".run.json.*"  # `write_text` was killed in it
 
 Answers = dict[SampleKey, Response | FailedResponse]
@@ -47,6 +50,11 @@ class RunFolder:
     @property
     def inputs(self) -> Path:
         return self.path / "inputs"
+
+    @property
+    def shard(self) -> Path:
+        """Where answers are appended; whoever writes into the folder holds its lock."""
+        return self.path / "responses" / "part-0.jsonl"
 
     @property
     def prompts(self) -> Path:
@@ -187,7 +195,7 @@ class RunWriter:
         folder.require_usable(signature)
         self._made = missing_folders(folder.path / "responses")
         try:
-            self._shard = Shard(folder.path / "responses" / "part-0.jsonl", self._remember)
+            self._shard = Shard(folder.shard, self._remember)
         except BaseException:
             remove_folders(self._made)
             raise
@@ -271,10 +279,21 @@ def _require_same(folder: RunFolder, signature: Signature, partial: bool = False
         *differing_keys(subject, signature.subject),
     ]
     if different:
-        # What only scoring decides can change on stored answers.
-        rescore = {key.partition(" ")[0] for key in different} <= {"embedder", "rouge", "tokens", "metrics"}
-        advice = f"score its answers anew with `h2htalk score {folder.path}`, or " if rescore else ""
+        rescore = {key.partition(" ")[0] for key in different} <= SCORING_KEYS
+        command = f"h2htalk score {folder.path}{_scoring_options(there, signature)}"
+        advice = f"score its answers anew with `{command}`, or " if rescore else ""
         raise ConfigError(
             f"{folder.path}: holds a run of another signature; it differs in {', '.join(different)}; "
             f"{advice}choose another --out"
         )
+
+
+def _scoring_options(there: Signature, asked: Signature) -> str:
+    """The options of `h2htalk score` that give what is asked for: without them it scores as the run was made."""
+    changed = [
+        (key, asked.protocol[key])
+        for key in ("embedder", "rouge")
+        if key in asked.protocol and asked.protocol[key] != there.protocol.get(key)
+    ]
+    # An embedder is signed as `name@revision`.
+    return "".join(f" --{key} {value.rpartition('@')[0] or value}" for key, value in changed)

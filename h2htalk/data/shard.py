@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from h2htalk.data.files import json_line, read_jsonl, write_problem
+from h2htalk.data.files import is_whole, json_line, read_jsonl, write_problem
 from h2htalk.errors import DataError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 
 class Shard:
     """An append-only JSONL file with one writer.
 
     Each `append` is one write to the operating system, so a killed process loses at most the line it was
-    writing; opening cuts a torn last line. A full disk leaves the file at its last whole line.
+    writing; opening cuts a torn last line, and ends a whole one that lacks its line end (somebody edited the
+    file). A full disk leaves the file at its last whole line.
     """
 
     def __init__(self, path: Path, check: Callable[[dict[str, Any], str], None] | None = None) -> None:
@@ -30,27 +35,15 @@ class Shard:
         Raises:
             DataError: another process writes this shard, or a whole line is not a record.
         """
-        from filelock import FileLock, Timeout
-
         self.path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Not of one thread: a shard may be closed by another one than opened it.
-            self._lock = FileLock(path.with_suffix(".lock"), thread_local=False)
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise DataError(
-                f"{path}: another process is writing it; wait for it, or choose another --out"
-            ) from None
-        except OSError as error:
-            raise DataError(f"{path}: {write_problem(error)}") from error
+        self._lock = _take_lock(path)
         try:
             if path.exists():
                 for where, record in read_jsonl(path, torn_tail=True):
                     if check is not None:
                         check(record, where)
             self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
-            self._cut_torn_tail()
+            self._mend_tail()
         except OSError as error:
             self._lock.release()
             raise DataError(f"{path}: {write_problem(error)}") from error
@@ -58,7 +51,8 @@ class Shard:
             self._lock.release()
             raise
 
-    def _cut_torn_tail(self) -> None:
+    def _mend_tail(self) -> None:
+        """See to a last line without a line end: end a whole one, cut a torn one."""
         size = self.path.stat().st_size
         with self.path.open("rb") as file:
             end = size
@@ -70,19 +64,29 @@ class Shard:
                     end = start + newline + 1
                     break
                 end = start
-        if end != size:
+            file.seek(end)
+            tail = file.read()
+        if tail and is_whole(tail):
+            self._write(b"\n", size)
+        elif tail:
             os.truncate(self.path, end)
+
+    def _write(self, line: bytes, size: int) -> None:
+        """Add a line to the file of `size` bytes, whole or not at all; raises OSError."""
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            os.truncate(self.path, size)
+            raise
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Store one record. Raises DataError when it cannot be stored whole; the file stays intact."""
         line = json_line(record).encode()
         before = self._file.seek(0, os.SEEK_END)
         try:
-            written = self._file.write(line)
-            if written != len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self._write(line, before)
         except OSError as error:
-            os.truncate(self.path, before)
             raise DataError(f"{self.path}: {write_problem(error)}") from error
 
     def close(self) -> None:
@@ -98,3 +102,35 @@ class Shard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextmanager
+def writer_lock(path: Path) -> Iterator[None]:
+    """Hold a shard's lock without reading or editing the shard: nobody writes it meanwhile.
+
+    Raises:
+        DataError: another process writes the shard.
+    """
+    lock = _take_lock(path)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _take_lock(path: Path) -> BaseFileLock:
+    """The lock of a shard, taken; its folder is made when missing."""
+    from filelock import FileLock, Timeout
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Not of one thread: a shard may be closed by another one than opened it.
+        lock = FileLock(path.with_suffix(".lock"), thread_local=False)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise DataError(
+            f"{path}: another process is writing it; wait for it, or choose another --out"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error
+    return lock

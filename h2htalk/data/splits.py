@@ -168,7 +168,11 @@ def _own_personas(folder: Path) -> dict[str, Persona]:
 
 
 def resolve_split(name: str) -> Path:
-    """Where a split lies: a folder or a file."""
+    """Where a split lies: a folder or a file.
+
+    Raises:
+        ConfigError: there is no such split, or two: a bundled one, and a folder of that name here.
+    """
     if not name.strip():
         raise ConfigError(
             f"--split is empty: name a bundled split ({', '.join(list_splits())}), a folder or a file"
@@ -178,11 +182,15 @@ def resolve_split(name: str) -> Path:
             f"split {name}: splits on the Hugging Face Hub cannot be loaded yet; "
             "download it and name its folder, or use a bundled split: " + ", ".join(list_splits())
         )
-    if any(path.name == name and path.is_dir() for path in BUNDLED_FOLDER.iterdir()):
-        return BUNDLED_FOLDER / name
     path = Path(name)
+    if any(bundled.name == name and bundled.is_dir() for bundled in BUNDLED_FOLDER.iterdir()):
+        if _holds_scenarios(path):
+            raise ConfigError(
+                f"split {name}: both a bundled split and a folder here: write ./{name} for the folder"
+            )
+        return BUNDLED_FOLDER / name
     # os.path, as pathlib raises on a name that is too long or a folder that may not be entered.
-    if os.path.isdir(path) or (os.path.isfile(path) and path.suffix in (".jsonl", ".parquet")):
+    if os.path.isdir(path) or (os.path.isfile(path) and _is_scenario_file(path)):
         return path
     raise ConfigError(
         f"no split {quoted(name)}: choose a bundled one ({', '.join(list_splits())}), "
@@ -190,10 +198,21 @@ def resolve_split(name: str) -> Path:
     )
 
 
+def _holds_scenarios(folder: Path) -> bool:
+    try:
+        return any(_is_scenario_file(path) for path in folder.iterdir())
+    except OSError:  # not there, no folder, or not to be entered: then nobody means it
+        return False
+
+
+def _is_scenario_file(path: Path) -> bool:
+    return path.suffix in (".jsonl", ".parquet")
+
+
 def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
     """Stream `(where, scenario)` from a folder or file, in bounded memory; ids are not compared."""
     if source.is_dir():
-        paths = sorted(p for p in source.iterdir() if p.suffix in (".jsonl", ".parquet"))
+        paths = sorted(filter(_is_scenario_file, source.iterdir()))
         if not paths:
             raise DataError(f"{source}: holds no .jsonl or .parquet file")
     else:

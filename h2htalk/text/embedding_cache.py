@@ -8,7 +8,6 @@ A row that is no vector of the embedder's is computed again and written over.
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from h2htalk.text.cache_folder import cache_folder
 from h2htalk.text.embeddings import Embedder, Vectors
 
 CHUNK_TEXTS = 512  # written together: what an interrupted run can lose
@@ -27,11 +27,8 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB
 
 
 def cache_file() -> Path:
-    """`embeddings.sqlite` in H2HTALK_CACHE, else in `h2htalk/` of the user's cache folder (XDG)."""
-    if folder := os.environ.get("H2HTALK_CACHE"):
-        return Path(folder).expanduser() / "embeddings.sqlite"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "h2htalk" / "embeddings.sqlite"
+    """`embeddings.sqlite` in the cache folder."""
+    return cache_folder() / "embeddings.sqlite"
 
 
 class CachedEmbedder:

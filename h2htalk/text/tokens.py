@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
 from collections.abc import Callable
 from functools import cache
@@ -15,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from h2htalk.errors import ConfigError
+from h2htalk.text.cache_folder import cache_folder
 
 Tokenizer = Callable[[str], list[str]]
 # A longer run of Han characters (as jieba counts them) is cut into pieces of this length.
@@ -69,14 +69,6 @@ def _pieces(text: str) -> list[str]:
 def tokenizer_signature() -> str:
     """Which tokens a score stands on, for the signature."""
     return f"en=13a.lc-sacrebleu{version('sacrebleu')},zh=jieba{version('jieba')}.run{HAN_RUN}"
-
-
-def cache_folder() -> Path:
-    """Where this package keeps what it can make again: `H2HTALK_CACHE`, else the user's cache folder."""
-    own = os.environ.get("H2HTALK_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "h2htalk"
 
 
 @cache

@@ -275,6 +275,7 @@ def test_summaries_are_read_back_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_a_run_without_scores_says_what_to_type(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
     with pytest.raises(DataError, match="h2htalk score"):
         read_summaries([tmp_path])
     (tmp_path / "summary.json").write_text("{")

@@ -140,6 +140,28 @@ def test_the_spec_of_an_earlier_run_can_be_used_again(tmp_path: Path) -> None:
     )
 
 
+def test_the_spec_of_a_run_goes_on_in_the_folder_that_holds_it(tmp_path: Path) -> None:
+    """A run that was moved was begun anew where it had been."""
+    (tmp_path / "moved").mkdir()
+    path = tmp_path / "moved" / "run.json"
+    path.write_text(json.dumps({"spec": EvaluateSpec(**WORK).to_dict()}))
+    assert read_spec(path).out_path == tmp_path / "moved"
+
+
+def test_imported_answers_cannot_be_asked_for_but_by_a_model_that_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"spec": {**WORK, "model": "imported:mine"}}))
+    with pytest.raises(ConfigError) as raised:
+        read_spec(path)
+    assert str(raised.value) == f"{path}: imported answers cannot be asked for; use `h2htalk score`"
+    assert read_spec(path, {"model": "embedded", "out": "runs/b"}).model == "embedded"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_specification(tmp_path: Path) -> None:
+    (tmp_path / "eval.toml").write_text('model = "embedded"\nsplit = "mini"\nout = "runs/a"\n', "utf-8-sig")
+    assert read_spec(tmp_path / "eval.toml") == EvaluateSpec(**WORK)
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -59,14 +59,14 @@ def test_the_references_themselves_score_the_most_and_break_no_contract() -> Non
 
 def test_without_an_embedder_the_lexical_mean_stands_and_s_is_not_there() -> None:
     summary = lexical()
-    assert (summary.measure, summary.s_languages, summary.s_comparable) == ("lexical", (), False)
+    assert (summary.measure, summary.s_comparable) == ("lexical", False)
     assert summary.standing.s is None
     assert summary.standing.row("lexical") is summary.standing.lexical
 
 
 def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
     summary = english()
-    assert (summary.measure, summary.s_languages) == ("s", ("en",))
+    assert (summary.measure, summary.main.languages) == ("s", ("en",))
     assert summary.standing.s is not None
     assert summary.warnings == (
         "S was not asked for on zh items: the embedder is not made for them; see their lexical mean",
@@ -282,6 +282,9 @@ def changed(raw: dict[str, Any], **fields: object) -> dict[str, Any]:
 
 def test_a_summary_that_is_none_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "summary.json"
+    with pytest.raises(DataError, match=f"^{tmp_path}: not a run folder: it holds no run.json$"):
+        read_summary(path)
+    (tmp_path / "run.json").write_text("{}")
     with pytest.raises(DataError, match=f"not there; run `h2htalk score {tmp_path}` first"):
         read_summary(path)
     path.write_text("{")

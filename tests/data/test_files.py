@@ -130,6 +130,31 @@ def test_a_torn_last_line_is_left_out_only_where_a_writer_may_have_been_killed(t
         read(path)
 
 
+def test_a_whole_last_line_counts_without_its_line_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    for content in (b'{"id": "a"}\n{"id": "b"}', b'\xef\xbb\xbf{"id": "a"}\r\n{"id": "b"} '):
+        path.write_bytes(content)
+        assert [record["id"] for _, record in read_jsonl(path, torn_tail=True)] == ["a", "b"]
+    path.write_bytes(b'\xef\xbb\xbf{"id": "a"}')
+    assert [record for _, record in read_jsonl(path, torn_tail=True)] == [{"id": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"id": "a"', "Expecting ',' delimiter at column 11"),
+        ('{"id": "a",\r', "Expecting property name enclosed in double quotes at column 12"),
+    ],
+)
+def test_broken_json_is_named_by_the_files_line_and_a_column(tmp_path: Path, line: str, problem: str) -> None:
+    """The message named line 2 of what had been line 7."""
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n" * 6 + line + "\n", newline="")
+    with pytest.raises(DataError) as raised:
+        read(path)
+    assert str(raised.value) == f"{path}:7: broken JSON: {problem}"
+
+
 def test_a_key_that_stands_twice_is_refused_where_asked(tmp_path: Path) -> None:
     """A scenario with two references was read with the second one, silently."""
     path = tmp_path / "x.jsonl"

@@ -129,6 +129,29 @@ def test_another_signature_is_refused_by_its_keys_and_nothing_is_written(
     assert tree(folder.path) == before
 
 
+@pytest.mark.parametrize(
+    ("asked", "command"),
+    [
+        ({"embedder": "minilm@sha256:0123456789abcdef(en)"}, "h2htalk score {} --embedder minilm"),
+        ({"embedder": "bge-m3:/a@b@sha256:01"}, "h2htalk score {} --embedder bge-m3:/a@b"),
+        ({"rouge": "f1", "metrics": "2"}, "h2htalk score {} --rouge f1"),
+        ({"embedder": "x@1", "rouge": "recall"}, "h2htalk score {} --embedder x --rouge recall"),
+        ({"contracts": "2", "judge": "none"}, "h2htalk score {}"),
+        ({"embedder": "x@1", "items": "2"}, None),
+        ({"prompts": "2"}, None),
+    ],
+)
+def test_what_scoring_alone_decides_is_scored_anew_by_the_command_named(
+    folder: RunFolder, split: Split, asked: dict[str, str], command: str | None
+) -> None:
+    """Without the option, `score` gave the old embedder's numbers again."""
+    open_writer(folder, split).close()
+    with pytest.raises(ConfigError) as raised:
+        folder.require_usable(replace(SIGNATURE, protocol={**SIGNATURE.protocol, **asked}))
+    advice = f"score its answers anew with `{(command or '').format(folder.path)}`, or " if command else ""
+    assert str(raised.value).endswith(f"); {advice}choose another --out")
+
+
 def test_a_second_writer_is_refused_until_the_first_is_closed(folder: RunFolder, split: Split) -> None:
     first = open_writer(folder, split)
     with pytest.raises(DataError, match="another process is writing it"):

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h2htalk.data.files import json_line, read_jsonl
-from h2htalk.data.shard import Shard
+from h2htalk.data.shard import Shard, writer_lock
 from h2htalk.errors import DataError
 
 TEXT = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=12)
@@ -50,11 +51,12 @@ def test_records_are_there_as_soon_as_append_returns(tmp_path: Path) -> None:
 def test_a_kill_at_any_byte_costs_the_line_being_written_and_no_other(texts: list[str]) -> None:
     lines = [json_line({"text": text}).encode() for text in texts]
     content = b"".join(lines)
+    ends = list(accumulate(map(len, lines)))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "part-0.jsonl"
         for offset in range(len(content) + 1):
             path.write_bytes(content[:offset])
-            whole = content[:offset].count(b"\n")
+            whole = sum(offset >= end - 1 for end in ends)  # a line that lacks its line end alone is whole
             seen: list[str] = []
             with Shard(path, lambda record, where, seen=seen: seen.append(record["text"])) as shard:  # type: ignore[misc]
                 assert seen == texts[:whole]
@@ -68,6 +70,26 @@ def test_a_torn_tail_longer_than_any_buffer_is_cut(tmp_path: Path) -> None:
     with Shard(path) as shard:
         shard.append({"n": 1})
     assert stored(path) == [{"n": 0}, {"n": 1}]
+
+
+@pytest.mark.parametrize("tail", ['{"n":1}', '{"n":1} \r', '{"text":"你好"}'])
+def test_a_whole_last_line_without_its_line_end_is_kept(tmp_path: Path, tail: str) -> None:
+    """An editor that leaves out the last line end cost a finished answer."""
+    path = tmp_path / "part-0.jsonl"
+    path.write_text('{"n":0}\n' + tail, encoding="utf-8", newline="")
+    seen: list[dict[str, Any]] = []
+    with Shard(path, lambda record, where: seen.append(record)) as shard:
+        shard.append({"n": 2})
+    assert [record for _, record in read_jsonl(path)] == [*seen, {"n": 2}]
+    assert len(seen) == 2
+
+
+def test_a_whole_last_line_that_is_no_record_is_an_error_and_not_cut(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    path.write_bytes(b'{"n":0}\n[1]')
+    with pytest.raises(DataError, match=r"part-0\.jsonl:2: must be a JSON object"):
+        Shard(path)
+    assert path.read_bytes() == b'{"n":0}\n[1]'
 
 
 APPENDER = """
@@ -173,6 +195,20 @@ def test_a_second_opening_in_the_same_process_is_refused_too(tmp_path: Path) -> 
     assert messages == [f"{path}: {REFUSED}"] * 2
     open_again()
     assert len(messages) == 2
+
+
+def test_the_lock_alone_keeps_writers_out_and_leaves_the_file_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    content = b'{"n":0}\nnonsense\n{"torn'
+    path.write_bytes(content)
+    with writer_lock(path):
+        for take in (lambda: Shard(path), lambda: writer_lock(path).__enter__()):
+            with pytest.raises(DataError) as raised:
+                take()
+            assert str(raised.value) == f"{path}: {REFUSED}"
+    with writer_lock(path):
+        pass
+    assert path.read_bytes() == content
 
 
 def test_another_thread_may_close_the_shard(tmp_path: Path) -> None:

@@ -71,6 +71,23 @@ def test_no_such_split_lists_the_choices(name: str, tmp_path: Path, monkeypatch:
         load_split(name)
 
 
+def test_a_folder_here_named_like_a_bundled_split_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
+) -> None:
+    """Whoever edited an export called `mini` was given the bundled one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mini").mkdir()
+    (tmp_path / "mini" / "notes.txt").write_text("no scenario")
+    assert len(load_split("mini").scenarios) > len(records)
+    write(tmp_path / "mini", records)
+    with pytest.raises(ConfigError) as raised:
+        load_split("mini")
+    assert str(raised.value) == (
+        "split mini: both a bundled split and a folder here: write ./mini for the folder"
+    )
+    assert len(load_split("./mini").scenarios) == len(records)
+
+
 def test_a_dot_is_the_folder_one_stands_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
 ) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h2htalk.errors import ConfigError
-from h2htalk.text.tokens import cache_folder, release_tokenizers, tokenize, tokenizer_signature
+from h2htalk.text.tokens import release_tokenizers, tokenize, tokenizer_signature
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -137,17 +137,6 @@ def test_the_signature_names_tokenizers_and_versions() -> None:
 
 
 # --- What a first use leaves on the machine ---------------------------------------------------------------------
-
-
-def test_the_cache_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setenv("H2HTALK_CACHE", str(tmp_path / "own"))
-    assert cache_folder() == tmp_path / "own"
-    monkeypatch.delenv("H2HTALK_CACHE")
-    assert cache_folder() == tmp_path / "xdg" / "h2htalk"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_folder() == tmp_path / "home" / ".cache" / "h2htalk"
 
 
 def cut_in_a_new_process(**environment: str) -> subprocess.CompletedProcess[str]:
