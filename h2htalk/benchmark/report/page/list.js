@@ -200,3 +200,4 @@ function openFromAddress() {
 }
 
 start();
+window.addEventListener("hashchange", openFromAddress);
