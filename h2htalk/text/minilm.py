@@ -137,7 +137,10 @@ def _layer(weights: Weights, name: str, hidden: Any, bias: Any) -> Any:
         _split_heads(_dense(weights, f"{name}.attention.self.{part}", hidden))
         for part in ("query", "key", "value")
     )
-    mixed = opset13.transpose(opset13.scaled_dot_product_attention(query, key, value, bias), [0, 2, 1, 3])
+    scale = np.float32((WIDTH // HEADS) ** -0.5)
+    # Written out: the combined operation is 4 % slower on texts of 180 characters.
+    scores = opset13.add(opset13.multiply(opset13.matmul(query, key, False, True), scale), bias)
+    mixed = opset13.transpose(opset13.matmul(opset13.softmax(scores, -1), value, False, False), [0, 2, 1, 3])
     joined = opset13.reshape(mixed, [0, 0, WIDTH], special_zero=True)
     attended = opset13.add(_dense(weights, f"{name}.attention.output.dense", joined), hidden)
     attended = _normalise(weights, f"{name}.attention.output.LayerNorm", attended)
