@@ -198,7 +198,7 @@ def test_an_incomplete_run_says_so_above_and_below_the_table() -> None:
     text = printed(made_summary(values, counts=counts), 160)
     assert text.splitlines()[0].endswith("21 of 22 items scored, INCOMPLETE")
     assert "INCOMPLETE: 1 of 22 items" in text
-    assert "unscored, by reason: timeout 1" in text
+    assert "unscored samples, by reason: timeout 1" in text
     assert "of 21 replies: truncated 3" in text
     assert "Start the same command again to ask only for those." in text
     assert "INCOMPLETE" not in printed(made_summary())

@@ -41,7 +41,7 @@ def count_lines(summary: Summary) -> list[str]:
     counts = summary.counts
     odd = {name: n for name in ("empty", "truncated", "refused") if (n := getattr(counts, name))}
     kinds = (
-        ("unscored, by reason", counts.failures),
+        ("unscored samples, by reason", counts.failures),
         (f"of {counts.samples:,} replies", odd),
         ("broken contract rules", summary.violations),
     )
