@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from h2htalk.errors import H2HTalkError
 from h2htalk.text.embeddings import Embedder
 
 
@@ -48,6 +49,8 @@ def _encode(embedder: Embedder, texts: Sequence[str]) -> tuple[dict[str, np.ndar
         return {}, {}
     try:
         return dict(zip(texts, embedder.encode(texts), strict=True)), {}
+    except H2HTalkError:  # the embedder cannot work at all: the user's to mend, not an item's fate
+        raise
     except Exception as error:  # noqa: BLE001 - seen as `unscored` on the items whose text fails on its own
         if len(texts) == 1:
             return {}, {texts[0]: f"embedder: {type(error).__name__}: {error}"}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from h2htalk.benchmark.semantic import similarities
+from h2htalk.errors import MissingExtraError
 from h2htalk.text.embeddings import Vectors
 
 
@@ -95,3 +96,12 @@ def test_an_embedder_that_returns_too_few_vectors_is_a_failure() -> None:
     (value,) = similarities(Short(), ["a"], ["b"])
     assert isinstance(value, str)
     assert value.startswith("embedder: ValueError")
+
+
+def test_an_embedder_that_cannot_work_at_all_is_an_error_not_a_run_of_unscored_items() -> None:
+    class Missing(Letters):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            raise MissingExtraError("embedder letters", "pip install letters")
+
+    with pytest.raises(MissingExtraError, match="pip install letters"):
+        similarities(Missing(), ["a", "b"], ["c", "d"])

@@ -267,3 +267,4 @@ def test_close_may_be_called_twice(checkpoint: Path) -> None:
     chat = open_chat(f"hf:{checkpoint}")
     chat.close()
     chat.close()
+    assert chat.subject["backend"] == "hf", "what identifies the model outlives it"

@@ -217,13 +217,17 @@ def test_another_thread_may_close_the_shard(tmp_path: Path) -> None:
     thread = threading.Thread(target=shard.close)
     thread.start()
     thread.join()
-    Shard(path).close()
+    with Shard(path) as again:
+        assert again.path == path
 
 
 def test_closing_twice_is_harmless(tmp_path: Path) -> None:
     shard = Shard(tmp_path / "part-0.jsonl")
     shard.close()
     shard.close()
+    with Shard(shard.path) as again:
+        again.append({"id": "a"})
+    assert shard.path.read_text() == '{"id":"a"}\n'
 
 
 @pytest.mark.parametrize("place", ["a file/part-0.jsonl", "a folder"])
