@@ -82,13 +82,23 @@ class PromptSet:
         name = f"{scenario.language}/{scenario.subtask}.j2"
         if SUBTASKS[scenario.subtask].is_chat:
             values["opening"], chat = _as_chat(scenario.turns)
-            return Message("system", self.templates.render(name, values)), *chat
-        system = Message("system", self.templates.render(name, values))
+            return self._system(name, values), *chat
+        system = self._system(name, values)
         material = self.templates.render(name, values | {"part": "user"})
         if not material:
             where = self.templates.origin(name)
             raise ConfigError(f"{where}: block `user` is empty; put the material of {scenario.subtask} there")
         return system, Message("user", material)
+
+    def _system(self, name: str, values: Mapping[str, object]) -> Message:
+        """The system text; what its persona shares with all its scenarios, persona and SAP, comes first."""
+        text = self.templates.render(name, values)
+        ends = [
+            text.find(part) + len(part)
+            for part in (str(values["persona"]), str(values["sap"]))
+            if part in text
+        ]
+        return Message("system", text, shared=max(ends, default=0))
 
     def _values(self, scenario: Scenario, persona: Persona, sap: Sap) -> dict[str, object]:
         language = scenario.language

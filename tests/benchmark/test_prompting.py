@@ -408,3 +408,16 @@ def test_a_runs_prompts_outlive_changes_of_the_package(
     (tmp_path / "snapshot.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"snapshot\.json"):
         PromptSet.load(tmp_path)
+
+
+@pytest.mark.parametrize("sap", [FULL, NONE], ids=["sap", "no sap"])
+def test_what_a_persona_shares_with_all_its_scenarios_is_marked_for_caches(
+    prompts: PromptSet, sap: Sap
+) -> None:
+    split = load_split("mini")
+    shared: dict[tuple[str, str], set[str]] = {}
+    for item in split.scenarios:
+        system = prompts.messages(item, split.personas[item.persona], sap)[0]
+        assert 0 < system.shared < len(system.content)
+        shared.setdefault((item.language, item.persona), set()).add(system.content[: system.shared])
+    assert {len(heads) for heads in shared.values()} == {1}
