@@ -16,13 +16,22 @@ SampleKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call. None means the engine did not say: unknown, never zero."""
+    """Tokens of one call. None means the engine did not say: unknown, never zero.
+
+    `input_tokens` counts the whole prompt; `cache_read_tokens`, `cache_write_tokens` and `cache_write_1h_tokens`
+    are the parts of it that a provider read from its cache, or wrote there (for an hour: the last), at other
+    prices. `output_tokens` counts all that was written, `reasoning_tokens` is the part of it before the reply.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
+    reasoning_tokens: int | None = None
 
     def to_dict(self) -> dict[str, int]:
-        pairs = (("input_tokens", self.input_tokens), ("output_tokens", self.output_tokens))
+        pairs = ((key, getattr(self, key)) for key in self.__slots__)
         return {key: value for key, value in pairs if value is not None}
 
     @classmethod
@@ -31,7 +40,7 @@ class Usage:
             return cls()
         if not isinstance(raw, Mapping):
             raise DataError(f"{where}: usage must be an object")
-        counts = [raw.get("input_tokens"), raw.get("output_tokens")]
+        counts = [raw.get(key) for key in cls.__slots__]
         if any(c is not None and (not isinstance(c, int) or isinstance(c, bool) or c < 0) for c in counts):
             raise DataError(f"{where}: usage counts must be whole numbers, 0 or more")
         return cls(*counts)
