@@ -33,8 +33,9 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError
 
+MODELS_OWN = "model's own"  # in a signature: how the model draws by itself, where its API takes no sampling
 # These run on the user's own machine: no call costs money.
-LOCAL_BACKENDS = ("embedded", "hf", "scripted")
+LOCAL_BACKENDS = ("embedded", "hf", "vllm", "scripted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +134,15 @@ def make_signature(plan: Plan, model: Mapping[str, str], metrics: Metrics) -> Si
         "prompts": plan.prompts.fingerprint,
         **metric_keys(metrics, plan.split),
     }
+    own = spec.sampling_temperature is None
     subject = {
         **model,
-        "temperature": f"{spec.temperature:g}",
-        "top_p": f"{spec.top_p:g}",
+        "temperature": MODELS_OWN if own else f"{spec.temperature:g}",
+        "top_p": MODELS_OWN if own else f"{spec.top_p:g}",
         "max_tokens": str(spec.max_tokens or _budgets(plan.split)),
+        **({} if spec.thinking is None else {"thinking": str(spec.thinking)}),
         "samples": str(spec.samples),
-        "seed": str(spec.seed),
+        "seed": MODELS_OWN if own else str(spec.seed),
         "sap": str(plan.sap),
     }
     return Signature(protocol, subject)

@@ -51,10 +51,11 @@ class MissingRequests(Sequence[Request]):
             return replace(self, missing=self.missing[index])
         scenario, sample = self.missing[index]
         sampling = Sampling(
-            temperature=self.spec.temperature,
+            temperature=self.spec.sampling_temperature,
             top_p=self.spec.top_p,
             max_tokens=self.spec.max_tokens or SUBTASKS[scenario.subtask].max_tokens,
             seed=request_seed(self.spec.seed, scenario.id, sample),
+            thinking=self.spec.thinking,
         )
         return Request(scenario.id, self.prompt_of(scenario), sampling, sample)
 

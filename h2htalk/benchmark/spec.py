@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from h2htalk.chat.base import HOSTED, OWN_SAMPLING
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, quoted
@@ -23,6 +24,10 @@ _RANGES: dict[str, tuple[float, int | None]] = {
     "concurrency": (1, 10_000),
     "seed": (0, None),
     "timeout": (0.001, 86_400),
+    "deadline": (0.001, 604_800),
+    "attempts": (1, 100),
+    "thinking": (0, 1_000_000),
+    "max_cost": (0, 1_000_000_000),
 }
 
 
@@ -43,10 +48,17 @@ class EvaluateSpec:
         rouge: `f1` or `recall`.
         samples: answers an item; more than one needs a temperature.
         temperature, top_p, seed: sampling; temperature 0 is greedy.
+        model_sampling: leave all three to the model, for APIs that refuse them; `anthropic:` always does.
         max_tokens: reply budget; None takes each subtask's own.
+        thinking: tokens of reasoning on top of that; 0 switches reasoning off, None leaves it to the model.
+        engine: options of the engine itself, as text (`vllm:` only).
         prompts: a folder of templates laid over the bundled ones.
         floors: score the three baselines beside the model.
         concurrency: requests in flight. timeout: seconds an attempt may take, at most a day.
+        attempts: tries a call, the first included. deadline: seconds one call to a hosted API may take in all.
+        batch: send everything as batch jobs at half the price (`openai:` and `anthropic:`).
+        max_cost: US dollars that the run may cost in all, possibly paid calls included; None sets no limit.
+        prices: a price file laid over the bundled one.
     """
 
     model: str
@@ -62,13 +74,21 @@ class EvaluateSpec:
     samples: int = 1
     temperature: float = 0.0
     top_p: float = 1.0
+    model_sampling: bool = False
     max_tokens: int | None = None
+    thinking: int | None = None
     seed: int = 0
     prompts: str | None = None
+    engine: Mapping[str, str] = field(default_factory=dict)
 
     floors: bool = True
     concurrency: int = 64
     timeout: float = 120.0
+    attempts: int = 4
+    deadline: float = 900.0
+    batch: bool = False
+    max_cost: float | None = None
+    prices: str | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
@@ -84,7 +104,8 @@ class EvaluateSpec:
             raise ConfigError(f"--temperature is {self.temperature}; it must be 0 to 5")
         if not 0 < self.top_p <= 1:
             raise ConfigError(f"--top-p is {self.top_p}; it must be above 0, at most 1")
-        if self.samples > 1 and self.temperature == 0:
+        _check_engine(self)
+        if self.samples > 1 and self.sampling_temperature == 0:
             raise ConfigError(
                 f"--samples {self.samples} with temperature 0 would give {self.samples} times the same answer; "
                 "set --temperature, such as 0.7"
@@ -96,8 +117,18 @@ class EvaluateSpec:
     def out_path(self) -> Path:
         return Path(self.out)
 
+    @property
+    def backend(self) -> str:
+        return self.model.partition(":")[0]
+
+    @property
+    def sampling_temperature(self) -> float | None:
+        """The temperature that replies are drawn with; None where the model draws as it does by itself."""
+        return None if self.model_sampling or self.backend in OWN_SAMPLING else self.temperature
+
     def to_dict(self) -> dict[str, Any]:
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
+        plain = asdict(replace(self, engine={})) | {"engine": dict(self.engine)}
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in plain.items()}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> EvaluateSpec:
@@ -113,8 +144,17 @@ class EvaluateSpec:
         for key in ("model", "split", "out"):
             if key not in raw:
                 raise ConfigError(f"{where}: {key} is missing: name it there or on the command line")
+        if isinstance(raw.get("engine"), Mapping):
+            raw = {**raw, "engine": {str(key): _as_text(value) for key, value in raw["engine"].items()}}
         kinds = get_type_hints(cls)
         return cls(**{key: _typed(value, kinds[key], f"{where}: {key}") for key, value in raw.items()})
+
+
+def _as_text(value: object) -> object:
+    """An engine's option as the command line would give it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
 
 
 def _typed(value: object, kind: Any, where: str) -> Any:
@@ -127,6 +167,22 @@ def _typed(value: object, kind: Any, where: str) -> Any:
         raise ConfigError(f"{where}: {error.errors()[0]['msg']}") from error
 
 
+def _check_engine(spec: EvaluateSpec) -> None:
+    """What only some engines can do."""
+    if spec.model_sampling and spec.backend not in (*HOSTED, "server"):
+        raise ConfigError(
+            f"--model-sampling: {spec.backend}: draws replies itself; it is for {', '.join(HOSTED)} and server"
+        )
+    if spec.backend in OWN_SAMPLING and (spec.temperature or spec.top_p != 1.0):
+        raise ConfigError(
+            f"{spec.backend}: takes neither temperature nor top-p: leave them out, the model draws by itself"
+        )
+    hosted_only = {"batch": spec.batch, "max_cost": spec.max_cost is not None, "prices": bool(spec.prices)}
+    for name, given in hosted_only.items():
+        if given and spec.backend not in HOSTED:
+            raise ConfigError(f"{_option(name)}: {spec.backend}: has no prices; {' and '.join(HOSTED)} have")
+
+
 def _option(name: str) -> str:
     """What the command line calls an attribute."""
     return "MODEL" if name == "model" else f"--{name.replace('_', '-')}"
@@ -136,11 +192,11 @@ def _check_texts(spec: EvaluateSpec) -> None:
     for name in ("model", "split", "out"):
         if not getattr(spec, name).strip():
             raise ConfigError(f"{_option(name)} is empty; it needs a name")
-    for field in fields(spec):
-        value = getattr(spec, field.name)
+    for attribute in fields(spec):
+        value = getattr(spec, attribute.name)
         if isinstance(value, str) and "\0" in value:
             raise ConfigError(
-                f"{_option(field.name)} holds the character NUL, which no name can: {quoted(value)}"
+                f"{_option(attribute.name)} holds the character NUL, which no name can: {quoted(value)}"
             )
 
 

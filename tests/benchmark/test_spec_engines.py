@@ -1,0 +1,84 @@
+"""What a specification says of engines: their options, reasoning, sampling that is not ours to set, money."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.benchmark.spec import EvaluateSpec, read_spec
+from h2htalk.errors import ConfigError
+
+WORK: dict[str, Any] = {"split": "mini", "out": "runs/a"}
+OPENAI = {**WORK, "model": "openai:gpt-4o"}
+ANTHROPIC = {**WORK, "model": "anthropic:claude-sonnet-5-5"}
+
+
+def test_an_engines_options_are_texts_whether_they_come_as_toml_or_json(tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(
+        'model = "vllm:m"\nsplit = "mini"\nout = "r"\n'
+        "[engine]\ntensor_parallel_size = 8\nenforce_eager = true\ngpu_memory_utilization = 0.85\n"
+    )
+    spec = read_spec(path)
+    options = {"tensor_parallel_size": "8", "enforce_eager": "true", "gpu_memory_utilization": "0.85"}
+    assert spec.engine == options
+    assert EvaluateSpec.from_dict(json.loads(json.dumps(spec.to_dict())), "run.json") == spec
+
+
+@pytest.mark.parametrize("value", ["tp=8", ["tp"], {"tp": [8]}, {"tp": None}])
+def test_options_that_are_no_table_of_texts_are_refused(value: object) -> None:
+    with pytest.raises(ConfigError, match="engine"):
+        EvaluateSpec.from_dict({**WORK, "model": "vllm:m", "engine": value}, "spec.toml")
+
+
+def test_a_provider_without_sampling_draws_as_the_model_does() -> None:
+    assert EvaluateSpec(**ANTHROPIC).sampling_temperature is None
+    assert EvaluateSpec(**OPENAI).sampling_temperature == 0.0
+    assert EvaluateSpec(**OPENAI, model_sampling=True).sampling_temperature is None
+
+
+def test_several_samples_need_a_temperature_or_a_model_that_draws_by_itself() -> None:
+    assert EvaluateSpec(**ANTHROPIC, samples=3).samples == 3
+    assert EvaluateSpec(**OPENAI, samples=3, model_sampling=True).samples == 3
+    with pytest.raises(ConfigError, match="set --temperature"):
+        EvaluateSpec(**OPENAI, samples=3)
+
+
+@pytest.mark.parametrize("given", [{"temperature": 0.7}, {"top_p": 0.9}])
+def test_sampling_that_a_provider_does_not_take_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="anthropic: takes neither temperature nor top-p"):
+        EvaluateSpec(**ANTHROPIC, **given)
+
+
+@pytest.mark.parametrize("model", ["hf:m", "vllm:m", "embedded", "scripted:f"])
+def test_an_engine_that_draws_by_itself_needs_our_sampling(model: str) -> None:
+    with pytest.raises(ConfigError, match="--model-sampling"):
+        EvaluateSpec(**WORK, model=model, model_sampling=True)
+
+
+@pytest.mark.parametrize("model", ["hf:m", "vllm:m", "embedded", "server:m@http://127.0.0.1:1/v1"])
+@pytest.mark.parametrize("given", [{"batch": True}, {"max_cost": 1.0}, {"prices": "mine.toml"}])
+def test_money_and_batches_are_for_hosted_models(model: str, given: dict[str, Any]) -> None:
+    option = next(iter(given)).replace("_", "-")
+    with pytest.raises(ConfigError, match=f"--{option}: .*has no prices; openai and anthropic have"):
+        EvaluateSpec(**WORK, model=model, **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"max_cost": -0.01},
+        {"max_cost": float("nan")},
+        {"thinking": -1},
+        {"deadline": 0.0},
+        {"attempts": 0},
+        {"attempts": 1000},
+    ],
+)
+def test_a_value_out_of_range_is_named(given: dict[str, Any]) -> None:
+    option = next(iter(given)).replace("_", "-")
+    with pytest.raises(ConfigError, match=f"--{option} is"):
+        EvaluateSpec(**OPENAI, **given)
