@@ -160,21 +160,33 @@ def strip_thinking(text: str) -> str:
     chat templates open the block in the prompt, so a lone `</think>` ends one and all before it goes. A block that
     was cut off before it closed leaves no answer behind it. A tag in quotation marks or backticks is text.
     """
+    return split_thinking(text)[0]
+
+
+def split_thinking(text: str, opened: bool = False) -> tuple[str, str | None]:
+    """The answer, as `strip_thinking` gives it, and the reasoning beside it; None where there is no block.
+
+    `opened`: the prompt ended inside a block, so that the text begins with reasoning even where no tag says so.
+    """
     if "<" not in text:
-        return text.strip()
+        return ("", text.strip()) if opened else (text.strip(), None)
     kept: list[str] = []
-    start, inside = 0, False
+    thought: list[str] = []
+    start, inside = 0, opened
     for tag in _TAG.finditer(text):
         around = text[max(0, tag.start() - 1) : tag.start()] + text[tag.end() : tag.end() + 1]
         if around in (_QUOTES if tag[1] else _QUOTES_AROUND_OPEN):
             continue
         if tag[1]:
             if not inside:
+                thought += kept
                 kept.clear()
+            thought.append(text[start : tag.start()])
             start, inside = tag.end(), False
         elif not inside:
             kept.append(text[start : tag.start()])
-            inside = True
-    if not inside:
-        kept.append(text[start:])
-    return "".join(kept).strip()
+            start, inside = tag.end(), True
+    (thought if inside else kept).append(text[start:])
+    if not thought and not inside:
+        return "".join(kept).strip(), None
+    return "".join(kept).strip(), "".join(thought).strip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +25,7 @@ class Shard:
     file). A full disk leaves the file at its last whole line.
     """
 
-    def __init__(self, path: Path, check: Callable[[dict[str, Any], str], None] | None = None) -> None:
+    def __init__(self, path: Path, check: Callable[[dict[str, Any], str], object] | None = None) -> None:
         """Open for appending and take the writer's lock.
 
         Args:
@@ -71,10 +71,10 @@ class Shard:
         elif tail:
             os.truncate(self.path, end)
 
-    def _write(self, line: bytes, size: int) -> None:
-        """Add a line to the file of `size` bytes, whole or not at all; raises OSError."""
+    def _write(self, lines: bytes, size: int) -> None:
+        """Add lines to the file of `size` bytes, whole or not at all; raises OSError."""
         try:
-            if self._file.write(line) != len(line):
+            if self._file.write(lines) != len(lines):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError:
             os.truncate(self.path, size)
@@ -82,10 +82,20 @@ class Shard:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Store one record. Raises DataError when it cannot be stored whole; the file stays intact."""
-        line = json_line(record).encode()
+        self.append_all((record,))
+
+    def append_all(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Store records in one write: all of them, or none.
+
+        A kill in the middle of it may leave the first ones.
+
+        Raises:
+            DataError: they cannot be stored whole; the file stays intact.
+        """
+        lines = "".join(map(json_line, records)).encode()
         before = self._file.seek(0, os.SEEK_END)
         try:
-            self._write(line, before)
+            self._write(lines, before)
         except OSError as error:
             raise DataError(f"{self.path}: {write_problem(error)}") from error
 

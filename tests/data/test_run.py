@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.data.run import FailedResponse, Failure, Response, Usage, read_response, strip_thinking
+from h2htalk.data.run import (
+    FailedResponse,
+    Failure,
+    Response,
+    Usage,
+    read_response,
+    split_thinking,
+    strip_thinking,
+)
 from h2htalk.errors import DataError
 
 STRIPPED = [
@@ -78,6 +86,34 @@ def test_a_hostile_reply_takes_no_longer_than_its_length(piece: str) -> None:
 # --- Lines of responses/*.jsonl ---------------------------------------------------------------------------------
 
 FULL = Response("a", 2, "Hi.", "stop", Usage(12, 3), "hm", "req-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "opened", "answer", "thinking"),
+    [
+        ("Hi.", False, "Hi.", None),
+        ("Hi.", True, "", "Hi."),
+        ("a < b", True, "", "a < b"),
+        ("So kind.</think>\nHi.", True, "Hi.", "So kind."),
+        ("So kind.</think>\nHi.", False, "Hi.", "So kind."),
+        ("<think>So kind.</think>\nHi.", False, "Hi.", "So kind."),
+        ("<think>So kind.</think>\nHi.", True, "Hi.", "<think>So kind."),
+        ("<think>\n\n</think>\n\nHi.", False, "Hi.", ""),
+        ("<think>cut", False, "", "cut"),
+        ("Hi.<think>", False, "Hi.", ""),
+        ("a<think>b</think>c<think>d</think>e", False, "ace", "bd"),
+        ('He said "<think>".', False, 'He said "<think>".', None),
+        ("I close `</think>` later</think>Hi.", True, "Hi.", "I close `</think>` later"),
+        ("", True, "", ""),
+        ("", False, "", None),
+    ],
+)
+def test_reasoning_is_told_from_the_answer_even_where_the_prompt_opened_it(
+    text: str, opened: bool, answer: str, thinking: str | None
+) -> None:
+    assert split_thinking(text, opened) == (answer, thinking)
+    if not opened:
+        assert strip_thinking(text) == answer
 
 
 @pytest.mark.parametrize(

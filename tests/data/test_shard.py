@@ -64,6 +64,16 @@ def test_a_kill_at_any_byte_costs_the_line_being_written_and_no_other(texts: lis
             assert [record["text"] for record in stored(path)] == [*texts[:whole], "new"]
 
 
+def test_records_that_belong_together_are_one_write(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    with Shard(path) as shard:
+        shard.append_all({"n": number} for number in range(3))
+        shard.append_all([])
+        with pytest.raises(DataError, match="holds NaN or infinity"):
+            shard.append_all([{"n": 3}, {"n": float("nan")}])
+    assert stored(path) == [{"n": 0}, {"n": 1}, {"n": 2}]
+
+
 def test_a_torn_tail_longer_than_any_buffer_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
     path.write_bytes(b'{"n":0}\n{"text":"' + b"x" * 200_000)
@@ -253,8 +263,8 @@ stored = 0
 with Shard(path) as shard:
     for attempt in range(60):
         try:
-            shard.append({"n": stored, "text": "你" * 3000})
-            stored += 1
+            shard.append_all([{"n": stored, "text": "你" * 1500}, {"n": stored + 1, "text": "你" * 1500}])
+            stored += 2
         except DataError as error:
             print(error)
             break
@@ -265,7 +275,7 @@ with Shard(path) as shard:
     assert path.read_bytes().endswith(b"}\\n")
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-    shard.append({"n": "small"})
+    shard.append_all([{"n": "small"}, {"n": "last"}])
     print(stored, "stored")
 """
 

@@ -1,0 +1,144 @@
+"""A paid call as the books know it: what was reserved, how it ended, what all come to (`journal` folds them)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from typing import Any
+
+from h2htalk.chat.calls import Bound, Charge
+from h2htalk.data.run import SampleKey, Usage
+
+_NOTHING = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """One call that was reserved: its number in the journal, and the most that it can cost (None: unknown)."""
+
+    number: int
+    items: tuple[SampleKey, ...]
+    bound: Bound
+    worst: Decimal | None
+    batch: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        record: dict[str, Any] = {
+            "event": "sent",
+            "call": self.number,
+            "items": [list(item) for item in self.items],
+            "bound": [self.bound.input_tokens, self.bound.output_tokens],
+            "usd": money_text(self.worst),
+        }
+        if self.batch is not None:
+            record["batch"] = self.batch
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a call ended.
+
+    `usd`: of a paid one, None where price or usage are unknown. `reason`: of one that was free or lost.
+    """
+
+    booking: Booking
+    charge: Charge
+    usage: Usage | None = None
+    usd: Decimal | None = None
+    request_id: str | None = None
+    reason: str = ""
+
+    @property
+    def unmetered(self) -> bool:
+        """Whether the reply came without a count of its tokens: it cost its worst case at most."""
+        usage = self.usage
+        return self.charge == "paid" and (
+            usage is None or usage.input_tokens is None or usage.output_tokens is None
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"event": self.charge, "call": self.booking.number}
+        if self.charge != "paid":
+            return record | {"reason": self.reason}
+        if self.usage is not None:
+            record["usage"] = self.usage.to_dict()
+        record["usd"] = money_text(self.usd)
+        return record if self.request_id is None else record | {"request_id": self.request_id}
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a stage's calls come to. Every attempt is a call; dollars are exact, and None where unknown.
+
+    Attributes:
+        calls: all that were sent, `open` ones included.
+        paid, free, lost: how they ended; `unmetered` of the paid ones came without a count of tokens.
+        input_tokens, cache_read_tokens, output_tokens: of the paid ones, as far as they were counted.
+        usd_paid: for replies that arrived and were counted.
+        usd_possible: at most, for calls whose bill nobody knows: lost and unmetered ones.
+        usd_open: at most, for calls that have not ended (a batch that runs).
+        prices: the date of the prices of the last calls; empty where their price is unknown.
+    """
+
+    calls: int = 0
+    paid: int = 0
+    free: int = 0
+    lost: int = 0
+    unmetered: int = 0
+    open: int = 0
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+    usd_paid: Decimal | None = _NOTHING
+    usd_possible: Decimal | None = _NOTHING
+    usd_open: Decimal | None = _NOTHING
+    prices: str = ""
+
+    @property
+    def usd_committed(self) -> Decimal | None:
+        """The most that all calls so far can have cost."""
+        return add(self.usd_paid, self.usd_possible, self.usd_open)
+
+    def to_dict(self) -> dict[str, Any]:
+        values = ((item.name, getattr(self, item.name)) for item in fields(self))
+        return {name: money_text(v) if isinstance(v, Decimal) else v for name, v in values}
+
+
+def add(*dollars: Decimal | None) -> Decimal | None:
+    """A sum, unknown as soon as one part is."""
+    total = _NOTHING
+    for amount in dollars:
+        if amount is None:
+            return None
+        total += amount
+    return total
+
+
+def sum_totals(stages: Iterable[Totals]) -> Totals:
+    """Stages together; `prices` names every date that is among them."""
+    stages = list(stages)
+    sums: dict[str, Any] = {}
+    for name in (item.name for item in fields(Totals)):
+        values = [getattr(stage, name) for stage in stages]
+        if name == "prices":
+            sums[name] = ", ".join(sorted({*values} - {""}))
+        else:
+            sums[name] = add(*values) if name.startswith("usd_") else sum(values)
+    return Totals(**sums)
+
+
+def dollars_text(dollars: Decimal | None, at_most: bool = False) -> str:
+    """Money for people: cents from a dollar on, below it four decimals; `at_most` is rounded up, never down."""
+    if dollars is None:
+        return "unknown"
+    places = Decimal("0.01") if dollars >= 1 or not dollars else Decimal("0.0001")
+    if not at_most and 0 < dollars < places:
+        return "less than 0.0001"
+    return f"{dollars.quantize(places, ROUND_CEILING if at_most else ROUND_HALF_UP):,}"
+
+
+def money_text(dollars: Decimal | None) -> str | None:
+    """Money as files hold it: plain decimal digits, never an exponent."""
+    return None if dollars is None else f"{dollars:f}"

@@ -1,0 +1,209 @@
+"""What calls cost: exact to the last digit, unknown where a price is unknown, never zero by accident."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.chat.base import HOSTED
+from h2htalk.chat.costs import Price, load_prices
+from h2htalk.data.run import Usage
+from h2htalk.errors import ConfigError
+
+SONNET = Price(
+    input=Decimal(3),
+    output=Decimal(15),
+    cache_read=Decimal("0.30"),
+    cache_write=Decimal("3.75"),
+    cache_write_1h=Decimal(6),
+    batch=Decimal("0.5"),
+    max_input_tokens=200_000,
+)
+BARE = Price(Decimal("2.50"), Decimal(10))
+HEAD = 'date = "2026-11-20"\ncurrency = "USD"\n'
+RATES = st.decimals(0, 100, places=4)
+COUNTS = st.integers(0, 10**7)
+
+
+@pytest.mark.parametrize(
+    ("price", "usage", "dollars"),
+    [
+        (SONNET, Usage(1_000_000 // 5, 0), "0.6"),
+        (SONNET, Usage(0, 1_000_000), "15"),
+        (SONNET, Usage(1000, 100), "0.0045"),
+        # 400 plain, 300 read, 200 written for minutes, 100 for an hour: each at its own price.
+        (SONNET, Usage(1000, 0, 300, 200, 100), "0.00264"),
+        (SONNET, Usage(1000, 100, reasoning_tokens=90), "0.0045"),  # reasoning is part of the output
+        (BARE, Usage(1000, 100, 800), "0.0035"),  # no price for reading the cache: as any input
+        (BARE, Usage(1000, 100, 0, 0, 0), "0.0035"),
+        (BARE, Usage(0, 0), "0"),
+    ],
+)
+def test_a_call_costs_its_parts_at_their_own_prices(price: Price, usage: Usage, dollars: str) -> None:
+    assert price.cost(usage) == Decimal(dollars)
+
+
+@pytest.mark.parametrize(
+    ("price", "usage", "batch"),
+    [
+        (SONNET, Usage(None, 10), False),
+        (SONNET, Usage(10, None), False),
+        (SONNET, Usage(), False),
+        (SONNET, Usage(200_001, 1), False),  # beyond it another price holds
+        (BARE, Usage(100, 1, 0, 5), False),  # written to a cache at a price that nobody named
+        (BARE, Usage(100, 1, 0, 0, 5), False),
+        (BARE, Usage(100, 1), True),  # what a batch costs is not known
+        (SONNET, Usage(100, 1, 60, 50), False),  # more from the cache than there is
+    ],
+)
+def test_what_is_not_known_is_unknown_and_not_zero(price: Price, usage: Usage, batch: bool) -> None:
+    assert price.cost(usage, batch) is None
+
+
+def test_a_batch_costs_its_share_of_everything() -> None:
+    usage = Usage(1000, 50, 300, 200, 100)
+    whole = SONNET.cost(usage)
+    assert whole is not None
+    assert SONNET.cost(usage, batch=True) == whole / 2
+    assert SONNET.worst(10, 10, batch=True) == Decimal("0.000105")
+    assert BARE.worst(10, 10, batch=True) is None
+
+
+@given(rates=st.tuples(*[RATES] * 5), batch=st.booleans(), counts=st.tuples(*[COUNTS] * 5), spare=COUNTS)
+def test_the_worst_case_is_never_passed_and_no_digit_is_lost(
+    rates: tuple[Decimal, ...], batch: bool, counts: tuple[int, ...], spare: int
+) -> None:
+    price = Price(*rates, batch=Decimal("0.5"))
+    plain, output, *cached = counts
+    if not batch:
+        cached[-1] = 0  # caches of an hour are asked for in batches only
+    usage = Usage(plain + sum(cached), output, *cached)
+    cost, worst = price.cost(usage, batch), price.worst(plain + sum(cached) + spare, output + spare, batch)
+    assert cost is not None
+    assert worst is not None
+    assert cost <= worst
+    tokens = zip((plain, output, *cached), rates, strict=True)
+    exact = sum((n * Fraction(rate) for n, rate in tokens), Fraction()) / 10**6
+    assert Fraction(cost) == (exact / 2 if batch else exact)
+
+
+def test_where_batches_have_no_price_of_cached_input_it_counts_as_input_there() -> None:
+    price = replace(SONNET, batch_cache=False)
+    usage = Usage(1000, 0, cache_read_tokens=1000)
+    assert price.cost(usage) == Decimal("0.0003")
+    assert price.cost(usage, batch=True) == Decimal("0.0015")
+
+
+def test_the_worst_case_of_an_input_beyond_the_price_is_unknown() -> None:
+    assert SONNET.worst(200_000, 0) == Decimal("0.75")
+    assert SONNET.worst(200_001, 0) is None
+
+
+# --- Price files ------------------------------------------------------------------------------------------------
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "prices.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_bundled_prices_are_dated_and_of_hosted_models() -> None:
+    prices = load_prices()
+    assert prices.date >= "2026-11-20"
+    assert {name.partition(":")[0] for name in prices.models} == set(HOSTED)
+    judge = prices.find("openai:gpt-4o")
+    assert judge is not None
+    assert judge.date == prices.date
+    for price in prices.models.values():
+        assert price.cost(Usage(0, 1_000_000)) == price.output > price.input > 0
+        assert (price.cache_read or 0) <= price.input <= (price.cache_write or price.input)
+
+
+def test_only_the_exact_name_is_known() -> None:
+    prices = load_prices()
+    assert prices.find("openai:gpt-4o-2031-01-01") is None
+    assert prices.find("gpt-4o") is None
+
+
+def test_a_file_of_the_users_is_laid_over_the_bundled_one(tmp_path: Path) -> None:
+    text = """
+date = 2027-01-31
+currency = "USD"
+[models."openai:gpt-4o"]
+input = 0.15
+output = 3
+[models."openai:house-model"]
+input = "1"
+output = "2"
+batch = 0.75
+max_input_tokens = 1000
+seen = 2027-01-30
+source = "the contract"
+"""
+    prices = load_prices(written(tmp_path, text))
+    assert prices.find("openai:house-model") == Price(
+        Decimal(1), Decimal(2), batch=Decimal("0.75"), max_input_tokens=1000, date="2027-01-31"
+    )
+    # The whole entry is replaced, and a TOML number is the decimal that stands there.
+    assert prices.find("openai:gpt-4o") == Price(Decimal("0.15"), Decimal(3), date="2027-01-31")
+    bundled = load_prices()
+    assert prices.find("anthropic:claude-haiku-4-5") == bundled.find("anthropic:claude-haiku-4-5")
+    assert len(prices.models) == len(bundled.models) + 1
+
+
+ENTRY = HEAD + '[models."openai:m"]\ninput = "1"\noutput = "2"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("date = ", r"not a price file: "),
+        ('currency = "USD"\nmodels = {}', r'date must be a day, such as "2026-11-20"'),
+        ('date = "soon"\ncurrency = "USD"\nmodels = {}', r"date must be a day"),
+        ('date = "2026-11-20"\nmodels = {}', r'currency is None; it must be "USD"'),
+        ('date = "2026-11-20"\ncurrency = "EUR"\nmodels = {}', r"currency is 'EUR'"),
+        (HEAD, r'names no model: write \[models."openai:NAME"\]'),
+        (HEAD + "modles = 1\nmodels = {}", r"unknown key 'modles'; choose from date, currency, models"),
+        (HEAD + '[models]\n"openai:m" = "2"', r"'openai:m' must be a table of prices"),
+        (HEAD + '[models."openai:m"]\ninput = "1"', r"'openai:m': output is missing: US dollars per million"),
+        (ENTRY + 'cached = "1"', r"'openai:m': unknown key 'cached'; choose from input, output, cache_read"),
+        (ENTRY.replace('"1"', '"one"'), r"'openai:m': input is 'one'; it must be a number from 0 to 100,000"),
+        (ENTRY.replace('"1"', '"-1"'), r"input is '-1'"),
+        (ENTRY.replace('"1"', "nan"), r"input is "),
+        (ENTRY.replace('"1"', '"Infinity"'), r"input is 'Infinity'"),
+        (ENTRY.replace('"1"', "true"), r"input is True"),
+        (ENTRY.replace('"1"', "[1]"), r"input is \[1\]"),
+        (ENTRY.replace('"1"', '"1000001"'), r"input is '1000001'"),
+        (ENTRY.replace('"1"', '"0.123456789"'), r"it may have 8 decimals at most"),
+        (ENTRY + 'batch = "0"', r"batch is 0; it must be above 0, at most 1, such as 0.5"),
+        (ENTRY + 'batch = "50"', r"batch is 50; it must be above 0"),
+        (ENTRY + 'batch_cache = "no"', r"batch_cache is 'no'; it must be true or false"),
+        (ENTRY + "max_input_tokens = 0", r"max_input_tokens is 0; it must be a whole number above 0"),
+        (ENTRY + 'max_input_tokens = "many"', r"max_input_tokens is 'many'"),
+        (ENTRY + 'seen = "yesterday"', r"'openai:m': seen must be a day"),
+        (ENTRY.replace("openai", "anthropic"), r"'anthropic:m': cache_write is missing"),
+    ],
+)
+def test_a_file_that_is_no_price_list_says_where(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"prices\.toml: .*{message}|prices\.toml: {message}"):
+        load_prices(written(tmp_path, text))
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.toml: the price file cannot be read"):
+        load_prices(tmp_path / "none.toml")
+    (tmp_path / "prices.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="the price file cannot be read"):
+        load_prices(tmp_path / "prices.toml")
+
+
+def test_a_price_of_zero_is_a_price() -> None:
+    free = replace(BARE, input=Decimal(0), output=Decimal(0))
+    assert free.cost(Usage(10, 10)) == free.worst(10, 10) == 0
