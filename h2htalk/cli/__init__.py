@@ -1,0 +1,53 @@
+"""The command line. Exit codes: 0 done, 2 the user's input, 3 incomplete, 1 a bug.
+
+Each command parses, calls one library function and prints; what it needs is imported when it runs, so that
+`h2htalk --help` loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from h2htalk import __version__
+from h2htalk.cli import evaluating, runs, splits
+from h2htalk.output import one_line_errors
+
+app = typer.Typer(
+    name="h2htalk",
+    help="Score language models that act as emotional companions.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+split_app = typer.Typer(help="Splits: list, describe, export.", no_args_is_help=True)
+import_app = typer.Typer(help="Read what other tools made.", no_args_is_help=True)
+app.add_typer(split_app, name="split")
+app.add_typer(import_app, name="import")
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        typer.echo(f"h2htalk {__version__}")
+        raise typer.Exit
+
+
+for command in (evaluating.evaluate, runs.score, runs.report, runs.costs, splits.prompt, runs.leaderboard):
+    app.command()(command)
+split_app.command("list")(splits.split_list)
+split_app.command("info")(splits.split_info)
+split_app.command("export")(splits.split_export)
+import_app.command("responses")(splits.import_responses)
+import_app.command("authors")(splits.import_authors)
+
+
+def main() -> None:
+    """Entry point."""
+    with one_line_errors():
+        app()
+
+
+__all__ = ["app", "main"]

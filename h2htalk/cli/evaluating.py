@@ -1,0 +1,103 @@
+"""`h2htalk evaluate`: ask and score. Parse, call one library function, print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from h2htalk.cli.options import EMBEDDER_HELP, finish
+from h2htalk.errors import ConfigError, quoted
+from h2htalk.output import say
+
+
+def evaluate(
+    model: Annotated[
+        str | None, typer.Argument(help="embedded, hf:PATH, server:MODEL@URL, baseline:NAME ...")
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="A bundled split, a folder or a file.")] = None,
+    out: Annotated[str | None, typer.Option(help="The run folder; an unfinished run goes on.")] = None,
+    spec: Annotated[
+        Path | None, typer.Option(help="A TOML file with any of these; options win over it.")
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="en or zh; both when left out.")] = None,
+    subtask: Annotated[list[str] | None, typer.Option(help="A subtask; may be repeated.")] = None,
+    limit: Annotated[int | None, typer.Option(help="A stratified sample of this many scenarios.")] = None,
+    sap: Annotated[str | None, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = None,
+    embedder: Annotated[str | None, typer.Option(help=EMBEDDER_HELP)] = None,
+    rouge: Annotated[
+        str | None, typer.Option(help="f1 (the authors' code) or recall (the paper's words).")
+    ] = None,
+    samples: Annotated[int | None, typer.Option(help="Answers an item; above 1 needs a temperature.")] = None,
+    temperature: Annotated[float | None, typer.Option(help="0 is greedy.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Nucleus sampling.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Reply budget; each subtask's own when left out.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the sampling.")] = None,
+    prompts: Annotated[
+        str | None, typer.Option(help="A folder of templates laid over the bundled ones.")
+    ] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Requests in flight.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds an attempt may take.")] = None,
+    floors: Annotated[
+        bool | None, typer.Option("--floors/--no-floors", help="Score trivial answers beside.")
+    ] = None,
+    model_sampling: Annotated[
+        bool | None,
+        typer.Option("--model-sampling", help="Leave sampling to a hosted model."),
+    ] = None,
+    thinking: Annotated[
+        int | None,
+        typer.Option(help="Tokens of reasoning beside the reply; 0 switches it off."),
+    ] = None,
+    engine: Annotated[
+        list[str] | None,
+        typer.Option(help="KEY=VALUE for vllm: itself; may be repeated."),
+    ] = None,
+    batch: Annotated[
+        bool | None,
+        typer.Option("--batch", help="Send batch jobs (openai:, anthropic:)."),
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars that the run may cost in all.")] = None,
+    prices: Annotated[str | None, typer.Option(help="A price file laid over the bundled one.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and cost; write nothing.")
+    ] = False,
+) -> None:
+    """Score a model on a split: generate, score, report. The same command again resumes."""
+    # Before anything else is local: exactly the options.
+    other = ("spec", "subtask", "engine", "dry_run")
+    given = {k: v for k, v in locals().items() if k not in (*other, "other") and v is not None}
+    if subtask:
+        given["subtasks"] = tuple(subtask)
+    if engine:
+        given["engine"] = _pairs(engine)
+    from h2htalk.benchmark.estimate import estimate
+    from h2htalk.benchmark.evaluate import evaluate as run
+    from h2htalk.benchmark.spec import EvaluateSpec, read_spec
+
+    parsed = read_spec(spec, given) if spec else EvaluateSpec.from_dict(given, "command line")
+    if dry_run:
+        say(estimate(parsed))
+        return
+    try:
+        summary = run(parsed)
+    except KeyboardInterrupt:
+        say(f"stopped; everything finished is in {parsed.out}: the same command goes on from there", err=True)
+        raise
+    finish(summary, parsed.out_path)
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    """`KEY=VALUE` words as a table."""
+    pairs = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"--engine {quoted(word)}: write KEY=VALUE, such as dtype=bfloat16")
+        if key.strip() in pairs:
+            raise ConfigError(f"--engine: {key.strip()} is given twice")
+        pairs[key.strip()] = value.strip()
+    return pairs
