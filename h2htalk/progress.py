@@ -1,9 +1,10 @@
-"""One line of progress on standard error: done, rate, time left, failures."""
+"""One line of progress on standard error: done, rate, time left, failures, money."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -14,8 +15,22 @@ _LOG_EVERY = 15.0
 class Progress:
     """Counts finished items and redraws a line on a terminal; writes a line every 15 s elsewhere."""
 
-    def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
-        self._label, self._total = label, total
+    def __init__(
+        self,
+        label: str,
+        total: int,
+        stream: TextIO | None = None,
+        money: Callable[[], str] | None = None,
+    ) -> None:
+        """Start the clock.
+
+        Args:
+            label: what is done.
+            total: how many items there are.
+            stream: where to write; standard error.
+            money: asked at each drawing what was spent so far; an empty text is not shown.
+        """
+        self._label, self._total, self._money = label, total, money
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._done = self._failed = 0
@@ -36,7 +51,9 @@ class Progress:
         left = "" if last or not rate else f"  {_clock((self._total - self._done) / rate)} left"
         failed = f"  {self._failed:,} failed" if self._failed else ""
         share = self._done / self._total if self._total else 1.0
+        spent = self._money() if self._money is not None else ""
         line = f"{self._label}  {self._done:,}/{self._total:,}  {share:4.0%}  {rate:,.1f}/s{left}{failed}"
+        line += f"  {spent}" if spent else ""
         if self._terminal:
             self._stream.write(f"\r\x1b[K{line}" + ("\n" if last else ""))
         else:

@@ -416,3 +416,33 @@ def test_runs_of_different_protocols_are_shown_apart_with_the_keys_that_differ(t
     board = h2htalk("leaderboard", tmp_path / "a", tmp_path / "b")
     assert board.returncode == 0, board.stderr
     assert "rouge" in board.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--engine", "dtype"), "--engine 'dtype': write KEY=VALUE, such as dtype=bfloat16"),
+        (("--engine", "=half"), "write KEY=VALUE"),
+        (("--engine", "dtype=half", "--engine", "dtype=auto"), "--engine: dtype is given twice"),
+        (("--engine", "dtype=half"), "scripted has no engine options (dtype); vllm has"),
+        (("--batch",), "--batch: scripted: has no prices; openai and anthropic have"),
+        (("--max-cost", "inf"), "--max-cost is inf; it must be 1,000,000,000 or less"),
+        (("--max-cost", "-1"), "--max-cost is -1.0; it must be 0 or more"),
+    ],
+)
+def test_options_of_engines_and_money_are_checked(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+    done = h2htalk("evaluate", scripted(tmp_path), *common, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_costs_of_a_run_that_paid_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    common = ("--split", "mini", "--limit", "2", "--embedder", "none", "--no-floors", "--out", out)
+    assert h2htalk("evaluate", scripted(tmp_path), *common).returncode == 0
+    done = h2htalk("costs", out, "--calls")
+    assert (done.returncode, done.stdout) == (0, "No call of this run cost money.\n")
+    assert h2htalk("costs", out, "--format", "latex").returncode == 2
+    assert h2htalk("costs", tmp_path).returncode == 2

@@ -66,6 +66,20 @@ def test_hours_are_shown_as_hours(clock: Clock) -> None:
     assert "  55:33:00 left" in stream.getvalue()
 
 
+def test_money_is_asked_for_at_each_drawing_and_shown_where_there_is_any(clock: Clock) -> None:
+    spent = iter(["", "0.0123 US dollars", "price unknown"])
+    stream = io.StringIO()
+    with Progress("generate", 4, stream, lambda: next(spent)) as line:
+        for _ in range(2):
+            clock.now += 16
+            line.advance()
+    assert stream.getvalue().splitlines() == [
+        "generate  1/4   25%  0.1/s  0:48 left",
+        "generate  2/4   50%  0.1/s  0:32 left  0.0123 US dollars",
+        "generate  2/4   50%  0.1/s  price unknown",
+    ]
+
+
 def test_nothing_to_do_says_nothing(clock: Clock) -> None:
     stream = io.StringIO()
     with Progress("generate", 0, stream):

@@ -21,11 +21,12 @@ from h2htalk.benchmark.results import (
     score_material,
     write_floors,
 )
+from h2htalk.benchmark.run_costs import RunCosts
 from h2htalk.benchmark.sap import Sap
 from h2htalk.benchmark.scoring import Metrics
 from h2htalk.benchmark.spec import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.base import Chat, ChatOptions, Message, open_chat, parse_model
+from h2htalk.chat.base import Chat, Message, open_chat, parse_model
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
@@ -34,8 +35,6 @@ from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError
 
 MODELS_OWN = "model's own"  # in a signature: how the model draws by itself, where its API takes no sampling
-# These run on the user's own machine: no call costs money.
-LOCAL_BACKENDS = ("embedded", "hf", "vllm", "scripted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +80,28 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     backend, _, name = spec.model.partition(":")
     if backend == "baseline":
         return _evaluate_baseline(plan, metrics, name)
-    chat = open_chat(spec.model, ChatOptions(concurrency=spec.concurrency, timeout=spec.timeout))
+    costs = RunCosts(spec)
+    chat = open_chat(spec.model, costs.options())
     try:
-        return _evaluate_chat(plan, metrics, chat)
+        return _evaluate_chat(plan, metrics, chat, costs)
     finally:
         chat.close()
 
 
-def _evaluate_chat(plan: Plan, metrics: Metrics, chat: Chat) -> Summary:
+def _evaluate_chat(plan: Plan, metrics: Metrics, chat: Chat, costs: RunCosts) -> Summary:
     writer = _open_writer(plan, make_signature(plan, chat.subject, metrics))
     try:
+        costs.open(writer)
         requests = MissingRequests.of(plan.split.scenarios, plan.spec, plan.prompt_of, writer.answers)
-        if requests:
-            generate(chat, requests, writer)
+        if requests or costs.unsettled:
+            generate(chat, requests, writer, costs.spent)
         return _finish(plan, metrics, writer, Material(writer.folder, plan.spec, plan.split, plan.prompt_of))
     except H2HTalkError:
-        writer.discard()
+        if costs.discard(writer):
+            writer.discard()
         raise
     finally:
+        costs.close()
         writer.close()
 
 
@@ -153,37 +156,3 @@ def _budgets(split: Split) -> str:
     names = in_table_order(s.subtask for s in split.scenarios)
     listed = ",".join(f"{name}={SUBTASKS[name].max_tokens}" for name in names)
     return f"by-subtask@{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
-
-
-def estimate(spec: EvaluateSpec) -> str:
-    """What the evaluation would ask, in a few words; no model is opened, nothing is asked or written.
-
-    Tokens are a rough count (four letters or one and a half Chinese characters a token), since the model's
-    tokenizer is not loaded.
-
-    Raises:
-        ConfigError, DataError: what `evaluate` would refuse, as far as it shows without opening the model.
-    """
-    plan = make_plan(spec)
-    metrics = open_metrics(spec.embedder, spec.rouge)
-    folder = RunFolder(spec.out_path)
-    backend = spec.model.partition(":")[0]
-    folder.require_usable(make_signature(plan, {"backend": backend}, metrics), partial=True)
-    items = f"{len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
-    if backend == "baseline":
-        return f"{spec.model} on {items}: no calls; into {spec.out}."
-    answers = folder.answers() if folder.path.is_dir() else {}
-    requests = MissingRequests.of(plan.split.scenarios, spec, plan.prompt_of, answers)
-    sent = sum(_rough_tokens(message.content) for request in requests for message in request.messages)
-    budget = sum(request.sampling.max_tokens for request in requests)
-    done = len(plan.split.scenarios) * spec.samples - len(requests)
-    price = "nothing but time" if backend in LOCAL_BACKENDS else "unknown"
-    return (
-        f"{spec.model} on {items}: {len(requests):,} calls{f' ({done:,} answered already)' if done else ''}, "
-        f"about {sent:,} tokens sent, at most {budget:,} tokens back; into {spec.out}. Price: {price}."
-    )
-
-
-def _rough_tokens(text: str) -> int:
-    ascii_letters = sum(map(str.isascii, text))
-    return round(ascii_letters / 4 + (len(text) - ascii_letters) / 1.5)

@@ -12,7 +12,11 @@ from h2htalk.data.run import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import Answers, RunWriter
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
+
+# So many replies without a word show that the rest, which may cost money, would be as empty.
+STARVED_REPLIES = 8
 
 PromptOf = Callable[[Scenario], tuple[Message, ...]]
 
@@ -60,21 +64,46 @@ class MissingRequests(Sequence[Request]):
         return Request(scenario.id, self.prompt_of(scenario), sampling, sample)
 
 
-def generate(chat: Chat, requests: MissingRequests, writer: RunWriter) -> None:
+def generate(
+    chat: Chat, requests: MissingRequests, writer: RunWriter, spent: Callable[[], str] | None = None
+) -> None:
     """Send the requests; every outcome is stored in `writer` as it arrives.
+
+    Args:
+        chat: an open model.
+        requests: what the run lacks.
+        writer: its folder.
+        spent: what was paid so far, for the line of progress.
 
     Raises:
         DataError: an answer could not be stored (disk full); what was stored before is kept.
-        ConfigError, ModelCallError: no item can succeed.
+        ConfigError, ModelCallError: no item can succeed, or the first replies are all cut before their first
+            word (a model that reasons first, without room to do so).
     """
-    with Progress("generate", len(requests)) as progress:
+    hungry = True  # no reply with a word in it has come
+    starved = 0
+    with Progress("generate", len(requests), money=spent) as progress:
 
         def on_done(index: int, outcome: Outcome) -> None:
+            nonlocal hungry, starved
             scenario, sample = requests.missing[index]
-            writer.store(as_response(scenario.id, sample, outcome))
+            response = as_response(scenario.id, sample, outcome)
+            writer.store(response)
             progress.advance(isinstance(outcome, Failure))
+            if hungry and isinstance(response, Response):
+                hungry = response.finish_reason == "length" and not response.answer
+                starved += hungry
+                if hungry and starved == STARVED_REPLIES:
+                    raise _starved(requests.spec)
 
         chat.complete(requests, on_done)
+
+
+def _starved(spec: EvaluateSpec) -> ConfigError:
+    return ConfigError(
+        f"the first {STARVED_REPLIES} replies of {spec.model} were cut before their first word: the model reasons "
+        "first; give that room with --thinking 2048, or switch it off with --thinking 0, and choose a new --out"
+    )
 
 
 def as_response(item_id: str, sample: int, outcome: Outcome) -> Response | FailedResponse:

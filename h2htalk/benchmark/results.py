@@ -14,6 +14,7 @@ from h2htalk.benchmark.lexical import ROUGE_KINDS
 from h2htalk.benchmark.prompting import ASSEMBLY_VERSION, PromptSet
 from h2htalk.benchmark.report.html import ItemView, write_page
 from h2htalk.benchmark.report.tables import write_tables
+from h2htalk.benchmark.run_costs import read_costs
 from h2htalk.benchmark.sap import Sap
 from h2htalk.benchmark.scoring import Metrics, read_scores, score_answers, write_scores
 from h2htalk.benchmark.spec import EvaluateSpec
@@ -141,6 +142,7 @@ def score_material(material: Material, metrics: Metrics) -> Summary:
     floors = {n: (floor, score_answers(split, floor, 1, metrics)) for n, floor in read_floors(folder).items()}
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
     summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), floors)
+    summary = replace(summary, costs=read_costs(folder.path))
     if material.note:
         summary = replace(summary, warnings=(*summary.warnings, material.note))
     write_scores(folder.scores(signature), scores)

@@ -6,12 +6,14 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
 from h2htalk.benchmark.aggregate import Cell, Row
 from h2htalk.benchmark.composite import METRIC_NAMES
 from h2htalk.benchmark.null_class import NullClass
+from h2htalk.chat.bookings import Totals
 from h2htalk.data.files import read_json_object
 from h2htalk.data.run_folder import SCORE_AGAIN
 from h2htalk.data.signature import Signature
@@ -96,7 +98,7 @@ class Summary:
     figures of the items that have that measure; `without_s` those of the items for which S was not asked for while
     others have it (an English embedder on a split in two languages), else None. `s_comparable` says whether S may
     stand beside the paper's (BGE-M3 only). `counts` and `violations` are of all items. `judged` is False while
-    levels I-III have no judge's rating in them.
+    levels I-III have no judge's rating in them. `costs` holds what each stage paid; empty where no call cost anything.
     """
 
     model: str
@@ -111,6 +113,7 @@ class Summary:
     violations: Mapping[str, int]
     warnings: tuple[str, ...]
     judged: bool = False
+    costs: Mapping[str, Totals] = field(default_factory=dict)
 
     @property
     def incomplete(self) -> bool:
@@ -154,6 +157,7 @@ class Summary:
             "violations": dict(self.violations),
             "warnings": list(self.warnings),
             "judged": self.judged,
+            "costs": {stage: totals.to_dict() for stage, totals in self.costs.items()},
         }
 
     @classmethod
@@ -192,6 +196,9 @@ def find_problem(summary: Summary) -> str | None:
     numbers = [*counts.pop("failures").values(), *counts.values(), *summary.violations.values()]
     if min(numbers) < 0 or summary.counts.scored > summary.counts.items:
         return "its counts are impossible"
+    figures = [value for totals in summary.costs.values() for value in asdict(totals).values()]
+    if any(value < 0 for value in figures if isinstance(value, int | Decimal)):
+        return "its costs are impossible"
     parts = [(summary.main, summary.measure), (summary.without_s, "lexical")]
     found = (_find_in_part(part, measure) for part, measure in parts if part is not None)
     return next((problem for problem in found if problem), None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.benchmark.report.cell_text import count_text, interval_text, items_text, percent_text, value_text
+from h2htalk.benchmark.report.cost_text import cost_lines, cost_view
 from h2htalk.benchmark.report.layout import (
     ALL_COLUMNS,
     cell_at,
@@ -46,6 +47,8 @@ def page_view(summary: Summary) -> dict[str, Any]:
             (name, f"{getattr(summary.counts, name):,}") for name in ("empty", "truncated", "refused")
         ],
         "samples": f"{summary.counts.samples:,}",
+        "costs": cost_view(summary.costs),
+        "cost_lines": cost_lines(summary.costs),
         "null_class": [line for name, part in parts.items() for line in _null_lines(name, part)],
         "signature": _signature(summary),
         "version": printable(summary.package_version),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.aggregate import Cell
+from h2htalk.benchmark.report.cost_text import costs_csv
 from h2htalk.benchmark.report.latex import latex_table
 from h2htalk.benchmark.report.layout import ALL_COLUMNS
 from h2htalk.benchmark.report.long_tables import metrics_csv, slices_csv
@@ -31,7 +32,7 @@ def write_tables(summary: Summary, folder: Path) -> list[Path]:
     """Write a run's tables.
 
     `table2.csv`, `table2.json` and `table2.tex` hold the model and its floors; `metrics.csv` every figure of every
-    metric; `slices.csv` the slices.
+    metric; `slices.csv` the slices; `costs.csv` what each stage paid, where calls cost money.
 
     Returns:
         Where they lie.
@@ -47,6 +48,8 @@ def write_tables(summary: Summary, folder: Path) -> list[Path]:
         "metrics.csv": metrics_csv(summary),
         "slices.csv": slices_csv(summary),
     }
+    if summary.costs:
+        texts["costs.csv"] = costs_csv(summary.costs)
     for name, text in texts.items():
         write_text(folder / name, text)
     return [folder / name for name in texts]

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from h2htalk.benchmark.aggregate import Cell
 from h2htalk.benchmark.report.cell_text import half_width_text, items_text, percent_text, value_text
+from h2htalk.benchmark.report.cost_text import cost_lines, limit_lines
 from h2htalk.benchmark.report.layout import (
     COLUMNS,
     cell_at,
@@ -39,7 +40,7 @@ def print_summary(summary: Summary, console: Console, paths: Mapping[str, Path] 
     Args:
         summary: what was measured.
         console: 80 columns are enough, from 118 on there is more to read.
-        paths: what was written and where, such as `{"report": Path("run/report.html")}`; printed last.
+        paths: what was written and where, such as `{"report": Path("run/report.html")}`; printed at the end.
     """
     say = PlainConsole(console)
     console.print(_heading(summary, say))
@@ -54,7 +55,12 @@ def print_summary(summary: Summary, console: Console, paths: Mapping[str, Path] 
     say.line(_elsewhere(summary), "dim")
     for note in notes(summary):
         say.line(note.text, "bold red" if note.loud else "")
-    for line in [*null_class_lines(parts), *count_lines(summary), *slice_lines(parts)]:
+    for line in [
+        *null_class_lines(parts),
+        *count_lines(summary),
+        *cost_lines(summary.costs),
+        *slice_lines(parts),
+    ]:
         say.line(say.half_width(line))
     for warning in summary.warnings:
         say.line(f"warning: {warning}", "yellow")
@@ -64,6 +70,8 @@ def print_summary(summary: Summary, console: Console, paths: Mapping[str, Path] 
     for name, path in (paths or {}).items():
         # Not wrapped, so that a path can be copied in one piece.
         console.print(say.safe(f"{name}: {path}", "bold"), soft_wrap=True)
+    for line in limit_lines(summary):
+        say.line(line, "bold red")
 
 
 def _heading(summary: Summary, say: PlainConsole) -> Text:

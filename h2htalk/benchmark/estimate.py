@@ -1,0 +1,188 @@
+"""`--dry-run`: what an evaluation would ask and what that would cost; no model is opened, nothing asked or written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from importlib import import_module
+from typing import cast
+
+from h2htalk.benchmark.evaluate import Plan, make_plan, make_signature
+from h2htalk.benchmark.generate import MissingRequests
+from h2htalk.benchmark.results import open_metrics
+from h2htalk.benchmark.run_costs import GENERATE, cost_limit, open_batch_items, read_costs, read_price_list
+from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.chat.base import HOSTED, Request
+from h2htalk.chat.bookings import Totals, add, dollars_text
+from h2htalk.chat.calls import Api, Call
+from h2htalk.chat.costs import Price
+from h2htalk.data.run import Usage
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.errors import ConfigError
+
+# These run on the user's own machine: no call costs money.
+LOCAL_BACKENDS = ("embedded", "hf", "vllm", "scripted")
+# The wires of hosted APIs, which know how samples become calls, without a key or a connection.
+_WIRES = {
+    "openai": "h2htalk.chat.openai_wire:OpenAIApi",
+    "anthropic": "h2htalk.chat.anthropic_wire:AnthropicApi",
+}
+
+
+def estimate(spec: EvaluateSpec) -> str:
+    """What the evaluation would ask and cost, in a few words.
+
+    Tokens are a rough count (four letters or one and a half Chinese characters a token), since the model's
+    tokenizer is not loaded.
+
+    Raises:
+        ConfigError, DataError: what `evaluate` would refuse, as far as it shows without opening the model.
+    """
+    plan = make_plan(spec)
+    metrics = open_metrics(spec.embedder, spec.rouge)
+    folder = RunFolder(spec.out_path)
+    folder.require_usable(make_signature(plan, {"backend": spec.backend}, metrics), partial=True)
+    items = f"{len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
+    if spec.backend == "baseline":
+        return f"{spec.model} on {items}: no calls; into {spec.out}."
+    answers = folder.answers() if folder.path.is_dir() else {}
+    requests = MissingRequests.of(plan.split.scenarios, spec, plan.prompt_of, answers)
+    done = len(plan.split.scenarios) * spec.samples - len(requests)
+    answered = f" ({done:,} answered already)" if done else ""
+    if spec.backend in HOSTED:
+        work = _hosted_work(plan, _not_in_batches(spec, requests))
+        return f"{spec.model} on {items}: {work.told(answered)}; into {spec.out}. {_price(spec, work)}"
+    sent = sum(_prompt_tokens(request) for request in requests)
+    budget = sum(request.sampling.budget for request in requests)
+    price = "nothing but time" if spec.backend in LOCAL_BACKENDS else "unknown"
+    return f"{spec.model} on {items}: {_asked(len(requests), answered, sent, budget)}; into {spec.out}. Price: {price}."
+
+
+def _asked(calls: int, answered: str, sent: int, budget: int) -> str:
+    return f"{calls:,} calls{answered}, about {sent:,} tokens sent, at most {budget:,} tokens back"
+
+
+# --- Hosted models ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The calls of a hosted model. `usages`: what each is expected to use; dollars are None where unknown."""
+
+    calls: int
+    usages: Sequence[Usage]
+    budget: int
+    expected: Decimal | None
+    greatest: Decimal | None
+    price: Price | None
+
+    def told(self, answered: str) -> str:
+        sent = sum(usage.input_tokens or 0 for usage in self.usages)
+        return _asked(self.calls, answered, sent, self.budget)
+
+
+def _not_in_batches(spec: EvaluateSpec, requests: MissingRequests) -> MissingRequests:
+    """What is to be asked anew: without the samples that an open batch job will bring."""
+    waiting = open_batch_items(spec)
+    return replace(requests, missing=tuple(m for m in requests.missing if (m[0].id, m[1]) not in waiting))
+
+
+def _hosted_work(plan: Plan, requests: Sequence[Request]) -> _Work:
+    spec = plan.spec
+    price = read_price_list(spec).find(spec.model)
+    if spec.max_cost is not None and price is None:
+        raise ConfigError(
+            f"--max-cost: the price of {spec.model} is unknown: name it in a file with --prices"
+        )
+    api = _wire(spec)
+    lengths = {s.id: _rough_tokens(s.reference) for s in plan.split.scenarios}
+    begun: set[str] = set()
+    usages, expected, greatest, budget, calls = [], [], [], 0, api.calls(requests)
+    for call in calls:
+        usage, bound = _expected_usage(call, lengths[call.request.id], spec.batch, begun), api.bound(call)
+        usages.append(usage)
+        budget += bound.output_tokens
+        if price is not None:
+            expected.append(price.cost(usage, spec.batch))
+            greatest.append(price.worst(bound.input_tokens, bound.output_tokens, spec.batch))
+    known = price is not None
+    return _Work(
+        calls=len(calls),
+        usages=usages,
+        budget=budget,
+        expected=add(*expected) if known else None,
+        greatest=add(*greatest) if known else None,
+        price=price,
+    )
+
+
+def _wire(spec: EvaluateSpec) -> Api:
+    module, _, name = _WIRES[spec.backend].partition(":")
+    return cast(Api, getattr(import_module(module), name)(spec.model.partition(":")[2]))
+
+
+def _expected_usage(call: Call, reply: int, batch: bool, begun: set[str]) -> Usage:
+    """A reply as long as the reference after all the reasoning that is allowed; the first call of a prefix writes it
+    to the cache, the others read it there. `begun`: the prefixes so far, added to."""
+    request = call.request
+    output = (reply + (request.sampling.thinking or 0)) * len(call.requests)
+    sent = _prompt_tokens(request)
+    if call.prefix is None:
+        return Usage(sent, output)
+    shared = min(sent, sum(_rough_tokens(message.content[: message.shared]) for message in request.messages))
+    if call.prefix in begun:
+        return Usage(sent, output, cache_read_tokens=shared)
+    begun.add(call.prefix)
+    if batch:
+        return Usage(sent, output, cache_write_1h_tokens=shared)
+    return Usage(sent, output, cache_write_tokens=shared)
+
+
+def _price(spec: EvaluateSpec, work: _Work) -> str:
+    """The sentences about money."""
+    before = read_costs(spec.out_path).get(GENERATE, Totals())
+    paid = f" Paid already: {_paid_already(before)}." if before.calls else ""
+    if not work.calls:
+        return f"Price: nothing more.{paid}"
+    if work.price is None:
+        return f"Price: unknown: name it in a file with --prices.{paid}"
+    if work.expected is None or work.greatest is None:
+        why = "of a batch " if spec.batch and work.price.batch is None else "of some calls "
+        return f"Price: unknown {why}under the prices of {work.price.date}: name it in a file with --prices.{paid}"
+    share = "" if not spec.batch else f", in a batch at {work.price.batch:%} of the price"
+    told = (
+        f"Price: about {dollars_text(work.expected)} US dollars if replies are as long as the references, at most "
+        f"{dollars_text(work.greatest, at_most=True)} if no reply is lost (prices of {work.price.date}{share})."
+        f"{paid}"
+    )
+    return told + _limit(spec, before, work.greatest)
+
+
+def _paid_already(before: Totals) -> str:
+    possible = "" if not before.usd_possible else f", at most {dollars_text(before.usd_possible, True)} more"
+    at_most = "unknown" if before.usd_open is None else f"at most {dollars_text(before.usd_open, True)}"
+    running = f"; reserved for {before.open:,} calls still open: {at_most}" if before.open else ""
+    return f"{dollars_text(before.usd_paid)} US dollars{possible}{running}"
+
+
+def _limit(spec: EvaluateSpec, before: Totals, greatest: Decimal) -> str:
+    """Whether `--max-cost` may stop the run before its end."""
+    limit, committed = cost_limit(spec), before.usd_committed
+    if limit is None or committed is None or committed + greatest <= limit:
+        return ""
+    if spec.batch:
+        return f" --max-cost {limit:f} refuses that: a batch is sent whole or not at all."
+    return f" --max-cost {limit:f} may stop the run before its end."
+
+
+# --- Tokens -----------------------------------------------------------------------------------------------------
+
+
+def _prompt_tokens(request: Request) -> int:
+    return sum(_rough_tokens(message.content) for message in request.messages)
+
+
+def _rough_tokens(text: str) -> int:
+    ascii_letters = sum(map(str.isascii, text))
+    return round(ascii_letters / 4 + (len(text) - ascii_letters) / 1.5)

@@ -1,0 +1,197 @@
+"""What a run on a hosted model pays: its prices, its ledger and its batch jobs, and where they lie in the run folder.
+
+costs/STAGE.jsonl            every paid call of a stage, booked before it is sent (`chat.journal`)
+batches/jobs.jsonl           the batch jobs, by `chat.batch_jobs`
+
+`RunCosts` is what `evaluate` holds beside the writer; for engines that cost nothing it is empty. The readers at the
+end need no lock and write nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.chat.base import HOSTED, ChatOptions
+from h2htalk.chat.batch_jobs import BatchFolder
+from h2htalk.chat.bookings import Booking, Settlement, Totals, dollars_text
+from h2htalk.chat.costs import PriceList, load_prices
+from h2htalk.chat.journal import Account, read_journal
+from h2htalk.chat.ledger import Ledger
+from h2htalk.data.run import Response, SampleKey, Usage
+from h2htalk.data.run_folder import Answers, RunWriter
+from h2htalk.errors import ConfigError
+
+GENERATE = "generate"
+
+
+def costs_folder(run: Path) -> Path:
+    """Where the journals of paid calls lie, one a stage."""
+    return run / "costs"
+
+
+def batch_folder(run: Path) -> BatchFolder:
+    """Where the batch jobs of a run are written down."""
+    return BatchFolder(run / "batches")
+
+
+def read_price_list(spec: EvaluateSpec) -> PriceList:
+    """The bundled prices and those that the specification lays over them; raises ConfigError."""
+    return load_prices(Path(spec.prices) if spec.prices else None)
+
+
+def cost_limit(spec: EvaluateSpec) -> Decimal | None:
+    """`max_cost` as the decimal that was typed, not as the binary fraction beside it."""
+    return None if spec.max_cost is None else Decimal(str(spec.max_cost))
+
+
+def open_batch_items(spec: EvaluateSpec) -> frozenset[SampleKey]:
+    """The samples that batch jobs of this run still wait for.
+
+    Raises:
+        ConfigError: there are such jobs and the specification is not to use batches: they would be paid twice.
+        DataError: the journal of jobs is damaged.
+    """
+    records = batch_folder(spec.out_path).open_jobs()
+    if records and not spec.batch:
+        names = ", ".join(record.label for record in records)
+        plural = "s" if len(records) > 1 else ""
+        raise ConfigError(f"{spec.out}: waits for batch job{plural} {names}: add --batch")
+    return frozenset(item for record in records for items in record.calls for item in items)
+
+
+class RunCosts:
+    """The books of one evaluation."""
+
+    def __init__(self, spec: EvaluateSpec) -> None:
+        """Look up the price; nothing in the run folder is read or made before `open`.
+
+        Raises:
+            ConfigError: the price file cannot be used, or `max_cost` is set and the price is unknown.
+        """
+        self._spec, self._batches = spec, batch_folder(spec.out_path)
+        self._answers: Answers = {}
+        self._folders = (costs_folder(spec.out_path), self._batches.path)
+        self._new = False
+        self._ledger: Ledger | None = None
+        if spec.backend in HOSTED:
+            self._ledger = Ledger(
+                costs_folder(spec.out_path) / f"{GENERATE}.jsonl",
+                model=spec.model,
+                price=read_price_list(spec).find(spec.model),
+                limit=cost_limit(spec),
+                stage=GENERATE,
+                stored=self._stored,
+            )
+
+    def options(self) -> ChatOptions:
+        """How the engine is to be run."""
+        spec = self._spec
+        return ChatOptions(
+            concurrency=spec.concurrency,
+            timeout=spec.timeout,
+            attempts=spec.attempts,
+            deadline=spec.deadline,
+            engine=spec.engine,
+            ledger=self._ledger,
+            batch=self._batches if spec.batch else None,
+        )
+
+    def open(self, writer: RunWriter) -> None:
+        """Open the ledger beside the answers that are stored already.
+
+        Raises:
+            ConfigError: a batch job of this run is still open and the run is not to use batches, or earlier calls
+                cost an unknown amount and there is a limit.
+            DataError: the ledger is damaged, or another process writes it.
+        """
+        if self._ledger is None:
+            return
+        self._new = not any(folder.exists() for folder in self._folders)
+        self._answers = writer.answers
+        open_batch_items(self._spec)
+        self._ledger.open()
+        if not self._spec.batch:
+            self._batches.drop_unsent(self._ledger)
+
+    def _stored(self, key: SampleKey) -> Usage | None:
+        """For the ledger: what a stored answer used."""
+        answer = self._answers.get(key)
+        return answer.usage if isinstance(answer, Response) else None
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether batch jobs of an earlier session wait to be collected, even where no answer is missing."""
+        if self._ledger is None or not self._spec.batch:
+            return False
+        return self._ledger.open_count > 0 or bool(self._batches.open_jobs())
+
+    def spent(self) -> str:
+        """What all calls so far cost, for the line of progress; empty for engines that cost nothing."""
+        if self._ledger is None:
+            return ""
+        totals = self._ledger.totals()
+        if totals.usd_paid is None:
+            return "price unknown"
+        possible = (
+            "" if not totals.usd_possible else f" (+ {dollars_text(totals.usd_possible, True)} possibly)"
+        )
+        return f"{dollars_text(totals.usd_paid)}{possible} US dollars"
+
+    def close(self) -> None:
+        """Give the ledger back. Harmless when called twice."""
+        if self._ledger is not None:
+            self._ledger.close()
+
+    def discard(self, writer: RunWriter) -> bool:
+        """Remove the journals that this session began, unless an answer is stored, a call may have been paid, or a
+        batch job may exist. Returns whether nothing of them is left, so that the run may be discarded too."""
+        if self._ledger is None:
+            return True
+        self.close()
+        begun = [folder for folder in self._folders if folder.exists()]
+        if not begun:
+            return True
+        totals = read_costs(self._spec.out_path).get(GENERATE, Totals())
+        owed = totals.paid or totals.lost or totals.open or self._batches.open_jobs()
+        if not self._new or owed or writer.folder.shard.stat().st_size:
+            return False
+        for folder in begun:
+            shutil.rmtree(folder, ignore_errors=True)
+        return True
+
+
+# --- Readers ----------------------------------------------------------------------------------------------------
+
+
+def read_costs(run: Path) -> dict[str, Totals]:
+    """What each stage of a run paid; empty where no call cost anything.
+
+    Raises:
+        DataError: a damaged line; names file and line.
+    """
+    found = {}
+    for path in sorted(costs_folder(run).glob("*.jsonl")):
+        account = Account()
+        for _ in read_journal(path, account):
+            pass
+        if account.last:
+            found[path.stem] = account.totals()
+    return found
+
+
+def read_calls(run: Path) -> Iterator[tuple[str, Settlement | Booking]]:
+    """Every call of a run as `(stage, how it ended)`, those that have not ended last.
+
+    Raises:
+        DataError: a damaged line; names file and line.
+    """
+    for path in sorted(costs_folder(run).glob("*.jsonl")):
+        account = Account()
+        for end in read_journal(path, account):
+            yield path.stem, end
+        for booking in account.open.values():
+            yield path.stem, booking

@@ -1,0 +1,147 @@
+"""`--dry-run`: calls, tokens and money before anything is asked, without a key and without a trace."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosted_runs import MODELS
+from providers import ProviderServer, price_file
+from splits_made import write_split
+
+from h2htalk.benchmark.estimate import estimate
+from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.errors import ConfigError
+
+PRICED = re.compile(r"Price: about ([\d.,]+) US dollars .*, at most ([\d.,]+) if no reply is lost")
+ITEMS = 6
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def spec_of(folder: Path, **settings: Any) -> EvaluateSpec:
+    if not (folder / "split").exists():
+        write_split(folder / "split", ITEMS)
+        (folder / "prices.toml").write_text(price_file())
+    common = {"split": str(folder / "split"), "out": str(folder / "run"), "embedder": "none", "floors": False}
+    hosted = {"model": MODELS["openai"], "prices": str(folder / "prices.toml")}
+    return EvaluateSpec(**{**common, **(hosted if "model" not in settings else {}), **settings})
+
+
+def hosted(folder: Path, provider: str, **settings: Any) -> EvaluateSpec:
+    return spec_of(folder, model=MODELS[provider], prices=str(folder / "prices.toml"), **settings)
+
+
+def priced(text: str) -> tuple[Decimal, Decimal]:
+    found = PRICED.search(text)
+    assert found, text
+    return Decimal(found[1]), Decimal(found[2])
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near_the_bill(
+    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = hosted(tmp_path, provider, max_tokens=64)
+    told = estimate(spec)
+    expected, greatest = priced(told)
+    assert f"{ITEMS} calls, about " in told
+    assert "(prices of 2026-11-20)" in told
+    assert not (tmp_path / "run").exists()
+    with ProviderServer() as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        evaluate(spec)
+        bill = server.bill()
+    lines = [json.loads(line) for line in (tmp_path / "run/costs/generate.jsonl").read_text().splitlines()]
+    reserved = sum(Decimal(line["usd"]) for line in lines if line["event"] == "sent")
+    assert reserved <= greatest < reserved + Decimal("0.0001")  # rounded up
+    assert expected < bill * 3
+    assert bill < expected * 3
+    again = estimate(spec)
+    assert f"0 calls ({ITEMS} answered already)" in again
+    assert again.endswith(f"Price: nothing more. Paid already: {bill:.4f} US dollars.")
+
+
+def test_a_batch_is_half_the_price_and_says_so(tmp_path: Path) -> None:
+    live, batch = (estimate(spec_of(tmp_path, batch=batch)) for batch in (False, True))
+    assert "in a batch at 50% of the price)" in batch
+    for whole, half in zip(priced(live), priced(batch), strict=True):
+        assert abs(whole / 2 - half) <= Decimal("0.0001")
+
+
+def test_samples_of_an_item_are_one_call_where_the_api_has_them(tmp_path: Path) -> None:
+    one, three = (estimate(spec_of(tmp_path, samples=n, temperature=0.7)) for n in (1, 3))
+    assert f"{ITEMS} calls" in one
+    assert f"{ITEMS} calls" in three
+    assert priced(one)[1] < priced(three)[1] < 3 * priced(one)[1]  # the prompt is paid once
+    apart = estimate(
+        spec_of(tmp_path, samples=3, temperature=0.7, model_sampling=False, model="server:m@http://x")
+    )
+    assert f"{3 * ITEMS} calls" in apart
+
+
+def test_reasoning_counts(tmp_path: Path) -> None:
+    plain, thinking = (priced(estimate(spec_of(tmp_path, thinking=n))) for n in (None, 1000))
+    assert thinking[0] > plain[0]
+    assert thinking[1] > plain[1]
+
+
+def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> None:
+    told = estimate(spec_of(tmp_path, model="openai:house-model"))
+    assert told.endswith("Price: unknown: name it in a file with --prices.")
+    with pytest.raises(ConfigError, match="--max-cost: the price of openai:house-model is unknown"):
+        estimate(spec_of(tmp_path, model="openai:house-model", max_cost=1.0))
+    (tmp_path / "bare.toml").write_text(
+        'date = "2026-11-20"\ncurrency = "USD"\n[models."openai:gpt-test"]\ninput = 1\noutput = 2\n'
+    )
+    told = estimate(spec_of(tmp_path, model=MODELS["openai"], prices=str(tmp_path / "bare.toml"), batch=True))
+    assert (
+        "Price: unknown of a batch under the prices of 2026-11-20: name it in a file with --prices." in told
+    )
+
+
+def test_a_limit_that_is_too_low_is_said_before_the_run(tmp_path: Path) -> None:
+    greatest = priced(estimate(spec_of(tmp_path)))[1]
+    assert "--max-cost" not in estimate(spec_of(tmp_path, max_cost=float(greatest)))
+    low = float(greatest / 2)
+    assert "may stop the run before its end." in estimate(spec_of(tmp_path, max_cost=low))
+    assert "a batch is sent whole or not at all." in estimate(spec_of(tmp_path, max_cost=low / 2, batch=True))
+
+
+def test_what_a_running_batch_brings_is_not_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = spec_of(tmp_path, batch=True)
+    with ProviderServer() as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        evaluate(spec)
+    for place, kept in (
+        ("costs/generate.jsonl", 8),
+        ("batches/jobs.jsonl", -1),
+        ("responses/part-0.jsonl", 2),
+    ):
+        path = tmp_path / "run" / place  # as a kill in the middle of reading the results leaves them
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:kept]))
+    told = estimate(spec)
+    assert "0 calls (2 answered already)" in told
+    assert "; reserved for 5 calls still open: at most 0." in told
+    with pytest.raises(ConfigError, match=r"waits for batch job .*: add --batch"):
+        estimate(spec_of(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("model", "price"), [("embedded", "nothing but time"), ("server:m@http://127.0.0.1:1/v1", "unknown")]
+)
+def test_engines_without_a_bill(tmp_path: Path, model: str, price: str) -> None:
+    assert estimate(spec_of(tmp_path, model=model)).endswith(f"Price: {price}.")

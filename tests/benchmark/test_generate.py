@@ -1,0 +1,57 @@
+"""Asking a model: what stops a run whose replies are all alike worthless."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.generate import STARVED_REPLIES
+from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError
+
+CUT = {"text": "", "finish_reason": "length"}
+CUT_IN_THOUGHT = {"text": "<think>The user seems", "finish_reason": "length"}
+REPLY = {"text": "Tell me more.", "finish_reason": "stop"}
+IDS = [s.id for s in load_split("mini").select("en", (), 20).scenarios]
+
+
+def spec(tmp_path: Path, lines: list[Mapping[str, str]], **more: int) -> EvaluateSpec:
+    """A run of 20 items; `lines` answer the first ones, the last line all others."""
+    named = [{"id": item, **line} for item, line in zip(IDS, lines, strict=False)]
+    path = tmp_path / "replies.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*named, {"id": "*", **lines[-1]}])))
+    return EvaluateSpec(
+        model=f"scripted:{path}",
+        split="mini",
+        out=str(tmp_path / "run"),
+        language="en",
+        limit=20,
+        embedder="none",
+        floors=False,
+        **more,
+    )
+
+
+@pytest.mark.parametrize("cut", [CUT, CUT_IN_THOUGHT], ids=["empty", "in thought"])
+def test_a_model_that_only_reasons_is_stopped_with_advice_and_its_replies_are_kept(
+    tmp_path: Path, cut: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigError, match="--thinking 2048"):
+        evaluate(spec(tmp_path, [cut]))
+    assert len(RunFolder(tmp_path / "run").answers()) == STARVED_REPLIES
+
+
+def test_one_reply_with_a_word_in_it_lets_the_run_go_on(tmp_path: Path) -> None:
+    summary = evaluate(spec(tmp_path, [CUT] * (STARVED_REPLIES - 1) + [REPLY] + [CUT]))
+    assert summary.counts.scored == 20
+
+
+def test_an_empty_reply_that_ended_by_itself_is_a_reply(tmp_path: Path) -> None:
+    summary = evaluate(spec(tmp_path, [{"text": "", "finish_reason": "stop"}]))
+    assert (summary.counts.scored, summary.counts.empty) == (20, 20)

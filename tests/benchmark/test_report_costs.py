@@ -1,0 +1,234 @@
+"""Where money shows: a sentence, tables, the page, the command. The unknown reads `unknown`, never 0."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from summaries_made import made_summary
+
+from h2htalk.benchmark.report.cost_text import call_lines, calls_csv, cost_lines, costs_csv, limit_lines
+from h2htalk.benchmark.report.costs import costs_text
+from h2htalk.benchmark.report.html import write_page
+from h2htalk.benchmark.report.tables import write_tables
+from h2htalk.benchmark.report.terminal import print_summary
+from h2htalk.benchmark.summary import Counts, Summary
+from h2htalk.chat.bookings import Totals, dollars_text, sum_totals
+from h2htalk.chat.calls import Bound
+from h2htalk.chat.costs import Price
+from h2htalk.chat.ledger import Ledger
+from h2htalk.data.run import Usage
+from h2htalk.errors import DataError
+
+TOTALS = Totals(
+    calls=470,
+    paid=462,
+    free=5,
+    lost=3,
+    input_tokens=38_211,
+    cache_read_tokens=12_000,
+    output_tokens=9_120,
+    usd_paid=Decimal("1.234"),
+    usd_possible=Decimal("0.0499001"),
+    prices="2026-11-20",
+)
+LINE = (
+    "Cost: 1.23 US dollars for 462 calls (38,211 tokens in, 12,000 from cache; 9,120 out); "
+    "at most 0.0500 more for 3 calls whose reply never arrived; prices of 2026-11-20"
+)
+
+
+@pytest.mark.parametrize(
+    ("dollars", "shown", "at_most"),
+    [
+        (None, "unknown", "unknown"),
+        ("0", "0.00", "0.00"),
+        ("0.00001", "less than 0.0001", "0.0001"),
+        ("0.01234", "0.0123", "0.0124"),
+        ("1.005", "1.01", "1.01"),
+        ("1.001", "1.00", "1.01"),
+        ("12345.6", "12,345.60", "12,345.60"),
+    ],
+)
+def test_money_for_people(dollars: str | None, shown: str, at_most: str) -> None:
+    amount = None if dollars is None else Decimal(dollars)
+    assert dollars_text(amount) == shown
+    assert dollars_text(amount, at_most=True) == at_most
+
+
+def test_one_sentence_says_what_a_run_cost() -> None:
+    assert cost_lines({"generate": TOTALS}) == [LINE]
+    assert cost_lines({}) == []
+
+
+def test_what_is_unknown_is_said() -> None:
+    unknown = replace(TOTALS, usd_paid=None, usd_possible=None, unmetered=1, open=2, usd_open=None, prices="")
+    assert cost_lines({"generate": unknown}) == [
+        "Cost: price unknown for 462 calls (38,211 tokens in, 12,000 from cache; 9,120 out); an unknown amount more "
+        "for 3 calls whose reply never arrived and 1 call whose reply named no usage; an unknown amount more for "
+        "2 calls still open"
+    ]
+
+
+def test_stages_add_up_and_the_unknown_stays_unknown() -> None:
+    judge = replace(TOTALS, prices="2027-01-01", usd_possible=None)
+    both = sum_totals([TOTALS, judge])
+    assert (both.calls, both.paid, both.usd_paid) == (940, 924, Decimal("2.468"))
+    assert both.usd_possible is None
+    assert both.usd_open == 0
+    assert both.prices == "2026-11-20, 2027-01-01"
+    assert sum_totals([]) == Totals()
+    rows = list(csv.DictReader(io.StringIO(costs_csv({"generate": TOTALS, "judge": judge}))))
+    assert [row["stage"] for row in rows] == ["generate", "judge", "in all"]
+    assert [row["usd_paid"] for row in rows] == ["1.234", "1.234", "2.468"]
+    assert [row["usd_possible"] for row in rows] == ["0.0499001", "unknown", "unknown"]
+
+
+# --- A run's summary, tables and page ----------------------------------------------------------------------------
+
+
+def test_a_summary_keeps_its_costs_to_the_digit_and_old_ones_still_load() -> None:
+    summary = made_summary(costs={"generate": TOTALS, "judge": replace(TOTALS, usd_paid=None)})
+    raw = json.loads(json.dumps(summary.to_dict()))
+    assert raw["costs"]["generate"]["usd_paid"] == "1.234"
+    assert raw["costs"]["judge"]["usd_paid"] is None
+    assert Summary.from_dict(raw, "summary.json") == summary
+    del raw["costs"]
+    assert Summary.from_dict(raw, "summary.json").costs == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("usd_paid", "-1"),
+        ("usd_paid", "NaN"),
+        ("usd_paid", "much"),
+        ("paid", -1),
+        ("paid", 1.5),
+        ("prices", 3),
+    ],
+)
+def test_costs_that_no_run_could_have_are_refused(key: str, value: object) -> None:
+    raw = json.loads(json.dumps(made_summary(costs={"generate": TOTALS}).to_dict()))
+    raw["costs"]["generate"][key] = value
+    with pytest.raises(DataError, match=r"^summary\.json: .*cost"):
+        Summary.from_dict(raw, "summary.json")
+
+
+def test_the_terminal_the_tables_and_the_page_say_it(tmp_path: Path) -> None:
+    summary = made_summary(costs={"generate": TOTALS})
+    stream = io.StringIO()
+    print_summary(summary, Console(file=stream, width=200))
+    assert LINE in stream.getvalue()
+    names = [path.name for path in write_tables(summary, tmp_path / "tables")]
+    assert "costs.csv" in names
+    assert (
+        (tmp_path / "tables" / "costs.csv")
+        .read_text()
+        .splitlines()[1]
+        .startswith("generate,470,462,5,3,0,0,")
+    )
+    write_page(tmp_path / "report.html", summary, iter(()))
+    page = (tmp_path / "report.html").read_text()
+    assert LINE in page
+    assert '<td class="num">at most 0.0500</td>' in page
+
+
+def test_a_run_without_a_bill_says_nothing_of_money(tmp_path: Path) -> None:
+    summary = made_summary()
+    stream = io.StringIO()
+    print_summary(summary, Console(file=stream, width=200))
+    assert "Cost" not in stream.getvalue()
+    assert "costs.csv" not in [path.name for path in write_tables(summary, tmp_path)]
+    write_page(tmp_path / "report.html", summary, iter(()))
+    assert "Costs" not in (tmp_path / "report.html").read_text()
+
+
+def test_after_the_limit_the_last_line_says_what_to_raise() -> None:
+    counts = Counts(10, 6, 6, failures={"max_cost": 4})
+    totals = Totals(
+        calls=6, paid=6, usd_paid=Decimal("1.2"), usd_possible=Decimal("0.1"), prices="2026-11-20"
+    )
+    summary = made_summary(costs={"generate": totals}, counts=counts)
+    stream = io.StringIO()
+    print_summary(summary, Console(file=stream, width=300), {"report": Path("report.html")})
+    assert stream.getvalue().splitlines()[-1] == (
+        "--max-cost stopped the run: 4 answers not asked for; 1.30 US dollars are spent or may be, the rest will cost "
+        "about 0.8000 at this rate. Raise --max-cost in the same command to go on."
+    )
+    assert limit_lines(made_summary()) == []
+
+
+# --- The command -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with a call of each end, one of them still open."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "run.json").write_text('{"spec": {}}')
+    price = Price(Decimal(2), Decimal(10), batch=Decimal("0.5"), date="2026-11-20")
+    with Ledger(folder / "costs" / "generate.jsonl", model="openai:m", price=price) as ledger:
+        calls = [ledger.reserve(((name, 0),), Bound(1000, 100)) for name in ("a", "b", "=c", "d")]
+        ledger.paid(calls[0], Usage(400, 50), "req_1")
+        ledger.paid(calls[1], None)
+        ledger.free(calls[2], "rate_limited")
+        ledger.lost(calls[3], "timeout")
+        ledger.reserve((("e", 0), ("e", 1)), Bound(1000, 100), batch="mark")
+    return folder
+
+
+def test_every_call_is_listed_with_its_end(run: Path) -> None:
+    assert costs_text(run, calls=True).splitlines() == [
+        "generate 1  a#0  paid  400 in, 50 out  0.0013 US dollars  req_1",
+        "generate 2  b#0  paid  unknown in, unknown out  at most 0.003 US dollars",
+        "generate 3  =c#0  free (rate_limited)  0 US dollars",
+        "generate 4  d#0  lost (timeout)  at most 0.003 US dollars",
+        "generate 5  e#0 e#1  open  at most 0.0015 US dollars  batch mark",
+        "generate: Cost: 0.0013 US dollars for 2 calls (400 tokens in; 50 out); at most 0.0060 more for 1 call whose "
+        "reply never arrived and 1 call whose reply named no usage; at most 0.0015 more for 1 call still "
+        "open; prices of 2026-11-20",
+    ]
+
+
+def test_the_tables_hold_the_same(run: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(costs_text(run, calls=True, format="csv"))))
+    assert [(row["charge"], row["usd"], row["usd_at_most"]) for row in rows] == [
+        ("paid", "0.0013", ""),
+        ("paid", "", "0.003"),
+        ("free", "0", ""),
+        ("lost", "", "0.003"),
+        ("open", "", "0.0015"),
+    ]
+    assert rows[2]["items"] == "'=c#0"  # no formula
+    found = json.loads(costs_text(run, calls=True, format="json"))
+    assert found["in_all"] == found["stages"]["generate"]
+    assert found["in_all"]["usd_possible"] == "0.006"
+    assert [call["call"] for call in found["calls"]] == [1, 2, 3, 4, 5]
+    assert "calls" not in json.loads(costs_text(run, format="json"))
+    assert (
+        costs_text(run, format="csv")
+        .splitlines()[1]
+        .startswith("generate,5,2,1,1,1,1,400,0,50,0.0013,0.006,")
+    )
+
+
+def test_a_call_at_an_unknown_price_reads_unknown(tmp_path: Path) -> None:
+    with Ledger(None, model="openai:m", price=None) as ledger:
+        booking = ledger.reserve((("a", 0),), Bound(10, 10))
+    assert list(call_lines([("generate", booking)])) == ["generate 1  a#0  open  price unknown"]
+    assert calls_csv([("generate", booking)]).splitlines()[1] == "generate,1,a#0,open,,,,,unknown,,,"
+
+
+def test_a_run_without_paid_calls_says_so_and_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"spec": {}}')
+    assert costs_text(tmp_path) == "No call of this run cost money."
+    with pytest.raises(DataError, match="not a run folder"):
+        costs_text(tmp_path / "none")
