@@ -1,0 +1,84 @@
+"""The GPU bench goes through on a CPU with toys, says what it did not measure, and counts operations rightly."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from bench_gpu import Size, draw_lengths, draw_texts, encoder_operations, main, run, text_share
+from random_models import ENCODER_TOKENS, ENCODERS, words_for, write_encoder
+
+pytestmark = pytest.mark.local
+
+
+@pytest.fixture(autouse=True, scope="module")
+def local_extra() -> None:
+    """Imported here, so that whoever leaves these tests out does not wait for them."""
+    pytest.importorskip("FlagEmbedding", reason="the local extra is not installed")
+
+
+@pytest.fixture
+def no_gpu() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("a GPU is there")
+
+
+def test_tiny_fills_every_table_and_its_greedy_texts_repeat() -> None:
+    report = run(Size("tiny", "tiny", 64, requests=5, texts=12, prompt_share=0.03, new_tokens=6))
+    assert "| 5 of 5 |" in report
+    rows = [line.split("|")[1].strip() for line in report.splitlines() if line.startswith("| ")]
+    assert rows.count("h2htalk, bge-m3") == 1
+    assert rows.count("FlagEmbedding") >= 2
+    assert {"float32", "bfloat16"} <= set(rows)
+    assert "NOT MEASURED: models of real size" in report
+
+
+@pytest.mark.usefixtures("no_gpu")
+class TestWithoutAGpu:
+    def test_the_report_says_what_was_not_measured(self, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["--tiny"])
+        printed = capsys.readouterr().out
+        assert "NOT MEASURED: anything on a GPU" in printed
+        assert "NOT MEASURED: the encoder in bfloat16" in printed
+
+    def test_real_sizes_are_not_even_begun(self) -> None:
+        with pytest.raises(SystemExit, match="torch sees no GPU here; --tiny"):
+            main([])
+
+
+def test_operations_are_those_that_torch_counts(tmp_path: Path) -> None:
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+    from transformers import AutoModel, AutoTokenizer
+
+    shape = ENCODERS["tiny"]
+    write_encoder(tmp_path, shape)
+    text = draw_texts([30], words_for(shape.vocabulary, ENCODER_TOKENS), 0)[0]
+    inputs = AutoTokenizer.from_pretrained(tmp_path)(text, return_tensors="pt")
+    assert inputs["input_ids"].shape == (1, 32)  # a word a token, <s> and </s> around them
+    model = AutoModel.from_pretrained(tmp_path, add_pooling_layer=False, attn_implementation="eager").eval()
+    with FlopCounterMode(display=False) as counter, torch.inference_mode():
+        model(**inputs)
+    assert encoder_operations(shape, [32]) == counter.get_total_flops()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "batch", "share"),
+    [([4, 4, 4, 4], 4, 0.5), ([4, 4, 2, 2], 2, 12 / 20), ([2, 4, 2, 4], 2, 12 / 20), ([8, 1], 2, 9 / 32)],
+)
+def test_padding_and_the_first_batch_twice_count_as_waste(
+    lengths: list[int], batch: int, share: float
+) -> None:
+    assert text_share(lengths, batch) == pytest.approx(share)
+
+
+def test_lengths_keep_their_bounds_and_repeat() -> None:
+    drawn = draw_lengths(500, (100.0, 60.0, 8, 120), seed=1)
+    assert min(drawn) == 8
+    assert max(drawn) == 120
+    assert drawn == draw_lengths(500, (100.0, 60.0, 8, 120), seed=1)

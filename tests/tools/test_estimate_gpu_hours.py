@@ -1,0 +1,93 @@
+"""The estimate of GPU hours: the formulas by hand, what must grow with what, and the items of Table 1."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from estimate_gpu_hours import (
+    SHAPES,
+    Assumptions,
+    Device,
+    ModelShape,
+    Workload,
+    estimate,
+    measure_workload,
+    parse_shape,
+    table,
+)
+
+WORK = Workload(items=1000, prompt=900.0, shared=400.0, output=100.0)
+SMALL = ModelShape("1B", 1e9, layers=10, kv_heads=2, head_width=50, gpus=1)
+DEVICE = Device(matrix_rate=100e12, bandwidth=1e12, memory=10e9)
+PLAIN = Assumptions(matrix_share=0.5, bandwidth_share=0.5, memory_share=1.0, sequences=100, start_minutes=6.0)
+
+
+def test_the_cache_of_a_token_is_keys_and_values_of_every_layer() -> None:
+    assert SMALL.kv_bytes == 2 * 10 * 2 * 50 * 2
+
+
+def test_reading_counts_what_prefixes_do_not_share() -> None:
+    found = estimate(SMALL, WORK, DEVICE, PLAIN)
+    assert found.reading * 3600 == pytest.approx(2 * 1e9 * 1000 * 500 / 50e12)
+    bare = estimate(SMALL, WORK, DEVICE, PLAIN, prefix_caching=False)
+    assert bare.reading * 3600 == pytest.approx(2 * 1e9 * 1000 * 900 / 50e12)
+
+
+def test_writing_is_bound_by_memory_until_the_batch_is_large() -> None:
+    found = estimate(SMALL, WORK, DEVICE, PLAIN)
+    step = (2e9 + 100 * 950 * 4000) / 0.5e12  # the weights, and each sequence's cache half-way
+    assert found.sequences == 100
+    assert found.writing * 3600 == pytest.approx(1000 * 100 / 100 * step)
+    slow = replace(DEVICE, matrix_rate=1e12)
+    assert estimate(SMALL, WORK, slow, PLAIN).writing * 3600 == pytest.approx(1000 * 2 * 1e9 * 100 / 0.5e12)
+
+
+def test_hours_are_of_every_gpu_that_holds_the_model() -> None:
+    assumed = replace(PLAIN, parallel_share=1.0)
+    one, two = (estimate(replace(SMALL, gpus=gpus), WORK, DEVICE, assumed) for gpus in (1, 2))
+    assert one.gpu_hours == one.wall_hours
+    assert one.start == pytest.approx(0.1)
+    assert two.gpu_hours - one.gpu_hours == pytest.approx(0.1)  # both wait for the start
+    told = estimate(replace(SMALL, gpus=2), WORK, DEVICE, replace(assumed, parallel_share=0.5))
+    assert told.reading == pytest.approx(2 * two.reading)
+
+
+def test_memory_limits_the_sequences() -> None:
+    tight = replace(DEVICE, memory=2e9 + 4000 * 600 * 20.5)
+    assert estimate(SMALL, WORK, tight, PLAIN).sequences == 20
+
+
+def test_a_model_that_does_not_fit_is_named() -> None:
+    with pytest.raises(SystemExit, match="1B: its weights and one sequence do not fit 1 GPUs"):
+        estimate(SMALL, WORK, replace(DEVICE, memory=2e9), PLAIN)
+
+
+def test_every_default_shape_fits_its_gpus_and_larger_models_cost_more() -> None:
+    work = Workload(4650, 3000.0, 2000.0, 120.0)
+    hours = [estimate(shape, work).gpu_hours for shape in SHAPES]
+    assert hours == sorted(hours)
+
+
+def test_a_run_has_the_items_of_table_1_and_its_budgets() -> None:
+    work = measure_workload(len)
+    assert work.items == 4650
+    assert 0 < work.shared < work.prompt
+    assert 96 < work.output < 192
+    assert measure_workload(len, thinking=1000).output == pytest.approx(work.output + 1000)
+    assert measure_workload(len, sap="none").prompt < work.prompt
+
+
+def test_a_shape_can_be_named_and_a_wrong_one_is_told() -> None:
+    assert parse_shape("8B,8.03e9,32,8,128,1") == ModelShape("8B", 8.03e9, 32, 8, 128, 1)
+    with pytest.raises(Exception, match="write NAME,PARAMETERS"):
+        parse_shape("8B,many")
+
+
+def test_the_table_has_a_line_for_each_model() -> None:
+    lines = table(SHAPES, WORK, Assumptions()).splitlines()
+    assert [line.split("|")[1].strip() for line in lines[4:]] == ["7B", "14B", "32B", "72B"]

@@ -1,0 +1,246 @@
+"""What a full run of 4,650 scenarios costs in GPU hours, computed from assumptions that can be changed.
+
+python tools/estimate_gpu_hours.py [--sap full|none] [--thinking 0] [--tokenizer FOLDER] [--matrix-share 0.35]
+    [--bandwidth-share 0.6] [--sequences 1024] [--start-minutes 5] [--model NAME,PARAMETERS,LAYERS,KV_HEADS,WIDTH,GPUS]
+
+Nothing is measured but the lengths of the prompts. With P parameters of b bytes, G GPUs of matrix rate F and memory
+bandwidth W, reached to the shares f and w, a batch of B sequences, K bytes of KV cache a token, c tokens in a
+sequence half-way through its answer, and e the share that is left beside what the GPUs of one model tell each other:
+
+    reading   2 P (tokens read) / (G F f e)                        prompts; a shared prefix is read once
+    writing   (tokens written / B) max((b P + B c K) / (G W w e), 2 P B / (G F f e))
+    GPU hours G (start + reading + writing)
+
+Attention's own arithmetic is left out (below 5 % of reading at these lengths).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from h2htalk.benchmark.prompting import PromptSet
+from h2htalk.benchmark.sap import Sap
+from h2htalk.data.persona import bundled_personas
+from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import SUBTASKS
+
+MESSAGE_TOKENS = 5  # what a chat template writes around a message
+KV_ELEMENT_BYTES = 2
+WEIGHT_BYTES = 2  # bfloat16
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU: dense bfloat16 operations a second, bytes a second, bytes. Default: H800 SXM, data sheet."""
+
+    matrix_rate: float = 989e12
+    bandwidth: float = 3.35e12
+    memory: float = 80e9
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """A dense decoder and how many GPUs hold one copy of it."""
+
+    name: str
+    parameters: float
+    layers: int
+    kv_heads: int
+    head_width: int
+    gpus: int
+
+    @property
+    def weight_bytes(self) -> float:
+        return WEIGHT_BYTES * self.parameters
+
+    @property
+    def kv_bytes(self) -> int:
+        """KV cache of one token, keys and values of all layers."""
+        return 2 * self.layers * self.kv_heads * self.head_width * KV_ELEMENT_BYTES
+
+
+# The shapes of Qwen2.5, one of the paper's families, from its published configurations.
+SHAPES = (
+    ModelShape("7B", 7.62e9, 28, 4, 128, 1),
+    ModelShape("14B", 14.8e9, 48, 8, 128, 1),
+    ModelShape("32B", 32.8e9, 64, 8, 128, 2),
+    ModelShape("72B", 72.7e9, 80, 8, 128, 4),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """Shares are of the data sheet, 0 to 1; `parallel_share` counts where one model lies on several GPUs."""
+
+    matrix_share: float = 0.35
+    bandwidth_share: float = 0.6
+    memory_share: float = 0.9
+    parallel_share: float = 0.85
+    sequences: int = 1024
+    start_minutes: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Means an item, in tokens: the prompt, the part of it that a persona shares, and the most it may write."""
+
+    items: int
+    prompt: float
+    shared: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Hours on the clock, of one copy of the model, and the batch that its memory allows."""
+
+    reading: float
+    writing: float
+    start: float
+    sequences: int
+    gpus: int
+
+    @property
+    def wall_hours(self) -> float:
+        return self.start + self.reading + self.writing
+
+    @property
+    def gpu_hours(self) -> float:
+        return self.gpus * self.wall_hours
+
+
+def estimate(
+    shape: ModelShape,
+    work: Workload,
+    device: Device | None = None,
+    assumed: Assumptions | None = None,
+    prefix_caching: bool = True,
+) -> Estimate:
+    """Hours of a run, by the formulas above.
+
+    Raises:
+        SystemExit: the weights and one sequence do not fit the GPUs.
+    """
+    device, assumed = device or Device(), assumed or Assumptions()
+    shared = work.shared if prefix_caching else 0.0
+    efficiency = assumed.parallel_share if shape.gpus > 1 else 1.0
+    rate = shape.gpus * device.matrix_rate * assumed.matrix_share * efficiency
+    bandwidth = shape.gpus * device.bandwidth * assumed.bandwidth_share * efficiency
+    free = shape.gpus * device.memory * assumed.memory_share - shape.weight_bytes
+    sequence_bytes = (work.prompt - shared + work.output) * shape.kv_bytes
+    batch = min(assumed.sequences, work.items, int(free // sequence_bytes))
+    if batch < 1:
+        raise SystemExit(
+            f"{shape.name}: its weights and one sequence do not fit {shape.gpus} GPUs: name more"
+        )
+    read_seconds = 2 * shape.parameters * work.items * (work.prompt - shared) / rate
+    length = work.prompt + work.output / 2
+    step_seconds = max(
+        (shape.weight_bytes + batch * length * shape.kv_bytes) / bandwidth,
+        2 * shape.parameters * batch / rate,
+    )
+    write_seconds = work.items * work.output / batch * step_seconds
+    return Estimate(read_seconds / 3600, write_seconds / 3600, assumed.start_minutes / 60, batch, shape.gpus)
+
+
+def measure_workload(count: Callable[[str], int], sap: str = "full", thinking: int = 0) -> Workload:
+    """Table 1's 4,650 items with the prompt lengths of `mini`, both languages alike, and each subtask's budget.
+
+    Args:
+        count: a text -> its tokens.
+        thinking: tokens of reasoning that every answer may have before it.
+    """
+    prompts, personas, chosen = PromptSet.load(), bundled_personas(), Sap.parse(sap)
+    lengths: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for scenario in load_split("mini").scenarios:
+        messages = prompts.messages(scenario, personas[scenario.persona], chosen)
+        total = sum(count(message.content) + MESSAGE_TOKENS for message in messages)
+        lengths[scenario.subtask].append((total, count(messages[0].content[: messages[0].shared])))
+    items = sum(subtask.count for subtask in SUBTASKS.values())
+
+    def mean(value: Callable[[str], float]) -> float:
+        return sum(subtask.count * value(name) for name, subtask in SUBTASKS.items()) / items
+
+    return Workload(
+        items,
+        mean(lambda name: statistics.mean(total for total, _ in lengths[name])),
+        mean(lambda name: statistics.mean(shared for _, shared in lengths[name])),
+        mean(lambda name: SUBTASKS[name].max_tokens) + thinking,
+    )
+
+
+def open_tokenizer(folder: Path | None) -> Callable[[str], int]:
+    """Counts tokens as the tokenizer of that folder does; None: as SmolLM2's, which is packaged."""
+    from transformers import AutoTokenizer
+
+    if folder is not None:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    else:
+        from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
+
+        path = find_packaged(SMOLLM2_GGUF, "counting tokens")
+        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    return lambda text: len(tokenizer.encode(text, add_special_tokens=False))
+
+
+def table(shapes: Sequence[ModelShape], work: Workload, assumed: Assumptions) -> str:
+    """Markdown, a line a model."""
+    lines = [
+        f"{work.items:,} items; means an item: {work.prompt:,.0f} tokens of prompt, {work.shared:,.0f} of them"
+        f" shared; at most {work.output:,.0f} written\n",
+        "| model | GPUs a copy | sequences | reading min | writing min | on the clock min | GPU hours"
+        " | without prefix caching |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for shape in shapes:
+        found = estimate(shape, work, assumed=assumed)
+        bare = estimate(shape, work, assumed=assumed, prefix_caching=False)
+        lines.append(
+            f"| {shape.name} | {shape.gpus} | {found.sequences} | {60 * found.reading:.1f}"
+            f" | {60 * found.writing:.1f} | {60 * found.wall_hours:.1f} | {found.gpu_hours:.2f}"
+            f" | {bare.gpu_hours:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def parse_shape(text: str) -> ModelShape:
+    """`NAME,PARAMETERS,LAYERS,KV_HEADS,WIDTH,GPUS`, such as `8B,8.03e9,32,8,128,1`."""
+    try:
+        name, parameters, *counts = text.split(",")
+        layers, kv_heads, width, gpus = map(int, counts)
+        return ModelShape(name, float(parameters), layers, kv_heads, width, gpus)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write NAME,PARAMETERS,LAYERS,KV_HEADS,WIDTH,GPUS, such as 8B,8.03e9,32,8,128,1"
+        ) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sap", default="full")
+    parser.add_argument("--thinking", type=int, default=0)
+    parser.add_argument("--tokenizer", type=Path)
+    parser.add_argument("--model", type=parse_shape, action="append")
+    for name in ("matrix_share", "bandwidth_share", "sequences", "start_minutes"):
+        default = getattr(Assumptions(), name)
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
+    options = parser.parse_args(arguments)
+    assumed = Assumptions(
+        matrix_share=options.matrix_share,
+        bandwidth_share=options.bandwidth_share,
+        sequences=options.sequences,
+        start_minutes=options.start_minutes,
+    )
+    work = measure_workload(open_tokenizer(options.tokenizer), options.sap, options.thinking)
+    print(table(options.model or SHAPES, work, assumed))
+
+
+if __name__ == "__main__":
+    main()
