@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from h2htalk.chat.base import Reply, Request
-from h2htalk.data.run import SampleKey, Usage
+from h2htalk.chat.base import Outcome, Reply, Request
+from h2htalk.data.run import Failure, SampleKey, Usage
 
 # What a call without a usable reply cost. `free`: the API itself refused it, or it never left this machine.
 # `paid`: a reply came that cannot be used. `lost`: no reply arrived, so nobody knows: possibly paid.
@@ -22,11 +22,14 @@ Charge = Literal["free", "paid", "lost"]
 class Call:
     """One paid call: the samples of one item that it asks for (several where the API has `n`).
 
-    `indexes`: the places of `requests` among all; messages and sampling are the first one's.
+    `indexes`: the places of `requests` among all; messages and sampling are the first one's. `prefix`: names the
+    start of the prompt that is to be cached on request, None where it is not; `sharers`: calls with that prefix.
     """
 
     indexes: tuple[int, ...]
     requests: tuple[Request, ...]
+    prefix: str | None = None
+    sharers: int = 1
 
     @property
     def request(self) -> Request:
@@ -69,6 +72,7 @@ class Trouble:
         wait: seconds that the API asks to be left alone, None where it does not say.
         limited: the whole account is asked to slow down (429, 529), so all calls wait.
         fatal: no other call can succeed either (wrong key, unknown model, no credit): advice for people.
+        refusal: the provider's own filter declined the prompt; for the benchmark that is a reply without text.
         usage: of a paid call, where it is known.
         request_id: the API's own name of the call.
     """
@@ -80,6 +84,7 @@ class Trouble:
     wait: float | None = None
     limited: bool = False
     fatal: str | None = None
+    refusal: bool = False
     usage: Usage | None = None
     request_id: str | None = None
 
@@ -113,5 +118,19 @@ class Api(Protocol):
         ...
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> Trouble:
-        """What an error of the API means, live or in a batch's result."""
+        """What an error of the API means, live or in a batch's result.
+
+        `status` 0: not known, as in a batch's results of Anthropic; the error's own type tells then.
+        """
         ...
+
+
+def outcomes(found: Answer | Trouble, call: Call, attempts: int = 1) -> list[Outcome]:
+    """What each request of a call gets, in order, when the call is not asked again."""
+    if isinstance(found, Answer):
+        return list(found.replies)
+    outcome: Outcome = Failure(found.reason, found.message, attempts)
+    if found.refusal:
+        usage = Usage(0, 0) if found.charge == "free" else found.usage or Usage()
+        outcome = Reply("", "refusal", usage, request_id=found.request_id)
+    return [outcome] * len(call.requests)

@@ -15,6 +15,7 @@ import aiohttp
 from yarl import URL
 
 from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
+from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.server_endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
 from h2htalk.chat.server_protocol import (
     Fault,
@@ -82,14 +83,7 @@ class ServerChat:
                 this is called inside a running event loop.
             ModelCallError: no server answers at the URL.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(self._complete(requests, on_done))
-        raise ConfigError(
-            "complete() cannot run inside a running event loop (a notebook, an async function); "
-            "call it in a thread: await asyncio.to_thread(chat.complete, requests)"
-        )
+        return run_alone(lambda: self._complete(requests, on_done))
 
     def close(self) -> None:
         """Connections live no longer than a call of `complete`: nothing is held."""
@@ -109,7 +103,7 @@ class ServerChat:
         ) as session:
             batch = _Batch(session, iter(enumerate(requests)), [None] * len(requests), on_done)
             workers = min(concurrency, len(requests))
-            await _run_all([asyncio.create_task(self._work(batch)) for _ in range(workers)])
+            await run_all([asyncio.create_task(self._work(batch)) for _ in range(workers)])
         return [outcome for outcome in batch.outcomes if outcome is not None]
 
     async def _work(self, batch: _Batch) -> None:
@@ -191,20 +185,6 @@ class ServerChat:
             raise ConfigError(
                 f"{url} redirects (HTTP {fault.status}), which is not followed: give the final URL"
             )
-
-
-async def _run_all(workers: Sequence[asyncio.Task[None]]) -> None:
-    """Wait for all; when one raises, or this is cancelled (Ctrl-C), cancel the others and see them end."""
-    try:
-        await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-    finally:
-        for worker in workers:
-            worker.cancel()
-        # Every exception is collected here, so none is reported later as never retrieved.
-        ends = await asyncio.gather(*workers, return_exceptions=True)
-    for end in ends:
-        if isinstance(end, Exception):
-            raise end
 
 
 async def _read_body(answer: aiohttp.ClientResponse) -> bytes | None:
