@@ -22,7 +22,7 @@ _QUOTED = 200  # characters of a server's text that an error message may carry
 _RETRIED = frozenset({408, 409, 429})
 _FINISH = {"content_filter": "refusal"}
 # vLLM, OpenAI, llama.cpp, SGLang and TGI, in that order, say no more than this in common.
-_CONTEXT = re.compile(
+CONTEXT_TOO_LONG = re.compile(
     r"context[ _](?:length|window|size)|prompt is too long|too many tokens|inputs.{1,40}tokens",
     re.IGNORECASE | re.DOTALL,
 )
@@ -45,18 +45,22 @@ class Fault:
 
 
 def request_body(model: str, request: Request) -> bytes:
-    """The JSON of one call."""
+    """The JSON of one call. What is left to the model, or not asked for, is left out."""
     sampling = request.sampling
-    return json.dumps(
-        {
-            "model": model,
-            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "max_tokens": sampling.max_tokens,
-            "seed": sampling.seed,
-        }
-    ).encode()
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "max_tokens": sampling.budget,
+    }
+    if sampling.temperature is not None:
+        body |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
+    if sampling.thinking is not None:
+        # What templates of thinking models call their switch; vLLM and SGLang hand it to them.
+        body["chat_template_kwargs"] = {"enable_thinking": sampling.thinking > 0}
+    if request.form is not None:
+        form = {"name": request.form.name, "schema": request.form.schema(), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    return json.dumps(body).encode()
 
 
 def read_reply(body: bytes, request_id: str | None, key: str | None = None) -> Reply | Fault:
@@ -81,17 +85,17 @@ def read_reply(body: bytes, request_id: str | None, key: str | None = None) -> R
     if refusal and not content:
         content, finish_reason = refusal, "refusal"
     return Reply(
-        text=_well_formed(content or ""),
+        text=well_formed(content or ""),
         finish_reason=_FINISH.get(finish_reason, clean(finish_reason)) if finish_reason else "unknown",
         usage=_read_usage(payload.get("usage")),
-        thinking=_well_formed(thinking) if thinking else None,
+        thinking=well_formed(thinking) if thinking else None,
         request_id=_read_request_id(request_id or payload.get("id")),
     )
 
 
 def read_error(status: int, headers: Mapping[str, str], body: bytes, key: str | None = None) -> Fault:
     """The fault that an answer other than 200 tells of."""
-    code, text = _error_text(body)
+    code, text = error_text(body)
     said = clean(text, key)
     message = f"HTTP {status}: {said}" if said else f"HTTP {status}"
     wait = retry_after(headers)
@@ -103,7 +107,7 @@ def read_error(status: int, headers: Mapping[str, str], body: bytes, key: str | 
     if status == 429:
         return Fault("rate_limited", message, True, status, wait)
     if status in (400, 413, 422):
-        too_long = _CONTEXT.search(code) or _CONTEXT.search(text)
+        too_long = CONTEXT_TOO_LONG.search(code) or CONTEXT_TOO_LONG.search(text)
         return Fault("context_length" if too_long else "bad_request", message, False, status)
     return Fault(f"http_{status}", message, status in _RETRIED or status >= 500, status, wait)
 
@@ -115,7 +119,13 @@ def malformed(why: str, body: bytes, key: str | None = None, retry: bool = True)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds by `retry-after-ms` or `retry-after` (seconds or an HTTP date), 0 to 30; None: not said."""
+    """Seconds that a server asks to be left alone, at most 30; None: not said."""
+    asked = asked_wait(headers)
+    return None if asked is None else min(asked, LONGEST_RETRY_AFTER)
+
+
+def asked_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds by `retry-after-ms` or `retry-after` (seconds or an HTTP date), 0 or more; None: not said."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -128,7 +138,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             except (ValueError, OverflowError):
                 continue
         if not math.isnan(seconds):
-            return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+            return max(seconds, 0.0)
     return None
 
 
@@ -138,7 +148,12 @@ def wait_before_retry(fault: Fault, tries: int) -> float:
         return 0.0  # the time that was lost has been wait enough
     if fault.wait is not None:
         return fault.wait * random.uniform(1.0, 1.1)
-    doubling: float = min(FIRST_WAIT * 2 ** (tries - 1), LONGEST_WAIT)
+    return doubling_wait(tries)
+
+
+def doubling_wait(tries: int) -> float:
+    """Seconds to wait after the tries-th failure (from 1): doubling up to a limit, spread."""
+    doubling: float = min(FIRST_WAIT * 2 ** min(tries - 1, 10), LONGEST_WAIT)
     return doubling * random.uniform(0.75, 1.25)
 
 
@@ -150,7 +165,7 @@ def clean(text: str, key: str | None = None) -> str:
     return "".join(c for c in one_line if c.isprintable())[:_QUOTED]
 
 
-def _error_text(body: bytes) -> tuple[str, str]:
+def error_text(body: bytes) -> tuple[str, str]:
     """Codes and message of an error body: OpenAI's shape, a few relatives of it, or the body as it is."""
     try:
         payload = json.loads(body)
@@ -175,7 +190,7 @@ def _read_request_id(value: object) -> str | None:
     return clean(value) or None if isinstance(value, str) else None
 
 
-def _well_formed(text: str) -> str:
+def well_formed(text: str) -> str:
     """JSON may hold half a surrogate pair, which no UTF-8 file can: it becomes U+FFFD."""
     try:
         text.encode()

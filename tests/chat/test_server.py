@@ -354,7 +354,7 @@ except KeyboardInterrupt:
 
 def test_ctrl_c_ends_a_waiting_batch_without_noise() -> None:
     with LoopbackServer(faults={"hang": 0.5}) as server:
-        command = [sys.executable, "-X", "dev", "-c", INTERRUPTED, server.spec]
+        command = [sys.executable, "-W", "always::ResourceWarning", "-c", INTERRUPTED, server.spec]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             process.stdout.readline()

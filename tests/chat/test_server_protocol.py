@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import completion
+from pydantic import BaseModel, Field
 
 from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.server_protocol import (
@@ -22,6 +23,7 @@ from h2htalk.chat.server_protocol import (
     retry_after,
     wait_before_retry,
 )
+from h2htalk.chat.structured import Form
 from h2htalk.data.run import Usage
 
 KEY = "sk-loopback-4711"
@@ -52,6 +54,40 @@ def test_a_request_says_model_messages_and_sampling() -> None:
         "top_p": 0.9,
         "max_tokens": 96,
         "seed": 41,
+    }
+
+
+def body_of(form: Form | None = None, **sampling: Any) -> dict[str, Any]:
+    request = Request("id", (Message("user", "Hi"),), Sampling(**sampling), form=form)
+    body: dict[str, Any] = json.loads(request_body("m", request))
+    return body
+
+
+def test_sampling_that_is_left_to_the_model_is_not_mentioned() -> None:
+    assert body_of(temperature=None, seed=41).keys() == {"model", "messages", "max_tokens"}
+
+
+@pytest.mark.parametrize(
+    ("thinking", "switch", "budget"),
+    [(None, None, 256), (0, {"enable_thinking": False}, 256), (1000, {"enable_thinking": True}, 1256)],
+)
+def test_thinking_is_a_switch_of_the_chat_template_and_widens_the_budget(
+    thinking: int | None, switch: dict[str, bool] | None, budget: int
+) -> None:
+    body = body_of(thinking=thinking)
+    assert (body.get("chat_template_kwargs"), body["max_tokens"]) == (switch, budget)
+
+
+class Score(BaseModel):
+    evidence: str
+    score: int = Field(ge=1, le=10)
+
+
+def test_a_form_is_asked_for_by_its_schema() -> None:
+    form = Form("score", Score)
+    assert body_of(form)["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "score", "strict": True, "schema": form.schema()},
     }
 
 

@@ -1,0 +1,329 @@
+"""Forms: the schema that providers are given, and which replies fill one."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import anthropic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from h2htalk.chat import anthropic_wire, openai_wire
+from h2htalk.chat.base import Message, Reply, Request, Sampling
+from h2htalk.chat.calls import Call
+from h2htalk.chat.structured import Form
+from h2htalk.data.run import Failure
+from h2htalk.errors import ConfigError
+
+
+class Tone(StrEnum):
+    WARM = "warm"
+    COLD = "cold"
+
+
+class Evidence(BaseModel):
+    quote: str = Field(description="word for word", max_length=40)
+    turn: int = Field(ge=0)
+
+
+class Verdict(BaseModel):
+    evidence: list[Evidence] = Field(min_length=1, max_length=3)
+    tone: Tone
+    first: Evidence = Field(description="the one that counts most")
+    kind: Literal["praise", "blame"]
+    note: str | None = None
+    weight: float = Field(gt=0, le=1)
+    score: int = Field(ge=1, le=10)
+
+
+FORM = Form("verdict", Verdict)
+QUOTE = {"quote": "I am here", "turn": 2}
+FILLED: dict[str, Any] = {
+    "evidence": [QUOTE],
+    "tone": "warm",
+    "first": QUOTE,
+    "kind": "praise",
+    "note": None,
+    "weight": 0.5,
+    "score": 7,
+}
+TEXT = json.dumps(FILLED)
+
+
+def with_(**changed: Any) -> str:
+    return json.dumps(FILLED | changed)
+
+
+def without(*names: str) -> str:
+    return json.dumps({key: value for key, value in FILLED.items() if key not in names})
+
+
+def read(text: str, finish: str = "stop") -> BaseModel | Failure:
+    return FORM.read(Reply(text, finish))
+
+
+# Which replies fill a form
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        f"\n  {TEXT}\n\n",
+        json.dumps(FILLED, indent=2),
+        with_(note="held back"),
+        with_(weight=1),  # a whole number is a number
+        with_(score=1),
+        with_(score=10),
+        with_(evidence=[QUOTE] * 3),
+        with_(note='{"score": 3}'),
+        with_(note="\u5634\U0001f600"),
+        json.dumps(dict(reversed(FILLED.items()))),  # order is asked for, and means nothing
+        with_(tone="cold"),
+    ],
+)
+def test_a_filled_form_is_read(text: str) -> None:
+    filled = read(text)
+    assert isinstance(filled, Verdict)
+    assert filled.model_dump(mode="json") == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", "empty"),
+        ("  \n", "empty"),
+        ("I would give this a 7.", "Expecting value"),
+        (f"Here you are: {TEXT}", "Expecting value"),
+        (f"{TEXT} I hope this helps.", "Extra data"),
+        (f"```json\n{TEXT}\n```", "Expecting value"),
+        (TEXT + TEXT, "Extra data"),
+        (f"[{TEXT}]", "not an object"),
+        (TEXT[:-2], "Expecting value"),
+        (TEXT.replace("0.5", "NaN"), "NaN"),
+        (TEXT.replace("0.5", "-Infinity"), "Infinity"),
+        (TEXT.replace("0.5", "1e999"), "too large"),
+        (TEXT[:-1] + ', "score": 8}', "twice"),
+        (TEXT.replace('"turn": 2', '"turn": 2, "turn": 2', 1), "twice"),
+        (with_(verdict="good"), "verdict"),
+        (with_(evidence=[QUOTE | {"page": 1}]), "evidence.0.page"),
+        (without("score"), "score is missing"),
+        (without("note"), "note is missing"),  # a default does not fill what was asked for
+        ("{}", "missing"),
+        (with_(score="7"), "score"),
+        (with_(score=7.5), "score"),
+        (with_(score=True), "score"),
+        (with_(score=None), "score"),
+        (with_(weight="0.5"), "weight"),
+        (with_(tone="lukewarm"), "tone"),
+        (with_(kind="Praise"), "kind"),
+        (with_(evidence=QUOTE), "evidence"),
+        (with_(score=11, kind="none"), "kind"),  # no form at all, whatever its numbers are
+        (with_(note="\ud83d"), "hex escape"),
+        ("[" * 200_000, "recursion"),
+        ("7" * 5000, "digits"),
+    ],
+)
+def test_what_is_no_form_is_malformed_and_named(text: str, named: str) -> None:
+    found = read(text)
+    assert isinstance(found, Failure)
+    assert found.reason == "malformed_output"
+    assert named in found.message
+    assert found.message.isprintable()
+    assert len(found.message) < 500
+
+
+@pytest.mark.parametrize(
+    ("changed", "where"),
+    [
+        ({"score": 0}, "score"),
+        ({"score": 11}, "score"),
+        ({"score": -7}, "score"),
+        ({"score": 10**30}, "score"),
+        ({"weight": 0}, "weight"),
+        ({"weight": 0.0}, "weight"),
+        ({"weight": 1.01}, "weight"),
+        ({"weight": -0.5}, "weight"),
+        ({"evidence": []}, "evidence"),
+        ({"evidence": [QUOTE] * 4}, "evidence"),
+        ({"evidence": [{"quote": "x" * 41, "turn": 0}]}, "evidence.0.quote"),
+        ({"first": {"quote": "x", "turn": -1}}, "first.turn"),
+        ({"score": 0, "weight": 2}, "weight"),
+    ],
+)
+def test_a_broken_bound_is_out_of_range(changed: dict[str, Any], where: str) -> None:
+    found = read(with_(**changed))
+    assert isinstance(found, Failure)
+    assert (found.reason, where in found.message) == ("out_of_range", True)
+
+
+def test_a_cut_reply_is_truncated_and_a_whole_one_is_read_even_at_the_budget() -> None:
+    cut = [read(TEXT[:end], finish) for end in range(len(TEXT)) for finish in ("length", "context")]
+    assert {f.reason for f in cut if isinstance(f, Failure)} == {"truncated"}
+    assert not any(isinstance(f, Verdict) for f in cut)
+    assert isinstance(read(TEXT, "length"), Verdict)
+
+
+def test_a_refusal_is_one_whatever_its_text() -> None:
+    for text in ("", "I cannot help with that.", TEXT):
+        found = read(text, "refusal")
+        assert isinstance(found, Failure)
+        assert found.reason == "refusal"
+
+
+@given(st.text() | st.text(alphabet='{}[]",:0123456789.eE-+ \\u"scoretunlfa'))
+def test_any_text_gives_a_form_or_a_failure(text: str) -> None:
+    assert isinstance(read(text), Verdict | Failure)
+
+
+@given(st.integers(0, len(TEXT)), st.text(max_size=3))
+def test_a_form_with_text_put_in_is_never_read_as_something_else(place: int, put: str) -> None:
+    found = read(TEXT[:place] + put + TEXT[place:])
+    if isinstance(found, Verdict):
+        assert json.loads(TEXT[:place] + put + TEXT[place:]) == found.model_dump(mode="json")
+
+
+# The schema
+
+
+def objects(schema: Any) -> list[dict[str, Any]]:
+    """All objects in a schema, however deep."""
+    if isinstance(schema, list):
+        return [found for part in schema for found in objects(part)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema] if schema.get("type") == "object" else []
+    return own + [found for part in schema.values() for found in objects(part)]
+
+
+def test_every_object_is_closed_and_every_property_required_in_order() -> None:
+    schema = FORM.schema()
+    assert list(schema["properties"]) == list(Verdict.model_fields)
+    found = objects(schema)
+    assert len(found) == 3  # the form, evidence by name, and where it has words of its own
+    for part in found:
+        assert part["additionalProperties"] is False
+        assert part["required"] == list(part["properties"])
+
+
+def test_bounds_and_words_stay_and_what_only_people_read_goes() -> None:
+    properties = FORM.schema()["properties"]
+    assert properties["score"] == {"type": "integer", "minimum": 1, "maximum": 10}
+    assert properties["first"]["description"] == "the one that counts most"
+    assert "$ref" not in properties["first"]  # a reference with words beside it is none
+    assert properties["note"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+class Titled(BaseModel):
+    title: str
+    default: int = Field(default=3, ge=1)
+    minimum: int
+
+
+def test_properties_may_be_called_like_keywords() -> None:
+    form = Form("titled", Titled)
+    assert list(form.schema()["properties"]) == ["title", "default", "minimum"]
+    schema = anthropic_schema(form)
+    assert schema["properties"]["minimum"] == {"type": "integer"}
+    assert schema["properties"]["default"] == {"type": "integer", "description": "{minimum: 1}"}
+
+
+class Leaf(BaseModel):
+    kind: Literal["leaf"]
+    text: str
+
+
+class Branch(BaseModel):
+    kind: Literal["branch"]
+    parts: list[Tree]
+
+
+Tree = Annotated[Leaf | Branch, Field(discriminator="kind")]
+Branch.model_rebuild()
+
+
+def test_forms_may_hold_themselves_and_tagged_unions() -> None:
+    form = Form("tree", Branch)
+    schema = form.schema()
+    assert schema["type"] == "object"
+    assert "oneOf" not in json.dumps(schema)
+    text = '{"kind": "branch", "parts": [{"kind": "leaf", "text": "a"}, {"kind": "branch", "parts": []}]}'
+    assert isinstance(form.read(Reply(text)), Branch)
+
+
+class Open(BaseModel):
+    words: dict[str, int]
+
+
+class Pair(BaseModel):
+    pair: tuple[int, str]
+
+
+class Anything(BaseModel):
+    value: Any
+
+
+class Nothing(BaseModel):
+    pass
+
+
+@pytest.mark.parametrize("model", [Open, Pair, Anything, Nothing])
+def test_what_no_provider_can_promise_is_refused(model: type[BaseModel]) -> None:
+    with pytest.raises(ConfigError, match=r"^form odd: .*strict schema"):
+        Form("odd", model).schema()
+
+
+@pytest.mark.parametrize("name", ["", "two words", "x" * 65, "näme"])
+def test_a_form_has_a_name_that_providers_take(name: str) -> None:
+    with pytest.raises(ConfigError, match="64"):
+        Form(name, Verdict)
+
+
+# What each provider is given
+
+
+def call_with(form: Form) -> Call:
+    request = Request("one", (Message("user", "Judge."),), Sampling(), form=form)
+    return Call((0,), (request,))
+
+
+def anthropic_schema(form: Form) -> dict[str, Any]:
+    body = anthropic_wire.AnthropicApi("claude-test").body(call_with(form))
+    schema: dict[str, Any] = body["output_config"]["format"]["schema"]
+    return schema
+
+
+def test_anthropic_reads_bounds_as_words_since_its_server_does_not_enforce_them() -> None:
+    schema = anthropic_schema(FORM)
+    assert schema["properties"]["score"] == {"type": "integer", "description": "{maximum: 10, minimum: 1}"}
+    assert schema["properties"]["evidence"]["minItems"] == 1  # this it enforces
+    assert schema["$defs"]["Evidence"]["properties"]["quote"]["description"] == (
+        "word for word\n\n{maxLength: 40}"
+    )
+
+
+@pytest.mark.parametrize("model", [Verdict, Branch, Titled])
+def test_the_sdk_finds_nothing_left_to_move(model: type[BaseModel]) -> None:
+    def untyped(part: Any) -> Any:
+        """The SDK leaves out the type beside an enumeration."""
+        if isinstance(part, list):
+            return [untyped(inner) for inner in part]
+        if not isinstance(part, dict):
+            return part
+        drop = {"type"} if {"enum", "const"} & part.keys() else set()
+        return {key: untyped(value) for key, value in part.items() if key not in drop}
+
+    schema = anthropic_schema(Form("form", model))
+    assert anthropic.transform_schema(schema) == untyped(schema)
+
+
+def test_openai_keeps_numeric_bounds_and_is_asked_to_be_strict() -> None:
+    body = openai_wire.OpenAIApi("gpt-test").body(call_with(FORM))
+    form = body["response_format"]["json_schema"]
+    assert (form["name"], form["strict"], body["response_format"]["type"]) == ("verdict", True, "json_schema")
+    assert form["schema"]["properties"]["score"] == {"type": "integer", "minimum": 1, "maximum": 10}
+    assert "maxLength" not in form["schema"]["$defs"]["Evidence"]["properties"]["quote"]
