@@ -4,6 +4,7 @@ run.json                     spec, signature, package version
 inputs/split, inputs/prompts what was asked: the scenarios and templates, so that a run stands alone
 responses/part-0.jsonl       append-only, one writer
 floors/NAME.jsonl            the baselines' answers
+costs/, batches/             of hosted models: every paid call, every batch job
 scores/<fingerprint>.parquet, summary.json, report.html, tables/
 """
 

@@ -1,0 +1,188 @@
+"""What providers may answer about batch jobs, well-formed or not, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import httpx2
+import pytest
+from batch_double import KEY, BatchDouble
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.chat.batch_api import JobCallError, JsonLines
+from h2htalk.chat.batch_records import BatchRecord
+
+RECORD = BatchRecord("0123456789ab", "0123456789ab", "m", ((("a", 0),),), 1_800_000_000.0, file="file-1")
+
+
+@given(st.lists(st.text(max_size=20), max_size=10), st.integers(1, 30), st.booleans())
+def test_lines_are_the_same_however_the_stream_is_cut(texts: list[str], size: int, ended: bool) -> None:
+    content = b"\n".join(repr_json(text) for text in texts) + (b"\n" if ended else b"")
+    chunks = [content[start : start + size] for start in range(0, len(content), size)]
+    assert list(JsonLines(chunks)) == [{"text": text} for text in texts]
+
+
+def repr_json(text: str) -> bytes:
+    return json.dumps({"text": text}, ensure_ascii=random.random() < 0.5).encode("utf-8", "backslashreplace")
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b"7", b"null", b'"x"', b"\xff\xfe{}", b"{}{}", b"[" * 100_000])
+def test_a_line_that_is_no_object_is_none(line: bytes) -> None:
+    assert list(JsonLines([line + b"\n", b'{"a": 1}\n'])) == [None, {"a": 1}]
+
+
+def test_a_line_without_end_is_an_error_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("h2htalk.chat.batch_api.LONGEST_LINE", 1000)
+    with pytest.raises(JobCallError, match="longer than"):
+        list(JsonLines(b"x" * 100 for _ in range(20)))
+
+
+def read_one(provider: str, row: dict[str, Any]) -> Any:
+    """A result line, read by way of the SDK."""
+    double = BatchDouble(provider)
+    job = double.create([("x-0", {"messages": [{"content": "a"}]})])
+    double.now += 100.0
+    double.end(job)
+    job.results = [row]
+    jobs = double.jobs_api()
+    [result] = {id(found): found for found in jobs.results(jobs.retrieve(job.id))}.values()
+    return result
+
+
+OPENAI_ERROR = {"error": {"message": "no", "type": "invalid_request_error"}}
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "status"),
+    [
+        ({"response": {"status_code": 200, "request_id": "r", "body": {}}, "error": None}, "succeeded", 200),
+        (
+            {"response": {"status_code": 400, "request_id": "r", "body": OPENAI_ERROR}, "error": None},
+            "errored",
+            400,
+        ),
+        ({"response": {"status_code": 500, "body": None}}, "errored", 500),
+        ({"response": None, "error": {"code": "batch_expired", "message": "x"}}, "expired", None),
+        ({"response": None, "error": {"code": "batch_cancelled", "message": "x"}}, "canceled", None),
+        ({"response": None, "error": {"code": "request_timeout", "message": "x"}}, "errored", 500),
+    ],
+)
+def test_an_openai_line_says_what_a_call_came_to(row: dict[str, Any], kind: str, status: int | None) -> None:
+    result = read_one("openai", {"custom_id": "x-0"} | row)
+    assert (result.custom_id, result.kind) == ("x-0", kind)
+    assert status is None or result.status == status
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [
+        ({"type": "succeeded", "message": {"id": "m"}}, "succeeded"),
+        ({"type": "errored", "error": {"type": "error", "error": {"type": "api_error"}}}, "errored"),
+        ({"type": "errored"}, "errored"),
+        ({"type": "canceled"}, "canceled"),
+        ({"type": "expired"}, "expired"),
+    ],
+)
+def test_an_anthropic_line_says_what_a_call_came_to(found: dict[str, Any], kind: str) -> None:
+    result = read_one("anthropic", {"custom_id": "x-0", "result": found})
+    assert (result.custom_id, result.kind) == ("x-0", kind)
+    assert result.free == (kind == "errored")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {},
+        {"custom_id": ""},
+        {"custom_id": 7},
+        {"custom_id": "x-0"},
+        {"custom_id": "x-0", "response": {"status_code": "200"}},
+        {"custom_id": "x-0", "response": {"status_code": True}},
+        {"custom_id": "x-0", "response": [], "error": "broken"},
+        {"custom_id": "x-0", "error": {"message": "without a code"}},
+        {"custom_id": "x-0", "result": "succeeded"},
+        {"custom_id": "x-0", "result": {"type": "vanished"}},
+        {"custom_id": "x-0", "result": {"type": None}},
+        {"custom_id": ["x-0"], "result": {"type": "expired"}},
+    ],
+)
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_line_that_says_nothing_is_none(provider: str, row: dict[str, Any]) -> None:
+    assert read_one(provider, row) is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx2.Response(200, text="<html>"),
+        httpx2.Response(200, json={}),
+        httpx2.Response(200, json={"id": None, "status": "completed", "processing_status": "ended"}),
+        httpx2.Response(200, json={"id": "batch_1"}),
+        httpx2.Response(200, text="{", headers={"content-type": "application/json"}),
+        httpx2.Response(200, text="null", headers={"content-type": "application/json"}),
+    ],
+)
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_an_answer_that_describes_no_job_is_trouble(provider: str, answer: httpx2.Response) -> None:
+    double = BatchDouble(provider)
+    jobs = double.jobs_api()
+    for ask in (lambda: jobs.retrieve("x"), lambda: jobs.create(RECORD, [])):
+        double.answers = [answer]
+        with pytest.raises(JobCallError) as caught:
+            ask()
+        assert caught.value.status == 200
+        assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("error", "reached"),
+    [
+        (httpx2.ConnectError("x"), False),
+        (httpx2.ConnectTimeout("x"), False),
+        (httpx2.ReadError("x"), True),
+        (httpx2.ReadTimeout("x"), True),
+        (httpx2.WriteError("x"), True),
+        (httpx2.WriteTimeout("x"), True),
+        (httpx2.RemoteProtocolError("x"), True),
+    ],
+)
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_trouble_with_the_connection_says_whether_anything_was_sent(
+    provider: str, error: Exception, reached: bool
+) -> None:
+    double = BatchDouble(provider)
+
+    def broken(_: str) -> None:
+        raise error
+
+    double.before = broken
+    with pytest.raises(JobCallError) as caught:
+        double.jobs_api().create(RECORD, [])
+    assert (caught.value.status, caught.value.reached) == (None, reached)
+    assert len(double.calls) == 1, "the SDK's own retries are off"
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_an_error_comes_with_its_status_body_and_headers_and_without_the_key(provider: str) -> None:
+    double = BatchDouble(provider)
+    double.answers = [httpx2.Response(429, headers={"retry-after": "7"}, json={"error": {"message": KEY}})]
+    with pytest.raises(JobCallError) as caught:
+        double.jobs_api().retrieve("x")
+    error = caught.value
+    assert (error.status, error.body, error.headers["retry-after"]) == (429, {"error": {"message": KEY}}, "7")
+    assert KEY not in str(error)
+    assert len(double.calls) == 1
+
+
+def test_results_that_vanish_between_two_looks_are_trouble() -> None:
+    """The SDK asks for the job once more, and raises an error of its own when it names no results."""
+    double = BatchDouble("anthropic")
+    job, jobs = double.create([("x-0", {"messages": [{"content": "a"}]})]), double.jobs_api()
+    double.now += 100.0
+    ended = jobs.retrieve(job.id)
+    job.created = double.now
+    with pytest.raises(JobCallError):
+        list(jobs.results(ended))

@@ -1,0 +1,304 @@
+"""Batch jobs of both providers, through their real SDKs: what is sent, what comes back, what it costs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_double import CALL_USD, BatchDouble, requests
+from batch_stories import both, events, fates, texts
+
+from h2htalk.chat.base import Reply
+from h2htalk.data.run import Failure
+from h2htalk.errors import ConfigError, ModelCallError
+
+# --- The plain course of things ---------------------------------------------------------------------------------
+
+
+@both
+def test_replies_come_in_the_order_of_the_requests_whatever_the_order_of_results(
+    provider: str, tmp_path: Path
+) -> None:
+    names = [f"item {n}" for n in range(40)]
+    seen: list[int] = []
+    double = BatchDouble(provider)
+    outcomes = double.run(requests(*names), tmp_path, on_done=lambda index, _: seen.append(index))
+    assert texts(outcomes) == [f"re: {name}" for name in names]
+    assert sorted(seen) == list(range(40))
+    assert seen != sorted(seen)
+
+
+@both
+def test_usage_and_request_ids_are_kept(provider: str, tmp_path: Path) -> None:
+    [reply] = BatchDouble(provider).run(requests("a"), tmp_path)
+    assert isinstance(reply, Reply)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (20, 10)
+    assert reply.request_id in ("req-a", "msg-a")
+
+
+@both
+def test_several_samples_come_as_the_api_has_them(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    assert texts(double.run(requests("a", "b", samples=3), tmp_path)) == ["re: a"] * 3 + ["re: b"] * 3
+    assert sum(double.charged.values()) == {"openai": 2, "anthropic": 6}[provider]
+
+
+@both
+def test_everything_is_written_down_before_it_is_done(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    there: dict[str, list[str]] = {}
+    double.before = lambda call: there.update({call.split("/")[-1]: events(tmp_path)})
+    double.run(requests("a"), tmp_path)
+    assert "sending" in there["batches"]
+    assert "submitted" in there[double.jobs[0].id]
+    assert events(tmp_path)[-2:] == ["ended", "collected"]
+
+
+@both
+def test_calls_are_paid_at_the_batch_price(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    ledger = double.ledger()
+    double.run(requests("a", "b"), tmp_path, ledger)
+    totals = ledger.totals()
+    assert totals.usd_paid == 2 * CALL_USD == double.bill
+    assert (totals.open, totals.lost, totals.usd_possible) == (0, 0, 0)
+
+
+@both
+def test_an_answer_is_stored_before_its_call_is_settled(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    ledger = double.ledger()
+    still_open: list[int] = []
+    double.run(requests("a", "b", "c"), tmp_path, ledger, lambda *_: still_open.append(ledger.open_count))
+    assert still_open == [3, 2, 1]
+
+
+@both
+def test_nothing_to_ask_and_nothing_open_touches_nothing(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    assert double.run([], tmp_path / "batches") == []
+    assert not (tmp_path / "batches").exists()
+    assert double.calls == []
+
+
+@both
+def test_a_job_is_looked_at_ever_more_rarely(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    double.runtime = 3600.0
+    double.run(requests("a"), tmp_path)
+    assert double.pauses[0] == 5.0
+    assert double.pauses == sorted(double.pauses)
+    assert double.pauses[-1] == 60.0
+
+
+@both
+def test_the_line_of_progress_says_counts_and_the_price_of_batches(
+    provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    double = BatchDouble(provider)
+    double.run(requests("a", "b"), tmp_path, double.ledger())
+    said = capsys.readouterr().err
+    assert f"{double.jobs[0].id}: in_progress, 0/2 calls" in said
+    assert "US dollars at batch prices" in said
+
+
+@both
+def test_a_provider_without_a_price_is_asked_all_the_same(
+    provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert texts(BatchDouble(provider).run(requests("a"), tmp_path)) == ["re: a"]
+    assert "dollars" not in capsys.readouterr().err
+
+
+@both
+def test_more_calls_than_a_job_may_hold_make_several(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = BatchDouble(provider)
+    ledger = double.ledger()
+    monkeypatch.setattr(type(double.jobs_api()), "most_calls", 3)
+    assert len(double.run(requests(*"abcdefgh"), tmp_path, ledger)) == 8
+    assert [len(job.lines) for job in double.jobs] == [3, 3, 2]
+    assert ledger.totals().usd_paid == double.bill == 8 * CALL_USD
+
+
+@both
+def test_more_bytes_than_a_job_may_have_make_several(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = BatchDouble(provider)
+    monkeypatch.setattr(type(double.jobs_api()), "most_bytes", 2000)
+    outcomes = double.run(requests(*(letter * 700 for letter in "abcd")), tmp_path)
+    assert len(outcomes) == 4
+    assert len(double.jobs) > 1
+    for job in double.jobs:
+        assert sum(len(json.dumps(line)) for line in job.lines) < 2000 or len(job.lines) == 1
+
+
+@both
+def test_the_same_sample_twice_is_an_error(provider: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="same sample"):
+        BatchDouble(provider).run(requests("a", "a"), tmp_path)
+
+
+# --- Results ----------------------------------------------------------------------------------------------------
+
+
+@both
+def test_an_invalid_request_fails_and_is_not_asked_again(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider, fates(b="invalid"))
+    ledger = double.ledger()
+    outcomes = double.run(requests("a", "b"), tmp_path, ledger)
+    assert texts(outcomes) == ["re: a", "context_length"]
+    assert double.asked == {"a": 1, "b": 1}
+    assert (ledger.totals().paid, ledger.totals().free) == (1, 1)
+
+
+@both
+@pytest.mark.parametrize("fate", ["expired", "overloaded"])
+def test_what_was_not_computed_is_asked_again_in_a_new_batch(
+    provider: str, fate: str, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider, fates(b=f"{fate} {fate} ok"))
+    ledger = double.ledger()
+    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "re: b"]
+    assert double.asked == {"a": 1, "b": 3}
+    assert [len(job.lines) for job in double.jobs] == [2, 1, 1]
+    assert ledger.totals().usd_paid == double.bill
+    assert ledger.totals().free == 2
+
+
+@both
+@pytest.mark.parametrize(("fate", "reason"), [("expired", "batch_expired"), ("overloaded", "")])
+def test_after_so_many_batches_an_item_fails(provider: str, fate: str, reason: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider, fates(b=fate))
+    _, failed = double.run(requests("a", "b"), tmp_path, attempts=3)
+    assert isinstance(failed, Failure)
+    assert failed.attempts == double.asked["b"] == 3
+    assert failed.reason == reason or not reason
+
+
+@both
+def test_what_somebody_cancelled_is_not_asked_again_by_itself(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    double.after = lambda call: [setattr(job, "canceled", True) for job in double.jobs] and None
+    ledger = double.ledger()
+    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["canceled", "canceled"]
+    assert len(double.jobs) == 1
+    assert ledger.totals().free == 2
+    double.after = lambda call: None
+    assert texts(double.run(requests("a", "b"), tmp_path)) == ["re: a", "re: b"]
+
+
+@both
+def test_a_reply_that_cannot_be_used_is_paid_and_not_asked_again(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider, fates(b="garbage"))
+    ledger = double.ledger()
+    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "malformed_reply"]
+    assert double.asked["b"] == 1
+    assert ledger.totals().usd_paid == double.bill == 2 * CALL_USD
+
+
+@both
+def test_a_timeout_in_a_result_is_charged_as_the_provider_says(provider: str, tmp_path: Path) -> None:
+    """Anthropic bills no result that is an error; OpenAI does not say, so it may have been paid."""
+    double = BatchDouble(provider, fates(b="timeout ok"))
+    ledger = double.ledger()
+    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "re: b"]
+    assert (ledger.totals().lost, ledger.totals().free) == {"openai": (1, 0), "anthropic": (0, 1)}[provider]
+
+
+@both
+def test_a_result_that_is_missing_is_a_failure_and_possibly_paid(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider, fates(b="missing"))
+    ledger = double.ledger()
+    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "missing_result"]
+    totals = ledger.totals()
+    assert (totals.paid, totals.lost) == (1, 1)
+    assert (totals.usd_paid or 0) + (totals.usd_possible or 0) >= double.bill
+
+
+@both
+def test_a_missing_result_is_free_where_every_reply_that_the_provider_counts_has_come(
+    provider: str, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider, fates(b="uncomputed"))
+    ledger = double.ledger()
+    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "missing_result"]
+    assert (ledger.totals().lost, ledger.totals().free) == (0, 1)
+
+
+def test_calls_that_an_expired_openai_job_left_out_are_asked_again(tmp_path: Path) -> None:
+    double = BatchDouble("openai", fates(b="expired ok", c="uncomputed ok"))
+    assert texts(double.run(requests("a", "b", "c"), tmp_path)) == ["re: a", "re: b", "re: c"]
+    assert double.asked == {"a": 1, "b": 2, "c": 2}
+
+
+@both
+def test_results_that_are_not_ours_or_come_twice_are_ignored_and_counted(
+    provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    double = BatchDouble(provider)
+    ours: list[dict[str, Any]] = []
+
+    def repeat(call: str) -> None:
+        if double.jobs and double.jobs[0].results and not ours:
+            mark = double.jobs[0].results[0]["custom_id"].partition("-")[0]
+            ours.append(double.jobs[0].results[0])
+            names = ("stranger-1", f"{mark}-2", f"{mark}-01", f"{mark}-²", "", f"{mark}-{'9' * 30}")
+            double.extra = [double.jobs[0].results[0] | {"custom_id": name} for name in names]
+            double.extra += [ours[0], b"not json", b"[1]", b"{}", b""]
+
+    double.before = repeat
+    seen: Counter[int] = Counter()
+    ledger = double.ledger()
+    outcomes = double.run(requests("a", "b"), tmp_path, ledger, lambda index, _: seen.update([index]))
+    assert texts(outcomes) == ["re: a", "re: b"]
+    assert seen == {0: 1, 1: 1}
+    assert ledger.totals().usd_paid == double.bill
+    # OpenAI's strange lines come with each of the two files.
+    files = {"openai": 2, "anthropic": 1}[provider]
+    assert f"ignored {10 * files} results" in capsys.readouterr().err
+
+
+@both
+def test_lines_of_results_may_hold_every_separator_but_a_line_feed(provider: str, tmp_path: Path) -> None:
+    text = "a\u2028b\u0085c\x0bd\re"
+    assert texts(BatchDouble(provider).run(requests(text), tmp_path)) == [f"re: {text}"]
+
+
+@both
+def test_a_results_stream_that_breaks_is_read_again_and_gives_each_outcome_once(
+    provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    double = BatchDouble(provider)
+    double.cut = 3
+    ledger = double.ledger()
+    seen: Counter[int] = Counter()
+    names = [f"item {n}" for n in range(20)]
+    outcomes = double.run(requests(*names), tmp_path, ledger, lambda index, _: seen.update([index]))
+    assert texts(outcomes) == [f"re: {name}" for name in names]
+    assert set(seen.values()) == {1}
+    assert ledger.totals().usd_paid == double.bill
+    assert json.loads((tmp_path / "jobs.jsonl").read_text().splitlines()[-1])["succeeded"] == 20
+    assert "ignored" not in capsys.readouterr().err
+
+
+@both
+def test_trouble_that_no_call_survives_stops_the_run_and_is_free(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider, lambda text, times: "fatal")
+    ledger = double.ledger()
+    with pytest.raises(ModelCallError, match="API_KEY"):
+        double.run(requests("a", "b"), tmp_path, ledger)
+    assert (ledger.totals().free, ledger.totals().open) == (2, 0)
+    double.fate = lambda text, times: "ok"
+    assert texts(double.run(requests("a", "b"), tmp_path)) == ["re: a", "re: b"]
+
+
+@both
+def test_the_same_trouble_beside_replies_is_the_item_s_own(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider, fates(b="fatal"))
+    assert texts(double.run(requests("a", "b"), tmp_path)) == ["re: a", "unauthorized"]

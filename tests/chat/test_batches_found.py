@@ -1,0 +1,187 @@
+"""A job whose id never arrived is told from those of others; runs with and without batches; limits of costs."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from batch_double import CALL_USD, requests
+from batch_stories import PLACE, both, kill_at, story, stranger
+
+from h2htalk.chat.batch_jobs import BatchFolder
+from h2htalk.errors import ConfigError
+
+# --- Telling our job from others (Anthropic's carry nothing of ours) --------------------------------------------
+
+
+@both
+def test_jobs_of_others_are_not_ours(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    for calls in (3, 2, 3, 5, 3):
+        stranger(run.double, calls, -30.0)
+    run.double.after = kill_at(f"POST {PLACE[provider]}")
+    run.killed()
+    for calls in (3, 4, 3):
+        stranger(run.double, calls)
+    run.run()
+    assert run.is_whole()
+    assert run.totals.usd_paid == 3 * CALL_USD
+    assert len(run.double.jobs) == 9
+
+
+@both
+def test_jobs_of_others_do_not_hide_that_ours_is_absent(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.before = kill_at(f"POST {PLACE[provider]}")
+    run.killed()
+    others = [stranger(run.double, 3) for _ in range(3)]
+    run.run()
+    assert run.is_whole()
+    assert run.totals.usd_paid == 3 * CALL_USD
+    assert run.totals.free == 3
+    assert len(run.double.jobs) == len(others) + 1
+
+
+@both
+def test_a_job_that_shows_late_in_the_list_is_found_all_the_same(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.list_lag = 40.0
+    run.double.after = kill_at(f"POST {PLACE[provider]}")
+    run.killed()
+    run.run()
+    run.require_paid_once()
+    assert len(run.double.jobs) == 1
+
+
+@both
+def test_a_list_that_shows_no_end_does_not_hide_one(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.list_is_stale = True
+    run.double.after = kill_at(f"POST {PLACE[provider]}")
+    run.killed()
+    run.run()
+    run.require_paid_once()
+
+
+def test_a_job_that_was_made_days_after_ours_is_not_waited_for(tmp_path: Path) -> None:
+    run = story("anthropic", tmp_path)
+    run.double.before = kill_at("POST /v1/messages/batches")
+    run.killed()
+    run.double.now += 72 * 3600.0
+    run.double.runtime = 10 * 3600.0
+    stranger(run.double, 3)
+    asked_at = run.double.now
+    run.run()
+    assert run.is_whole()
+    assert run.double.jobs[1].created - asked_at < 3600.0
+
+
+def test_while_one_of_the_candidates_runs_it_is_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = story("anthropic", tmp_path)
+    run.double.before = kill_at("POST /v1/messages/batches")
+    run.killed()
+    run.double.runtime = 3 * 3600.0
+    stranger(run.double, 3)
+    asked_at = run.double.now
+    run.run()
+    assert run.is_whole()
+    assert run.double.jobs[1].created - asked_at >= 3 * 3600.0
+    assert "was it submitted? waiting for msgbatch_0" in capsys.readouterr().err
+
+
+def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(tmp_path: Path) -> None:
+    run = story("anthropic", tmp_path)
+    run.double.after = kill_at("POST /v1/messages/batches")
+    run.killed()
+    run.double.now += 30 * 24 * 3600.0
+    run.double.end(run.double.jobs[0])
+    run.double.jobs[0].archived = True
+    run.run()
+    assert run.is_whole()
+    assert (run.totals.paid, run.totals.lost) == (3, 3)
+    assert run.double.bill == 6 * CALL_USD
+    assert run.totals.usd_paid == 3 * CALL_USD
+    assert (run.totals.usd_possible or 0) >= 3 * CALL_USD
+
+
+def test_jobs_that_are_older_than_ours_are_never_read(tmp_path: Path) -> None:
+    run = story("anthropic", tmp_path)
+    old = [stranger(run.double, 3, -seconds) for seconds in (40.0, 30.0, 20.0)]
+    run.double.before = kill_at("POST /v1/messages/batches")
+    run.killed()
+    run.run()
+    assert run.is_whole()
+    read = [call for call in run.double.calls if "results" in call]
+    assert not any(job.id in call for job in old for call in read)
+
+
+def test_a_job_of_ours_whose_id_is_known_is_no_candidate_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = story("anthropic", tmp_path, "a", "b")
+    monkeypatch.setattr(type(run.double.jobs_api()), "most_calls", 1)
+    second = [kill_at("POST /v1/messages/batches")]
+    run.double.after = lambda call: second[0](call) if len(run.double.jobs) == 2 else None
+    run.killed()
+    assert run.open_jobs == ["submitted", "sending"]
+    run.run()
+    run.require_paid_once()
+    assert len(run.double.jobs) == 2
+
+
+# --- With and without batches -----------------------------------------------------------------------------------
+
+
+@both
+def test_what_was_never_sent_is_given_up_for_a_run_without_batches(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.before = kill_at("POST /v1/files" if provider == "openai" else "GET /v1/messages/batches")
+    run.killed()
+    folder = BatchFolder(tmp_path / "batches")
+    assert folder.open_jobs() == []
+    with run.double.ledger(tmp_path / "costs.jsonl") as ledger:
+        assert ledger.open_count == 3
+        assert folder.drop_unsent(ledger) == 1
+        assert folder.drop_unsent(ledger) == 0
+        assert ledger.open_count == 0
+        assert ledger.totals().usd_committed == 0
+    assert [record.state for record in folder.records()] == ["closed"]
+
+
+@both
+def test_what_may_exist_is_an_open_job_for_a_run_without_batches(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.before = kill_at(f"POST {PLACE[provider]}")
+    run.killed()
+    [record] = BatchFolder(tmp_path / "batches").open_jobs()
+    assert record.label.endswith("(without an id yet)")
+    with run.double.ledger(tmp_path / "costs.jsonl") as ledger:
+        assert BatchFolder(tmp_path / "batches").drop_unsent(ledger) == 0
+        assert ledger.open_count == 3
+
+
+@both
+def test_a_resumed_run_with_a_limit_that_its_own_job_fills_goes_on(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.before = kill_at(f"GET {PLACE[provider]}/")
+    run.killed()
+    with run.double.ledger(tmp_path / "costs.jsonl") as ledger:
+        run.limit = ledger.totals().usd_open
+    run.run()
+    run.require_paid_once()
+
+
+@both
+def test_what_was_paid_before_counts_against_the_limit_of_the_next_batch(
+    provider: str, tmp_path: Path
+) -> None:
+    run = story(provider, tmp_path)
+    run.run()
+    run.limit = (run.totals.usd_paid or Decimal(0)) + Decimal("0.001")
+    run.asked = requests(*"abcdefgh")
+    with pytest.raises(ConfigError, match="--max-cost"):
+        run.run()
+    assert len(run.double.jobs) == 1

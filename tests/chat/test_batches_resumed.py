@@ -1,0 +1,308 @@
+"""What a killed run left behind: every batch job is found again, no call is lost, and none is paid twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx2
+import pytest
+from batch_double import CALL_USD, BatchDouble, requests
+from batch_stories import PLACE, Killed, Story, both, kill_at, story
+
+from h2htalk.chat.base import Reply
+from h2htalk.errors import DataError, ModelCallError
+
+# --- Killed at a named moment -----------------------------------------------------------------------------------
+
+
+def test_killed_before_an_upload_nothing_was_sent_and_all_is_made_anew(tmp_path: Path) -> None:
+    run = story("openai", tmp_path)
+    run.double.before = kill_at("POST /v1/files")
+    run.killed()
+    assert run.open_jobs == ["planned"]
+    run.run()
+    run.require_paid_once()
+    assert run.totals.free == 3
+    assert "GET /v1/batches" not in run.double.calls, "what was never sent need not be looked for"
+
+
+def test_killed_between_upload_and_creation_the_calls_are_free(tmp_path: Path) -> None:
+    run = story("openai", tmp_path)
+    run.double.after = kill_at("POST /v1/files")
+    run.killed()
+    run.run()
+    run.require_paid_once()
+
+
+@both
+def test_killed_before_the_provider_made_the_job_it_is_proven_absent(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.before = kill_at(f"POST {PLACE[provider]}")
+    run.killed()
+    assert run.open_jobs == ["sending"]
+    run.run()
+    run.require_paid_once()
+    assert len(run.double.jobs) == 1
+    assert run.totals.free == 3
+    assert max(run.double.pauses) < 61, "the list of jobs gets a minute to show it"
+
+
+@both
+def test_killed_before_the_id_arrived_the_job_is_found(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.after = kill_at(f"POST {PLACE[provider]}")
+    run.killed()
+    run.run()
+    run.require_paid_once()
+    assert len(run.double.jobs) == 1
+
+
+@both
+def test_a_creation_that_a_server_answers_with_an_error_though_it_made_the_job_is_found(
+    provider: str, tmp_path: Path
+) -> None:
+    run = story(provider, tmp_path)
+    answer, first = run.double._answer, [True]
+
+    def lie(request: httpx2.Request, path: str) -> httpx2.Response:
+        made = answer(request, path)
+        if request.method == "POST" and path.endswith("batches") and first.pop():
+            first.append(False)
+            return httpx2.Response(500, json={"error": {"message": "sorry"}})
+        return made
+
+    run.double._answer = lie  # type: ignore[method-assign]
+    run.run()
+    run.require_paid_once()
+    assert len(run.double.jobs) == 1
+
+
+@both
+@pytest.mark.parametrize("moment", ["POST", "GET"])
+def test_a_job_that_was_never_made_is_no_try(provider: str, moment: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.attempts = 2
+    run.double.fate = lambda text, times: "expired" if times == 1 else "ok"
+    # A call before anything is sent, and the creation itself.
+    early = "POST /v1/files" if provider == "openai" else "GET /v1/messages/batches"
+    run.double.before = kill_at(early if moment == "GET" else f"POST {PLACE[provider]}")
+    run.killed()
+    run.run()
+    run.require_paid_once()
+
+
+@both
+def test_jobs_that_come_to_nothing_are_counted_in_a_row(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.attempts = 2
+    run.double.fate = lambda text, times: "expired" if times == 1 else "ok"
+    creations = [0]
+
+    def break_every_other(call: str) -> None:
+        if call == f"POST {PLACE[provider]}":
+            creations[0] += 1
+            if creations[0] % 2:
+                raise httpx2.ReadError("cut")
+
+    run.double.before = break_every_other
+    run.run()
+    run.require_paid_once()
+    assert creations == [4]
+
+
+@both
+@pytest.mark.parametrize(
+    "error", [httpx2.ReadError("cut"), httpx2.ReadTimeout("slow"), httpx2.WriteError("cut")]
+)
+def test_a_creation_whose_reply_never_arrives_is_looked_for_at_once(
+    provider: str, error: Exception, tmp_path: Path
+) -> None:
+    run = story(provider, tmp_path)
+    run.double.after = kill_at(f"POST {PLACE[provider]}", error)
+    run.run()
+    run.require_paid_once()
+    assert len(run.double.jobs) == 1
+
+
+@both
+@pytest.mark.parametrize("status", [200, 500, 502, 504])
+def test_a_creation_that_is_answered_by_a_broken_server_is_looked_for(
+    provider: str, status: int, tmp_path: Path
+) -> None:
+    run = story(provider, tmp_path)
+    first = [True]
+
+    def broken(call: str) -> None:
+        if call == f"POST {PLACE[provider]}" and first.pop():
+            run.double.answers = [httpx2.Response(status, text="<html>")]
+            first.append(False)
+
+    run.double.before = broken
+    run.run()
+    run.require_paid_once()
+    assert len(run.double.jobs) == 1
+
+
+@both
+def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+
+    def broken(call: str) -> None:
+        if call == f"POST {PLACE[provider]}":
+            raise httpx2.ReadError("cut")
+
+    run.double.before = broken
+    with pytest.raises(ModelCallError, match="4 batch jobs in a row came to nothing"):
+        run.run()
+    assert run.double.jobs == []
+
+
+@both
+def test_killed_while_waiting_the_next_run_attaches_by_id(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.before = kill_at(f"GET {PLACE[provider]}/")
+    run.killed()
+    assert run.open_jobs == ["submitted"]
+    run.double.now += 24 * 3600
+    run.run()
+    run.require_paid_once()
+    assert len(run.double.jobs) == 1
+
+
+@both
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_while_collecting_stored_items_are_not_given_again(
+    provider: str, after: bool, tmp_path: Path
+) -> None:
+    run = story(provider, tmp_path)
+    count = [0]
+
+    def kill_at_second() -> None:
+        count[0] += 1
+        if count[0] == 2:
+            raise Killed
+
+    setattr(run, "after_store" if after else "before_store", kill_at_second)
+    run.killed()
+    assert len(run.stored) == (2 if after else 1)
+    assert len(run.run()) == (1 if after else 2)
+    run.require_paid_once()
+
+
+def test_killed_between_the_samples_of_one_call_the_others_are_read_again(tmp_path: Path) -> None:
+    run = Story(BatchDouble("openai"), tmp_path, requests("a", "b", samples=3))
+    count = [0]
+
+    def kill() -> None:
+        count[0] += 1
+        if count[0] == 2:
+            raise Killed
+
+    run.after_store = kill
+    run.killed()
+    assert len(run.run()) == 4
+    run.require_paid_once()
+
+
+@both
+def test_killed_after_the_last_answer_an_empty_run_settles_the_rest(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path, "a")
+
+    def kill() -> None:
+        raise Killed
+
+    run.after_store = kill
+    run.killed()
+    assert run.is_whole()
+    assert run.open_jobs == ["submitted"]
+    run.after_store = lambda: None
+    assert run.run() == []
+    run.require_paid_once()
+    assert run.open_jobs == []
+
+
+@both
+def test_failures_that_were_repaired_meanwhile_are_not_asked_again(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    run.double.before = kill_at(f"GET {PLACE[provider]}/")
+    run.killed()
+    run.stored["b", 0] = Reply("re: b")
+    assert len(run.run()) == 2
+    assert run.is_whole()
+    assert run.totals.usd_paid == run.double.bill == 3 * CALL_USD
+    assert len(run.double.jobs) == 1
+
+
+@both
+def test_what_is_missing_beside_an_open_job_is_asked_in_a_new_one(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path, "a", "b")
+    run.double.before = kill_at(f"GET {PLACE[provider]}/")
+    run.killed()
+    run.asked = requests("a", "b", "c", "d")
+    run.run()
+    run.require_paid_once()
+    assert [len(job.lines) for job in run.double.jobs] == [2, 2]
+
+
+@both
+def test_an_item_of_two_open_jobs_is_given_once_and_both_calls_are_paid(
+    provider: str, tmp_path: Path
+) -> None:
+    run = story(provider, tmp_path, "a", "b")
+    journal, lines = tmp_path / "batches" / "jobs.jsonl", b""
+    for _ in range(2):
+        run.double.before = kill_at(f"GET {PLACE[provider]}/")
+        run.killed()
+        lines += journal.read_bytes()
+        journal.unlink()
+    journal.write_bytes(lines)
+    run.run()
+    assert run.is_whole()
+    assert run.totals.usd_paid == run.double.bill == 4 * CALL_USD
+    assert run.totals.open == 0
+
+
+@both
+def test_an_answer_that_cannot_be_stored_stops_the_run_and_is_read_again(
+    provider: str, tmp_path: Path
+) -> None:
+    run = story(provider, tmp_path)
+
+    def full() -> None:
+        raise DataError("disk full")
+
+    run.before_store = full
+    with pytest.raises(DataError):
+        run.run()
+    run.before_store = lambda: None
+    run.run()
+    run.require_paid_once()
+
+
+@both
+def test_ctrl_c_leaves_the_job_running_and_says_so(
+    provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = story(provider, tmp_path)
+    run.double.before = kill_at(f"GET {PLACE[provider]}/", KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        run.run()
+    said = capsys.readouterr().err
+    assert f"batch job {run.double.jobs[0].id} left running: the same command attaches again" in said
+    assert not any("cancel" in call for call in run.double.calls)
+    run.run()
+    run.require_paid_once()
+
+
+@both
+def test_a_second_process_is_refused_while_one_waits(provider: str, tmp_path: Path) -> None:
+    run = story(provider, tmp_path)
+    other = BatchDouble(provider)
+
+    def meanwhile(call: str) -> None:
+        with pytest.raises(DataError, match="another process"):
+            other.run(requests("a"), tmp_path / "batches")
+
+    run.double.before = meanwhile
+    run.run()
+    assert other.calls == []

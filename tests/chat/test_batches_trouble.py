@@ -1,0 +1,311 @@
+"""Batch jobs that meet a limit of costs, a broken network, a server in trouble, or a provider that says no."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import httpx2
+import pytest
+from batch_double import CALL_USD, KEY, PROVIDERS, BatchDouble, requests
+from batch_double_wire import DoubleJob
+from batch_stories import both, fates, interrupt_once_there_is, texts
+
+from h2htalk.chat.base import Reply
+from h2htalk.chat.batch_jobs import BatchFolder
+from h2htalk.data.run import Failure
+from h2htalk.errors import ConfigError, ModelCallError
+
+# --- Money ------------------------------------------------------------------------------------------------------
+
+
+@both
+def test_a_batch_that_might_pass_the_limit_is_refused_whole_before_anything_is_sent(
+    provider: str, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider)
+    ledger = double.ledger(limit=Decimal("0.01"))
+    with pytest.raises(
+        ConfigError, match=r"--max-cost 0\.01: 0\.0000 .* may cost 0\.\d+ more: nothing .* sent"
+    ):
+        double.run(requests(*"abcdefgh"), tmp_path, ledger)
+    assert double.calls == []
+    assert ledger.totals().usd_committed == 0
+    assert BatchFolder(tmp_path).open_jobs() == []
+
+
+@both
+def test_jobs_that_are_made_together_are_refused_together(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = BatchDouble(provider)
+    monkeypatch.setattr(type(double.jobs_api()), "most_calls", 1)
+    with pytest.raises(ConfigError, match="these 8 calls"):
+        double.run(requests(*"abcdefgh"), tmp_path, double.ledger(limit=Decimal("0.01")))
+    assert double.calls == []
+
+
+@both
+def test_a_later_batch_that_might_pass_the_limit_fails_its_items_and_keeps_the_others(
+    provider: str, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider, fates(b="expired"))
+    double.before = interrupt_once_there_is(double)
+    with double.ledger(tmp_path / "costs.jsonl") as ledger, pytest.raises(KeyboardInterrupt):
+        double.run(requests("a", "b"), tmp_path, ledger)
+    double.before = lambda call: None
+    with double.ledger(tmp_path / "costs.jsonl", limit=Decimal("0.001")) as ledger:
+        a, b = double.run(requests("a", "b"), tmp_path, ledger)
+    assert isinstance(a, Reply)
+    assert isinstance(b, Failure)
+    assert b.reason == "max_cost"
+    assert len(double.jobs) == 1
+
+
+# --- Trouble on the way -----------------------------------------------------------------------------------------
+
+
+def broken_from(double: BatchDouble, call: str, times: int, error: type[Exception]) -> None:
+    """The first so many such calls meet a broken connection, once the provider has done its part."""
+    left = [times]
+
+    def fail(seen: str) -> None:
+        if seen.startswith(call) and left[0] > 0:
+            left[0] -= 1
+            raise error("broken")
+
+    double.after = fail
+
+
+@both
+def test_polls_that_fail_are_asked_again(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    place = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}[provider]
+    broken_from(double, f"GET {place}/", 20, httpx2.ReadError)
+    assert texts(double.run(requests("a"), tmp_path)) == ["re: a"]
+
+
+@both
+@pytest.mark.parametrize("status", [500, 502, 503, 529, 429])
+def test_a_server_in_trouble_is_asked_again(provider: str, status: int, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+
+    def trouble(call: str) -> None:
+        if double.jobs and len(double.calls) < 12:
+            double.answers = [double.error(status, "api_error", "later")]
+
+    double.before = trouble
+    assert texts(double.run(requests("a"), tmp_path)) == ["re: a"]
+    assert len(double.jobs) == 1
+
+
+@both
+def test_a_retry_after_of_a_day_does_not_stop_the_looks_for_a_day(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+
+    def trouble(call: str) -> None:
+        if double.jobs and len(double.calls) < 6:
+            double.answers = [httpx2.Response(429, headers={"retry-after": "86400"}, json={"error": {}})]
+
+    double.before = trouble
+    double.run(requests("a"), tmp_path)
+    assert max(double.pauses) <= 60.0
+
+
+@both
+def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(
+    provider: str, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider)
+
+    def trouble(call: str) -> None:
+        if double.jobs:
+            raise httpx2.ConnectError("unplugged")
+
+    double.before = trouble
+    with pytest.raises(ModelCallError, match=r"24 hours.*batch_0 is not lost, the same command attaches"):
+        double.run(requests("a"), tmp_path)
+    double.before = lambda call: None
+    assert texts(double.run(requests("a"), tmp_path)) == ["re: a"]
+    assert len(double.jobs) == 1
+
+
+@both
+def test_network_trouble_counts_in_a_row(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    start, double.runtime = double.now, 60 * 3600.0
+
+    def trouble(call: str) -> None:
+        hours = (double.now - start) / 3600
+        if double.jobs and (1 < hours < 20 or 22 < hours < 43):
+            raise httpx2.ReadError("unplugged")
+
+    double.before = trouble
+    assert texts(double.run(requests("a"), tmp_path, longest=600.0)) == ["re: a"]
+
+
+@both
+def test_a_job_that_the_key_does_not_know_is_an_error_that_says_what_to_do(
+    provider: str, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider)
+    double.after = lambda call: double.jobs.clear()
+    with pytest.raises(ModelCallError, match=r"use the key of the workspace.*remove"):
+        double.run(requests("a"), tmp_path)
+    assert [record.job for record in BatchFolder(tmp_path).open_jobs()] == [
+        {"openai": "batch_0", "anthropic": "msgbatch_0"}[provider]
+    ]
+
+
+@both
+def test_a_key_that_is_revoked_while_waiting_is_an_error_and_the_job_is_kept(
+    provider: str, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider)
+
+    def trouble(call: str) -> None:
+        if double.jobs:
+            double.answers = [double.error(401, "authentication_error", f"bad key {KEY}")]
+
+    double.before = trouble
+    with pytest.raises(ModelCallError, match="not lost") as caught:
+        double.run(requests("a"), tmp_path)
+    assert KEY not in str(caught.value)
+    assert len(BatchFolder(tmp_path).open_jobs()) == 1
+
+
+@both
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
+def test_a_refused_job_is_free_and_an_error(provider: str, status: int, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    double.before = lambda call: (
+        double.answers.append(double.error(status, "invalid_request_error", f"no {KEY}"))
+        if call.startswith("POST") and "batches" in call
+        else None
+    )
+    ledger = double.ledger()
+    with pytest.raises(ConfigError, match="the batch was refused, nothing was charged") as caught:
+        double.run(requests("a", "b"), tmp_path, ledger)
+    assert KEY not in str(caught.value)
+    assert KEY not in (tmp_path / "jobs.jsonl").read_text()
+    assert (ledger.totals().free, ledger.totals().open) == (2, 0)
+    assert BatchFolder(tmp_path).records()[0].state == "closed"
+
+
+@both
+@pytest.mark.parametrize("status", [429, 529])
+def test_a_job_that_is_refused_for_now_is_sent_again_and_then_given_up(
+    provider: str, status: int, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider)
+    busy = double.error(status, "rate_limit_error", "busy")
+
+    def refuse(call: str) -> None:
+        if call.startswith("POST") and "batches" in call and len(double.pauses) < patience:
+            double.answers.append(busy)
+
+    double.before = refuse
+    patience = 2
+    assert texts(double.run(requests("a"), tmp_path)) == ["re: a"]
+    double.pauses.clear()
+    patience, ledger = 100, double.ledger()
+    with pytest.raises(ModelCallError, match="could not be submitted"):
+        double.run(requests("b"), tmp_path, ledger)
+    assert (ledger.totals().free, ledger.totals().open) == (1, 0)
+    assert len(double.jobs) == 1
+
+
+@both
+def test_a_wait_of_a_day_before_submitting_fails_at_once_and_says_so(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    refused = httpx2.Response(429, headers={"retry-after": "86400"}, json={"error": {"message": "busy"}})
+    double.before = lambda call: double.answers.append(refused) if call.startswith("POST") else None
+    with pytest.raises(ModelCallError, match="could not be submitted"):
+        double.run(requests("a"), tmp_path)
+    assert sum(double.pauses) < 900
+
+
+@both
+def test_no_connection_at_all_is_an_error_after_a_few_tries(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+
+    def unplugged(call: str) -> None:
+        raise httpx2.ConnectError("nobody there")
+
+    double.before = unplugged
+    ledger = double.ledger()
+    with pytest.raises(ModelCallError, match="no connection"):
+        double.run(requests("a"), tmp_path, ledger)
+    assert (ledger.totals().free, ledger.totals().open) == (1, 0)
+    assert len(double.calls) == 4
+
+
+def test_an_openai_job_whose_validation_failed_is_an_error_with_its_first_lines(tmp_path: Path) -> None:
+    double = BatchDouble("openai")
+    double.problems = [
+        {"code": "invalid_json_line", "line": n, "message": f"This line is broken ({n})."}
+        for n in range(1, 9)
+    ]
+    ledger = double.ledger()
+    with pytest.raises(
+        ConfigError, match=r"batch_0 was refused, nothing was charged: line 1: .*line 3.*5 more"
+    ):
+        double.run(requests("a"), tmp_path, ledger)
+    assert (ledger.totals().free, ledger.totals().open) == (1, 0)
+    assert BatchFolder(tmp_path).open_jobs() == []
+
+
+def test_an_openai_job_that_found_the_queue_full_waits_for_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = BatchDouble("openai")
+    monkeypatch.setattr(type(double.jobs_api()), "most_calls", 2)
+    full = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}
+    double.after = lambda call: setattr(double, "problems", [full] if len(double.jobs) == 1 else [])
+    ledger = double.ledger()
+    assert texts(double.run(requests(*"abcd"), tmp_path, ledger, attempts=1)) == [f"re: {t}" for t in "abcd"]
+    assert [bool(job.problems) for job in double.jobs] == [False, True, False]
+    assert ledger.totals().usd_paid == double.bill
+
+
+def test_a_full_queue_of_others_is_an_error(tmp_path: Path) -> None:
+    double = BatchDouble("openai")
+    double.problems = [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}]
+    with pytest.raises(ConfigError, match="wait until other batches"):
+        double.run(requests("a"), tmp_path)
+
+
+@both
+def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(
+    provider: str, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider)
+
+    def archive(call: str) -> None:
+        double.jobs[:1] = [archived(job) for job in double.jobs[:1]]
+
+    def archived(job: DoubleJob) -> DoubleJob:
+        job.archived = True
+        return job
+
+    double.before = archive
+    ledger = double.ledger()
+    assert texts(double.run(requests("a"), tmp_path, ledger)) == ["re: a"]
+    totals = ledger.totals()
+    assert (totals.paid, totals.lost) == (1, 1)
+    assert (totals.usd_paid or 0) + (totals.usd_possible or 0) >= double.bill == 2 * CALL_USD
+
+
+@both
+def test_a_folder_with_an_open_job_of_another_model_is_refused(provider: str, tmp_path: Path) -> None:
+    double = BatchDouble(provider)
+    place = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}[provider]
+    double.answers = []
+    double.before = lambda call: double.answers.extend(
+        [double.error(401, "authentication_error", "no")] if call.startswith(f"GET {place}/") else []
+    )
+    with pytest.raises(ModelCallError):
+        double.run(requests("a"), tmp_path)
+    other = BatchDouble(next(name for name in PROVIDERS if name != provider))
+    with pytest.raises(ConfigError, match=f"of {double.api.model}"):
+        other.run(requests("a"), tmp_path)
