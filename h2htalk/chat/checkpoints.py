@@ -17,25 +17,63 @@ INSTALL_LOCAL = "pip install 'h2htalk[local]'"
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A model ready to answer. `folder` is None when it came from the Hub."""
+class Source:
+    """Where a checkpoint is: a folder, or a repository of the Hub (`folder` is None). `backend` opens messages."""
 
+    backend: str
     name: str
     folder: Path | None
+
+    @property
+    def where(self) -> str:
+        """As the user wrote it: `hf:OWNER/NAME`."""
+        return f"{self.backend}:{self.name}"
+
+    @property
+    def location(self) -> str:
+        """What a loader takes."""
+        return str(self.folder or self.name)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For every `from_pretrained`: no code of the checkpoint's is run, no network for a folder."""
+        return {"trust_remote_code": False, "local_files_only": self.folder is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """All of a checkpoint but its weights. `commit`: the Hub's; None for a folder."""
+
+    source: Source
+    config: Any
+    generation_config: Any
+    tokenizer: Any
+    commit: str | None
+
+    def identity(self) -> dict[str, str]:
+        """`model`, and the Hub's commit or the SHA-256 of the folder's weights."""
+        return _identity(self.source, self.commit)
+
+    def stop_tokens(self) -> frozenset[int]:
+        """See `Checkpoint.stop_tokens`."""
+        return _stop_tokens(self.generation_config, self.tokenizer)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A model ready to answer."""
+
+    source: Source
     model: Any
     tokenizer: Any
 
     def identity(self) -> dict[str, str]:
         """`model`, and the Hub's commit or the SHA-256 of the folder's weights."""
-        if self.folder is not None:
-            return {"model": self.folder.resolve().name, "weights_sha256": weights_sha256(self.folder)}
-        return {"model": self.name, "revision": str(getattr(self.model.config, "_commit_hash", None))}
+        return _identity(self.source, getattr(self.model.config, "_commit_hash", None))
 
     def stop_tokens(self) -> frozenset[int]:
         """Every token that ends an answer: of the generation config (one or several), and the tokenizer's."""
-        listed = self.model.generation_config.eos_token_id
-        stops = [listed] if listed is None or isinstance(listed, int) else list(listed)
-        return frozenset(token for token in (*stops, self.tokenizer.eos_token_id) if token is not None)
+        return _stop_tokens(self.model.generation_config, self.tokenizer)
 
     def context_tokens(self) -> int | None:
         """How many tokens prompt and answer may have together; None where the model does not say."""
@@ -60,27 +98,61 @@ def open_checkpoint(name: str) -> Checkpoint:
         import transformers
     except ImportError:
         raise MissingExtraError("a local model (hf:)", INSTALL_LOCAL) from None
-    folder = _local_folder(name)
+    source = find_source("hf", name)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    source = str(folder or name)
-    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": folder is not None}
-    with _quiet(), _advice(name, folder):
+    with _quiet(), _advice(source):
         # First, because a repository that is not there is then asked for once.
-        config = transformers.AutoConfig.from_pretrained(source, **options)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
+        config = transformers.AutoConfig.from_pretrained(source.location, **source.options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **source.options)
         model, loading = transformers.AutoModelForCausalLM.from_pretrained(
-            source,
+            source.location,
             config=config,
             dtype="auto" if device == "cuda" else torch.float32,
             use_safetensors=True,
             output_loading_info=True,
-            **options,
+            **source.options,
         )
         model.to(device).eval()
     if absent := sorted([*loading["missing_keys"], *(str(key) for key in loading["mismatched_keys"])]):
         # transformers would go on with random numbers in their place.
         raise ConfigError(f"hf:{name}: {len(absent)} weights are missing or misshapen, such as {absent[0]}")
-    return Checkpoint(name, folder, model, tokenizer)
+    return Checkpoint(source, model, tokenizer)
+
+
+def describe_checkpoint(
+    source: Source, revision: str | None = None, tokenizer: str | None = None
+) -> Description:
+    """Read a checkpoint's configuration and tokenizer; of its weights only that they are safetensors.
+
+    Args:
+        source: where it is.
+        revision: branch, tag or commit of a repository.
+        tokenizer: another folder or repository that the tokenizer comes from.
+
+    Raises:
+        ConfigError: no such model or tokenizer.
+    """
+    import transformers
+
+    if source.folder is not None and not any(source.folder.glob("*.safetensors")):
+        raise ConfigError(
+            f"{source.where}: no *.safetensors in it, and nothing else is read (no pickle); convert the checkpoint"
+        )
+    options = {**source.options, "revision": revision or "main"}
+    with _quiet(), _advice(source):
+        config = transformers.AutoConfig.from_pretrained(source.location, **options)
+        commit = None if source.folder else getattr(config, "_commit_hash", None)
+        options["revision"] = commit or options["revision"]
+        try:
+            generation = transformers.GenerationConfig.from_pretrained(source.location, **options)
+        except OSError:  # a checkpoint need not have one; its configuration then names the end of text
+            generation = transformers.GenerationConfig.from_model_config(config)
+    words = find_source(source.backend, tokenizer) if tokenizer else source
+    with _quiet(), _advice(words):
+        read = transformers.AutoTokenizer.from_pretrained(
+            words.location, **(words.options if tokenizer else options)
+        )
+    return Description(source, config, generation, read, commit)
 
 
 def engine_versions() -> str:
@@ -97,17 +169,33 @@ def weights_sha256(folder: Path) -> str:
     return hashlib.sha256("".join(f"{f.name} {sha256_of(f)}\n" for f in files).encode()).hexdigest()
 
 
-def _local_folder(name: str) -> Path | None:
-    """The folder that `name` means, or None for a repository of the Hub."""
+def find_source(backend: str, name: str) -> Source:
+    """The folder or repository that `name` means. ConfigError: it can be neither."""
     if not name:
-        raise ConfigError("hf needs a model: hf:OWNER/NAME on the Hugging Face Hub, or hf:FOLDER")
+        raise ConfigError(
+            f"{backend} needs a model: {backend}:OWNER/NAME on the Hugging Face Hub, or {backend}:FOLDER"
+        )
     path = Path(name).expanduser()
     if (path / "config.json").is_file():
-        return path
+        return Source(backend, name, path)
     # A Hub name is `name` or `owner/name`; all else can only be meant as a folder.
     if path.exists() or name.count("/") > 1 or name[0] in "./~":
-        raise ConfigError(f"hf:{name}: no folder with a config.json; name one, or OWNER/NAME on the Hub")
-    return None
+        raise ConfigError(
+            f"{backend}:{name}: no folder with a config.json; name one, or OWNER/NAME on the Hub"
+        )
+    return Source(backend, name, None)
+
+
+def _identity(source: Source, commit: str | None) -> dict[str, str]:
+    if source.folder is not None:
+        return {"model": source.folder.resolve().name, "weights_sha256": weights_sha256(source.folder)}
+    return {"model": source.name, "revision": str(commit)}
+
+
+def _stop_tokens(generation_config: Any, tokenizer: Any) -> frozenset[int]:
+    listed = generation_config.eos_token_id
+    stops = [listed] if listed is None or isinstance(listed, int) else list(listed)
+    return frozenset(token for token in (*stops, tokenizer.eos_token_id) if token is not None)
 
 
 @contextmanager
@@ -133,7 +221,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _advice(name: str, folder: Path | None) -> Iterator[None]:
+def _advice(source: Source) -> Iterator[None]:
     """Turn what loading raises into a ConfigError of one line."""
     from safetensors import SafetensorError
 
@@ -145,7 +233,7 @@ def _advice(name: str, folder: Path | None) -> Iterator[None]:
             reason = "it needs code of its own, which is never run here; serve it and use server:MODEL@URL"
         else:
             check = "the connection, the name and your access on the Hub, or name a folder"
-            if folder is not None:
+            if source.folder is not None:
                 check = "that the checkpoint is whole"
             reason = f"{reason[:300].rstrip('.')}; check {check}"
-        raise ConfigError(f"hf:{name}: cannot be loaded: {reason}") from error
+        raise ConfigError(f"{source.where}: cannot be loaded: {reason}") from error

@@ -19,6 +19,7 @@ from h2htalk.chat.embedded_engine import (
     Tokens,
     unreadable_marks,
 )
+from h2htalk.chat.prepare import refuse_form
 from h2htalk.data.run import Failure, Usage
 from h2htalk.errors import ConfigError
 from h2htalk.text.openvino_runtime import import_openvino
@@ -94,13 +95,15 @@ class EmbeddedChat:
         marks = unreadable_marks(engine.special_tokens)
         jobs = []
         for index, request in enumerate(requests):
+            refuse_form(request, "embedded")
+            request.sampling.require_temperature()
             try:
                 prompt = engine.encode(prompt_pieces(request.messages, marks))
             except UnicodeEncodeError as error:
                 finish(index, Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}"))
                 continue
-            if len(prompt) + request.sampling.max_tokens > CONTEXT_TOKENS:
-                finish(index, _beyond_context(len(prompt), request.sampling.max_tokens))
+            if len(prompt) + request.sampling.budget > CONTEXT_TOKENS:
+                finish(index, _beyond_context(len(prompt), request.sampling.budget))
                 continue
             jobs.append(_Job(index, prompt, request.sampling))
         # Big-endian bytes sort as the numbers do.

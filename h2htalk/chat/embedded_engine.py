@@ -130,12 +130,12 @@ class EmbeddedEngine:
 
         Args:
             index: the caller's name for it.
-            prompt: with `sampling.max_tokens` at most CONTEXT_TOKENS long.
+            prompt: with `sampling.budget` at most CONTEXT_TOKENS long.
         """
         if (
             len(self._jobs) >= self._concurrency
             or self._throwaways
-            or not self._fits(prompt, sampling.max_tokens)
+            or not self._fits(prompt, sampling.budget)
         ):
             return False
         if _must_prime(prompt) and not _same(prompt, self._primed):
@@ -147,9 +147,7 @@ class EmbeddedEngine:
             self._last_prompt = None
             return False
         self._primed, self._last_prompt = None, prompt
-        self._jobs.append(
-            _Job(index, prompt, sampling.max_tokens, self._add(prompt, self._generation(sampling)))
-        )
+        self._jobs.append(_Job(index, prompt, sampling.budget, self._add(prompt, self._generation(sampling))))
         return True
 
     def step(self) -> list[Finished]:
@@ -224,11 +222,11 @@ class EmbeddedEngine:
         config = self._genai.GenerationConfig()
         config.eos_token_id, config.stop_token_ids = self._end_token, {self._end_token}
         config.apply_chat_template = False
-        config.max_new_tokens = sampling.max_tokens
+        config.max_new_tokens = sampling.budget
         config.logprobs = self._log_probabilities
-        if sampling.temperature > 0:
+        if (temperature := sampling.require_temperature()) > 0:
             config.do_sample = True
-            config.temperature, config.top_p = sampling.temperature, sampling.top_p
+            config.temperature, config.top_p = temperature, sampling.top_p
             config.rng_seed = sampling.seed
         return config
 

@@ -9,34 +9,19 @@ is what the request's sampling says, nothing else.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
 from h2htalk.chat.checkpoints import engine_versions, open_checkpoint
 from h2htalk.chat.decoding import OutOfMemory, Row, decode_batch, forward_arguments, is_recurrent
-from h2htalk.chat.templates import ChatTemplate, MarkRefusal, TemplateRefusal
+from h2htalk.chat.prepare import Job, prepare, refuse_form
+from h2htalk.chat.templates import ChatTemplate, read_reply
 from h2htalk.data.run import Failure, Usage
 from h2htalk.errors import ConfigError
 
 CPU_CACHE_BYTES = 2 << 30
 GPU_CACHE_SHARE = 0.5  # of the memory that the weights leave; activations take part of the rest
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A request whose prompt is tokens; `index` is its place among the requests."""
-
-    index: int
-    request: Request
-    prompt: array[int]
-
-    @property
-    def tokens(self) -> int:
-        """What the cache must hold at the end."""
-        return len(self.prompt) + self.request.sampling.max_tokens
 
 
 class TransformersChat:
@@ -49,7 +34,8 @@ class TransformersChat:
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         checkpoint = open_checkpoint(name)
-        self._template = ChatTemplate(checkpoint.tokenizer, f"hf:{name}")
+        self._where = f"hf:{name}"
+        self._template = ChatTemplate(checkpoint.tokenizer, self._where)
         self._model: Any = checkpoint.model
         if not {"past_key_values", "attention_mask"} <= forward_arguments(self._model):
             raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it, use server:MODEL@URL")
@@ -84,7 +70,9 @@ class TransformersChat:
             if on_done is not None:
                 on_done(index, outcome)
 
-        jobs = self._prepare(requests, finish)
+        jobs = prepare(self._template, self._where, self._context, requests, finish)
+        for job in jobs:
+            refuse_form(job.request, "hf:")
         for batch in self._batches(jobs):
             self._answer(batch, finish)
         return [outcome for outcome in outcomes if outcome is not None]
@@ -93,38 +81,13 @@ class TransformersChat:
         """Give back the memory of the weights."""
         self._model = None
 
-    def _prepare(self, requests: Sequence[Request], finish: OnDone) -> list[_Job]:
-        """Prompts as tokens; a request that cannot be asked fails here."""
-        jobs = []
-        for index, request in enumerate(requests):
-            prompt = self._prompt(request)
-            if isinstance(prompt, Failure):
-                finish(index, prompt)
-                continue
-            job = _Job(index, request, prompt)
-            if self._context is not None and job.tokens > self._context:
-                finish(index, _beyond_context(job, self._context))
-            else:
-                jobs.append(job)
-        return jobs
-
-    def _prompt(self, request: Request) -> array[int] | Failure:
-        try:
-            return self._template.tokens(request.messages)
-        except TemplateRefusal as error:
-            return Failure("chat_template", f"the template refuses these messages: {error}")
-        except MarkRefusal as error:
-            return Failure("special_tokens", str(error))
-        except UnicodeEncodeError as error:
-            return Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}")
-
-    def _batches(self, jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
+    def _batches(self, jobs: Sequence[Job]) -> Iterator[list[Job]]:
         """Jobs of like sampling and like length, longest first, as many as rows and cache allow.
 
         Ties go by id and sample, never by place: batches are the same for any order of the requests.
         """
         budget = self._cache_tokens()
-        batch: list[_Job] = []
+        batch: list[Job] = []
         longest = 0
         for job in sorted(jobs, key=_batch_order):
             if batch and (
@@ -147,17 +110,17 @@ class TransformersChat:
         token_bytes: int = 2 * config.num_hidden_layers * heads * width * int(self._model.dtype.itemsize)
         return _cache_bytes(self._model) // token_bytes
 
-    def _answer(self, batch: Sequence[_Job], finish: OnDone) -> None:
+    def _answer(self, batch: Sequence[Job], finish: OnDone) -> None:
         """Decode a batch; where memory does not suffice, its halves; a single one fails."""
         left = dict(enumerate(batch))
 
         def on_row(place: int, tokens: list[int], stopped: bool) -> None:
             job = left.pop(place)
-            text = self._template.decode(tokens)
+            text, thinking = read_reply(self._template.decode(tokens), job.thinks)
             usage = Usage(len(job.prompt), len(tokens))
-            finish(job.index, Reply(text, "stop" if stopped else "length", usage))
+            finish(job.index, Reply(text, "stop" if stopped else "length", usage, thinking))
 
-        rows = [Row(job.prompt, job.request.sampling.max_tokens, job.request.sampling.seed) for job in batch]
+        rows = [Row(job.prompt, job.sampling.budget, job.sampling.seed) for job in batch]
         temperature, top_p = _drawing(batch[0])
         try:
             decode_batch(self._model, rows, self._stop_tokens, on_row, temperature, top_p)
@@ -176,20 +139,14 @@ class TransformersChat:
                 self._answer(half, finish)
 
 
-def _batch_order(job: _Job) -> tuple[Any, ...]:
-    sampling = job.request.sampling
-    return (_drawing(job), -len(job.prompt), -sampling.max_tokens, job.request.id, job.request.sample)
+def _batch_order(job: Job) -> tuple[Any, ...]:
+    return (_drawing(job), -len(job.prompt), -job.sampling.budget, job.request.id, job.request.sample)
 
 
-def _drawing(job: _Job) -> tuple[float, float]:
+def _drawing(job: Job) -> tuple[float, float]:
     """Temperature and top_p; greedy requests are alike whatever their top_p."""
-    sampling = job.request.sampling
-    return (sampling.temperature, sampling.top_p) if sampling.temperature > 0 else (0.0, 1.0)
-
-
-def _beyond_context(job: _Job, context: int) -> Failure:
-    asked = f"the prompt has {len(job.prompt)} tokens; with {job.request.sampling.max_tokens} for the answer"
-    return Failure("context_length", f"{asked} that is more than the model's {context}")
+    temperature = job.sampling.require_temperature()
+    return (temperature, job.sampling.top_p) if temperature > 0 else (0.0, 1.0)
 
 
 def _cache_bytes(model: Any) -> int:

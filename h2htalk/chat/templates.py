@@ -12,13 +12,27 @@ import re
 import secrets
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.chat.base import Message
+from h2htalk.data.run import split_thinking
 from h2htalk.errors import ConfigError
 
 _PROBE = "h2htalk-system-probe"
+# What chat templates call the switch of their reasoning: Qwen and most others; DeepSeek and Granite.
+_SWITCHES = ("enable_thinking", "thinking")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A conversation as token ids, open for the assistant's turn.
+
+    `thinks`: it ends inside a think block, so that the reply begins with reasoning.
+    """
+
+    tokens: array[int]
+    thinks: bool
 
 
 class TemplateRefusal(Exception):
@@ -31,6 +45,9 @@ class MarkRefusal(Exception):
 
 class ChatTemplate:
     """The chat template that came with a tokenizer.
+
+    `folds_system`: it has no system role, so the system text goes into the first user message. `switches`: it can
+    be told whether to reason. `always_thinks`: it opens a think block whatever it is told.
 
     Raises:
         ConfigError: there is none, or it cannot render a single user message. `where` opens the message.
@@ -50,6 +67,10 @@ class ChatTemplate:
         except TemplateRefusal as error:
             raise ConfigError(f"{where}: its chat template cannot render a user message: {error}") from error
         self.folds_system = not self._takes_system()
+        hello = [Message("user", _PROBE)]
+        unthinking = self._render(hello, thinking=0)
+        self.switches = self._render(hello, thinking=1) != unthinking
+        self.always_thinks = _ends_thinking(unthinking)
         self._marks = _mark_heads(tokenizer, self._text)
         # Shows in a rendered prompt where to cut it: no message can hold it, and the tokenizer never sees it.
         self._cut = secrets.token_hex(16)
@@ -59,8 +80,12 @@ class ChatTemplate:
         """The SHA-256 of the template's text."""
         return hashlib.sha256(self._text.encode()).hexdigest()
 
-    def tokens(self, messages: Sequence[Message]) -> array[int]:
+    def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt:
         """The prompt, open for the assistant's turn, as token ids.
+
+        Args:
+            messages: the conversation.
+            thinking: above 0 asks a template with a switch for reasoning, 0 for none; None tells it nothing.
 
         Raises:
             TemplateRefusal: the template cannot render the messages.
@@ -68,19 +93,24 @@ class ChatTemplate:
             UnicodeEncodeError: a message holds half of a surrogate pair.
         """
         tokens = array("i")
-        for piece in self._pieces(fold_system(messages) if self.folds_system else messages):
+        pieces = self._pieces(fold_system(messages) if self.folds_system else messages, thinking)
+        for piece in pieces:
             piece.encode("utf-8")  # the tokenizer would say that its input has the wrong type
             # The template writes every special token itself; a second begin-of-text would only confuse the model.
             tokens.extend(self._tokenizer(piece, add_special_tokens=False, verbose=False)["input_ids"])
-        return tokens
+        return Prompt(tokens, _ends_thinking(pieces[-1]))
 
-    def _pieces(self, messages: Sequence[Message]) -> list[str]:
+    def tokens(self, messages: Sequence[Message]) -> array[int]:
+        """The token ids of `prompt`, with nothing said about reasoning."""
+        return self.prompt(messages).tokens
+
+    def _pieces(self, messages: Sequence[Message], thinking: int | None) -> list[str]:
         """The rendered prompt, cut within every turn's mark that a message holds."""
-        text = self._render(messages)
+        text = self._render(messages, thinking)
         cut = [replace(m, content=self._marks.sub(rf"\g<0>{self._cut}", m.content)) for m in messages]
         if cut == list(messages):
             return [text]
-        pieces = self._render(cut).split(self._cut)
+        pieces = self._render(cut, thinking).split(self._cut)
         if "".join(pieces) != text:
             raise MarkRefusal(
                 "a message holds one of the model's special tokens, and its chat template changes the text around "
@@ -101,14 +131,32 @@ class ChatTemplate:
         except TemplateRefusal:
             return False
 
-    def _render(self, messages: Sequence[Message]) -> str:
+    def _render(self, messages: Sequence[Message], thinking: int | None = None) -> str:
         from jinja2 import TemplateError
 
         turns = [{"role": message.role, "content": message.content} for message in messages]
+        told = {} if thinking is None else dict.fromkeys(_SWITCHES, thinking > 0)
         try:
-            return str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+            return str(
+                self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **told)
+            )
         except (TemplateError, TypeError, ValueError) as error:
             raise TemplateRefusal(" ".join(str(error).split())) from error
+
+
+def read_reply(text: str, thinks: bool) -> tuple[str, str | None]:
+    """The answer in a model's text, and its reasoning (None where there is none).
+
+    A text without reasoning stays exactly as the model wrote it. `thinks`: see `Prompt`; reasoning that was cut
+    off before it ended leaves an empty answer.
+    """
+    answer, thinking = split_thinking(text, thinks)
+    return (text, None) if thinking is None else (answer, thinking)
+
+
+def _ends_thinking(text: str) -> bool:
+    """Whether a rendered prompt ends with an opening think tag: a block that was closed again does not count."""
+    return re.search(r"<think(?:ing)?\s*>\s*$", text, re.IGNORECASE) is not None
 
 
 def _mark_heads(tokenizer: Any, template: str) -> re.Pattern[str]:

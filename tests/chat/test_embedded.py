@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
+from pydantic import BaseModel, ConfigDict
 
 pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
 
 from h2htalk.chat.base import ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
 from h2htalk.chat.embedded import EmbeddedChat, prompt_pieces
 from h2htalk.chat.embedded_engine import BLOCK_TOKENS, EmbeddedEngine, unreadable_marks
+from h2htalk.chat.structured import Form
 from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError
 from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
@@ -234,6 +236,20 @@ def test_the_subject_names_weights_engine_and_precision() -> None:
     assert opened.subject["weights_sha256"] == SMOLLM2_GGUF.sha256
     assert "openvino-genai 20" in opened.subject["engine"]
     assert "KV_CACHE_PRECISION=f32" in opened.subject["precision"]
+
+
+class Verdict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    score: int
+
+
+def test_what_it_cannot_be_held_to_is_an_error(chat: EmbeddedChat) -> None:
+    asked = (Message("user", "Hi"),)
+    with pytest.raises(ConfigError, match="embedded cannot be held to a form of JSON, which verdict needs"):
+        chat.complete([Request("x", asked, Sampling(max_tokens=3), form=Form("verdict", Verdict))])
+    with pytest.raises(ConfigError, match="--model-sampling"):
+        chat.complete([Request("x", asked, Sampling(None, max_tokens=3))])
 
 
 def test_another_name_is_an_error_that_lists_the_choices() -> None:

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, ConfigDict
 from tiny_llama import CONTEXT, NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, VOCABULARY, write_tiny_llama
 
 from h2htalk.chat.base import Chat, ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
+from h2htalk.chat.structured import Form
 from h2htalk.chat.templates import fold_system
 from h2htalk.data.run import Failure
+from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.local
 torch = pytest.importorskip("torch", reason="hf: needs torch")
@@ -261,6 +264,21 @@ def test_the_subject_names_weights_template_engine_and_device(checkpoint: Path, 
     assert subject["device"] in ("cpu", "cuda")
     assert subject["precision"] == "float32"
     assert str(checkpoint.parent) not in str(dict(subject))
+
+
+class Verdict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    score: int
+
+
+def test_what_it_cannot_be_held_to_is_an_error(chat: Chat) -> None:
+    with pytest.raises(
+        ConfigError, match=r"hf: cannot be held to a form of JSON, which verdict needs; choose vllm:"
+    ):
+        chat.complete([Request("x", ask(0).messages, GREEDY, form=Form("verdict", Verdict))])
+    with pytest.raises(ConfigError, match="--model-sampling"):
+        chat.complete([ask(0, Sampling(None))])
 
 
 def test_close_may_be_called_twice(checkpoint: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from tiny_llama import NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, SYSTEM_TEMPLATE, write_tiny_llama
 
 from h2htalk.chat.base import Message, Reply, Request, Sampling, open_chat
-from h2htalk.chat.templates import ChatTemplate, MarkRefusal, fold_system
+from h2htalk.chat.templates import ChatTemplate, MarkRefusal, fold_system, read_reply
 from h2htalk.data.run import Failure
-from h2htalk.errors import MissingExtraError
+from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
 
 pytestmark = pytest.mark.local
@@ -125,6 +125,76 @@ def test_a_tokenizer_without_added_tokens_cuts_nothing() -> None:
     tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
     assert len(tokenizer.added_tokens_decoder) == 0
     assert ChatTemplate(tokenizer, "here").tokens([Message("user", "Hello Hello")]).tolist() == [0, 0]
+
+
+OPENING = "{% if add_generation_prompt %}<|im_start|>assistant\n"
+# As Qwen3's (reasons unless told not to), DeepSeek's newer ones (only if told to), and R1's (always).
+SWITCHED = SYSTEM_TEMPLATE.replace(
+    OPENING,
+    OPENING + "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}",
+)
+ASKED = SYSTEM_TEMPLATE.replace(
+    OPENING, OPENING + "{% if thinking is defined and thinking %}<think>{% else %}</think>{% endif %}"
+)
+ALWAYS = SYSTEM_TEMPLATE.replace(OPENING, OPENING + "<think>\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "switches", "always", "ends"),
+    [
+        # What the prompt ends with when nothing is said, when reasoning is wanted, and when it is not.
+        (SYSTEM_TEMPLATE, False, False, ["assistant\n", "assistant\n", "assistant\n"]),
+        (SWITCHED, True, False, ["assistant\n", "assistant\n", "<think>\n\n</think>\n\n"]),
+        (ASKED, True, False, ["</think>", "<think>", "</think>"]),
+        (ALWAYS, False, True, ["<think>\n", "<think>\n", "<think>\n"]),
+    ],
+)
+def test_a_template_is_told_whether_to_reason(
+    tokenizer: Any, text: str, switches: bool, always: bool, ends: list[str]
+) -> None:
+    tokenizer.chat_template = text
+    template = ChatTemplate(tokenizer, "here")
+    assert (template.switches, template.always_thinks) == (switches, always)
+    for thinking, end in zip((None, 512, 0), ends, strict=True):
+        prompt = template.prompt(said("Hi"), thinking)
+        assert tokenizer.decode(prompt.tokens).endswith(end)
+        assert prompt.thinks == end.rstrip().endswith("<think>")
+
+
+def test_a_think_tag_in_a_message_opens_nothing(tokenizer: Any) -> None:
+    tokenizer.chat_template = SYSTEM_TEMPLATE
+    assert not ChatTemplate(tokenizer, "here").prompt(said("Write <think>")).thinks
+
+
+def test_a_reply_without_reasoning_stays_as_it_was_written() -> None:
+    assert read_reply(" Hi. \n", False) == (" Hi. \n", None)
+    assert read_reply("a < b ", False) == ("a < b ", None)
+    assert read_reply("Kind.</think> Hi. ", True) == ("Hi.", "Kind.")
+
+
+def test_reasoning_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:
+    """Its template opened the block: nothing in the text says so."""
+    chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'always', ALWAYS)}")
+    asked = (Message("user", "Hi"),)
+    (reply,) = chat.complete([Request("a", asked, Sampling(max_tokens=3, thinking=4))])
+    assert isinstance(reply, Reply)
+    assert reply.text == ""
+    assert reply.thinking
+    assert (reply.usage.output_tokens or 0) <= 7
+    with pytest.raises(ConfigError, match="thinking cannot be 0"):
+        chat.complete([Request("a", asked, Sampling(max_tokens=3, thinking=0))])
+
+
+def test_reasoning_has_a_budget_on_top_of_the_reply_s(tmp_path: Path) -> None:
+    chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'plain', stops=())}")
+    lengths = []
+    for thinking in (None, 0, 5):
+        (reply,) = chat.complete(
+            [Request("a", (Message("user", "Hi"),), Sampling(max_tokens=3, thinking=thinking))]
+        )
+        assert isinstance(reply, Reply)
+        lengths.append(reply.usage.output_tokens)
+    assert lengths == [3, 3, 8]
 
 
 def test_messages_that_cannot_be_read_fail_alone(tmp_path: Path) -> None:

@@ -1,0 +1,137 @@
+"""LoRA adapters are held against the model before any engine starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_llama import VOCABULARY
+
+from h2htalk.chat.adapters import CONFIG, WEIGHTS, check_fits, find_adapter
+from h2htalk.chat.outlines import outline
+from h2htalk.errors import ConfigError
+
+pytestmark = pytest.mark.local
+torch = pytest.importorskip("torch", reason="adapters are torch's")
+transformers = pytest.importorskip("transformers", reason="checks shapes with transformers")
+
+
+def model_config(**changes: int) -> Any:
+    values = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    return transformers.LlamaConfig(vocab_size=VOCABULARY, num_key_value_heads=2, **(values | changes))
+
+
+def write_adapter(folder: Path, rank: int = 4, inputs: int = 64, layer: int = 1, **config: Any) -> Path:
+    from safetensors.torch import save_file
+
+    folder.mkdir()
+    module = f"base_model.model.model.layers.{layer}.self_attn.q_proj"
+    tensors = {
+        f"{module}.lora_A.weight": torch.ones(rank, inputs),
+        f"{module}.lora_B.weight": torch.ones(64, rank),
+    }
+    save_file(tensors, folder / WEIGHTS)
+    values = {"peft_type": "LORA", "r": rank, "lora_alpha": 8, "target_modules": ["q_proj"], **config}
+    (folder / CONFIG).write_text(json.dumps(values))
+    return folder
+
+
+@pytest.mark.parametrize(("rank", "limit"), [(1, 1), (4, 8), (8, 8), (9, 16), (257, 320), (512, 512)])
+def test_the_engine_is_started_for_the_adapter_s_rank(rank: int, limit: int, tmp_path: Path) -> None:
+    assert find_adapter(str(write_adapter(tmp_path / "a", rank))).max_rank == limit
+
+
+def test_a_module_s_own_rank_counts(tmp_path: Path) -> None:
+    adapter = find_adapter(str(write_adapter(tmp_path / "a", 4, rank_pattern={"q_proj": 32})))
+    assert adapter.max_rank == 32
+
+
+def test_the_identity_is_of_weights_and_scaling_but_not_of_the_place(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    here = find_adapter(str(write_adapter(tmp_path / "here" / "kind"))).identity()
+    there = find_adapter(str(write_adapter(tmp_path / "there" / "kind"))).identity()
+    louder = find_adapter(str(write_adapter(tmp_path / "louder", lora_alpha=16))).identity()
+    assert here == there
+    assert here["lora"] == "kind"
+    assert here["lora_sha256"] != louder["lora_sha256"]
+
+
+def test_an_adapter_of_this_model_fits(tmp_path: Path) -> None:
+    check_fits(find_adapter(str(write_adapter(tmp_path / "a"))), outline(model_config()), "vllm:tiny")
+
+
+@pytest.mark.parametrize(
+    ("made", "config", "message"),
+    [
+        (
+            {"layer": 2},
+            {},
+            r"model\.layers\.2\.self_attn\.q_proj is for a matrix of \(64, 64\), there is none",
+        ),
+        ({"inputs": 32}, {}, r"is for a matrix of \(64, 32\), it is \(64, 64\) there"),
+        ({}, {"hidden_size": 128}, r"it is \(128, 128\) there"),
+    ],
+)
+def test_an_adapter_of_another_model_does_not(
+    made: dict[str, int], config: dict[str, int], message: str, tmp_path: Path
+) -> None:
+    folder = write_adapter(tmp_path / "a", base_model_name_or_path="owner/base", **made)  # type: ignore[arg-type]
+    with pytest.raises(
+        ConfigError, match=rf"lora=a: does not fit vllm:tiny: .*{message}.*trained on owner/base"
+    ):
+        check_fits(find_adapter(str(folder)), outline(model_config(**config)), "vllm:tiny")
+
+
+def edit(**values: object) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        path = folder / CONFIG
+        path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+    return change
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no configuration": (lambda f: (f / CONFIG).unlink(), "no adapter_config.json in it"),
+    "not JSON": (lambda f: (f / CONFIG).write_text("{"), "cannot be read"),
+    "not an object": (lambda f: (f / CONFIG).write_text("[]"), "its peft_type is None"),
+    "another kind": (edit(peft_type="IA3"), "its peft_type is 'IA3'; only LORA"),
+    "no rank": (edit(r=None), "its rank r is None; it must be 1 to 512"),
+    "too large a rank": (edit(r=1024), "it must be 1 to 512"),
+    "pickled": (lambda f: (f / WEIGHTS).rename(f / "adapter_model.bin"), "no pickle is read"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_no_adapter_is_one_line_of_advice(name: str, tmp_path: Path) -> None:
+    folder = write_adapter(tmp_path / "a")
+    BROKEN[name][0](folder)
+    with pytest.raises(ConfigError) as caught:
+        find_adapter(str(folder))
+    assert str(caught.value).startswith("lora=a: ")
+    assert BROKEN[name][1] in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_damaged_weights(tmp_path: Path) -> None:
+    folder = write_adapter(tmp_path / "a")
+    (folder / WEIGHTS).write_bytes(b"no")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        check_fits(find_adapter(str(folder)), outline(model_config()), "vllm:tiny")
+
+
+def test_an_adapter_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"no such folder; name one that holds adapter_config\.json"):
+        find_adapter(str(tmp_path / "none"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ConfigError, match=r"cannot be loaded.*access on the Hub"):
+        find_adapter("nobody/no-such-adapter")
+
+
+def test_a_model_that_cannot_be_drawn_in_outline_is_left_to_the_engine(tmp_path: Path) -> None:
+    adapter = find_adapter(str(write_adapter(tmp_path / "a", layer=9)))
+    assert outline(transformers.CLIPConfig()) is None
+    check_fits(adapter, None, "vllm:eyes")

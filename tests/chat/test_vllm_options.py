@@ -1,0 +1,104 @@
+"""Engine options of `vllm:`, and what is said before vLLM is ever imported."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from h2htalk.chat.base import ChatOptions, open_chat
+from h2htalk.chat.vllm_options import VLLMOptions
+from h2htalk.errors import ConfigError, MissingExtraError
+
+
+def test_every_kind_of_value_is_read() -> None:
+    options = VLLMOptions.parse(
+        {
+            "tensor_parallel_size": "8",
+            "max_model_len": " 8192 ",
+            "gpu_memory_utilization": "0.85",
+            "kv_cache_gb": "2.5",
+            "dtype": "bfloat16",
+            "enforce_eager": "false",
+            "enable_prefix_caching": "No",
+            "lora": "./adapter",
+        }
+    )
+    assert options == VLLMOptions(
+        tensor_parallel_size=8,
+        max_model_len=8192,
+        gpu_memory_utilization=0.85,
+        kv_cache_gb=2.5,
+        dtype="bfloat16",
+        enforce_eager=False,
+        enable_prefix_caching=False,
+        lora="./adapter",
+    )
+    assert VLLMOptions.parse({}) == VLLMOptions()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tensor_paralel_size", "8", "no engine option 'tensor_paralel_size'; choose from batch_invariant, "),
+        ("trust_remote_code", "true", "no engine option 'trust_remote_code'"),
+        ("tensor_parallel_size", "0", "must be a whole number, 1 or more"),
+        ("tensor_parallel_size", "2.5", "must be a whole number"),
+        ("max_num_seqs", "many", "max_num_seqs is 'many'"),
+        ("gpu_memory_utilization", "1.5", "must be a number, 0.01 to 1"),
+        ("gpu_memory_utilization", "nan", "must be a number, 0.01 to 1"),
+        ("kv_cache_gb", "inf", "must be a number"),
+        ("kv_cache_gb", "-1", "must be a number"),
+        ("enforce_eager", "perhaps", "must be true or false"),
+        ("dtype", "int8", "choose from float32, bfloat16, float16"),
+        ("kv_cache_dtype", "fp7", "choose from auto, bfloat16, fp8"),
+        ("lora", " ", "lora is empty"),
+    ],
+)
+def test_what_cannot_be_is_an_error_that_names_the_choices(key: str, value: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        VLLMOptions.parse({key: value})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_signature_names_what_changes_answers_and_no_sizes() -> None:
+    sizes = {
+        "tensor_parallel_size": "8",
+        "data_parallel_size": "2",
+        "pipeline_parallel_size": "2",
+        "gpu_memory_utilization": "0.9",
+        "kv_cache_gb": "4",
+        "max_num_seqs": "512",
+        "max_num_batched_tokens": "8192",
+        "enforce_eager": "true",
+    }
+    changing = {
+        "quantization": "fp8",
+        "kv_cache_dtype": "fp8",
+        "reasoning_parser": "qwen3",
+        "tokenizer": "a/b",
+    }
+    assert VLLMOptions.parse(sizes).subject() == {}
+    assert VLLMOptions.parse(sizes | changing).subject() == changing
+    assert VLLMOptions.parse({"batch_invariant": "yes"}).subject() == {"batch_invariant": "true"}
+
+
+def test_without_vllm_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    monkeypatch.setattr("h2htalk.chat.vllm_start.find_spec", lambda name: None)
+    with pytest.raises(
+        MissingExtraError, match=r"pip install 'h2htalk\[vllm\]' in an environment of its own"
+    ):
+        open_chat("vllm:some/model")
+
+
+def test_options_are_checked_before_anything_is_looked_for() -> None:
+    with pytest.raises(ConfigError, match="no engine option"):
+        open_chat("vllm:some/model", ChatOptions(engine={"nonsense": "1"}))
+
+
+@pytest.mark.parametrize("model", ["embedded", "hf:some/model", "server:m@http://127.0.0.1:1/v1"])
+def test_other_engines_take_no_options(model: str) -> None:
+    with pytest.raises(ConfigError, match=r"has no engine options \(dtype\); vllm has"):
+        open_chat(model, ChatOptions(engine={"dtype": "float32"}))

@@ -1,0 +1,80 @@
+"""What the tests of `vllm:` share: tiny checkpoints, the command line, and a look at vLLM's processes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tiny_llama import SYSTEM_TEMPLATE, VOCABULARY, write_tiny_llama
+
+from h2htalk.chat.vllm_guard import children, family, started
+
+CONTEXT = 512
+
+
+def write_tiny(folder: Path, template: str | None = SYSTEM_TEMPLATE, **changes: Any) -> Path:
+    """A tiny Llama whose heads are of a width that vLLM's CPU kernels know."""
+    from transformers import LlamaConfig
+
+    values: dict[str, Any] = {
+        "vocab_size": VOCABULARY,
+        "hidden_size": 128,
+        "intermediate_size": 256,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": CONTEXT,
+        "initializer_range": 0.2,
+        **changes,
+    }
+    return write_tiny_llama(folder, template, config=LlamaConfig(**values))
+
+
+def write_adapter(base: Path, folder: Path, rank: int = 4) -> tuple[Path, Path]:
+    """A LoRA adapter on every query and down projection, and the model with it added to the weights."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(base / "model.safetensors")
+    generator = torch.Generator().manual_seed(5)
+    tensors: dict[str, torch.Tensor] = {}
+    for name in [n for n in weights if n.endswith(("q_proj.weight", "down_proj.weight"))]:
+        outputs, inputs = weights[name].shape
+        down = torch.randn(rank, inputs, generator=generator) * 0.1
+        up = torch.randn(outputs, rank, generator=generator) * 0.1
+        module = name.removesuffix(".weight")
+        tensors |= {
+            f"base_model.model.{module}.lora_A.weight": down,
+            f"base_model.model.{module}.lora_B.weight": up,
+        }
+        weights[name] = weights[name] + up @ down * (8 / rank)
+    adapter, merged = folder / "adapter", folder / "merged"
+    adapter.mkdir()
+    save_file(tensors, adapter / "adapter_model.safetensors")
+    config = {"peft_type": "LORA", "r": rank, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"]}
+    (adapter / "adapter_config.json").write_text(json.dumps(config))
+    shutil.copytree(base, merged)
+    save_file(weights, merged / "model.safetensors", metadata={"format": "pt"})
+    return adapter, merged
+
+
+def evaluate_command(model: str, out: Path, *options: object) -> list[str]:
+    """`h2htalk evaluate` as a user types it, without what these tests do not look at."""
+    fixed = ["--split", "mini", "--language", "en", "--embedder", "none", "--no-floors", "--out", str(out)]
+    return [sys.executable, "-m", "h2htalk", "evaluate", model, *fixed, *map(str, options)]
+
+
+def vllm_processes(root: int) -> set[tuple[int, str]]:
+    """Engine and workers below a process."""
+    return family(children(root)) | children(root)
+
+
+def wait_until_gone(processes: set[tuple[int, str]], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while left := {pid for pid, when in processes if started(pid) == when}:
+        assert time.monotonic() < deadline, f"still there: {left}"
+        time.sleep(0.1)
