@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Self, TextIO
 
 _TERMINAL_EVERY = 0.2  # seconds between two drawings
 _LOG_EVERY = 15.0
+_COLUMNS = 80  # of a terminal that does not say
 
 
 class Progress:
@@ -55,7 +57,7 @@ class Progress:
         line = f"{self._label}  {self._done:,}/{self._total:,}  {share:4.0%}  {rate:,.1f}/s{left}{failed}"
         line += f"  {spent}" if spent else ""
         if self._terminal:
-            self._stream.write(f"\r\x1b[K{line}" + ("\n" if last else ""))
+            self._stream.write(f"\r\x1b[K{line}\n" if last else f"\r\x1b[K{one_row(line, self._stream)}")
         else:
             self._stream.write(line + "\n")
         self._stream.flush()
@@ -68,6 +70,17 @@ class Progress:
     ) -> None:
         if self._total:
             self._draw(last=True)
+
+
+def one_row(text: str, stream: TextIO) -> str:
+    """The text, cut to one row of the stream's terminal: a longer one wraps, and drawing it anew leaves its start
+    standing above."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):  # no terminal behind it
+        columns = 0
+    columns = columns or _COLUMNS
+    return text if len(text) < columns else f"{text[: columns - 2]}…"
 
 
 def _clock(seconds: float) -> str:

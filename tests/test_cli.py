@@ -425,7 +425,9 @@ def test_runs_of_different_protocols_are_shown_apart_with_the_keys_that_differ(t
         (("--engine", "=half"), "write KEY=VALUE"),
         (("--engine", "dtype=half", "--engine", "dtype=auto"), "--engine: dtype is given twice"),
         (("--engine", "dtype=half"), "scripted has no engine options (dtype); vllm has"),
-        (("--batch",), "--batch: scripted: has no prices; openai and anthropic have"),
+        (("--batch",), "--batch is for openai and anthropic only, not for scripted"),
+        (("--batch", "--dry-run"), "--batch is for openai and anthropic only, not for scripted"),
+        (("--engine", "dtype=half", "--dry-run"), "--engine: scripted has no engine options (dtype)"),
         (("--max-cost", "inf"), "--max-cost is inf; it must be 1,000,000,000 or less"),
         (("--max-cost", "-1"), "--max-cost is -1.0; it must be 0 or more"),
     ],
@@ -446,3 +448,11 @@ def test_costs_of_a_run_that_paid_nothing(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "No call of this run cost money.\n")
     assert h2htalk("costs", out, "--format", "latex").returncode == 2
     assert h2htalk("costs", tmp_path).returncode == 2
+
+
+def test_a_backend_that_does_not_exist_is_named_whatever_else_is_asked(tmp_path: Path) -> None:
+    common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+    for words in (("--batch",), ("--engine", "dtype=half"), ("--thinking", "5"), ()):
+        done = h2htalk("evaluate", "opnai:gpt-4o", *common, *words)
+        assert done.returncode == 2
+        assert "unknown backend 'opnai'" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import pytest
 
@@ -99,3 +100,18 @@ def test_an_interruption_still_says_how_far_it_came(clock: Clock) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert stream.getvalue() == "generate  1/3   33%  1.0/s\n"
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(40, 40), (0, 80)])
+def test_a_line_never_wraps_on_a_terminal_for_drawing_it_anew_would_leave_its_start(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, columns: int, shown: int
+) -> None:
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((columns, 24)))
+    monkeypatch.setattr(Terminal, "fileno", lambda _: 2)
+    stream, spent = Terminal(), "12.3456 (+ 0.0123 possibly) US dollars of many more dollars"
+    with Progress("generate", 4650, stream, lambda: spent) as line:
+        clock.now += 1
+        line.advance()
+        drawn = stream.getvalue().removeprefix("\r\x1b[K")
+        assert (len(drawn), drawn[-1]) == (shown - 1, "…")
+    assert stream.getvalue().endswith(f"{spent}\n")  # the last one may wrap: it stays

@@ -17,6 +17,7 @@ from h2htalk.chat.base import HOSTED, Request
 from h2htalk.chat.bookings import Totals, add, dollars_text
 from h2htalk.chat.calls import Api, Call
 from h2htalk.chat.costs import Price
+from h2htalk.chat.vllm_options import VLLMOptions
 from h2htalk.data.run import Usage
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError
@@ -39,6 +40,8 @@ def estimate(spec: EvaluateSpec) -> str:
     Raises:
         ConfigError, DataError: what `evaluate` would refuse, as far as it shows without opening the model.
     """
+    if spec.backend == "vllm":
+        VLLMOptions.parse(spec.engine)
     plan = make_plan(spec)
     metrics = open_metrics(spec.embedder, spec.rouge)
     folder = RunFolder(spec.out_path)
@@ -99,6 +102,8 @@ def _hosted_work(plan: Plan, requests: Sequence[Request]) -> _Work:
     lengths = {s.id: _rough_tokens(s.reference) for s in plan.split.scenarios}
     begun: set[str] = set()
     usages, expected, greatest, budget, calls = [], [], [], 0, api.calls(requests)
+    if calls:
+        api.body(calls[0], spec.batch)  # raises where the API does not take such a request
     for call in calls:
         usage, bound = _expected_usage(call, lengths[call.request.id], spec.batch, begun), api.bound(call)
         usages.append(usage)
@@ -149,8 +154,10 @@ def _price(spec: EvaluateSpec, work: _Work) -> str:
         return f"Price: unknown: name it in a file with --prices.{paid}"
     if work.expected is None or work.greatest is None:
         why = "of a batch " if spec.batch and work.price.batch is None else "of some calls "
-        return f"Price: unknown {why}under the prices of {work.price.date}: name it in a file with --prices.{paid}"
-    share = "" if not spec.batch else f", in a batch at {work.price.batch:%} of the price"
+        refused = "" if spec.max_cost is None else " --max-cost refuses what may cost an unknown amount."
+        where = f"under the prices of {work.price.date}: name it in a file with --prices."
+        return f"Price: unknown {why}{where}{paid}{refused}"
+    share = "" if not spec.batch else f", in a batch at {float(work.price.batch or 0) * 100:g} % of them"
     told = (
         f"Price: about {dollars_text(work.expected)} US dollars if replies are as long as the references, at most "
         f"{dollars_text(work.greatest, at_most=True)} if no reply is lost (prices of {work.price.date}{share})."

@@ -26,6 +26,7 @@ from h2htalk.data.run_folder import Answers, RunWriter
 from h2htalk.errors import ConfigError
 
 GENERATE = "generate"
+GIVEN_UP = "given_up"  # why a call of a batch is lost whose journal somebody removed
 
 
 def costs_folder(run: Path) -> Path:
@@ -114,8 +115,17 @@ class RunCosts:
         self._answers = writer.answers
         open_batch_items(self._spec)
         self._ledger.open()
+        self._settle_given_up(self._ledger)
         if not self._spec.batch:
             self._batches.drop_unsent(self._ledger)
+
+    def _settle_given_up(self, ledger: Ledger) -> None:
+        """A job whose journal was removed is never collected: its calls are possibly paid. (The journal has a job
+        before the ledger has its calls.)"""
+        groups = {record.group for record in self._batches.records()}
+        for booking in ledger.open_bookings():
+            if booking.batch not in groups:
+                ledger.lost(booking, GIVEN_UP)
 
     def _stored(self, key: SampleKey) -> Usage | None:
         """For the ledger: what a stored answer used."""

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from h2htalk.chat.base import HOSTED, OWN_SAMPLING
+from h2htalk.chat.base import BACKENDS, HOSTED, OWN_SAMPLING, WITH_OPTIONS
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, quoted
@@ -29,6 +29,8 @@ _RANGES: dict[str, tuple[float, int | None]] = {
     "thinking": (0, 1_000_000),
     "max_cost": (0, 1_000_000_000),
 }
+# Known never to reason: `--thinking` would only lengthen their replies.
+_NEVER_REASON = ("embedded", "baseline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,23 +166,44 @@ def _typed(value: object, kind: Any, where: str) -> Any:
             tuple(value) if isinstance(value, list) else value, strict=True
         )
     except ValidationError as error:
-        raise ConfigError(f"{where}: {error.errors()[0]['msg']}") from error
+        first = error.errors()[0]
+        place = ".".join(map(str, (where, *first["loc"])))
+        raise ConfigError(f"{place}: {first['msg']}") from error
 
 
 def _check_engine(spec: EvaluateSpec) -> None:
     """What only some engines can do."""
+    if spec.backend not in (*BACKENDS, "baseline"):
+        return  # refused, with the choices, where models are opened
+    if spec.engine and spec.backend not in WITH_OPTIONS:
+        given, able = ", ".join(spec.engine), ", ".join(WITH_OPTIONS)
+        raise ConfigError(f"--engine: {spec.backend} has no engine options ({given}); {able} has")
+    if spec.thinking is not None and spec.backend in _NEVER_REASON:
+        raise ConfigError(f"--thinking: {spec.backend} does not reason; leave it out")
     if spec.model_sampling and spec.backend not in (*HOSTED, "server"):
         raise ConfigError(
             f"--model-sampling: {spec.backend}: draws replies itself; it is for {', '.join(HOSTED)} and server"
         )
-    if spec.backend in OWN_SAMPLING and (spec.temperature or spec.top_p != 1.0):
-        raise ConfigError(
-            f"{spec.backend}: takes neither temperature nor top-p: leave them out, the model draws by itself"
-        )
+    _check_own_sampling(spec)
     hosted_only = {"batch": spec.batch, "max_cost": spec.max_cost is not None, "prices": bool(spec.prices)}
-    for name, given in hosted_only.items():
-        if given and spec.backend not in HOSTED:
-            raise ConfigError(f"{_option(name)}: {spec.backend}: has no prices; {' and '.join(HOSTED)} have")
+    for name, given_one in hosted_only.items():
+        if given_one and spec.backend not in HOSTED:
+            raise ConfigError(f"{_option(name)} is for {' and '.join(HOSTED)} only, not for {spec.backend}")
+
+
+def _check_own_sampling(spec: EvaluateSpec) -> None:
+    """Where the model draws as it does by itself, nothing may say how: it would be ignored without a word."""
+    given = {"temperature": bool(spec.temperature), "top_p": spec.top_p != 1.0, "seed": bool(spec.seed)}
+    options = " and ".join(_option(name) for name, value in given.items() if value)
+    if options and spec.backend in OWN_SAMPLING:
+        raise ConfigError(
+            f"{spec.backend}: takes neither temperature nor top-p nor seed: leave out {options}, the model draws by "
+            "itself"
+        )
+    if options and spec.model_sampling:
+        raise ConfigError(
+            f"--model-sampling leaves sampling to the model: leave out {options}, or --model-sampling"
+        )
 
 
 def _option(name: str) -> str:

@@ -14,7 +14,7 @@ from h2htalk.output import say
 
 def evaluate(
     model: Annotated[
-        str | None, typer.Argument(help="embedded, hf:PATH, server:MODEL@URL, baseline:NAME ...")
+        str | None, typer.Argument(help="hf:, vllm:, openai:, anthropic: NAME; server:NAME@URL; embedded ...")
     ] = None,
     split: Annotated[str | None, typer.Option(help="A bundled split, a folder or a file.")] = None,
     out: Annotated[str | None, typer.Option(help="The run folder; an unfinished run goes on.")] = None,

@@ -74,7 +74,7 @@ def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near
 
 def test_a_batch_is_half_the_price_and_says_so(tmp_path: Path) -> None:
     live, batch = (estimate(spec_of(tmp_path, batch=batch)) for batch in (False, True))
-    assert "in a batch at 50% of the price)" in batch
+    assert "(prices of 2026-11-20, in a batch at 50 % of them)" in batch
     for whole, half in zip(priced(live), priced(batch), strict=True):
         assert abs(whole / 2 - half) <= Decimal("0.0001")
 
@@ -108,6 +108,14 @@ def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> 
     assert (
         "Price: unknown of a batch under the prices of 2026-11-20: name it in a file with --prices." in told
     )
+    own = {"model": MODELS["openai"], "prices": str(tmp_path / "bare.toml"), "batch": True}
+    told = estimate(spec_of(tmp_path, **own, max_cost=1.0))
+    assert told.endswith(" --max-cost refuses what may cost an unknown amount.")
+
+
+def test_reasoning_that_the_api_does_not_take_is_refused_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--thinking 100: .* takes 1,024 tokens or more, or 0"):
+        estimate(spec_of(tmp_path, model="anthropic:claude-haiku-4-5", thinking=100))
 
 
 def test_a_limit_that_is_too_low_is_said_before_the_run(tmp_path: Path) -> None:
@@ -116,6 +124,11 @@ def test_a_limit_that_is_too_low_is_said_before_the_run(tmp_path: Path) -> None:
     low = float(greatest / 2)
     assert "may stop the run before its end." in estimate(spec_of(tmp_path, max_cost=low))
     assert "a batch is sent whole or not at all." in estimate(spec_of(tmp_path, max_cost=low / 2, batch=True))
+
+
+def test_a_wrong_option_of_an_engine_is_said_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="vllm has no engine option 'dtypo'; choose from"):
+        estimate(spec_of(tmp_path, model="vllm:m", engine={"dtypo": "half"}))
 
 
 def test_what_a_running_batch_brings_is_not_counted_again(

@@ -70,7 +70,7 @@ def test_one_sentence_says_what_a_run_cost() -> None:
 def test_what_is_unknown_is_said() -> None:
     unknown = replace(TOTALS, usd_paid=None, usd_possible=None, unmetered=1, open=2, usd_open=None, prices="")
     assert cost_lines({"generate": unknown}) == [
-        "Cost: price unknown for 462 calls (38,211 tokens in, 12,000 from cache; 9,120 out); an unknown amount more "
+        "Cost: price unknown for 461 calls (38,211 tokens in, 12,000 from cache; 9,120 out); an unknown amount more "
         "for 3 calls whose reply never arrived and 1 call whose reply named no usage; an unknown amount more for "
         "2 calls still open"
     ]
@@ -138,6 +138,7 @@ def test_the_terminal_the_tables_and_the_page_say_it(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert LINE in page
     assert '<td class="num">at most 0.0500</td>' in page
+    assert '<a href="#costs">Costs</a>' in page
 
 
 def test_a_run_without_a_bill_says_nothing_of_money(tmp_path: Path) -> None:
@@ -153,7 +154,12 @@ def test_a_run_without_a_bill_says_nothing_of_money(tmp_path: Path) -> None:
 def test_after_the_limit_the_last_line_says_what_to_raise() -> None:
     counts = Counts(10, 6, 6, failures={"max_cost": 4})
     totals = Totals(
-        calls=6, paid=6, usd_paid=Decimal("1.2"), usd_possible=Decimal("0.1"), prices="2026-11-20"
+        calls=8,
+        paid=8,
+        unmetered=2,
+        usd_paid=Decimal("1.2"),
+        usd_possible=Decimal("0.1"),
+        prices="2026-11-20",
     )
     summary = made_summary(costs={"generate": totals}, counts=counts)
     stream = io.StringIO()
@@ -177,7 +183,7 @@ def run(tmp_path: Path) -> Path:
     price = Price(Decimal(2), Decimal(10), batch=Decimal("0.5"), date="2026-11-20")
     with Ledger(folder / "costs" / "generate.jsonl", model="openai:m", price=price) as ledger:
         calls = [ledger.reserve(((name, 0),), Bound(1000, 100)) for name in ("a", "b", "=c", "d")]
-        ledger.paid(calls[0], Usage(400, 50), "req_1")
+        ledger.paid(calls[0], Usage(400, 50, cache_read_tokens=128), "req_1")
         ledger.paid(calls[1], None)
         ledger.free(calls[2], "rate_limited")
         ledger.lost(calls[3], "timeout")
@@ -187,13 +193,13 @@ def run(tmp_path: Path) -> Path:
 
 def test_every_call_is_listed_with_its_end(run: Path) -> None:
     assert costs_text(run, calls=True).splitlines() == [
-        "generate 1  a#0  paid  400 in, 50 out  0.0013 US dollars  req_1",
+        "generate 1  a#0  paid  400 in (128 from cache), 50 out  0.0013 US dollars  req_1",
         "generate 2  b#0  paid  unknown in, unknown out  at most 0.003 US dollars",
         "generate 3  =c#0  free (rate_limited)  0 US dollars",
-        "generate 4  d#0  lost (timeout)  at most 0.003 US dollars",
+        "generate 4  d#0  possibly paid (timeout)  at most 0.003 US dollars",
         "generate 5  e#0 e#1  open  at most 0.0015 US dollars  batch mark",
-        "generate: Cost: 0.0013 US dollars for 2 calls (400 tokens in; 50 out); at most 0.0060 more for 1 call whose "
-        "reply never arrived and 1 call whose reply named no usage; at most 0.0015 more for 1 call still "
+        "generate: 0.0013 US dollars for 1 call (400 tokens in, 128 from cache; 50 out); at most 0.0060 more for 1 "
+        "call whose reply never arrived and 1 call whose reply named no usage; at most 0.0015 more for 1 call still "
         "open; prices of 2026-11-20",
     ]
 
@@ -216,7 +222,7 @@ def test_the_tables_hold_the_same(run: Path) -> None:
     assert (
         costs_text(run, format="csv")
         .splitlines()[1]
-        .startswith("generate,5,2,1,1,1,1,400,0,50,0.0013,0.006,")
+        .startswith("generate,5,2,1,1,1,1,400,128,50,0.0013,0.006,")
     )
 
 

@@ -140,8 +140,11 @@ def test_calls_that_a_kill_left_open_are_settled_by_the_stored_answers(tmp_path:
     assert (totals.usd_paid, totals.usd_possible) == (SPENT, 2 * WORST)
 
 
-def test_a_run_that_waits_for_a_batch_job_is_not_asked_live(tmp_path: Path) -> None:
+def test_a_run_that_waits_for_a_batch_job_is_not_asked_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     killed(tmp_path, batch="0123456789ab")
+    monkeypatch.setattr("secrets.token_hex", lambda size: "0123456789ab")
     with BatchJournal(batch_folder(tmp_path / "run")) as journal:
         (record,) = journal.plan(MODEL, [[(("made-00000", 0),)]], 0.0)
         journal.note(record, "sending", 1.0)
@@ -158,6 +161,21 @@ def test_a_run_that_waits_for_a_batch_job_is_not_asked_live(tmp_path: Path) -> N
     again.close()
     writer.close()
     assert (tmp_path / "run/costs/generate.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_job_whose_journal_was_removed_is_possibly_paid_and_open_no_longer(
+    batch: bool, tmp_path: Path
+) -> None:
+    killed(tmp_path, batch="0123456789ab")
+    open_calls = read_costs(tmp_path / "run")[GENERATE].open
+    assert open_calls > 0
+    costs, writer = RunCosts(spec_of(tmp_path, batch=batch)), writer_of(tmp_path)
+    costs.open(writer)
+    totals = ledger_of(costs).totals()
+    assert (totals.open, totals.lost, totals.usd_possible) == (0, open_calls, open_calls * WORST / 2)
+    costs.close()
+    writer.close()
 
 
 def test_a_batch_that_was_never_sent_gives_its_money_back(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_spec_survives_its_own_dict_and_json() -> None:
         ({"temperature": True}, "eval.toml: temperature: Input should be a valid number"),
         ({"temperature": "0.7"}, "eval.toml: temperature: Input should be a valid number"),
         ({"seed": 1.0}, "eval.toml: seed: Input should be a valid integer"),
-        ({"subtasks": ["dialogue_base", 5]}, "eval.toml: subtasks: Input should be a valid string"),
+        ({"subtasks": ["dialogue_base", 5]}, "eval.toml: subtasks.1: Input should be a valid string"),
         ({"timeout": float("inf")}, "--timeout is inf; it must be 86,400 or less"),
         ({"timeout": 1e308}, "--timeout is 1e+308; it must be 86,400 or less"),
         ({"samples": 1001, "temperature": 1}, "--samples is 1001; it must be 1,000 or less"),

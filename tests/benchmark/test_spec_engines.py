@@ -34,6 +34,24 @@ def test_options_that_are_no_table_of_texts_are_refused(value: object) -> None:
         EvaluateSpec.from_dict({**WORK, "model": "vllm:m", "engine": value}, "spec.toml")
 
 
+def test_an_option_that_is_no_text_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"^spec\.toml: engine\.tp: Input should be a valid string"):
+        EvaluateSpec.from_dict({**WORK, "model": "vllm:m", "engine": {"tp": [8]}}, "spec.toml")
+
+
+@pytest.mark.parametrize("model", ["hf:m", "embedded", "openai:m", "baseline:constant", "scripted:f"])
+def test_an_engine_without_options_refuses_them_before_anything_is_opened(model: str) -> None:
+    with pytest.raises(ConfigError, match=r"--engine: \w+ has no engine options \(dtype\); vllm has"):
+        EvaluateSpec(**WORK, model=model, engine={"dtype": "half"})
+
+
+@pytest.mark.parametrize("model", ["embedded", "baseline:constant"])
+@pytest.mark.parametrize("tokens", [0, 100])
+def test_what_never_reasons_gets_no_tokens_for_it(model: str, tokens: int) -> None:
+    with pytest.raises(ConfigError, match=r"--thinking: \w+ does not reason; leave it out"):
+        EvaluateSpec(**WORK, model=model, thinking=tokens)
+
+
 def test_a_provider_without_sampling_draws_as_the_model_does() -> None:
     assert EvaluateSpec(**ANTHROPIC).sampling_temperature is None
     assert EvaluateSpec(**OPENAI).sampling_temperature == 0.0
@@ -47,10 +65,19 @@ def test_several_samples_need_a_temperature_or_a_model_that_draws_by_itself() ->
         EvaluateSpec(**OPENAI, samples=3)
 
 
-@pytest.mark.parametrize("given", [{"temperature": 0.7}, {"top_p": 0.9}])
+@pytest.mark.parametrize("given", [{"temperature": 0.7}, {"top_p": 0.9}, {"seed": 5}])
 def test_sampling_that_a_provider_does_not_take_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="anthropic: takes neither temperature nor top-p"):
+    option = next(iter(given)).replace("_", "-")
+    said = f"anthropic: takes neither temperature nor top-p nor seed: leave out --{option}"
+    with pytest.raises(ConfigError, match=said):
         EvaluateSpec(**ANTHROPIC, **given)
+
+
+@pytest.mark.parametrize("given", [{"temperature": 0.7}, {"top_p": 0.9}, {"seed": 5}])
+def test_sampling_is_either_named_or_left_to_the_model(given: dict[str, Any]) -> None:
+    option = next(iter(given)).replace("_", "-")
+    with pytest.raises(ConfigError, match=f"leave out --{option}, or --model-sampling"):
+        EvaluateSpec(**OPENAI, model_sampling=True, **given)
 
 
 @pytest.mark.parametrize("model", ["hf:m", "vllm:m", "embedded", "scripted:f"])
@@ -63,7 +90,7 @@ def test_an_engine_that_draws_by_itself_needs_our_sampling(model: str) -> None:
 @pytest.mark.parametrize("given", [{"batch": True}, {"max_cost": 1.0}, {"prices": "mine.toml"}])
 def test_money_and_batches_are_for_hosted_models(model: str, given: dict[str, Any]) -> None:
     option = next(iter(given)).replace("_", "-")
-    with pytest.raises(ConfigError, match=f"--{option}: .*has no prices; openai and anthropic have"):
+    with pytest.raises(ConfigError, match=f"--{option} is for openai and anthropic only, not for "):
         EvaluateSpec(**WORK, model=model, **given)
 
 

@@ -7,14 +7,20 @@ from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from h2htalk.chat.costs import load_prices
+from h2htalk.errors import ConfigError
 
 TEXT = files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8")
 FILE = tomllib.loads(TEXT)
 MODELS: dict[str, dict[str, Any]] = FILE["models"]
+OWN_PAGES = {
+    "openai": {"developers.openai.com", "openai.com", "platform.openai.com"},
+    "anthropic": {"platform.claude.com", "www.anthropic.com", "claude.com"},
+}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -42,8 +48,22 @@ def test_every_anthropic_model_has_prices_for_what_its_cache_is_told() -> None:
     assert all({"cache_read", "cache_write", "cache_write_1h"} <= set(MODELS[name]) for name in named)
 
 
-def test_a_price_that_ends_is_not_there() -> None:
+@pytest.mark.parametrize("name", MODELS)
+def test_a_price_is_the_providers_own_word(name: str) -> None:
+    host = urlsplit(MODELS[name]["source"]).hostname
+    assert host in OWN_PAGES[name.partition(":")[0]]
+
+
+def test_a_price_that_ends_or_is_told_in_two_ways_is_not_there() -> None:
     assert "openai:gpt-5.6-sol" not in MODELS  # promised for one more day when the file was made
+    assert "anthropic:claude-sonnet-5-5" not in MODELS  # two prices of what its cache holds
+
+
+def test_no_entry_hides_another(tmp_path: Path) -> None:
+    path = tmp_path / "twice.toml"
+    path.write_text(TEXT + '[models."openai:gpt-4o"]\ninput = "1"\noutput = "2"\n')
+    with pytest.raises(ConfigError, match="not a price file"):
+        load_prices(path)
 
 
 def test_the_example_in_the_comments_is_a_price_file(tmp_path: Path) -> None:

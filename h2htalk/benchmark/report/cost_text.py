@@ -14,7 +14,7 @@ from h2htalk.text.printable import printable
 UNKNOWN = "unknown"
 IN_ALL = "in all"
 _TITLES = (
-    *("Stage", "Calls", "Paid", "Free", "Lost", "Open", "Tokens in", "From cache", "Tokens out"),
+    *("Stage", "Calls", "Paid", "Free", "No reply", "Open", "Tokens in", "From cache", "Tokens out"),
     *("US dollars", "Possibly more", "Prices of"),
 )
 _CALL_FIELDS = (
@@ -23,18 +23,23 @@ _CALL_FIELDS = (
 )
 
 
+# What people are told of a charge; files have the journal's own words.
+_CHARGES = {"lost": "possibly paid"}
+
 # --- Lines ------------------------------------------------------------------------------------------------------
 
 
 def cost_lines(costs: Mapping[str, Totals]) -> list[str]:
     """What a run cost, in a sentence; none where no call cost anything."""
-    if not costs:
-        return []
-    totals = sum_totals(costs.values())
+    return [f"Cost: {totals_text(sum_totals(costs.values()))}"] if costs else []
+
+
+def totals_text(totals: Totals) -> str:
+    """Money, calls and tokens in words."""
     cached = f", {totals.cache_read_tokens:,} from cache" if totals.cache_read_tokens else ""
     price = "price unknown" if totals.usd_paid is None else f"{dollars_text(totals.usd_paid)} US dollars"
     parts = [
-        f"Cost: {price} for {_calls(totals.paid)} ({totals.input_tokens:,} tokens in{cached}; "
+        f"{price} for {_calls(totals.paid - totals.unmetered)} ({totals.input_tokens:,} tokens in{cached}; "
         f"{totals.output_tokens:,} out)"
     ]
     doubtful = ((totals.lost, "whose reply never arrived"), (totals.unmetered, "whose reply named no usage"))
@@ -45,7 +50,7 @@ def cost_lines(costs: Mapping[str, Totals]) -> list[str]:
         parts.append(f"{_at_most(totals.usd_open)} for {_calls(totals.open)} still open")
     if totals.prices:
         parts.append(f"prices of {totals.prices}")
-    return ["; ".join(parts)]
+    return "; ".join(parts)
 
 
 def _calls(number: int) -> str:
@@ -64,9 +69,10 @@ def limit_lines(summary: Summary) -> list[str]:
     totals = sum_totals(summary.costs.values())
     spent = f"{dollars_text(totals.usd_committed, True)} US dollars are spent or may be"
     rest = ""
-    if totals.usd_paid and totals.paid:
+    metered = totals.paid - totals.unmetered  # the others are no part of what was paid
+    if totals.usd_paid and metered:
         # What paid calls cost on average: a call may hold several samples, so this errs upwards.
-        rest = f", the rest will cost about {dollars_text(totals.usd_paid / totals.paid * left)} at this rate"
+        rest = f", the rest will cost about {dollars_text(totals.usd_paid / metered * left)} at this rate"
     return [
         f"--max-cost stopped the run: {left:,} answer{'' if left == 1 else 's'} not asked for; {spent}{rest}. "
         "Raise --max-cost in the same command to go on."
@@ -158,11 +164,13 @@ def calls_csv(calls: Iterable[tuple[str, Settlement | Booking]]) -> str:
 def call_lines(calls: Iterable[tuple[str, Settlement | Booking]]) -> Iterator[str]:
     """One line of text a call, for the terminal."""
     for record in call_records(calls):
-        tokens = f"{_count(record['input_tokens'])} in, {_count(record['output_tokens'])} out"
+        cached = f" ({record['cache_read_tokens']:,} from cache)" if record["cache_read_tokens"] else ""
+        tokens = f"{_count(record['input_tokens'])} in{cached}, {_count(record['output_tokens'])} out"
         facts = [
             f"{record['stage']} {record['call']}",
             " ".join(record["items"]),
-            record["charge"] + (f" ({record['reason']})" if record["reason"] else ""),
+            _CHARGES.get(record["charge"], record["charge"])
+            + (f" ({record['reason']})" if record["reason"] else ""),
             tokens if record["charge"] == "paid" else "",
             _amount(record),
             f"batch {record['batch']}" if record["batch"] else "",

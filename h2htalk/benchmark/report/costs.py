@@ -9,11 +9,12 @@ from h2htalk.benchmark.report.cost_text import (
     IN_ALL,
     call_lines,
     calls_csv,
-    cost_lines,
     costs_csv,
     costs_json,
+    totals_text,
 )
 from h2htalk.benchmark.run_costs import read_calls, read_costs
+from h2htalk.chat.bookings import sum_totals
 from h2htalk.data.run_folder import RunFolder
 
 
@@ -38,7 +39,7 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
     if not costs:
         return "No call of this run cost money."
     lines = [*call_lines(read_calls(run))] if calls else []
-    lines += [f"{stage}: {line}" for stage in costs for line in cost_lines({stage: costs[stage]})]
+    lines += [f"{stage}: {totals_text(totals)}" for stage, totals in costs.items()]
     if len(costs) > 1:
-        lines += [f"{IN_ALL}: {line}" for line in cost_lines(costs)]
+        lines.append(f"{IN_ALL}: {totals_text(sum_totals(costs.values()))}")
     return "\n".join(lines)
