@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.chat.anthropic_wire import AnthropicApi
 from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Request
 from h2htalk.chat.calls import Trouble
+from h2htalk.chat.connections import open_client, open_pool
 from h2htalk.chat.exchange import (
     Arrived,
     Provider,
@@ -16,8 +17,6 @@ from h2htalk.chat.exchange import (
     Wire,
     check_name,
     exchange,
-    open_client,
-    open_pool,
     silence_sdks,
 )
 from h2htalk.chat.hosted import run_calls

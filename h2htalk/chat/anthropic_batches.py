@@ -26,6 +26,7 @@ from h2htalk.chat.batch_api import (
 )
 from h2htalk.chat.batch_errors import sdk_errors
 from h2htalk.chat.batch_records import BatchRecord
+from h2htalk.chat.server_protocol import clean
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
@@ -130,7 +131,7 @@ def _read_job(made: MessageBatch) -> Job:
     """The SDK takes any answer for a job, so nothing in it is taken for granted."""
     job_id = text_or_none(getattr(made, "id", None))
     status = text_or_none(getattr(made, "processing_status", None))
-    if job_id is None or status is None:
+    if job_id is None or not job_id.isprintable() or status is None:
         raise JobCallError("the answer describes no job", status=200)
     counts = {
         name: count_or_none(getattr(getattr(made, "request_counts", None), name, None)) for name in _COUNTS
@@ -138,7 +139,7 @@ def _read_job(made: MessageBatch) -> Job:
     calls = total(list(counts.values()))
     return Job(
         job_id,
-        status,
+        clean(status),
         "ended" if status == "ended" else "running",
         calls,
         None if calls is None else calls - (counts["processing"] or 0),

@@ -13,10 +13,10 @@ from typing import Any
 
 from h2htalk.chat.base import Message, Reply, Request
 from h2htalk.chat.calls import Answer, Bound, Call, Trouble
-from h2htalk.chat.provider_errors import ErrorBody, plain_trouble, read_error_body
+from h2htalk.chat.provider_errors import ErrorBody, plain_trouble, read_error_body, scrub
 from h2htalk.chat.provider_replies import count, input_bound, malformed_answer, request_name, whole_counts
 from h2htalk.chat.schemas import STRING_FORMATS, described
-from h2htalk.chat.server_protocol import clean, well_formed
+from h2htalk.chat.server_protocol import well_formed
 from h2htalk.data.run import Usage
 from h2htalk.errors import ConfigError
 
@@ -124,7 +124,7 @@ class AnthropicApi:
     def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | Trouble:
         """See `Api.read`. What is scored is read strictly; token counts that make no sense become unknown."""
         usage = _read_usage(body.get("usage")) if isinstance(body, dict) else Usage()
-        name = request_name(request_id, body)
+        name = request_name(request_id, body, self.key)
         try:
             blocks, finish = body["content"], body.get("stop_reason")  # type: ignore[index,attr-defined]
             text = "".join([block["text"] for block in blocks if block["type"] == "text"])
@@ -133,7 +133,7 @@ class AnthropicApi:
             return malformed_answer("not a message", body, self.key, usage, name)
         if not isinstance(blocks, list) or not isinstance(finish, str | None):
             return malformed_answer("a field has the wrong type", body, self.key, usage, name)
-        reason = _FINISH.get(finish, clean(finish)) if finish else "unknown"
+        reason = _FINISH.get(finish, scrub(finish, self.key)) if finish else "unknown"
         thought = well_formed(thinking) or None
         return Answer((Reply(well_formed(text), reason, usage, thought, name),), usage, name)
 
@@ -141,7 +141,7 @@ class AnthropicApi:
         """See `Api.read_error`."""
         error = read_error_body(body, self.key)
         status = status or _STATUS.get(error.kind, 500)
-        trouble = plain_trouble(status, error, headers)
+        trouble = plain_trouble(status, error, headers, self.key)
         said = error.text.lower()
         if status == 400 and "content filtering" in said:
             # The reply was blocked, not the prompt: somebody may have to pay for what was written.

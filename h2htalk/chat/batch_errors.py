@@ -28,8 +28,9 @@ def sdk_errors(sdk: Any) -> Iterator[None]:
         raise _connection_error(error) from None
     except httpx2.HTTPError as error:  # while results stream, the SDK is no longer around the transport
         raise _connection_error(error) from None
-    except (base, ValueError) as error:
-        # ValueError: a body that is not JSON. The SDKs' texts may quote it at length, so only the kind is kept.
+    except (base, ValueError, TypeError, AttributeError) as error:
+        # ValueError: a body that is not JSON. TypeError, AttributeError: JSON of another shape, which the SDKs take
+        # for what they expect. Their texts may quote it at length, so only the kind is kept.
         raise JobCallError(f"the answer cannot be read ({type(error).__name__})", status=200) from None
 
 

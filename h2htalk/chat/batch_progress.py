@@ -6,6 +6,9 @@ import sys
 import time
 from typing import TextIO
 
+from h2htalk.progress import one_row
+from h2htalk.text.printable import printable
+
 _LOG_EVERY = 300.0  # seconds between two lines where no terminal is
 
 
@@ -20,9 +23,9 @@ class WaitLine:
 
     def show(self, text: str, status: str = "") -> None:
         """Draw `text`; where no terminal is, a line is written when `status` changes, or every five minutes."""
-        now = time.monotonic()
+        now, text = time.monotonic(), printable(text)
         if self._terminal:
-            self._stream.write(f"\r\x1b[K{text}")
+            self._stream.write(f"\r\x1b[K{one_row(text, self._stream)}")
         elif status != self._text or now - self._written >= _LOG_EVERY:
             self._text, self._written = status, now
             self._stream.write(text + "\n")
@@ -30,7 +33,7 @@ class WaitLine:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._stream.write(("\r\x1b[K" if self._terminal else "") + text + "\n")
+        self._stream.write(("\r\x1b[K" if self._terminal else "") + printable(text) + "\n")
         self._stream.flush()
 
     def clear(self) -> None:

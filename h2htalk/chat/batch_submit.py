@@ -65,7 +65,7 @@ class Submitter:
 
     def _take_over_limit(self, chunks: Sequence[Sequence[Call]], error: OverLimit) -> None:
         if not any(self.outcomes.tries.values()):
-            raise OverLimit(f"{error}: nothing of the batch was sent; raise --max-cost, or take --limit")
+            raise OverLimit(f"{error}; nothing of the batch was sent")
         for chunk in chunks:
             for call in chunk:
                 found = outcomes(Trouble("max_cost", str(error), "free"), call, self._tries(call))
@@ -152,4 +152,7 @@ def _advice(trouble: Trouble, pause: float) -> H2HTalkError:
     if trouble.fatal is not None or not trouble.retry:
         return ConfigError(f"the batch was refused, nothing was charged: {trouble.fatal or trouble.message}")
     wait = f", which asks to wait {pause:,.0f} s" if pause > _LONGEST_PAUSE else ""
-    return ModelCallError(f"the batch could not be submitted: {trouble.message}{wait}; start again later")
+    advice = "start again later"
+    if trouble.reason == "connection":
+        advice = "check the connection, its proxy and the base URL in the environment, then start again"
+    return ModelCallError(f"the batch could not be submitted: {trouble.message}{wait}; {advice}")

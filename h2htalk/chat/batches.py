@@ -22,7 +22,7 @@ from h2htalk.chat.batch_progress import WaitLine
 from h2htalk.chat.batch_records import BatchRecord
 from h2htalk.chat.batch_results import Outcomes
 from h2htalk.chat.batch_submit import Submitter
-from h2htalk.chat.bookings import add
+from h2htalk.chat.bookings import add, dollars_text
 from h2htalk.chat.calls import Api
 from h2htalk.chat.ledger import Ledger
 from h2htalk.chat.provider_errors import scrub
@@ -227,8 +227,9 @@ class _Run:
         calls = frozenset(record.calls)
         bookings = self.outcomes.ledger.open_bookings(record.group)
         worst = add(*(booking.worst for booking in bookings if booking.items in calls))
-        money = f"  at most {worst:.4f} US dollars at batch prices" if worst else ""
+        money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
         minutes = max(self.pace.clock() - record.when, 0.0) / 60
         done = "?" if job.finished is None else f"{job.finished:,}"
-        status = f"batch job {job.id}: {job.status}, {done}/{len(record.calls):,} calls"
-        self.line.show(f"{status}, {minutes:,.0f} min{money}", status)
+        counts = f"batch  {done}/{len(record.calls):,}  {job.status}"
+        # The id comes last: it is long, and a narrow terminal cuts what stands there.
+        self.line.show(f"{counts}  {minutes:,.0f} min{money}  {job.id}", f"{job.id} {counts}")

@@ -127,7 +127,11 @@ def _read(text: str, where: str) -> PriceList:
     try:
         # Numbers become Decimal at once, so that 0.15 is fifteen hundredths and not the nearest binary fraction.
         raw = tomllib.loads(text, parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, InvalidOperation, RecursionError) as error:
+    except (
+        ValueError,
+        InvalidOperation,
+        RecursionError,
+    ) as error:  # ValueError: no TOML, or an endless number
         raise ConfigError(f"{where}: not a price file: {error}") from error
     unknown = sorted(set(raw) - {"date", "currency", "models"})
     if unknown:

@@ -17,13 +17,26 @@ def run_alone(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     Raises:
         ConfigError: a loop runs in this thread already.
     """
+    if in_running_loop():
+        raise ConfigError(inside_loop("chat.complete, requests"))
+    return asyncio.run(start())
+
+
+def in_running_loop() -> bool:
+    """Whether an event loop runs in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(start())
-    raise ConfigError(
-        "complete() cannot run inside a running event loop (a notebook, an async function); "
-        "call it in a thread: await asyncio.to_thread(chat.complete, requests)"
+        return False
+    return True
+
+
+def inside_loop(call: str) -> str:
+    """What to say to who calls from inside one; `call`: what to hand to a thread instead."""
+    name = call.partition(",")[0].rpartition(".")[2]
+    return (
+        f"{name}() cannot run inside a running event loop (a notebook, an async function); "
+        f"call it in a thread: await asyncio.to_thread({call})"
     )
 
 

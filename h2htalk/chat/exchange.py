@@ -11,8 +11,8 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import httpx2
 
 CONNECT_TIMEOUT = 30.0  # seconds
-KEEP_ALIVE = 15.0  # seconds: shorter than any gateway's, whose closing in the same moment would lose a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +57,14 @@ class Provider:
         Raises:
             ConfigError: it is no address, or holds a user or password, which messages might repeat.
         """
+        import httpx2
+
         url = os.environ.get(self.url_variable, "").strip() or self.url
         try:
             parts = urlsplit(url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
+            httpx2.URL(url)  # is stricter about what a host may be called
+        except (ValueError, httpx2.InvalidURL):
             usable = False
         if not usable or "@" in parts.netloc or parts.query or not url.isprintable():
             raise ConfigError(
@@ -117,6 +119,12 @@ class Wire:
             return ModelCallError(f"{self._place} does not answer ({found.message}): {where}")
         return None
 
+    def no_api(self, why: str) -> ConfigError:
+        """The error where something answers that is not the provider's API."""
+        return ConfigError(
+            f"{self._place} is no {self.provider.title} API ({why}): check {self.provider.url_variable}"
+        )
+
     @property
     def _place(self) -> str:
         """The host alone: the path of a gateway may hold what is nobody's business."""
@@ -133,43 +141,6 @@ def check_name(name: str, provider: Provider, example: str) -> str:
     return name
 
 
-def open_pool(url: str, concurrency: int) -> httpx2.AsyncClient:
-    """A connection pool that follows no redirect: a call goes where it was booked to go."""
-    import httpx2
-
-    limits = httpx2.Limits(
-        max_connections=concurrency, max_keepalive_connections=concurrency, keepalive_expiry=KEEP_ALIVE
-    )
-    with _network_settings():
-        return httpx2.AsyncClient(limits=limits, follow_redirects=False, trust_env=not _is_loopback(url))
-
-
-def open_client(url: str) -> httpx2.Client:
-    """A connection for calls one after the other, such as those about batch jobs."""
-    import httpx2
-
-    with _network_settings():
-        return httpx2.Client(follow_redirects=True, trust_env=not _is_loopback(url))
-
-
-@contextmanager
-def _network_settings() -> Iterator[None]:
-    """Proxies and certificates come from the environment. A proxy's address may hold a password: none is quoted."""
-    try:
-        yield
-    except (ValueError, ImportError, OSError):
-        names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, SSL_CERT_FILE, SSL_CERT_DIR"
-        raise ConfigError(
-            f"no connection can be set up: correct or unset what is wrong among {names}"
-        ) from None
-
-
-def _is_loopback(url: str) -> bool:
-    """Whether it is this machine itself, which no proxy stands before."""
-    host = urlsplit(url).hostname or ""
-    return host in {"localhost", "::1"} or host.startswith("127.")
-
-
 def silence_sdks() -> None:
     """Keep what the SDKs and their transport log or warn of from the terminal: it may quote whole prompts."""
     for name in ("openai", "anthropic", "httpx2", "httpcore2"):
@@ -179,6 +150,15 @@ def silence_sdks() -> None:
             logger.addHandler(logging.NullHandler())
     # The SDK warns of models that are to be switched off, wherever its caller happens to be.
     warnings.filterwarnings("ignore", r"The model .* is deprecated", DeprecationWarning)
+
+
+# The SDKs put more than the key into headers: OPENAI_ORG_ID, OPENAI_PROJECT_ID, ..._CUSTOM_HEADERS. What such a
+# variable holds may be secret, so it is not quoted.
+_UNSENT = Trouble(
+    "connection",
+    "nothing was sent: the address, or a header from the environment, holds characters that none may",
+    "free",
+)
 
 
 async def exchange(
@@ -200,6 +180,8 @@ async def exchange(
         return _arrived(raw.http_response)
     except TimeoutError:
         return Trouble("timeout", f"no complete answer within {seconds:.3g} s", "lost", retry=True)
+    except (UnicodeEncodeError, httpx2.InvalidURL):
+        return _UNSENT
     except sdk.APIStatusError as error:
         return _arrived(error.response)
     except sdk.APIConnectionError as error:
@@ -221,7 +203,7 @@ def _broken(error: BaseException, key: str) -> Trouble:
     if isinstance(error, httpx2.ConnectError | httpx2.PoolTimeout | httpx2.ProxyError):
         return replace(lost, message=f"no connection: {said}", charge="free")
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError):
-        return replace(lost, message=f"nothing was sent: {said}", charge="free", retry=False)
+        return _UNSENT
     if isinstance(error, httpx2.DecodingError):
         return Trouble("malformed_reply", f"the answer cannot be decompressed: {said}", "paid")
     if isinstance(error, httpx2.TimeoutException):

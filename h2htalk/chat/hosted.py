@@ -23,6 +23,9 @@ from h2htalk.data.run import Failure
 from h2htalk.errors import H2HTalkError
 
 SHORTEST_TRY = 0.1  # of `timeout`
+MOST_NONSENSE = (
+    8  # answers that are none, from the first on: what is there is not the API, and may cost money
+)
 INTERRUPTED = "interrupted"
 CLOSED = Trouble("rate_limited", "the API asked to be left alone", "free")
 
@@ -61,6 +64,7 @@ class _Run:
 
     Attributes:
         answered: something has answered one call: from here on a dead connection is one call's own trouble.
+        nonsense: how many answers were none, from the first on; None once there was one.
         flying: workers whose call is on its way.
         desk: one worker at a time books.
         settled: set whenever a call is settled, which may make room under the limit.
@@ -77,6 +81,7 @@ class _Run:
     outcomes: list[Outcome | None]
     on_done: OnDone | None
     answered: bool = False
+    nonsense: int | None = 0
     flying: set[asyncio.Task[None] | None] = field(default_factory=set)
     desk: asyncio.Lock = field(default_factory=asyncio.Lock)
     settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -179,6 +184,7 @@ class _Run:
         found = arrived if isinstance(arrived, Trouble) else self.wire.read(arrived, call)
         self.answered = self.answered or isinstance(arrived, Arrived)
         if isinstance(found, Answer):
+            self.nonsense = None
             try:
                 self._deliver(call, list(found.replies))
             finally:
@@ -210,6 +216,10 @@ class _Run:
     def _stops(self, found: Trouble) -> bool:
         """Whether the run ends here. Calls on their way are waited for: what they bring is paid."""
         error = self.wire.end_of_all(found, self.answered)
+        if self.nonsense is not None and found.reason == "malformed_reply":
+            self.nonsense += 1
+            if self.nonsense == MOST_NONSENSE:
+                error = self.wire.no_api(f"the first {MOST_NONSENSE} answers are none: {found.message}")
         if error is not None and self.stopped is None:
             self.stopped = error
             for worker in self.workers:

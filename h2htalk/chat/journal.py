@@ -14,10 +14,11 @@ batch names its `batch`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -29,6 +30,7 @@ from h2htalk.data.run import Usage
 from h2htalk.errors import DataError, quoted
 
 _NOTHING = Decimal(0)
+_MONEY = re.compile(r"[0-9]{1,12}(\.[0-9]+)?")  # plain digits, as `money_text` writes them
 _TOKENS = ("input_tokens", "cache_read_tokens", "output_tokens")
 
 
@@ -165,13 +167,9 @@ def read_journal(path: Path, account: Account) -> Iterator[Settlement]:
 def _money(value: object) -> Decimal | None:
     if value is None:
         return None
-    try:
-        dollars = Decimal(_word(value))
-    except InvalidOperation:
-        raise ValueError(f"{quoted(value)} is no amount of money") from None
-    if not dollars.is_finite() or dollars < 0:
+    if not _MONEY.fullmatch(_word(value)):
         raise ValueError(f"{quoted(value)} is no amount of money")
-    return dollars
+    return Decimal(_word(value))
 
 
 def _whole(value: object) -> int:

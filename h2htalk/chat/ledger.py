@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from h2htalk.chat.bookings import Booking, Settlement, Totals, add
+from h2htalk.chat.bookings import Booking, Settlement, Totals, add, dollars_text
 from h2htalk.chat.calls import Bound
 from h2htalk.chat.costs import Price
 from h2htalk.chat.journal import Account
@@ -173,14 +173,15 @@ class Ledger:
         what = "this call" if len(worst) == 1 else f"these {len(worst):,} calls"
         if needed is None:
             raise OverLimit(
-                f"--max-cost: what {what} can cost is unknown: name the price in a file with --prices"
+                f"--max-cost: what {what} can cost is unknown: name the price, for a batch with `batch` too, in a file "
+                "with --prices"
             )
         if committed is None:
             raise OverLimit("--max-cost: what was paid so far is unknown: an answer came at an unknown price")
         if committed + needed > self._limit:
             raise OverLimit(
-                f"--max-cost {self._limit:f}: {committed:.4f} US dollars are spent or reserved, and {what} may cost "
-                f"{needed:.4f} more"
+                f"--max-cost {self._limit:f}: {dollars_text(committed, True)} US dollars are spent or reserved, and "
+                f"{what} may cost {dollars_text(needed, True)} more: raise it, or ask less with --limit"
             )
 
     @property

@@ -26,6 +26,7 @@ from h2htalk.chat.batch_api import (
 )
 from h2htalk.chat.batch_errors import sdk_errors
 from h2htalk.chat.batch_records import BatchRecord
+from h2htalk.chat.server_protocol import clean
 from h2htalk.data.files import write_problem
 from h2htalk.errors import DataError
 
@@ -86,7 +87,7 @@ class OpenAIJobs:
                 completion_window="24h",
                 metadata={_MARK: record.batch},
             )
-        return _read_job(made)
+            return _read_job(made)
 
     def find(self, record: BatchRecord, known: Collection[str]) -> Search:
         import openai
@@ -121,9 +122,9 @@ class OpenAIJobs:
 def _read_job(made: Batch) -> Job:
     """The SDK takes any answer for a job, so nothing in it is taken for granted."""
     job_id, status = text_or_none(getattr(made, "id", None)), text_or_none(getattr(made, "status", None))
-    if job_id is None or status is None:
+    if job_id is None or not job_id.isprintable() or status is None:
         raise JobCallError("the answer describes no job", status=200)
-    outputs = tuple(i for i in (made.output_file_id, made.error_file_id) if i)
+    outputs = tuple(i for i in map(text_or_none, (made.output_file_id, made.error_file_id)) if i)
     problem, crowded = _read_problems(made)
     counts = made.request_counts
     completed, failed = (
@@ -133,7 +134,7 @@ def _read_job(made: Batch) -> Job:
     ended = status in ("completed", "expired", "cancelled", "failed")
     return Job(
         job_id,
-        status,
+        clean(status),
         "running" if not ended else "failed" if status == "failed" and not outputs else "ended",
         # 0 until the file of requests was looked through.
         count_or_none(getattr(counts, "total", None)) or None,
@@ -148,14 +149,17 @@ def _read_job(made: Batch) -> Job:
 
 def _read_problems(made: Batch) -> tuple[str, bool]:
     """The first errors of a job that was refused, and whether all of them are a full queue."""
-    errors = (made.errors.data if made.errors is not None else None) or []
+    errors = getattr(made.errors, "data", None)
+    if not isinstance(errors, list):
+        return "", False
+    lines, codes, messages = ([getattr(e, key, None) for e in errors] for key in ("line", "code", "message"))
     told = [
-        (f"line {error.line}: " if error.line is not None else "")
-        + (error.message or error.code or "no reason given")
-        for error in errors[:_PROBLEMS]
+        (f"line {line}: " if count_or_none(line) is not None else "")
+        + (text_or_none(message) or text_or_none(code) or "no reason given")
+        for line, code, message in list(zip(lines, codes, messages, strict=True))[:_PROBLEMS]
     ]
     more = [f"{len(errors) - _PROBLEMS} more"] if len(errors) > _PROBLEMS else []
-    crowded = bool(errors) and all(error.code == "token_limit_exceeded" for error in errors)
+    crowded = bool(errors) and all(code == "token_limit_exceeded" for code in codes)
     return "; ".join(told + more), crowded
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from h2htalk.chat.base import Reply, Request, Sampling
 from h2htalk.chat.calls import Answer, Bound, Call, Trouble
-from h2htalk.chat.provider_errors import ErrorBody, plain_trouble, read_error_body
+from h2htalk.chat.provider_errors import ErrorBody, plain_trouble, read_error_body, scrub
 from h2htalk.chat.provider_replies import count, input_bound, malformed_answer, request_name, whole_counts
 from h2htalk.chat.schemas import STRING_FORMATS, described
-from h2htalk.chat.server_protocol import clean, well_formed
+from h2htalk.chat.server_protocol import well_formed
 from h2htalk.data.run import Usage
 from h2htalk.errors import ConfigError
 
@@ -96,10 +96,10 @@ class OpenAIApi:
     def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | Trouble:
         """See `Api.read`. What is scored is read strictly; token counts that make no sense become unknown."""
         usage = _read_usage(body.get("usage")) if isinstance(body, dict) else Usage()
-        name = request_name(request_id, body)
+        name = request_name(request_id, body, self.key)
         try:
             choices = sorted(body["choices"], key=lambda choice: choice.get("index", 0))  # type: ignore[index]
-            texts = [_read_choice(choice) for choice in choices]
+            texts = [_read_choice(choice, self.key) for choice in choices]
         except (LookupError, TypeError, ValueError, AttributeError):
             return malformed_answer("not a chat completion", body, self.key, usage, name)
         if len(texts) != len(call.requests):
@@ -113,7 +113,7 @@ class OpenAIApi:
         """See `Api.read_error`."""
         error = read_error_body(body, self.key)
         status = status or _STATUS.get(error.code) or _STATUS.get(error.kind, 500)
-        trouble = plain_trouble(status, error, headers)
+        trouble = plain_trouble(status, error, headers, self.key)
         if {error.code, error.kind} & _DECLINED and status in (400, 403):
             return replace(trouble, reason="refusal", refusal=True, retry=False)
         if {error.code, error.kind} & _NO_CREDIT or status == 402:
@@ -174,7 +174,7 @@ def _cache_key(request: Request) -> str | None:
     return f"h2htalk-{hashlib.sha256(well_formed(shared).encode()).hexdigest()[:24]}" if shared else None
 
 
-def _read_choice(choice: Any) -> tuple[str, str]:
+def _read_choice(choice: Any, key: str | None) -> tuple[str, str]:
     """Text and finish reason; raises LookupError, TypeError or ValueError when it is no choice."""
     message, finish = choice["message"], choice.get("finish_reason")
     content, refusal = message.get("content"), message.get("refusal")
@@ -184,7 +184,7 @@ def _read_choice(choice: Any) -> tuple[str, str]:
         raise TypeError("a field is not text")
     if refusal and not content:
         return well_formed(refusal), "refusal"
-    return well_formed(content or ""), _FINISH.get(finish, clean(finish)) if finish else "unknown"
+    return well_formed(content or ""), _FINISH.get(finish, scrub(finish, key)) if finish else "unknown"
 
 
 def _read_usage(raw: object) -> Usage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from h2htalk.chat.calls import Charge, Trouble
@@ -30,7 +31,13 @@ class ErrorBody:
 
 def scrub(text: str, key: str | None) -> str:
     """A provider's text as messages carry it: one short line without control characters or any part of a key."""
-    return clean(_KEY.sub("[key]", text.replace(key, "[key]") if key else text))
+    return clean(_KEY.sub("[key]", _spelled(key).sub("[key]", text) if key else text))
+
+
+@lru_cache(maxsize=8)
+def _spelled(key: str) -> re.Pattern[str]:
+    """The key as it may stand in a text, broken over lines too."""
+    return re.compile(r"\s*".join(map(re.escape, key)))
 
 
 def read_error_body(body: object, key: str | None) -> ErrorBody:
@@ -45,10 +52,10 @@ def read_error_body(body: object, key: str | None) -> ErrorBody:
     return ErrorBody(text=scrub("" if body is None else str(body), key))
 
 
-def plain_trouble(status: int, error: ErrorBody, headers: Mapping[str, str]) -> Trouble:
+def plain_trouble(status: int, error: ErrorBody, headers: Mapping[str, str], key: str | None) -> Trouble:
     """The trouble that a status stands for, where nothing more is known of it."""
     message = f"HTTP {status}: {error.text}" if error.text else f"HTTP {status}"
-    trouble = Trouble(_reason(status, error), message, _charge(status), request_id=_request_id(headers))
+    trouble = Trouble(_reason(status, error), message, _charge(status), request_id=_request_id(headers, key))
     if status in _SLOW_DOWN:
         return replace(trouble, retry=True, limited=True, wait=asked_wait(headers))
     retry = (status in _RETRIED or status >= 530) and headers.get("x-should-retry") != "false"
@@ -70,8 +77,8 @@ def _charge(status: int) -> Charge:
     return "lost" if status in _PERHAPS_ANSWERED else "free"
 
 
-def _request_id(headers: Mapping[str, str]) -> str | None:
-    return clean(headers.get("request-id") or headers.get("x-request-id") or "") or None
+def _request_id(headers: Mapping[str, str], key: str | None) -> str | None:
+    return scrub(headers.get("request-id") or headers.get("x-request-id") or "", key) or None
 
 
 def _word(value: object) -> str:

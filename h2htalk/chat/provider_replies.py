@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from dataclasses import replace
 
 from h2htalk.chat.base import Request
 from h2htalk.chat.calls import Trouble
 from h2htalk.chat.provider_errors import scrub
-from h2htalk.chat.server_protocol import clean, well_formed
+from h2htalk.chat.server_protocol import well_formed
 from h2htalk.data.run import Usage
 
 # Tokens that an API may put around a prompt: marks of turns, a few words of its own, and the instructions that
 # come with structured output.
 _AROUND_PROMPT, _AROUND_MESSAGE, _AROUND_FORM = 256, 16, 1024
+_MOST_TOKENS = 10**9  # of one call: beyond it a count makes no sense
 
 
 def input_bound(request: Request) -> int:
     """The most tokens that a prompt can have: a token is at least one byte of UTF-8."""
     texts = (well_formed(message.content) for message in request.messages)
-    bound = _AROUND_PROMPT + sum(_AROUND_MESSAGE + len(text.encode()) for text in texts)
+    bound = _AROUND_PROMPT + sum(_AROUND_MESSAGE + _most_bytes(text) for text in texts)
     if request.form is None:
         return bound
     return bound + _AROUND_FORM + len(json.dumps(request.form.schema()))
 
 
+def _most_bytes(text: str) -> int:
+    """Bytes of a text, also where a tokenizer normalizes it first (NFKC): a ligature may become many letters."""
+    plain = len(text.encode())
+    return plain if text.isascii() else max(plain, len(unicodedata.normalize("NFKC", text).encode()))
+
+
 def count(raw: object, name: str) -> int | None:
     """A count in a provider's usage; None where it is absent or makes no sense."""
     value = raw.get(name) if isinstance(raw, dict) else None
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def whole_counts(usage: Usage) -> Usage:
@@ -47,10 +55,10 @@ def whole_counts(usage: Usage) -> Usage:
     return usage
 
 
-def request_name(header: str | None, body: object) -> str | None:
+def request_name(header: str | None, body: object, key: str | None) -> str | None:
     """What the API calls this call: by its header, else by the body's id."""
     value = header or (body.get("id") if isinstance(body, dict) else None)
-    return clean(value) or None if isinstance(value, str) else None
+    return scrub(value, key) or None if isinstance(value, str) else None
 
 
 def malformed_answer(
@@ -65,4 +73,7 @@ def malformed_answer(
 def _start(body: object) -> str:
     if isinstance(body, bytes):
         return body[:4096].decode("utf-8", "replace")
-    return "" if body is None else json.dumps(body, ensure_ascii=False, default=str)[:4096]
+    try:
+        return "" if body is None else json.dumps(body, ensure_ascii=False)[:4096]
+    except RecursionError:  # it could only just be read
+        return "nested too deeply to be shown"

@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from h2htalk.chat.base import Reply, Request
+from h2htalk.chat.templates import SWITCHES
 from h2htalk.data.run import Usage
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds between tries: doubling
@@ -56,7 +57,7 @@ def request_body(model: str, request: Request) -> bytes:
         body |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
     if sampling.thinking is not None:
         # What templates of thinking models call their switch; vLLM and SGLang hand it to them.
-        body["chat_template_kwargs"] = {"enable_thinking": sampling.thinking > 0}
+        body["chat_template_kwargs"] = dict.fromkeys(SWITCHES, sampling.thinking > 0)
     if request.form is not None:
         form = {"name": request.form.name, "schema": request.form.schema(), "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": form}

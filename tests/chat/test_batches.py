@@ -101,7 +101,8 @@ def test_the_line_of_progress_says_counts_and_the_price_of_batches(
     double = BatchDouble(provider)
     double.run(requests("a", "b"), tmp_path, double.ledger())
     said = capsys.readouterr().err
-    assert f"{double.jobs[0].id}: in_progress, 0/2 calls" in said
+    assert said.startswith("batch  0/2  in_progress  0 min  at most 0.")
+    assert f"  {double.jobs[0].id}\n" in said
     assert "US dollars at batch prices" in said
 
 

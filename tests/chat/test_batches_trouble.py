@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -26,7 +27,7 @@ def test_a_batch_that_might_pass_the_limit_is_refused_whole_before_anything_is_s
     double = BatchDouble(provider)
     ledger = double.ledger(limit=Decimal("0.01"))
     with pytest.raises(
-        ConfigError, match=r"--max-cost 0\.01: 0\.0000 .* may cost 0\.\d+ more: nothing .* sent"
+        ConfigError, match=r"--max-cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"
     ):
         double.run(requests(*"abcdefgh"), tmp_path, ledger)
     assert double.calls == []
@@ -234,7 +235,9 @@ def test_no_connection_at_all_is_an_error_after_a_few_tries(provider: str, tmp_p
 
     double.before = unplugged
     ledger = double.ledger()
-    with pytest.raises(ModelCallError, match="no connection"):
+    with pytest.raises(
+        ModelCallError, match=r"no connection.*; check the connection, its proxy and the base URL"
+    ):
         double.run(requests("a"), tmp_path, ledger)
     assert (ledger.totals().free, ledger.totals().open) == (1, 0)
     assert len(double.calls) == 4
@@ -253,6 +256,33 @@ def test_an_openai_job_whose_validation_failed_is_an_error_with_its_first_lines(
         double.run(requests("a"), tmp_path, ledger)
     assert (ledger.totals().free, ledger.totals().open) == (1, 0)
     assert BatchFolder(tmp_path).open_jobs() == []
+
+
+@pytest.mark.parametrize("problems", [["x", 5, None], [{"code": 5, "line": "one", "message": ["bad"]}]])
+def test_the_errors_of_an_openai_job_may_be_none(problems: list[Any], tmp_path: Path) -> None:
+    double = BatchDouble("openai")
+    double.problems = problems
+    with pytest.raises(ConfigError, match="nothing was charged: no reason given"):
+        double.run(requests("a"), tmp_path)
+
+
+@both
+@pytest.mark.parametrize("junk", [[], "text", 5, None, {}])
+def test_an_answer_that_describes_no_job_is_asked_for_again(
+    junk: object, provider: str, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider)
+    for number in range(1, 5):  # the first, then the second call about the job, ...
+        folder = tmp_path / str(number)
+        calls = len(double.calls) + number
+
+        def before(call: str, at: int = calls) -> None:
+            if len(double.calls) == at:
+                double.answers = [httpx2.Response(200, json=junk)]
+
+        double.before = before
+        double.run(requests("a"), folder)
+    assert double.charged["a"] == 4
 
 
 def test_an_openai_job_that_found_the_queue_full_waits_for_the_others(

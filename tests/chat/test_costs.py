@@ -177,6 +177,7 @@ ENTRY = HEAD + '[models."openai:m"]\ninput = "1"\noutput = "2"\n'
         (ENTRY.replace('"1"', '"one"'), r"'openai:m': input is 'one'; it must be a number from 0 to 100,000"),
         (ENTRY.replace('"1"', '"-1"'), r"input is '-1'"),
         (ENTRY.replace('"1"', "nan"), r"input is "),
+        (ENTRY.replace('"1"', "9" * 5000), r"not a price file: Exceeds the limit"),
         (ENTRY.replace('"1"', '"Infinity"'), r"input is 'Infinity'"),
         (ENTRY.replace('"1"', "true"), r"input is True"),
         (ENTRY.replace('"1"', "[1]"), r"input is \[1\]"),

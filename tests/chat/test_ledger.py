@@ -190,7 +190,9 @@ def test_a_call_that_might_pass_the_limit_is_not_booked(tmp_path: Path) -> None:
 def test_of_calls_that_do_not_fit_together_none_is_booked(tmp_path: Path) -> None:
     path = tmp_path / "generate.jsonl"
     with opened(path, limit=Decimal("0.004")) as ledger:
-        with pytest.raises(OverLimit, match=r"these 3 calls may cost 0\.0045 more"):
+        with pytest.raises(
+            OverLimit, match=r"these 3 calls may cost 0\.0045 more: raise it, or ask less with --limit$"
+        ):
             ledger.reserve_all([(ITEM, CALL)] * 3, batch="mark")
         assert ledger.open_count == 0
         assert path.read_bytes() == b""
@@ -280,6 +282,8 @@ FREE = '{"event":"free","call":1,"reason":"x"}'
         (f'{SENT}\n{{"event":"paid","call":1}}', 2),
         (f'{SENT}\n{{"event":"paid","call":1,"usd":"1","usage":{{"input_tokens":-1}}}}', 2),
         (f'{SENT}\n{{"event":"paid","call":1,"usd":"1","request_id":7}}', 2),
+        (f'{SENT}\n{{"event":"paid","call":1,"usd":"1e30"}}', 2),
+        (f'{SENT}\n{{"event":"paid","call":1,"usd":"1_0"}}', 2),
         (f'{SENT}\n{{"event":"refunded","call":1}}', 2),
     ],
 )

@@ -145,6 +145,12 @@ def test_the_bound_covers_a_token_for_every_byte() -> None:
     assert API.bound(call_of(requests_of(text)[0])).input_tokens >= len(text.encode()) + len("Be kind.")
 
 
+def test_the_bound_covers_what_a_normalizing_tokenizer_makes_of_a_ligature() -> None:
+    written_out = "صلى الله عليه وسلم"
+    bound = API.bound(call_of(requests_of("\ufdfa" * 100)[0]))
+    assert bound.input_tokens >= 100 * len(written_out.encode())
+
+
 # What comes back
 
 
@@ -220,6 +226,7 @@ def test_an_answer_that_is_none_is_paid_and_not_asked_again(body: object) -> Non
         {"prompt_tokens": -1, "completion_tokens": 5.0},
         {"prompt_tokens": True},
         {"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 11}},
+        {"prompt_tokens": 10**30, "completion_tokens": 1},
     ],
 )
 def test_counts_that_make_no_sense_are_unknown_and_lose_no_reply(usage: object) -> None:
@@ -341,6 +348,7 @@ def test_fatal_trouble_is_one_clear_error(
         ("OPENAI_BASE_URL", "https://me:secret@proxy.example/v1"),
         ("OPENAI_BASE_URL", "https://proxy.example/v1?key=secret"),
         ("OPENAI_BASE_URL", "https://[::bad/v1"),
+        ("OPENAI_BASE_URL", "https://xn--☃.example/v1"),
     ],
 )
 def test_a_key_or_address_that_cannot_be_used_is_refused_by_its_variable(
@@ -360,11 +368,13 @@ def test_a_model_needs_a_name(name: str) -> None:
 
 
 def test_errors_quote_no_key_not_even_a_masked_one() -> None:
-    answers = iter([f"key {KEYS['openai']} is odd", "key sk-proj-****6789 is odd", "key sk-…89ab is odd"])
+    key = KEYS["openai"]
+    shown = [key, "sk-proj-****6789", "sk-…89ab", f"{key[:9]}\n  {key[9:]}"]
+    answers = iter(f"key {text} is odd" for text in shown)
     double = Double("openai", lambda body: error(400, next(answers)))
-    outcomes = double.chat(ChatOptions(concurrency=1)).complete(requests_of("a", "b", "c"))
+    outcomes = double.chat(ChatOptions(concurrency=1)).complete(requests_of("a", "b", "c", "d"))
     messages = [outcome.message for outcome in outcomes if isinstance(outcome, Failure)]
-    assert messages == ["HTTP 400: key [key] is odd"] * 3
+    assert messages == ["HTTP 400: key [key] is odd"] * 4
 
 
 def test_what_the_sdk_logs_reaches_no_terminal(

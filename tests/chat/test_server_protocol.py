@@ -69,7 +69,12 @@ def test_sampling_that_is_left_to_the_model_is_not_mentioned() -> None:
 
 @pytest.mark.parametrize(
     ("thinking", "switch", "budget"),
-    [(None, None, 256), (0, {"enable_thinking": False}, 256), (1000, {"enable_thinking": True}, 1256)],
+    [
+        (None, None, 256),
+        # Qwen's and most others' word, and DeepSeek's and Granite's.
+        (0, {"enable_thinking": False, "thinking": False}, 256),
+        (1000, {"enable_thinking": True, "thinking": True}, 1256),
+    ],
 )
 def test_thinking_is_a_switch_of_the_chat_template_and_widens_the_budget(
     thinking: int | None, switch: dict[str, bool] | None, budget: int
