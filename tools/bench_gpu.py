@@ -14,7 +14,7 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from random_models import (
 )
 
 from h2htalk.chat.base import ChatOptions, Message, Reply, Request, Sampling, open_chat
+from h2htalk.errors import H2HTalkError, ModelCallError
 from h2htalk.text.bge_m3 import BATCH_TEXTS, BgeM3
 
 # Tokens of `mini`'s references by SmolLM2's tokenizer: 62 in English, 139 in Chinese on average.
@@ -108,7 +109,7 @@ def bench_decoder(folder: Path, shape: DecoderShape, size: Size, rate: float) ->
     rounds = [seconds_of(lambda: chat.complete(requests)) for _ in range(2)]
     replies = [[outcome for outcome in outcomes if isinstance(outcome, Reply)] for _, outcomes in rounds]
     if any(len(found) < len(requests) for found in replies):
-        raise SystemExit(f"hf: {len(requests) - len(replies[0])} requests failed; nothing to measure")
+        raise ModelCallError(f"{len(requests) - len(replies[0])} requests failed; nothing to measure")
     same = sum(a.text == b.text for a, b in zip(*replies, strict=True))
     seconds = rounds[1][0]
     read = sum(reply.usage.input_tokens or 0 for reply in replies[1])
@@ -193,30 +194,37 @@ def open_flag(folder: Path, dtype: str, batch: int) -> Callable[[list[str]], Any
     return lambda texts: model.encode(texts, batch_size=batch, max_length=512 + 2)["dense_vecs"]
 
 
-def run(size: Size) -> str:
-    """All tables, and what was not measured."""
+def run(size: Size) -> Iterator[str]:
+    """All tables, each as soon as it is there, and what was not measured: a part that fails costs no other."""
     import torch
 
     on_gpu = torch.cuda.is_available()
     device = torch.cuda.get_device_name(0) if on_gpu else "CPU"
     rates = {dtype: matrix_rate(size.matrix, dtype) for dtype in ("float32", "bfloat16")}
-    parts = [f"{device}, torch {torch.__version__}"]
-    parts.append(
+    yield f"{device}, torch {torch.__version__}"
+    yield (
         f"| plain product, {size.matrix} wide | TFLOP/s |\n|---|---|\n"
         + "\n".join(f"| {dtype} | {rate / 1e12:.3g} |" for dtype, rate in rates.items())
     )
+    missing: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         precision = "bfloat16" if on_gpu else "float32"  # `hf:` computes in float32 on a CPU
         shape = DECODERS[size.decoder]
-        parts.append(bench_decoder(Path(folder) / "decoder", shape, size, rates[precision]))
-        table, missing = bench_encoder(Path(folder) / "encoder", ENCODERS[size.encoder], size, rates)
-        parts.append(table)
+        try:
+            yield bench_decoder(Path(folder) / "decoder", shape, size, rates[precision])
+        except (H2HTalkError, torch.OutOfMemoryError) as error:
+            missing.append(f"hf: {error}")
+        try:
+            table, left_out = bench_encoder(Path(folder) / "encoder", ENCODERS[size.encoder], size, rates)
+            yield table
+            missing += left_out
+        except (H2HTalkError, torch.OutOfMemoryError) as error:
+            missing.append(f"the encoder: {error}")
     if not on_gpu:
         missing.insert(0, "anything on a GPU: torch sees none here")
     if "tiny" in (size.decoder, size.encoder):
         missing.append("models of real size: these are toys, and their figures mean nothing")
-    parts.extend(f"NOT MEASURED: {what}." for what in missing)
-    return "\n\n".join(parts)
+    yield "\n\n".join(f"NOT MEASURED: {what}." for what in missing)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -232,11 +240,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     import torch
 
     if options.tiny:
-        print(run(Size("tiny", "tiny", 256, requests=6, texts=40, prompt_share=0.03, new_tokens=8)))
+        size = Size("tiny", "tiny", 256, requests=6, texts=40, prompt_share=0.03, new_tokens=8)
     elif not torch.cuda.is_available():
         raise SystemExit("torch sees no GPU here; --tiny shows on a CPU that the tool works")
     else:
-        print(run(Size(options.decoder, "bge-m3", 8192, options.requests, options.texts)))
+        size = Size(options.decoder, "bge-m3", 8192, options.requests, options.texts)
+    for part in run(size):
+        print(part, flush=True, end="\n\n")
 
 
 if __name__ == "__main__":

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.outlines import Shapes
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.weights import sha256_of
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
@@ -31,10 +32,14 @@ class Adapter:
     config: Mapping[str, Any]
 
     @property
+    def ranks(self) -> set[int]:
+        """Its rank, and those of modules that have another."""
+        return {int(self.config["r"]), *map(int, (self.config.get("rank_pattern") or {}).values())}
+
+    @property
     def max_rank(self) -> int:
         """The smallest of `RANKS` that its largest rank fits."""
-        ranks = [int(self.config["r"]), *map(int, (self.config.get("rank_pattern") or {}).values())]
-        return next((limit for limit in RANKS if limit >= max(ranks)), RANKS[-1])
+        return next((limit for limit in RANKS if limit >= max(self.ranks)), RANKS[-1])
 
     def identity(self) -> dict[str, str]:
         """`lora` (its name) and `lora_sha256`, of weights and configuration, whose scaling counts as much."""
@@ -80,14 +85,26 @@ def read_adapter(name: str, folder: Path) -> Adapter:
     if not isinstance(config, dict) or config.get("peft_type") != "LORA":
         kind = config.get("peft_type") if isinstance(config, dict) else None
         raise ConfigError(f"{where}: its peft_type is {kind!r}; only LORA can be laid over a model")
-    ranks = [config.get("r"), *(config.get("rank_pattern") or {}).values()]
-    if any(not isinstance(rank, int) or not 1 <= rank <= RANKS[-1] for rank in ranks):
-        raise ConfigError(f"{where}: its rank r is {config.get('r')!r}; it must be 1 to {RANKS[-1]}")
+    _check_scaling(config, where)
     if not (folder / WEIGHTS).is_file():
         raise ConfigError(
             f"{where}: no {WEIGHTS} in it; save it with safe_serialization=True (no pickle is read)"
         )
     return Adapter(name, folder, config)
+
+
+def _check_scaling(config: Mapping[str, Any], where: str) -> None:
+    """Raise ConfigError for ranks and weights of the adapter's part that cannot be."""
+    patterns = {key: config.get(key) or {} for key in ("rank_pattern", "alpha_pattern")}
+    for key, pattern in patterns.items():
+        if not isinstance(pattern, dict):
+            raise ConfigError(f"{where}: its {key} is {quoted(str(pattern))}; it must be a table of modules")
+    for rank in (config.get("r"), *patterns["rank_pattern"].values()):
+        if type(rank) is not int or not 1 <= rank <= RANKS[-1]:
+            raise ConfigError(f"{where}: its rank r is {rank!r}; it must be 1 to {RANKS[-1]}")
+    for alpha in (config.get("lora_alpha"), *patterns["alpha_pattern"].values()):
+        if type(alpha) not in (int, float) or not math.isfinite(alpha):
+            raise ConfigError(f"{where}: its lora_alpha is {alpha!r}; it must be a number")
 
 
 def check_fits(adapter: Adapter, shapes: Shapes | None, where: str) -> None:
@@ -113,6 +130,15 @@ def check_fits(adapter: Adapter, shapes: Shapes | None, where: str) -> None:
         )
 
 
+def _check_rank(adapter: Adapter, module: str, rank: int) -> None:
+    """Raise ConfigError for another rank than the configuration's: the scaling, which divides by it, would be off."""
+    if rank not in adapter.ranks and not adapter.config.get("target_parameters"):  # experts' ranks are joined
+        raise ConfigError(
+            f"lora={adapter.name}: its {module} has rank {rank}, its {CONFIG} says r = {adapter.config['r']}; copy "
+            "both files of one training again"
+        )
+
+
 def _adapter_shapes(adapter: Adapter) -> dict[str, tuple[int, int]]:
     """(outputs, inputs) of each matrix that the adapter changes, from the header of its weights."""
     from safetensors import SafetensorError, safe_open
@@ -125,8 +151,9 @@ def _adapter_shapes(adapter: Adapter) -> dict[str, tuple[int, int]]:
                 if not side or not name.endswith((".lora_A.weight", ".lora_B.weight")):
                     continue  # embeddings and the like: the engine says what it thinks of them
                 shape = tensors.get_slice(name).get_shape()
-                pair = found.setdefault(module, [0, 0])
-                pair[1 if name.endswith("A.weight") else 0] = shape[1 if name.endswith("A.weight") else 0]
+                down = name.endswith("A.weight")  # (rank, inputs); the other one is (outputs, rank)
+                _check_rank(adapter, module, shape[0 if down else -1] if shape else 0)
+                found.setdefault(module, [0, 0])[down] = shape[-1 if down else 0]
     except (SafetensorError, OSError) as error:
         raise ConfigError(f"lora={adapter.name}: {WEIGHTS} cannot be read: {error}; copy it again") from error
     if not found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,6 +104,7 @@ def open_checkpoint(name: str) -> Checkpoint:
     with _quiet(), _advice(source):
         # First, because a repository that is not there is then asked for once.
         config = transformers.AutoConfig.from_pretrained(source.location, **source.options)
+        generation = _generation_config(source, config, source.options)
         tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **source.options)
         model, loading = transformers.AutoModelForCausalLM.from_pretrained(
             source.location,
@@ -113,6 +115,7 @@ def open_checkpoint(name: str) -> Checkpoint:
             **source.options,
         )
         model.to(device).eval()
+        model.generation_config = generation
     if absent := sorted([*loading["missing_keys"], *(str(key) for key in loading["mismatched_keys"])]):
         # transformers would go on with random numbers in their place.
         raise ConfigError(f"hf:{name}: {len(absent)} weights are missing or misshapen, such as {absent[0]}")
@@ -138,15 +141,15 @@ def describe_checkpoint(
         raise ConfigError(
             f"{source.where}: no *.safetensors in it, and nothing else is read (no pickle); convert the checkpoint"
         )
+    if source.folder is not None and revision:
+        raise ConfigError(f"{source.where}: a folder has no revisions: leave out the engine option revision")
+    _check_shards(source)
     options = {**source.options, "revision": revision or "main"}
     with _quiet(), _advice(source):
         config = transformers.AutoConfig.from_pretrained(source.location, **options)
         commit = None if source.folder else getattr(config, "_commit_hash", None)
         options["revision"] = commit or options["revision"]
-        try:
-            generation = transformers.GenerationConfig.from_pretrained(source.location, **options)
-        except OSError:  # a checkpoint need not have one; its configuration then names the end of text
-            generation = transformers.GenerationConfig.from_model_config(config)
+        generation = _generation_config(source, config, options)
     words = find_source(source.backend, tokenizer) if tokenizer else source
     with _quiet(), _advice(words):
         read = transformers.AutoTokenizer.from_pretrained(
@@ -192,6 +195,36 @@ def _identity(source: Source, commit: str | None) -> dict[str, str]:
     return {"model": source.name, "revision": str(commit)}
 
 
+def _check_shards(source: Source) -> None:
+    """Raise ConfigError for a folder that lacks a file its index names: vLLM reads those that are there."""
+    index = source.folder and source.folder / "model.safetensors.index.json"
+    if source.folder is None or index is None or not index.is_file():
+        return
+    try:
+        files = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{source.where}: {index.name} cannot be read: {error}; copy it again") from error
+    if missing := sorted(name for name in files if not (source.folder / str(name)).is_file()):
+        raise ConfigError(
+            f"{source.where}: {len(missing)} of its {len(files)} files of weights are missing, such as {missing[0]}; "
+            "copy it again"
+        )
+
+
+def _generation_config(source: Source, config: Any, options: dict[str, Any]) -> Any:
+    """The checkpoint's, which names what ends an answer. One that is there must be readable: transformers would go
+    on without it, and no answer would ever end."""
+    import transformers
+
+    try:
+        return transformers.GenerationConfig.from_pretrained(source.location, **options)
+    except OSError:
+        if source.folder is not None and (source.folder / transformers.utils.GENERATION_CONFIG_NAME).exists():
+            raise
+        # A checkpoint need not have one; its configuration then names the end of text.
+        return transformers.GenerationConfig.from_model_config(config)
+
+
 def _stop_tokens(generation_config: Any, tokenizer: Any) -> frozenset[int]:
     listed = generation_config.eos_token_id
     stops = [listed] if listed is None or isinstance(listed, int) else list(listed)
@@ -235,5 +268,9 @@ def _advice(source: Source) -> Iterator[None]:
             check = "the connection, the name and your access on the Hub, or name a folder"
             if source.folder is not None:
                 check = "that the checkpoint is whole"
+            if (
+                "instantiate the backend tokenizer" in reason
+            ):  # half a page on packages to convert old ones with
+                reason = "its tokenizer cannot be read: tokenizer.json is missing or damaged"
             reason = f"{reason[:300].rstrip('.')}; check {check}"
         raise ConfigError(f"{source.where}: cannot be loaded: {reason}") from error

@@ -116,7 +116,8 @@ class TransformersChat:
 
         def on_row(place: int, tokens: list[int], stopped: bool) -> None:
             job = left.pop(place)
-            text, thinking = read_reply(self._template.decode(tokens), job.thinks)
+            # A stop token need not be a special one, which decoding leaves out.
+            text, thinking = read_reply(self._template.decode(tokens[: len(tokens) - stopped]), job.thinks)
             usage = Usage(len(job.prompt), len(tokens))
             finish(job.index, Reply(text, "stop" if stopped else "length", usage, thinking))
 

@@ -34,16 +34,22 @@ def outline(config: Any) -> Shapes | None:
 
 
 def check_whole(folder: Path, shapes: Shapes, where: str) -> None:
-    """Raise ConfigError for a weight that one layer lacks and another has.
+    """Raise ConfigError for a weight that one layer lacks and another has, or that is missing outside the layers.
 
     vLLM joins some matrices (of gate and up projection, of query, key and value) and takes the joint one for
-    loaded as soon as one of its parts is: the missing part would be whatever was in memory. Only a name that
-    stands for another layer in the same files is missed, since some checkpoints name all their weights otherwise.
+    loaded as soon as one of its parts is, and embeddings and head in any case: the missing part would be whatever
+    was in memory. Some checkpoints name all their weights otherwise, and quantised ones some. So a name is missed
+    in a layer only if it stands for another layer in the same files, and outside them only if another name from
+    there does stand in the files, and none of the same module.
     """
     there = weight_names(folder, where)
     kinds = {_LAYER.sub(".*.", name) for name in there}
-    missing = sorted(name for name in shapes if name not in there and _LAYER.sub(".*.", name) in kinds)
-    if missing:
+    modules = {name.rpartition(".")[0] for name in there}
+    outside = {name for name in shapes if not _LAYER.search(name)}
+    missing = [name for name in shapes if name not in there and _LAYER.sub(".*.", name) in kinds]
+    if outside & there:
+        missing += [name for name in outside if name.rpartition(".")[0] not in modules]
+    if missing := sorted(missing):
         raise ConfigError(
             f"{where}: {len(missing)} weights are missing, such as {missing[0]}; check that the checkpoint is whole"
         )

@@ -21,7 +21,8 @@ from h2htalk.errors import ConfigError
 
 _PROBE = "h2htalk-system-probe"
 # What chat templates call the switch of their reasoning: Qwen and most others; DeepSeek and Granite.
-_SWITCHES = ("enable_thinking", "thinking")
+SWITCHES = ("enable_thinking", "thinking")
+_THINK_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class ChatTemplate:
         self.switches = self._render(hello, thinking=1) != unthinking
         self.always_thinks = _ends_thinking(unthinking)
         self._marks = _mark_heads(tokenizer, self._text)
+        self._unseen = _unseen_tokens(tokenizer)
         # Shows in a rendered prompt where to cut it: no message can hold it, and the tokenizer never sees it.
         self._cut = secrets.token_hex(16)
 
@@ -119,9 +121,17 @@ class ChatTemplate:
         return pieces
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of an answer, without special tokens, exactly as the model wrote it."""
+        """The text of an answer, without special tokens, exactly as the model wrote it.
+
+        Think tags stay where they are special tokens as well: without them reasoning would be read as the answer.
+        """
+        if self._unseen is None:
+            return str(
+                self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            )
+        seen = [token for token in tokens if token not in self._unseen]
         return str(
-            self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            self._tokenizer.decode(seen, skip_special_tokens=False, clean_up_tokenization_spaces=False)
         )
 
     def _takes_system(self) -> bool:
@@ -135,7 +145,7 @@ class ChatTemplate:
         from jinja2 import TemplateError
 
         turns = [{"role": message.role, "content": message.content} for message in messages]
-        told = {} if thinking is None else dict.fromkeys(_SWITCHES, thinking > 0)
+        told = {} if thinking is None else dict.fromkeys(SWITCHES, thinking > 0)
         try:
             return str(
                 self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **told)
@@ -157,6 +167,14 @@ def read_reply(text: str, thinks: bool) -> tuple[str, str | None]:
 def _ends_thinking(text: str) -> bool:
     """Whether a rendered prompt ends with an opening think tag: a block that was closed again does not count."""
     return re.search(r"<think(?:ing)?\s*>\s*$", text, re.IGNORECASE) is not None
+
+
+def _unseen_tokens(tokenizer: Any) -> frozenset[int] | None:
+    """The special tokens but for think tags; None where no think tag is a special token."""
+    special = set(tokenizer.all_special_ids)
+    special |= {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    tags = {number for number in special if _THINK_TAG.fullmatch(tokenizer.convert_ids_to_tokens(number))}
+    return frozenset(special - tags) if tags else None
 
 
 def _mark_heads(tokenizer: Any, template: str) -> re.Pattern[str]:

@@ -149,6 +149,13 @@ def _heads(found: re.Match[str], on_cpu: bool) -> str:
     return f"{found[0]}: choose another tensor_parallel_size"
 
 
+def _unbound_cores(found: re.Match[str], on_cpu: bool) -> str:
+    return (
+        f"each of the {found[1]} parts of the model needs cores of its own: name them in VLLM_CPU_OMP_THREADS_BIND, "
+        "such as '0-3|4-7', or lower tensor_parallel_size and pipeline_parallel_size"
+    )
+
+
 def _too_few_devices(found: re.Match[str], on_cpu: bool) -> str:
     return f"{found[0][:_LONGEST]}: lower tensor_parallel_size, pipeline_parallel_size or data_parallel_size"
 
@@ -187,6 +194,7 @@ _KNOWN: tuple[tuple[str, Callable[[re.Match[str], bool], str]], ...] = (
         _no_kernel,
     ),
     (r"Total number of attention heads \(\d+\) must be divisible by tensor parallel size \(\d+\)", _heads),
+    (r"Not enough allowed NUMA nodes to bind threads of (\d+)", _unbound_cores),
     (
         r"World size \(\d+\) is larger than the number of available GPUs[^.]*|Not enough CPUs?[^.]*",
         _too_few_devices,

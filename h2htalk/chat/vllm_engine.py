@@ -16,13 +16,14 @@ from __future__ import annotations
 import asyncio
 import atexit
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, TypeVar
 
 from h2htalk.chat.adapters import check_fits, find_adapter
 from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
 from h2htalk.chat.checkpoints import describe_checkpoint, find_source
-from h2htalk.chat.event_loop import run_all
+from h2htalk.chat.event_loop import in_running_loop, inside_loop, run_all
 from h2htalk.chat.outlines import check_whole, outline
 from h2htalk.chat.prepare import Job, prepare
 from h2htalk.chat.templates import ChatTemplate, read_reply
@@ -63,6 +64,8 @@ class VLLMChat:
     def __init__(self, name: str, options: ChatOptions) -> None:
         self._options = VLLMOptions.parse(options.engine)
         require_vllm()
+        if in_running_loop():  # vLLM would tie itself to that one, and `complete` would wait for ever
+            raise ConfigError(inside_loop("open_chat, model, options"))
         source = find_source("vllm", name)
         self._where = source.where
         description = describe_checkpoint(source, self._options.revision, self._options.tokenizer)
@@ -141,7 +144,11 @@ class VLLMChat:
 
     def close(self) -> None:
         """End vLLM's processes and give their memory back."""
-        self._shut_down()
+        if in_running_loop():  # ours cannot be ended beside another in this thread
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(self._shut_down).result()
+        else:
+            self._shut_down()
 
     async def _answer_all(self, jobs: Sequence[Job], finish: OnDone) -> None:
         """Keep the engine's queue filled until all are answered; an error cancels what is left."""
@@ -182,12 +189,15 @@ class VLLMChat:
         (answer,) = output.outputs
         if answer.finish_reason not in ("stop", "length"):
             return Failure("engine_error", f"vLLM ended it with {answer.finish_reason!r}; start again")
-        tokens = list(answer.token_ids)
+        usage = Usage(len(job.prompt), len(answer.token_ids))
+        # A stop token need not be a special one, which decoding leaves out.
+        stopped = answer.finish_reason == "stop" and answer.token_ids[-1] in self._stop_tokens
+        tokens = list(answer.token_ids)[: len(answer.token_ids) - stopped]
         if reader is None:
             text, thinking = read_reply(self._template.decode(tokens), job.thinks)
         else:
             text, thinking = reader.read(job.prompt, tokens)
-        return Reply(text, answer.finish_reason, Usage(len(job.prompt), len(tokens)), thinking)
+        return Reply(text, answer.finish_reason, usage, thinking)
 
     def _parameters(self, job: Job) -> Any:
         """The request's sampling in vLLM's words, and nothing else: no penalty, no top-k."""
@@ -252,15 +262,10 @@ class VLLMChat:
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run on the loop that the engine's own task lives on."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return self._runner.run(work)
-        work.close()
-        raise ConfigError(
-            "vllm: cannot run inside a running event loop (a notebook, an async function); "
-            "call it in a thread: await asyncio.to_thread(chat.complete, requests)"
-        )
+        if in_running_loop():
+            work.close()
+            raise ConfigError(inside_loop("chat.complete, requests"))
+        return self._runner.run(work)
 
     def _death(self, error: Exception) -> ModelCallError:
         said = advice(str(error), self._processes.log_text(), self._processes.log, on_cpu())

@@ -1,11 +1,12 @@
 """Ends vLLM's processes when the process that started them is gone, however it went (kill -9 included).
 
-python vllm_guard.py PID    (started by `vllm_process`, which holds the other end of its standard input)
+python vllm_guard.py PID FOLDER    (started by `vllm_process`, which holds the other end of its standard input)
 
 vLLM's engine does not notice that its parent was killed: it would hold the GPU's memory for ever. This small
 process notes every child that appears until it reads `ready`, waits for the end of its input, which comes when
-the parent is gone, and then kills what it noted, with all that descends from it. It knows nothing but the
-standard library, since it stays as long as the engine. Linux only: it reads /proc.
+the parent is gone, and then kills what it noted, with all that descends from it, and removes the parent's
+temporary folder. It knows nothing but the standard library, since it stays as long as the engine. Linux only: it
+reads /proc.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -76,8 +78,11 @@ def kill_family(processes: set[Process]) -> None:
         time.sleep(0.05)
 
 
-def watch(parent: int) -> None:
-    """Note the children of `parent` that appear until `ready`; when the input ends, end them."""
+def watch(parent: int, folder: str) -> None:
+    """Note the children of `parent` that appear until `ready`; when the input ends, end them.
+
+    `folder` is removed unless the parent, which then does so itself, still lives.
+    """
     before = children(parent)
     print("watching", flush=True)
     noted: set[Process] = set()
@@ -99,9 +104,11 @@ def watch(parent: int) -> None:
         while family(noted) and time.monotonic() < deadline:
             time.sleep(0.05)
     kill_family(noted)
+    if started(parent) is None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # Ctrl-C and a closed terminal are the parent's to answer
-    watch(int(sys.argv[1]))
+    watch(int(sys.argv[1]), sys.argv[2])

@@ -82,7 +82,8 @@ class VLLMOptions:
     def subject(self) -> dict[str, str]:
         """What a signature must name: set options that change answers (others are named where they are resolved)."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {key: _word(values[key]) for key in CHANGE_ANSWERS if values[key]}
+        # `auto` is what is done by itself.
+        return {key: _word(values[key]) for key in CHANGE_ANSWERS if values[key] not in (None, False, "auto")}
 
 
 def _word(value: object) -> str:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from h2htalk.chat import vllm_guard
+from h2htalk.errors import ConfigError
 
 # Set before vLLM is first imported, and inherited by its processes. The first two: nothing is sent anywhere.
 _FORCED = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 # A process that is forked after CUDA was touched dies; spawned ones are the same everywhere.
 _DEFAULTS = {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
 LOG_VARIABLE = "VLLM_LOGGING_LEVEL"
+_SOCKETS = "VLLM_RPC_BASE_PATH"
 
 
 class VLLMProcesses:
-    """The guard of one engine's processes, and the file that takes all that they print.
+    """The guard of one engine's processes, and a temporary folder with the file that takes all that they print.
 
     Who sets VLLM_LOGGING_LEVEL wants to see vLLM's log: then it goes to the terminal, and `log` is None.
     """
@@ -31,12 +37,27 @@ class VLLMProcesses:
         os.environ.update(_FORCED)
         for key, value in _DEFAULTS.items():
             os.environ.setdefault(key, value)
-        self.log: Path | None = None
-        if LOG_VARIABLE not in os.environ:
-            handle, name = tempfile.mkstemp(prefix="h2htalk-vllm-", suffix=".log")
-            os.close(handle)
-            self.log = Path(name)
-        self._guard = _start_guard()
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="h2htalk-vllm-"))
+            self.log = None if LOG_VARIABLE in os.environ else self._folder / "vllm.log"
+            if self.log is not None:
+                self.log.touch(0o600)
+        except OSError as error:
+            raise ConfigError(
+                f"vllm: cannot write temporary files: {error}; make room, or set TMPDIR"
+            ) from error
+        self._guard = _start_guard(self._folder)
+
+    @contextmanager
+    def own_folder(self) -> Iterator[None]:
+        """Have an engine that starts put its sockets into our folder: vLLM itself never takes them away."""
+        before = os.environ.get(_SOCKETS)
+        os.environ.setdefault(_SOCKETS, str(self._folder))
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_SOCKETS]
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -105,16 +126,47 @@ class VLLMProcesses:
             guard.wait()
             if guard.stdout is not None:
                 guard.stdout.close()
-        if self.log is not None and not keep_log:
-            self.log.unlink(missing_ok=True)
+        if not keep_log:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _start_guard() -> subprocess.Popen[bytes] | None:
+class _Interrupt(BaseException):
+    """Ctrl-C, under a name that vLLM does not catch."""
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C through while an engine starts.
+
+    vLLM's wait for its processes takes a KeyboardInterrupt for the end of the wait; as they are gone by then, it
+    would go on to wait ten minutes for their first word.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            raise _Interrupt from None
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except _Interrupt:
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _start_guard(folder: Path) -> subprocess.Popen[bytes] | None:
     """The guard, once it watches; None where there is no /proc to watch."""
     if not Path("/proc/self/task").is_dir():
         return None
     guard = subprocess.Popen(
-        [sys.executable, "-I", "-S", vllm_guard.__file__, str(os.getpid())],
+        [sys.executable, "-I", "-S", vllm_guard.__file__, str(os.getpid()), str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

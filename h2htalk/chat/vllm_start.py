@@ -11,7 +11,7 @@ from h2htalk.chat.adapters import Adapter
 from h2htalk.chat.checkpoints import Description
 from h2htalk.chat.vllm_advice import advice
 from h2htalk.chat.vllm_options import VLLMOptions
-from h2htalk.chat.vllm_process import VLLMProcesses
+from h2htalk.chat.vllm_process import VLLMProcesses, interruptible
 from h2htalk.errors import ConfigError, MissingExtraError
 
 INSTALL_VLLM = (
@@ -87,6 +87,15 @@ def check_adapter(adapter: Adapter) -> None:
         raise ConfigError(f"lora={adapter.name}: {' '.join(str(error).split())[:300]}") from error
 
 
+def check_copies(options: VLLMOptions, cores: int) -> None:
+    """Raise ConfigError for more copies of the model than cores, which vLLM would start one and all."""
+    if options.data_parallel_size > cores:
+        raise ConfigError(
+            f"data_parallel_size is {options.data_parallel_size}: this machine has {cores} cores, and each copy of the "
+            "model needs one at least; lower it"
+        )
+
+
 def start_engine(
     options: VLLMOptions, description: Description, adapter: Adapter | None, processes: VLLMProcesses
 ) -> Any:
@@ -98,11 +107,13 @@ def start_engine(
     if options.batch_invariant:
         os.environ["VLLM_BATCH_INVARIANT"] = "1"
     processes.announce()
-    with processes.quiet():
+    with interruptible(), processes.quiet(), processes.own_folder():
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
         cpu = on_cpu()
+        if cpu:
+            check_copies(options, os.cpu_count() or 1)
 
         def start() -> Any:
             arguments = AsyncEngineArgs(**engine_arguments(options, description, adapter, cpu))

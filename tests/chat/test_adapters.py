@@ -101,6 +101,10 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "another kind": (edit(peft_type="IA3"), "its peft_type is 'IA3'; only LORA"),
     "no rank": (edit(r=None), "its rank r is None; it must be 1 to 512"),
     "too large a rank": (edit(r=1024), "it must be 1 to 512"),
+    "a truth value as rank": (edit(r=True), "its rank r is True"),
+    "too large a rank of a module": (edit(rank_pattern={"q_proj": 1024}), "its rank r is 1024"),
+    "a list of ranks": (edit(rank_pattern=[4]), "its rank_pattern is '[4]'; it must be a table"),
+    "no scaling": (edit(lora_alpha="16"), "its lora_alpha is '16'; it must be a number"),
     "pickled": (lambda f: (f / WEIGHTS).rename(f / "adapter_model.bin"), "no pickle is read"),
 }
 
@@ -114,6 +118,15 @@ def test_what_is_no_adapter_is_one_line_of_advice(name: str, tmp_path: Path) -> 
     assert str(caught.value).startswith("lora=a: ")
     assert BROKEN[name][1] in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_rank_that_is_not_the_configuration_s_is_an_error(tmp_path: Path) -> None:
+    """The engine would divide by the configuration's, and lay the adapter on twice as strongly."""
+    folder = write_adapter(tmp_path / "a", 4, r=2)
+    with pytest.raises(ConfigError, match=r"q_proj has rank 4, its adapter_config\.json says r = 2"):
+        check_fits(find_adapter(str(folder)), outline(model_config()), "vllm:tiny")
+    named = find_adapter(str(write_adapter(tmp_path / "b", 4, r=2, rank_pattern={"q_proj": 4})))
+    check_fits(named, outline(model_config()), "vllm:tiny")
 
 
 def test_damaged_weights(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tiny_llama import write_tiny_llama
 
 from h2htalk.chat.base import Message, Request, Sampling, open_chat
+from h2htalk.chat.checkpoints import describe_checkpoint, find_source
 from h2htalk.errors import ConfigError, MissingExtraError
 
 pytestmark = pytest.mark.local
@@ -49,6 +51,39 @@ def test_a_model_that_is_not_there(name: str, advice: str, monkeypatch: pytest.M
     with pytest.raises(ConfigError, match=advice) as caught:
         open_chat(f"hf:{name}")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("opening", ["hf", "vllm"])
+def test_a_damaged_generation_config_is_not_passed_over(tmp_path: Path, opening: str) -> None:
+    """It says what ends an answer: without it the model would write on to its budget."""
+    folder = write_tiny_llama(tmp_path / "tiny")
+    (folder / "generation_config.json").write_text('{"eos_token_id": [0, ')
+    with pytest.raises(ConfigError, match=r"generation_config\.json.*check that the checkpoint is whole"):
+        _ = (
+            open_chat(f"hf:{folder}")
+            if opening == "hf"
+            else describe_checkpoint(find_source("vllm", str(folder)))
+        )
+
+
+def test_a_checkpoint_of_several_files_is_whole(tmp_path: Path) -> None:
+    """vLLM would read those that are there: half a copy must be said to be one."""
+    folder = write_tiny_llama(tmp_path / "tiny")
+    files = {"lm_head.weight": "b.safetensors", "model.norm.weight": "model.safetensors"}
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": files}))
+    with pytest.raises(ConfigError, match=r"1 of its 2 files of weights are missing, such as b\.safetensors"):
+        describe_checkpoint(find_source("vllm", str(folder)))
+    index.write_text("{")
+    with pytest.raises(ConfigError, match=r"model\.safetensors\.index\.json cannot be read"):
+        describe_checkpoint(find_source("vllm", str(folder)))
+
+
+def test_without_its_tokenizer_a_checkpoint_is_not_whole(tmp_path: Path) -> None:
+    folder = write_tiny_llama(tmp_path / "tiny")
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ConfigError, match=r"tokenizer\.json is missing or damaged; check"):
+        describe_checkpoint(find_source("vllm", str(folder)))
 
 
 @pytest.mark.parametrize("package", ["torch", "transformers"])

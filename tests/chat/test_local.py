@@ -121,6 +121,10 @@ def test_any_of_several_end_tokens_ends_an_answer(chat: Chat, tmp_path: Path) ->
         assert isinstance(longer, Reply)
         assert reply.finish_reason == "stop"
         assert 1 <= (reply.usage.output_tokens or 0) < (longer.usage.output_tokens or 0)
+        # These end tokens are words as others are: decoded, the last would be part of the answer.
+        assert len(reply.text) < len(longer.text)
+        if reply.usage.output_tokens == 1:
+            assert reply.text == ""
 
 
 def test_outcomes_are_handed_over_as_they_end_and_returned_in_order(chat: Chat) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,16 @@ def test_a_reply_without_reasoning_stays_as_it_was_written() -> None:
     assert read_reply(" Hi. \n", False) == (" Hi. \n", None)
     assert read_reply("a < b ", False) == ("a < b ", None)
     assert read_reply("Kind.</think> Hi. ", True) == ("Hi.", "Kind.")
+
+
+def test_think_tags_that_are_special_tokens_still_part_reasoning_from_answer(tokenizer: Any) -> None:
+    """Left out with the other special tokens, they would leave the reasoning at the head of the answer."""
+    tagged = copy.deepcopy(tokenizer)
+    tagged.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
+    template = ChatTemplate(tagged, "here")
+    written = tagged("<think>Kind.</think>Hello<|im_end|>")["input_ids"]
+    assert read_reply(template.decode(written), False) == ("Hello", "Kind.")
+    assert read_reply(template.decode(written[1:]), True) == ("Hello", "Kind.")
 
 
 def test_reasoning_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:

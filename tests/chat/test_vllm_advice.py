@@ -58,6 +58,11 @@ KNOWN = {
     "ValueError: Total number of attention heads (9) must be divisible by tensor parallel size (2).": [
         "another tensor_parallel_size"
     ],
+    "AssertionError: Not enough allowed NUMA nodes to bind threads of 2 local CPUWorkers. Allowed NUMA nodes are "
+    "[0]. Please try to bind threads manually or decrease DP/TP/PP": [
+        "each of the 2 parts of the model needs cores",
+        "VLLM_CPU_OMP_THREADS_BIND",
+    ],
 }
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from h2htalk.chat import vllm_guard
 from h2htalk.chat.vllm_process import LOG_VARIABLE, VLLMProcesses
+from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc")
 
@@ -39,8 +40,8 @@ time.sleep(100)
 """
 
 
-def start(mode: str, wait: float = 0.5) -> tuple[subprocess.Popen[str], list[int]]:
-    environment = {key: value for key, value in os.environ.items() if key != LOG_VARIABLE}
+def start(mode: str, wait: float = 0.5, **extra: str) -> tuple[subprocess.Popen[str], list[int]]:
+    environment = {key: value for key, value in os.environ.items() if key != LOG_VARIABLE} | extra
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, mode, str(wait)], stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -68,12 +69,19 @@ def finish(parent: subprocess.Popen[str], *pids: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_when_the_parent_is_killed_its_engine_and_workers_are_too(number: signal.Signals) -> None:
-    parent, (before, engine, worker, after) = start("running")
+def test_when_the_parent_is_killed_its_engine_and_workers_are_too(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    parent, (before, engine, worker, after) = start("running", TMPDIR=str(tmp_path))
+    assert [path.name for path in tmp_path.glob("*/*")] == ["vllm.log"]
     parent.send_signal(number)
     parent.wait()
     assert gone(engine)
     assert gone(worker)
+    deadline = time.monotonic() + 5
+    while list(tmp_path.iterdir()):
+        assert time.monotonic() < deadline, "its temporary folder is still there"
+        time.sleep(0.05)
     # Children from before the engine's start and after it are none of the guard's business.
     assert vllm_guard.started(before)
     assert vllm_guard.started(after)
@@ -118,7 +126,24 @@ def test_what_children_and_libraries_print_goes_to_the_log_alone(
     processes.close(keep_log=True)
     assert log.exists()
     processes.close()
-    assert not log.exists()
+    assert not log.parent.exists()
+
+
+def test_an_engine_s_sockets_go_where_they_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VLLM_RPC_BASE_PATH", raising=False)
+    processes = VLLMProcesses()
+    with processes.own_folder():
+        folder = Path(os.environ["VLLM_RPC_BASE_PATH"])
+        (folder / "socket").touch()
+    assert "VLLM_RPC_BASE_PATH" not in os.environ
+    processes.close()
+    assert not folder.exists()
+
+
+def test_without_room_for_temporary_files_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with pytest.raises(ConfigError, match="set TMPDIR"):
+        VLLMProcesses()
 
 
 def test_who_asks_for_vllm_s_log_sees_it(

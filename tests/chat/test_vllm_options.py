@@ -8,6 +8,7 @@ import pytest
 
 from h2htalk.chat.base import ChatOptions, open_chat
 from h2htalk.chat.vllm_options import VLLMOptions
+from h2htalk.chat.vllm_start import check_copies
 from h2htalk.errors import ConfigError, MissingExtraError
 
 
@@ -80,8 +81,15 @@ def test_a_signature_names_what_changes_answers_and_no_sizes() -> None:
         "tokenizer": "a/b",
     }
     assert VLLMOptions.parse(sizes).subject() == {}
+    assert VLLMOptions.parse({"kv_cache_dtype": "auto"}).subject() == {}  # what is done by itself
     assert VLLMOptions.parse(sizes | changing).subject() == changing
     assert VLLMOptions.parse({"batch_invariant": "yes"}).subject() == {"batch_invariant": "true"}
+
+
+def test_a_slip_of_the_keyboard_does_not_start_a_thousand_processes() -> None:
+    check_copies(VLLMOptions(data_parallel_size=2), 2)
+    with pytest.raises(ConfigError, match="data_parallel_size is 1000: this machine has 2 cores"):
+        check_copies(VLLMOptions(data_parallel_size=1000), 2)
 
 
 def test_without_vllm_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:

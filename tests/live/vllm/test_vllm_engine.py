@@ -179,10 +179,14 @@ def test_requests_that_cannot_be_drawn_as_asked_are_errors(chat: Chat) -> None:
         chat.complete([ask(0, Sampling(None))])
 
 
-def test_inside_a_running_event_loop_it_says_what_to_do(chat: Chat) -> None:
+def test_inside_a_running_event_loop_it_says_what_to_do(chat: Chat, tiny: Path) -> None:
     async def notebook() -> None:
-        with pytest.raises(ConfigError, match=r"asyncio\.to_thread"):
+        with pytest.raises(ConfigError, match=r"to_thread\(chat\.complete, requests\)"):
             chat.complete([ask(0)])
+        # Opened here the engine would wait for this loop, and `complete` for the engine, for ever.
+        with pytest.raises(ConfigError, match=r"to_thread\(open_chat, model, options\)"):
+            open_vllm(tiny)
+        assert isinstance((await asyncio.to_thread(chat.complete, [ask(0)]))[0], Reply)
 
     asyncio.run(notebook())
 
@@ -222,6 +226,20 @@ def test_templates_without_a_system_role_thinking_and_two_copies_of_the_model(tm
             assert reply.thinking is None
         with pytest.raises(ConfigError, match=r"form verdict needs --thinking 0"):
             chat.complete([Request("f", ask(1).messages, GREEDY, form=Form("verdict", Verdict))])
+    finally:
+        chat.close()
+
+
+def test_a_model_in_two_parts_answers_as_in_one(
+    tiny: Path, local: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensor parallel; on a CPU each part is given its cores."""
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0|1")
+    chat = open_vllm(tiny, tensor_parallel_size=2, kv_cache_gb=0.5)
+    try:
+        requests = [ask(number) for number in range(10)]
+        assert_same_but_for_ties(tiny, requests, chat.complete(requests), local.complete(requests))
+        assert not any("parallel" in key for key in chat.subject)
     finally:
         chat.close()
 

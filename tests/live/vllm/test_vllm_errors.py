@@ -49,6 +49,10 @@ def test_no_such_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "name a folder" in message
 
 
+def test_a_folder_has_no_revision(tiny: Path) -> None:
+    assert "leave out the engine option revision" in failing(tiny, revision="main")
+
+
 def test_no_chat_template(tmp_path: Path) -> None:
     message = failing(write_tiny(tmp_path / "base", None))
     assert "no chat template" in message
@@ -86,6 +90,13 @@ def test_a_quantisation_that_the_checkpoint_does_not_have(tiny: Path) -> None:
         tiny, quantization="awq"
     )
     assert "choose one, or leave quantization out" in failing(tiny, quantization="nonsense")
+
+
+def test_parts_without_cores_of_their_own(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
+    message = failing(tiny, tensor_parallel_size=4)
+    assert "each of the 4 parts" in message
+    assert "VLLM_CPU_OMP_THREADS_BIND" in message
 
 
 def test_heads_that_cannot_be_shared(tiny: Path) -> None:

@@ -45,6 +45,21 @@ def wait_for(out: Path, lines: int, run: subprocess.Popen[str]) -> None:
         time.sleep(0.02)
 
 
+def test_ctrl_c_while_the_engine_starts(tiny: Path, tmp_path: Path) -> None:
+    """vLLM takes it for the end of its wait, and would wait for ten minutes for processes that are gone."""
+    run = start(tiny, tmp_path / "run")
+    deadline = time.monotonic() + 100
+    while len(processes := vllm_processes(run.pid)) < 3:  # the guard, the engine and its worker
+        assert run.poll() is None, run.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(run.pid, signal.SIGINT)
+    _, stderr = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "Traceback" not in stderr
+    wait_until_gone(processes)
+
+
 def test_kill_9_and_ctrl_c_half_way_lose_nothing_and_a_restart_asks_only_the_rest(
     smollm2: Path, tmp_path: Path
 ) -> None:
