@@ -7,18 +7,26 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import httpx2
 import pytest
 
 from h2htalk.chat.anthropic_api import AnthropicChat
-from h2htalk.chat.base import Chat, ChatOptions, Message, Outcome, Request, Sampling
+from h2htalk.chat.anthropic_wire import AnthropicApi
+from h2htalk.chat.base import Chat, ChatOptions, Message, OnDone, Outcome, Request, Sampling
+from h2htalk.chat.bookings import Booking, Settlement
+from h2htalk.chat.costs import Price
+from h2htalk.chat.ledger import Ledger
 from h2htalk.chat.openai_api import OpenAIChat
+from h2htalk.chat.openai_wire import OpenAIApi
 from h2htalk.data.run import Failure
 
 KEYS = {"openai": "sk-proj-made-up-0123456789", "anthropic": "sk-ant-made-up-0123456789"}
 PROVIDERS = tuple(KEYS)
+PRICE = Price(input=Decimal(1), output=Decimal(10), cache_write=Decimal(2), cache_write_1h=Decimal(2))
+PERSONA = "You are Ava, who keeps a lighthouse. " * 90
 # What the double answers a body: a response, or one that takes its time.
 Answers = Callable[[dict[str, Any]], httpx2.Response | Awaitable[httpx2.Response]]
 
@@ -121,3 +129,62 @@ def reasons(outcomes: Sequence[Outcome]) -> list[str]:
 async def slowly(seconds: float, answer: httpx2.Response) -> httpx2.Response:
     await asyncio.sleep(seconds)
     return answer
+
+
+def sharing(*texts: str, persona: str = PERSONA) -> list[Request]:
+    """Requests that cache a long persona on request."""
+    system = Message("system", persona, shared=len(persona))
+    return [Request(text, (system, Message("user", text)), Sampling(None)) for text in texts]
+
+
+class Books(Ledger):
+    """A ledger that remembers in which order things happened, replies included."""
+
+    def __init__(self, limit: Decimal | None = None, price: Price | None = PRICE) -> None:
+        super().__init__(None, model="made-up", price=price, limit=limit)
+        self.story: list[str] = []
+
+    def reserve_all(self, *args: Any, **more: Any) -> list[Booking]:
+        made = super().reserve_all(*args, **more)
+        self.story += [f"sent {booking.items[0][0]}" for booking in made]
+        return made
+
+    def _settle(self, end: Settlement) -> None:
+        super()._settle(end)
+        self.story.append(f"{end.charge} {end.booking.items[0][0]}")
+
+    def stored(self, requests: list[Request]) -> OnDone:
+        return lambda index, outcome: self.story.append(f"stored {requests[index].id}")
+
+
+def faults(answers: dict[str, list[Any]], provider: str) -> Double:
+    """A double that answers each item by its own list, then plainly; an exception in it is raised."""
+
+    def answer(body: dict[str, Any]) -> httpx2.Response | Awaitable[httpx2.Response]:
+        todo = answers.get(text_of(body), [])
+        found = todo.pop(0) if todo else ok(provider)
+        if isinstance(found, Exception):
+            raise found
+        return found() if callable(found) else found  # type: ignore[no-any-return]
+
+    return Double(provider, answer)
+
+
+def run(
+    provider: str, answers: dict[str, list[Any]], *texts: str, **options: Any
+) -> tuple[list[Outcome], Double, Books]:
+    """Ask for the items, one after the other unless told otherwise, with books."""
+    double = faults(answers, provider)
+    books = options.pop("ledger", None) or Books()
+    requests = requests_of(*texts)
+    chat = double.chat(ChatOptions(**{"concurrency": 1, "ledger": books, **options}))
+    return chat.complete(requests, books.stored(requests)), double, books
+
+
+def worst_case(provider: str) -> Decimal:
+    """What a call of these tests may cost at most."""
+    api = OpenAIApi("made-up") if provider == "openai" else AnthropicApi("made-up")
+    bound = api.bound(api.calls(requests_of("a"))[0])
+    dollars = PRICE.worst(bound.input_tokens, bound.output_tokens)
+    assert dollars is not None
+    return dollars

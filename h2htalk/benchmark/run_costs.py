@@ -134,7 +134,7 @@ class RunCosts:
 
     @property
     def unsettled(self) -> bool:
-        """Whether batch jobs of an earlier session wait to be collected, even where no answer is missing."""
+        """Whether batch jobs of an earlier start wait to be collected, even where no answer is missing."""
         if self._ledger is None or not self._spec.batch:
             return False
         return self._ledger.open_count > 0 or bool(self._batches.open_jobs())
@@ -144,7 +144,7 @@ class RunCosts:
         if self._ledger is None:
             return ""
         totals = self._ledger.totals()
-        if totals.usd_paid is None:
+        if totals.usd_paid is None or totals.usd_possible is None:
             return "price unknown"
         possible = (
             "" if not totals.usd_possible else f" (+ {dollars_text(totals.usd_possible, True)} possibly)"
@@ -157,7 +157,7 @@ class RunCosts:
             self._ledger.close()
 
     def discard(self, writer: RunWriter) -> bool:
-        """Remove the journals that this session began, unless an answer is stored, a call may have been paid, or a
+        """Remove the journals that this start made, unless an answer is stored, a call may have been paid, or a
         batch job may exist. Returns whether nothing of them is left, so that the run may be discarded too."""
         if self._ledger is None:
             return True

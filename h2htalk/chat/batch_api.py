@@ -186,10 +186,12 @@ def pick(raw: object, *path: str) -> Any:
 
 
 def text_or_none(value: object) -> str | None:
+    """A text that says something; None for anything else."""
     return value if isinstance(value, str) and value else None
 
 
 def count_or_none(value: object) -> int | None:
+    """A whole number from 0; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 

@@ -38,10 +38,14 @@ def _connection_error(error: BaseException) -> JobCallError:
     """The errors' own texts may hold URLs with what is secret in them, so none is repeated."""
     import httpx2
 
+    from h2htalk.chat.bounded_replies import ReplyTooLarge
+
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
             return JobCallError("no connection: nothing answers", reached=False)
+        if isinstance(cause, ReplyTooLarge):
+            return JobCallError(str(cause), status=200)
         if isinstance(cause, httpx2.TimeoutException):
             return JobCallError("the answer did not come in time")
         cause = cause.__cause__

@@ -44,6 +44,7 @@ class BatchFolder:
 
     @property
     def journal(self) -> Path:
+        """The file; it may not be there yet."""
         return self.path / "jobs.jsonl"
 
     def records(self) -> list[BatchRecord]:
@@ -138,6 +139,7 @@ class BatchJournal:
             raise DataError(f"{self.folder.journal}: {write_problem(error)}") from error
 
     def close(self) -> None:
+        """Give the journal back. Harmless when called twice."""
         self._shard.close()
 
     def __enter__(self) -> Self:

@@ -17,12 +17,17 @@ from h2htalk.chat.ledger import OverLimit
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0  # seconds between tries to submit
-_LONGEST_ID = "0" * 12 + "-" + "9" * 9
+_LONGEST_ID = "0" * 12 + "-" + "9" * 9  # of `BatchRecord.custom_id`: jobs are measured before they have marks
 
 
 @dataclass(frozen=True, slots=True)
 class Submitter:
-    """`pause` waits some seconds."""
+    """Makes jobs of requests. It says only that they were sent: `batches` waits for them.
+
+    Attributes:
+        outcomes: knows the requests, how often each was asked for, and the ledger.
+        pause: waits so many seconds between two tries to submit.
+    """
 
     jobs: JobsApi
     api: Api

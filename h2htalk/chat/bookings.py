@@ -24,6 +24,7 @@ class Booking:
     batch: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """Its line in the journal."""
         record: dict[str, Any] = {
             "event": "sent",
             "call": self.number,
@@ -59,6 +60,7 @@ class Settlement:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """Its line in the journal."""
         record: dict[str, Any] = {"event": self.charge, "call": self.booking.number}
         if self.charge != "paid":
             return record | {"reason": self.reason}
@@ -102,6 +104,7 @@ class Totals:
         return add(self.usd_paid, self.usd_possible, self.usd_open)
 
     def to_dict(self) -> dict[str, Any]:
+        """As summaries and JSON have it; dollars as decimal text, null where unknown."""
         values = ((item.name, getattr(self, item.name)) for item in fields(self))
         return {name: money_text(v) if isinstance(v, Decimal) else v for name, v in values}
 

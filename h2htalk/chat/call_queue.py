@@ -1,4 +1,4 @@
-"""Which call goes next: caches are written once before they are read, and all wait when the API says so."""
+"""Which call goes next and when: caches are written once before they are read, and all wait when the API says so."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import random
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 
-from h2htalk.chat.calls import Call
+from h2htalk.chat.calls import Call, Trouble
+from h2htalk.chat.server_protocol import doubling_wait
 
 
 class CallQueue:
@@ -70,3 +71,23 @@ class Gate:
         """Seconds to wait, spread so that not all come at once; 0 when it is open."""
         left = self._until - self._clock()
         return left + random.uniform(0, self._spread) if left > 0 else 0.0
+
+
+def wait_for_next(found: Trouble, tries: int, refusals: int) -> float:
+    """Seconds until a call's next attempt: as the API asks, else doubling.
+
+    `tries`: its attempts so far that failed; `refusals`: those that the API refused, with the whole account, for now.
+    """
+    if found.limited:
+        # Whoever asks for no wait at all, and refuses again, is not asked over and over.
+        least = doubling_wait(refusals - 1) if refusals > 1 else 0.0
+        return doubling_wait(refusals) if found.wait is None else max(found.wait, least)
+    if found.wait is not None:
+        return found.wait
+    # The time that was lost in a timeout has been wait enough.
+    return 0.0 if found.reason == "timeout" else doubling_wait(tries)
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds as people read them, also where an API asks for very many."""
+    return f"{seconds:,.0f} s" if 10 <= seconds <= 1e9 else f"{seconds:.3g} s"

@@ -33,10 +33,12 @@ class Call:
 
     @property
     def request(self) -> Request:
+        """The first one: messages and sampling of all."""
         return self.requests[0]
 
     @property
     def items(self) -> tuple[SampleKey, ...]:
+        """Item and sample of each request, as the books name the call."""
         return tuple((request.id, request.sample) for request in self.requests)
 
 

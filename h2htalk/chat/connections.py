@@ -12,12 +12,17 @@ from h2htalk.errors import ConfigError
 if TYPE_CHECKING:
     import httpx2
 
+# Answers come as they are: compressed ones could not be bounded before they are unpacked.
+_PLAIN = {"accept-encoding": "identity"}
 KEEP_ALIVE = 15.0  # seconds: shorter than any gateway's, whose closing in the same moment would lose a call
 
 
 def open_pool(url: str, concurrency: int) -> httpx2.AsyncClient:
     """A connection pool that follows no redirect: a call goes where it was booked to go."""
     import httpx2
+
+    async def prepare(response: httpx2.Response) -> None:
+        _prepare(response)
 
     limits = httpx2.Limits(
         max_connections=concurrency, max_keepalive_connections=concurrency, keepalive_expiry=KEEP_ALIVE
@@ -27,7 +32,8 @@ def open_pool(url: str, concurrency: int) -> httpx2.AsyncClient:
             limits=limits,
             follow_redirects=False,
             trust_env=not _is_loopback(url),
-            event_hooks={"response": [_read_as_utf8]},
+            headers=_PLAIN,
+            event_hooks={"response": [prepare]},
         )
 
 
@@ -35,20 +41,22 @@ def open_client(url: str) -> httpx2.Client:
     """A connection for calls one after the other, such as those about batch jobs."""
     import httpx2
 
-    def as_utf8(response: httpx2.Response) -> None:
-        response.encoding = "utf-8"
-
     with _network_settings():
         return httpx2.Client(
             follow_redirects=True,
             trust_env=not _is_loopback(url),
-            event_hooks={"response": [as_utf8]},
+            headers=_PLAIN,
+            event_hooks={"response": [_prepare]},
         )
 
 
-async def _read_as_utf8(response: httpx2.Response) -> None:
-    """JSON is UTF-8, whatever a header says: the SDKs' reading of an error breaks at charsets that are none."""
+def _prepare(response: httpx2.Response) -> None:
+    """Before an answer is read: bound it, and take it for UTF-8, as JSON is, whatever a header says. The SDKs'
+    reading of an error breaks at charsets that are none."""
+    from h2htalk.chat.bounded_replies import bound_reply
+
     response.encoding = "utf-8"
+    bound_reply(response)
 
 
 @contextmanager

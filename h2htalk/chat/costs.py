@@ -127,11 +127,8 @@ def _read(text: str, where: str) -> PriceList:
     try:
         # Numbers become Decimal at once, so that 0.15 is fifteen hundredths and not the nearest binary fraction.
         raw = tomllib.loads(text, parse_float=Decimal)
-    except (
-        ValueError,
-        InvalidOperation,
-        RecursionError,
-    ) as error:  # ValueError: no TOML, or an endless number
+    except (ValueError, InvalidOperation, RecursionError) as error:
+        # ValueError: no TOML, or a number with thousands of digits.
         raise ConfigError(f"{where}: not a price file: {error}") from error
     unknown = sorted(set(raw) - {"date", "currency", "models"})
     if unknown:

@@ -196,7 +196,11 @@ def _broken(error: BaseException, key: str) -> Trouble:
     """The trouble of a connection that failed: before anything was sent it is free, later nobody knows."""
     import httpx2
 
+    from h2htalk.chat.bounded_replies import ReplyTooLarge
+
     said = scrub(str(error), key) or type(error).__name__
+    if isinstance(error, ReplyTooLarge):
+        return Trouble("malformed_reply", said, "paid")
     lost = Trouble("connection", f"the connection broke: {said}", "lost", retry=True)
     if isinstance(error, httpx2.ConnectTimeout):
         return replace(lost, message="no connection: nothing answers", charge="free")

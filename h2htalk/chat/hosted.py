@@ -13,7 +13,7 @@ from typing import Any
 
 from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Request
 from h2htalk.chat.bookings import Booking
-from h2htalk.chat.call_queue import CallQueue, Gate
+from h2htalk.chat.call_queue import CallQueue, Gate, seconds_text, wait_for_next
 from h2htalk.chat.calls import Answer, Call, Trouble, outcomes
 from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.exchange import Arrived, Send, Wire
@@ -23,9 +23,8 @@ from h2htalk.data.run import Failure
 from h2htalk.errors import H2HTalkError
 
 SHORTEST_TRY = 0.1  # of `timeout`
-MOST_NONSENSE = (
-    8  # answers that are none, from the first on: what is there is not the API, and may cost money
-)
+# So many answers that are none, from the first on: what is there is not the API, and may cost money.
+MOST_NONSENSE = 8
 INTERRUPTED = "interrupted"
 CLOSED = Trouble("rate_limited", "the API asked to be left alone", "free")
 
@@ -66,9 +65,9 @@ class _Run:
         answered: something has answered one call: from here on a dead connection is one call's own trouble.
         nonsense: how many answers were none, from the first on; None once there was one.
         flying: workers whose call is on its way.
-        desk: one worker at a time books.
+        desk: one worker at a time books, so that a large call is not overtaken for ever by smaller ones.
         settled: set whenever a call is settled, which may make room under the limit.
-        over: why the limit lets nothing more out.
+        over: why the limit lets nothing more out; None while it does.
         stopped: what no call can survive; calls on their way are waited for.
     """
 
@@ -106,7 +105,11 @@ class _Run:
         body = self.wire.api.body(call)
         deadline = clock() + self.options.deadline
         found: Trouble = CLOSED
-        sent = tries = refusals = 0
+        sent = 0  # attempts that went out
+        tries = (
+            0  # of them, those that count against `attempts`: refusals of the whole account only cost time
+        )
+        refusals = 0
         while True:
             if not await self._pass_gate(deadline):
                 self._deliver(call, outcomes(self._too_late(found), call, sent))
@@ -129,7 +132,7 @@ class _Run:
             if not found.retry or tries >= self.options.attempts:
                 self._deliver(call, outcomes(found, call, sent))
                 return False
-            wait = _wait(found, tries, refusals)
+            wait = wait_for_next(found, tries, refusals)
             late = clock() + wait > deadline - self._shortest
             if found.limited:
                 # After an absurd wait the others try for themselves, but not all at once.
@@ -210,7 +213,9 @@ class _Run:
                 try:
                     self.on_done(index, outcome)
                 except BaseException:
-                    self.on_done = None  # nor is it called for what ends before the others are cancelled
+                    # What cannot be stored is not asked for: nothing goes out from here on, and what is on its way
+                    # is possibly paid.
+                    self._cancel(set(self.workers))
                     raise
 
     def _stops(self, found: Trouble) -> bool:
@@ -222,24 +227,15 @@ class _Run:
                 error = self.wire.no_api(f"the first {MOST_NONSENSE} answers are none: {found.message}")
         if error is not None and self.stopped is None:
             self.stopped = error
-            for worker in self.workers:
-                if worker not in self.flying and worker is not asyncio.current_task():
-                    worker.cancel()
+            self._cancel(set(self.workers) - self.flying)
         return error is not None or self.stopped is not None
 
+    def _cancel(self, workers: set[asyncio.Task[None]]) -> None:
+        """End these workers where they wait, but not the one that runs."""
+        for worker in workers - {asyncio.current_task()}:
+            worker.cancel()
+
     def _too_late(self, found: Trouble) -> Trouble:
-        asked = "" if found.wait is None else f"it asks to be left alone for {found.wait:.6g} s, and "
+        asked = f"it asks to be left alone for {seconds_text(found.wait)}, and " if found.wait else ""
         late = f"{asked}no time is left of the {self.options.deadline:.6g} s that one request may take"
         return replace(found, message=f"{found.message}; {late}")
-
-
-def _wait(found: Trouble, tries: int, refusals: int) -> float:
-    """Seconds until the next attempt: as the API asks, else doubling."""
-    if found.limited:
-        # Whoever asks for no wait at all, and refuses again, is not asked over and over.
-        least = doubling_wait(refusals - 1) if refusals > 1 else 0.0
-        return doubling_wait(refusals) if found.wait is None else max(found.wait, least)
-    if found.wait is not None:
-        return found.wait
-    # The time that was lost in a timeout has been wait enough.
-    return 0.0 if found.reason == "timeout" else doubling_wait(tries)

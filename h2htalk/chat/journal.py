@@ -54,6 +54,7 @@ class Account:
     _unknown_open: int = 0
 
     def totals(self) -> Totals:
+        """What all calls so far come to."""
         return Totals(
             calls=self.last,
             open=len(self.open),
@@ -74,7 +75,7 @@ class Account:
         return None if self._unknown_open else self._open
 
     def opened(self, stage: str, model: str, prices: str) -> None:
-        """A session begins: what the calls to come are for, and the date of the prices that they are booked under."""
+        """A run starts or goes on: what the calls to come are for, and the date of the prices they are booked under."""
         self.stage, self.model, self.prices = stage, model, prices
 
     def sent(self, booking: Booking) -> None:

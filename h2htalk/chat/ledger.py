@@ -52,7 +52,7 @@ class Ledger:
             path: the journal; None keeps books in memory only.
             model: `BACKEND:MODEL`, as price files name it.
             price: None: unknown; everything is counted, and its dollars stay unknown.
-            limit: US dollars that all calls of this journal may cost at most, those of earlier sessions included.
+            limit: US dollars that all calls of this journal may cost at most, those of earlier starts included.
             stage: what the calls are for.
             stored: the usage of an answer that is stored already, None where there is none: settles what a kill
                 left open.
@@ -74,7 +74,7 @@ class Ledger:
         Raises:
             DataError: another process writes it, a line is damaged (named by file and line), or it is of another
                 model.
-            ConfigError: there is a limit, and calls of earlier sessions whose price is unknown.
+            ConfigError: there is a limit, and calls of earlier starts whose price is unknown.
         """
         self._account  # noqa: B018 - opens
         return self
@@ -190,7 +190,7 @@ class Ledger:
         return "" if self._price is None else self._price.date
 
     def _announcement(self) -> dict[str, Any]:
-        """What stands before the first call of a session: what the calls to come are booked under."""
+        """What stands before the first call of a start: what the calls to come are booked under."""
         record = {"event": "opened", "stage": self.stage, "model": self.model, "prices": self._prices}
         return record if self._limit is None else record | {"limit": f"{self._limit:f}"}
 

@@ -39,6 +39,7 @@ _BOUNDS = frozenset(
         "too_long",
     }
 )
+_MOST_DIGITS = 1000  # of a whole number: Python itself refuses a few thousand, in words for programmers
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -85,8 +86,9 @@ class Form:
             return self._wrong(error.errors(include_url=False, include_context=False))
         except (ValueError, RecursionError) as error:
             reason = "truncated" if reply.finish_reason in _CUT else "malformed_output"
+            why = "nested too deeply" if isinstance(error, RecursionError) else clean(str(error))
             said = shorten(quoted(reply.text), 80) if reply.text.strip() else "the reply is empty"
-            return Failure(reason, f"form {self.name}: {clean(str(error))}: {said}")
+            return Failure(reason, f"form {self.name}: {why}: {said}")
         if missing := _missing(filled):
             return Failure("malformed_output", f"form {self.name}: {missing} is missing")
         return filled
@@ -105,7 +107,11 @@ class Form:
 def _check_object(text: str) -> None:
     """Raise ValueError unless the text is one JSON object, without doubled keys and numbers that are none."""
     value = json.loads(
-        text, object_pairs_hook=_without_doubles, parse_constant=_no_number, parse_float=_finite
+        text,
+        object_pairs_hook=_without_doubles,
+        parse_constant=_no_number,
+        parse_float=_finite,
+        parse_int=_short,
     )
     if not isinstance(value, dict):
         raise ValueError("not an object")  # noqa: TRY004 - the reply is wrong, not the caller
@@ -127,6 +133,12 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError("a number is too large")
     return number
+
+
+def _short(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError("a number is too large")
+    return int(text)
 
 
 def _missing(filled: object) -> str | None:

@@ -198,5 +198,5 @@ def json_line(record: object) -> str:
 def write_problem(error: OSError) -> str:
     """An OSError of writing, as advice."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return "the disk is full; nothing finished was lost: free space and start the same command again"
+        return "the disk is full; what was stored is kept: free space and start the same command again"
     return f"cannot be written: {error.strerror or error}"

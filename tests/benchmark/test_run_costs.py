@@ -115,7 +115,7 @@ def test_a_refused_run_folder_is_left_as_it_was(tmp_path: Path, monkeypatch: pyt
 
 
 def killed(folder: Path, *stored: str, batch: str | None = None) -> None:
-    """A session that reserved a call for each of three items, stored those, and was killed."""
+    """A start that reserved a call for each of three items, stored those, and was killed."""
     writer, costs = writer_of(folder), RunCosts(spec_of(folder, batch=batch is not None))
     costs.open(writer)
     for number in range(3):
@@ -248,6 +248,16 @@ def test_an_unknown_price_is_said_and_not_shown_as_nothing(tmp_path: Path) -> No
     assert read_costs(tmp_path / "run")[GENERATE] == Totals(
         calls=1, paid=1, input_tokens=400, output_tokens=50, usd_paid=None
     )
+
+
+def test_calls_that_were_only_lost_at_an_unknown_price_are_not_shown_as_nothing(tmp_path: Path) -> None:
+    writer, costs = writer_of(tmp_path), RunCosts(spec_of(tmp_path, model="openai:house-model"))
+    costs.open(writer)
+    ledger = ledger_of(costs)
+    ledger.lost(ledger.reserve((("made-00000", 0),), CALL), "timeout")
+    assert costs.spent() == "price unknown"
+    costs.close()
+    writer.close()
 
 
 def test_every_call_can_be_read_while_the_run_goes_on(tmp_path: Path) -> None:

@@ -124,8 +124,8 @@ def test_a_filled_form_is_read(text: str) -> None:
         (with_(evidence=QUOTE), "evidence"),
         (with_(score=11, kind="none"), "kind"),  # no form at all, whatever its numbers are
         (with_(note="\ud83d"), "hex escape"),
-        ("[" * 200_000, "recursion"),
-        ("7" * 5000, "digits"),
+        ("[" * 200_000, "nested too deeply"),
+        ("7" * 5000, "too large"),
     ],
 )
 def test_what_is_no_form_is_malformed_and_named(text: str, named: str) -> None:

@@ -129,6 +129,6 @@ for write in (lambda: write_text(path, "x" * 40_000), lambda: write_jsonl(path, 
     path = tmp_path / "x"
     path.write_text("old")
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
-    assert done.stdout.count("the disk is full; nothing finished was lost") == 3, done.stdout
+    assert done.stdout.count("the disk is full; what was stored is kept") == 3, done.stdout
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["x"]

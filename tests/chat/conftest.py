@@ -1,0 +1,28 @@
+"""What the tests of the live loop of hosted APIs share."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from hosted_made import PROVIDERS, set_keys
+
+
+@pytest.fixture
+def hosted_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Made-up keys; waits between attempts as they are, but a hundred times shorter; nothing left lying about, of
+    which asyncio would log: an exception nobody saw, a connection nobody closed."""
+    set_keys(monkeypatch)
+    monkeypatch.setattr("h2htalk.chat.server_protocol.FIRST_WAIT", 0.005)
+    monkeypatch.setattr("h2htalk.chat.server_protocol.LONGEST_WAIT", 0.08)
+    yield
+    gc.collect(1)  # the young: a whole collection takes half a second once the SDKs are loaded
+    records = caplog.get_records("call") + caplog.records
+    assert [record.getMessage() for record in records if record.name == "asyncio"] == []
+
+
+@pytest.fixture(params=PROVIDERS)
+def provider(request: pytest.FixtureRequest) -> str:
+    """Both hosted APIs, one after the other."""
+    return str(request.param)

@@ -1,0 +1,157 @@
+"""Answers of hosted APIs that never end, or are too large, live and about batch jobs: read so far and no further."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import anthropic
+import httpx2
+import openai
+import pytest
+from hosted_made import PROVIDERS, completion, message, requests_of
+from hosted_runs import MODELS, HostedRun
+from providers import ProviderServer
+
+from h2htalk.chat import bounded_replies
+from h2htalk.chat.base import Chat, ChatOptions, Reply, open_chat
+from h2htalk.chat.batch_api import JobCallError
+from h2htalk.chat.batch_errors import sdk_errors
+from h2htalk.chat.connections import open_client
+from h2htalk.chat.ledger import Ledger
+from h2htalk.data.run import Failure
+
+pytestmark = pytest.mark.usefixtures("hosted_loop")
+MOST = 2**20
+
+
+class Flood(BaseHTTPRequestHandler):
+    """Answers with the status and the kind that the last message or the end of the path names: `200 endless`."""
+
+    protocol_version = "HTTP/1.1"
+    sent = 0
+    encoding = ""
+
+    def do_GET(self) -> None:
+        self.flood(self.path.rsplit("/", 1)[-1].replace("-", " "))
+
+    def do_POST(self) -> None:
+        Flood.encoding = self.headers["accept-encoding"]
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.flood(asked["messages"][-1]["content"])
+
+    def flood(self, order: str) -> None:
+        status, _, kind = order.partition(" ")
+        plain = completion("I am here.") if "chat" in self.path else message("I am here.")
+        body = json.dumps(plain).encode()
+        self.send_response(int(status))
+        if kind == "gzip":
+            body = gzip.compress(body)
+            self.send_header("content-encoding", "gzip")
+        self.send_header("content-type", "application/json")
+        if kind == "endless":
+            self.send_header("connection", "close")
+            self.end_headers()
+            self.pour()
+            return
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def pour(self) -> None:
+        try:
+            while True:
+                Flood.sent += self.wfile.write(b" " * 65536)
+        except OSError:
+            self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.fixture
+def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(bounded_replies, "LARGEST_REPLY", MOST)
+    Flood.sent = 0
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Flood)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+    yield url
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def chat_of(provider: str, ledger: Ledger) -> Chat:
+    return open_chat(f"{provider}:made-up", ChatOptions(ledger=ledger, concurrency=1, timeout=20))
+
+
+def test_an_endless_answer_is_cut_paid_and_not_asked_again(url: str, provider: str) -> None:
+    with Ledger(None, model="made-up", price=None) as books:
+        outcomes = chat_of(provider, books).complete(requests_of("200 plain", "200 endless", "200 plain"))
+        assert isinstance(outcomes[0], Reply)
+        assert outcomes[1] == Failure("malformed_reply", "the answer is larger than 1 MB")
+        assert isinstance(outcomes[2], Reply)
+        assert (books.totals().paid, books.totals().lost) == (3, 0)
+    assert Flood.sent < 32 * MOST  # the sockets between hold some, too
+
+
+def test_an_endless_error_is_cut_and_not_asked_again(url: str, provider: str) -> None:
+    with Ledger(None, model="made-up", price=None) as books:
+        outcomes = chat_of(provider, books).complete(requests_of("200 plain", "500 endless"))
+        assert outcomes[1] == Failure("malformed_reply", "the answer is larger than 1 MB")
+        assert books.totals().calls == 2
+
+
+def test_an_answer_that_is_compressed_all_the_same_is_read(url: str, provider: str) -> None:
+    with Ledger(None, model="made-up", price=None) as books:
+        outcomes = chat_of(provider, books).complete(requests_of("200 gzip"))
+        assert isinstance(outcomes[0], Reply)
+    assert Flood.encoding == "identity"
+
+
+def retrieve(api: str, pool: httpx2.Client, job: str) -> object:
+    """Ask about a job through the provider's SDK."""
+    if api == "openai":
+        with sdk_errors(openai):
+            return openai.OpenAI(http_client=pool, max_retries=0).batches.retrieve(job)
+    with sdk_errors(anthropic):
+        return anthropic.Anthropic(http_client=pool, max_retries=0).messages.batches.retrieve(job)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("api", PROVIDERS)
+def test_an_endless_answer_about_a_job_is_cut(url: str, api: str, status: int) -> None:
+    with open_client(url) as pool, pytest.raises(JobCallError, match="larger than 1 MB"):
+        retrieve(api, pool, f"{status}-endless")
+
+
+def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
+    with open_client(url) as pool:
+        headers = {"accept": bounded_replies.BINARY}
+        with pool.stream("GET", f"{url}/200-endless", headers=headers) as results:
+            read = 0
+            for chunk in results.iter_bytes():
+                read += len(chunk)
+                if read > 3 * MOST:
+                    break
+        assert read > 3 * MOST
+
+
+@pytest.mark.parametrize("api", PROVIDERS)
+def test_results_that_are_larger_than_any_reply_are_collected(
+    tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_replies, "LARGEST_REPLY", 4000)  # bytes: ten results have more
+    with ProviderServer() as server:
+        run = HostedRun(server, tmp_path, MODELS[api], 20, {"batch": True})
+        run.run()
+        assert len(run.stored()) == 20
+        assert run.require_true_books().paid == server.bill()

@@ -1,0 +1,129 @@
+"""What paid calls cost this machine: CPU, memory and wall of `openai:` and `anthropic:`, live and as batch jobs.
+
+python tools/bench_hosted.py [--count 4650] [--concurrency 64] [--latency 0]
+
+Each run is the real command line against the tests' provider double in a process of its own, and fails unless its
+books come to exactly what the double charged. `CPU ms a call` leaves out what a run of 10 items costs (imports,
+the data). Then the ledger alone: a call booked and settled in a file. Prints Markdown. Linux only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from make_synthetic_split import write_split
+from measure import Cost, measure
+from provider_books import price_file
+from providers import ProviderServer
+
+from h2htalk.chat.calls import Bound
+from h2htalk.chat.costs import load_prices
+from h2htalk.chat.ledger import Ledger
+from h2htalk.data.run import Usage
+
+MODELS = ("openai:gpt-test", "anthropic:claude-test")
+FEW = 10
+
+
+def serve(latency: float) -> None:
+    """Be the double: say the environment that leads here, then, once stdin ends, what was charged."""
+    with ProviderServer(latency=latency) as server:
+        names = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+        environment = server.environment()
+        print(json.dumps({name: environment[name] for name in names}), flush=True)
+        sys.stdin.read()
+        print(json.dumps({"calls": len(server.charged()), "usd": str(server.bill())}), flush=True)
+
+
+@contextlib.contextmanager
+def double(latency: float) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """A double in a process of its own: its environment, and its bill, which is filled in at the end."""
+    command = [sys.executable, __file__, "--serve", "--latency", str(latency)]
+    bill: dict[str, Any] = {}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline()), bill
+        process.stdin.close()
+        bill.update(json.loads(process.stdout.readline()))
+
+
+def run(work: Path, model: str, batch: bool, count: int, options: argparse.Namespace) -> Cost:
+    """One run of the command line; raises RuntimeError unless its books are the double's."""
+    out = work / f"{model.partition(':')[0]}-{'batch' if batch else 'live'}-{count}"
+    command = [
+        str(Path(sys.executable).with_name("h2htalk")),
+        "evaluate",
+        model,
+        "--split",
+        str(work / "split"),
+    ]
+    command += ["--out", str(out), "--embedder", "none", "--no-floors", "--prices", str(work / "prices.toml")]
+    command += ["--max-tokens", "64", "--concurrency", str(options.concurrency), "--model-sampling"]
+    command += (["--batch"] if batch else []) + (["--limit", str(count)] if count < options.count else [])
+    with double(options.latency) as (environment, bill):
+        cost = measure(command, work / f"{out.name}.txt", environment)
+    totals = json.loads((out / "summary.json").read_text(encoding="utf-8"))["costs"]["generate"]
+    if bill["calls"] != count or Decimal(totals["usd_paid"]) != Decimal(bill["usd"]):
+        raise RuntimeError(f"{out.name}: the double charged {bill}, the run says {totals}")
+    return cost
+
+
+def ledger_cost(work: Path, count: int) -> tuple[float, float]:
+    """CPU microseconds and journal bytes of a call that is booked and settled."""
+    path = work / "ledger" / "costs.jsonl"
+    price = load_prices(work / "prices.toml").find(MODELS[0])
+    bound, usage = Bound(6000, 64), Usage(2000, 20)
+    with Ledger(path, model=MODELS[0], price=price, limit=Decimal(1_000_000)) as ledger:
+        start = time.process_time()
+        for number in range(count):
+            ledger.paid(ledger.reserve(((f"item-{number:04}", 0),), bound), usage, f"req_{number:06}")
+        seconds = time.process_time() - start
+    return seconds / count * 1e6, path.stat().st_size / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure paid calls against the provider double.")
+    parser.add_argument("--count", type=int, default=4650)
+    parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each live reply")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.latency)
+        return
+    print("| run | CPU ms a call | CPU s | of it fixed | wall s | peak RSS MiB | others |")
+    print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    with tempfile.TemporaryDirectory(prefix="bench-hosted-") as folder:
+        work = Path(folder)
+        write_split(work / "split", options.count)
+        (work / "prices.toml").write_text(price_file(), encoding="utf-8")
+        for model in MODELS:
+            for batch in (False, True):
+                few = run(work, model, batch, FEW, options)
+                cost = run(work, model, batch, options.count, options)
+                each = (cost.cpu - few.cpu) / (options.count - FEW) * 1000
+                name = f"{model.partition(':')[0]}: {'--batch' if batch else 'live'}"
+                figures = (
+                    f"{cost.cpu:.2f} | {few.cpu:.2f} | {cost.wall:.1f} | {cost.rss:.0f} | {cost.others:.1f}"
+                )
+                print(f"| {name} | {each:.2f} | {figures} |", flush=True)
+        micros, size = ledger_cost(work, options.count)
+    print(f"\nledger: {micros:.0f} us of CPU and {size:.0f} bytes of journal a call")
+
+
+if __name__ == "__main__":
+    main()
