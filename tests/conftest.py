@@ -6,11 +6,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 skipped: list[str] = []
+
+# A shell without job control starts `make test &` deaf to Ctrl-C, and its children with it: tests that send one to
+# a run of theirs would wait for its end in vain.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

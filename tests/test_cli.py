@@ -1,4 +1,4 @@
-"""The command line, as a user types it: what it prints, what it writes, and with which exit code it ends."""
+"""`h2htalk evaluate`, as a user types it: what it prints, what it writes, and with which exit code it ends."""
 
 from __future__ import annotations
 
@@ -9,27 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import CONSTANT, h2htalk, h2htalk_here, scripted
 from loopback import LoopbackServer
 from splits_made import scenario_records, write_split
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import NULL_MEMORY
-
-CONSTANT = {"id": "*", "text": "I hear you. Tell me about your day."}
-
-
-def h2htalk(
-    *words: object, cwd: Path | None = None, env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "h2htalk", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, timeout=120, check=False)
-
-
-def scripted(folder: Path, *lines: dict[str, object]) -> str:
-    path = folder / "script.jsonl"
-    write_jsonl(path, lines or (CONSTANT,))
-    return f"scripted:{path}"
 
 
 def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: Path) -> None:
@@ -103,9 +89,10 @@ def test_a_failed_item_makes_the_run_incomplete_until_a_restart_repairs_it(tmp_p
     ],
 )
 def test_wrong_input_is_one_line_exit_2_and_nothing_written(
-    tmp_path: Path, words: tuple[str, ...], expected: str
+    tmp_path: Path, words: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = h2htalk("evaluate", *words, "--out", "run", cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = h2htalk_here("evaluate", *words, "--out", "run")
     assert done.returncode == 2, done.stderr
     assert expected in done.stderr
     assert done.stderr.startswith("error: ")
@@ -161,7 +148,7 @@ def test_dry_run_says_what_would_be_asked_and_writes_nothing(tmp_path: Path) -> 
 def test_dry_run_refuses_what_the_evaluation_would_refuse(tmp_path: Path) -> None:
     common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
     assert h2htalk("evaluate", scripted(tmp_path), *common).returncode == 0
-    again = h2htalk("evaluate", scripted(tmp_path), *common, "--dry-run")
+    again = h2htalk_here("evaluate", scripted(tmp_path), *common, "--dry-run")
     assert again.returncode == 0
     assert "0 calls (154 answered already)" in again.stdout
     for other, named in (
@@ -173,53 +160,13 @@ def test_dry_run_refuses_what_the_evaluation_would_refuse(tmp_path: Path) -> Non
             "word2vec",
         ),
     ):
-        done = h2htalk(*other, "--dry-run")
+        done = h2htalk_here(*other, "--dry-run")
         assert done.returncode == 2, done.stdout
         assert named in done.stderr
-    floor = h2htalk(
+    floor = h2htalk_here(
         "evaluate", "baseline:constant", "--split", "mini", "--embedder", "none", "--out", "x", "--dry-run"
     )
     assert "no calls" in floor.stdout
-
-
-def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    h2htalk("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
-    (tmp_path / "script.jsonl").unlink()
-    recall = h2htalk("score", out, "--rouge", "recall")
-    assert recall.returncode == 0, recall.stderr
-    assert "rouge=recall" in recall.stdout
-    for form, start in (("csv", "model,"), ("json", "["), ("latex", "\\begin{table")):
-        done = h2htalk("report", out, "--format", form)
-        assert done.returncode == 0, done.stderr
-        assert start in done.stdout
-    before = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
-    assert h2htalk("report", out, "--format", "csv").returncode == 0
-    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == before, "printing a table wrote into the run"
-    assert h2htalk("report", out, "--format", "pdf").returncode == 2
-    assert h2htalk("score", out, "--rouge", "bogus").returncode == 2
-    assert h2htalk("report", tmp_path).returncode == 2
-
-
-def test_prompt_prints_what_a_model_sees_and_names_near_ids(tmp_path: Path) -> None:
-    shown = h2htalk("prompt", "mini-en-dialogue-base-01")
-    assert shown.returncode == 0
-    assert "--- system ---" in shown.stdout
-    lines = h2htalk("prompt", "all", "--sap", "none").stdout.splitlines()
-    assert len(lines) == len(load_split("mini").scenarios)
-    assert set(json.loads(lines[0])) == {"id", "messages"}
-    wrong = h2htalk("prompt", "mini-en-dialogue-bass-01")
-    assert wrong.returncode == 2
-    assert "mini-en-dialogue-base-01" in wrong.stderr
-
-
-def test_every_prompt_is_asked_for_by_an_option_and_a_scenario_by_its_id() -> None:
-    every = h2htalk("prompt", "--all", "--sap", "none")
-    assert every.stdout == h2htalk("prompt", "all", "--sap", "none").stdout
-    for words in ((), ("--all", "mini-en-dialogue-base-01")):
-        done = h2htalk("prompt", *words)
-        assert done.returncode == 2
-        assert done.stderr == "error: name a scenario by its id, or every one with --all\n"
 
 
 def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -> None:
@@ -236,85 +183,10 @@ def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -
     assert "n\\udcff/exported/scenarios.parquet" in done.stdout
 
 
-def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
-    for words in (
-        ("split", "export", "mini"),
-        ("import", "authors", "."),
-        ("import", "responses", "x", "--split", "mini"),
-    ):
-        done = h2htalk(*words, "--out", "", cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (2, "error: --out is empty; name a folder\n")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_import_of_something_that_is_no_file_is_refused(tmp_path: Path) -> None:
-    """The second reading of a pipe waited for ever."""
-    answers = h2htalk("import", "responses", "x", "--split", "mini", "--name", " ", "--out", tmp_path / "run")
-    assert (answers.returncode, "--name is empty" in answers.stderr) == (2, True)
-    os.mkfifo(tmp_path / "answers")
-    words = ("import", "responses", tmp_path / "answers", "--split", "mini", "--embedder", "none")
-    done = h2htalk(*words, "--out", tmp_path / "run")
-    assert (done.returncode, "is not a file; save the responses into one" in done.stderr) == (2, True)
-    assert not (tmp_path / "run").exists()
-
-
-def test_split_commands(tmp_path: Path) -> None:
-    assert "mini" in h2htalk("split", "list").stdout
-    assert "1,882" in h2htalk("split", "info", "mini").stdout
-    for form in ("jsonl", "parquet"):
-        out = tmp_path / form
-        assert h2htalk("split", "export", "mini", "--out", out, "--format", form).returncode == 0
-        assert load_split(str(out)).fingerprint == load_split("mini").fingerprint
-    assert h2htalk("split", "export", "mini", "--out", tmp_path / "jsonl").returncode == 2
-
-
-def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(tmp_path: Path) -> None:
-    scenarios = load_split("mini").scenarios
-    answers = tmp_path / "answers.jsonl"
-    write_jsonl(answers, ({"id": s.id, "response": s.reference} for s in scenarios[:-1]))
-    command = ("import", "responses", answers, "--split", "mini", "--name", "perfect", "--embedder", "none")
-    done = h2htalk(*command, "--out", tmp_path / "run")
-    assert done.returncode == 3
-    assert "missing" in done.stdout
-    write_jsonl(answers, [{"id": "somewhere-else-1", "response": "Hello."}])
-    done = h2htalk(*command, "--out", tmp_path / "run2")
-    assert done.returncode == 2
-    assert "somewhere-else-1" in done.stderr
-    assert not (tmp_path / "run2").exists()
-
-
-def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
-    done = h2htalk("leaderboard", "--check-paper")
-    assert done.returncode == 0
-    assert "35 of 37" in done.stdout
-    assert "QwQ-32B-Preview" in done.stdout
-    assert "DeepSeek-R1-Distill-Qwen-1.5B-Pro" in done.stdout
-    rows = json.loads(h2htalk("leaderboard", "--check-paper", "--format", "json").stdout)
-    assert (len(rows), sum(row["agrees"] for row in rows)) == (37, 35)
-    assert h2htalk("leaderboard", "--check-paper", "--format", "latex").returncode == 2
-    assert h2htalk("leaderboard", tmp_path, "--check-paper").returncode == 2
-
-
 def test_a_hostile_name_in_an_error_cannot_act_on_the_terminal(tmp_path: Path) -> None:
     done = h2htalk("evaluate", "no\x1b[31msuch", "--split", "mini", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert "\x1b" not in done.stderr
-
-
-def test_help_is_quick_and_every_command_has_one() -> None:
-    for words in (
-        (),
-        ("evaluate",),
-        ("score",),
-        ("report",),
-        ("prompt",),
-        ("leaderboard",),
-        ("split",),
-        ("import",),
-    ):
-        done = h2htalk(*words, "--help")
-        assert done.returncode == 0
-        assert "Usage" in done.stdout
 
 
 def without(modules: tuple[str, ...], *words: object) -> subprocess.CompletedProcess[str]:
@@ -409,15 +281,6 @@ def test_below_the_constant_answer_on_mostly_null_references_there_is_a_warning(
     assert (null["references"], null["recall"]["n"], null["recall"]["value"]) == (null["hits"], 50, 100.0)
 
 
-def test_runs_of_different_protocols_are_shown_apart_with_the_keys_that_differ(tmp_path: Path) -> None:
-    for name, rouge in (("a", "f1"), ("b", "recall")):
-        words = ("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--rouge", rouge)
-        assert h2htalk(*words, "--out", tmp_path / name).returncode == 0
-    board = h2htalk("leaderboard", tmp_path / "a", tmp_path / "b")
-    assert board.returncode == 0, board.stderr
-    assert "rouge" in board.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -434,25 +297,15 @@ def test_runs_of_different_protocols_are_shown_apart_with_the_keys_that_differ(t
 )
 def test_options_of_engines_and_money_are_checked(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
-    done = h2htalk("evaluate", scripted(tmp_path), *common, *words)
+    done = h2htalk_here("evaluate", scripted(tmp_path), *common, *words)
     assert done.returncode == 2
     assert said in done.stderr
     assert not (tmp_path / "run").exists()
 
 
-def test_costs_of_a_run_that_paid_nothing(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    common = ("--split", "mini", "--limit", "2", "--embedder", "none", "--no-floors", "--out", out)
-    assert h2htalk("evaluate", scripted(tmp_path), *common).returncode == 0
-    done = h2htalk("costs", out, "--calls")
-    assert (done.returncode, done.stdout) == (0, "No call of this run cost money.\n")
-    assert h2htalk("costs", out, "--format", "latex").returncode == 2
-    assert h2htalk("costs", tmp_path).returncode == 2
-
-
 def test_a_backend_that_does_not_exist_is_named_whatever_else_is_asked(tmp_path: Path) -> None:
     common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
     for words in (("--batch",), ("--engine", "dtype=half"), ("--thinking", "5"), ()):
-        done = h2htalk("evaluate", "opnai:gpt-4o", *common, *words)
+        done = h2htalk_here("evaluate", "opnai:gpt-4o", *common, *words)
         assert done.returncode == 2
         assert "unknown backend 'opnai'" in done.stderr

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,15 @@ def test_every_public_command_is_in_the_docs() -> None:
     named = [tuple(words[:2]) for _, words in documented_commands(text)]
     mentioned = {words[:1] for words in named} | set(named)
     assert sorted(" ".join(c) for c in public_commands() if c not in mentioned) == []
+
+
+def test_the_overview_names_every_file_of_the_chat_room() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    room = text[text.index("## The chat room") : text.index("### How a paid call walks")]
+    named = re.findall(r"`([a-z_]+\*?)`", room)
+    there = sorted(path.stem for path in (PACKAGE / "chat").glob("*.py") if path.stem != "__init__")
+    assert [stem for stem in there if not any(fnmatch(stem, name) for name in named)] == []
+    assert [name for name in named if "_" in name and not any(fnmatch(stem, name) for stem in there)] == []
 
 
 @pytest.mark.parametrize(

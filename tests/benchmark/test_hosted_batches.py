@@ -122,6 +122,59 @@ def test_killed_while_waiting_and_while_collecting(tmp_path: Path, provider: str
         assert run.require_true_books().paid == server.bill()
 
 
+@ANTHROPIC_FIRST
+def test_a_run_goes_on_in_batches_and_live_again(tmp_path: Path, provider: str) -> None:
+    with ProviderServer(after={"no_credit": 3}) as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 12, {"concurrency": 1})
+        run.run(code=2)
+        assert len(run.stored()) == 3
+        server.mend()
+        server.plan.at = {"item7": "context_length"}
+        run.run(code=3, batch=True)
+        assert len(run.stored()) == 11
+        server.mend()
+        run.run()
+        assert [charge.batch for charge in server.charged()] == [False] * 3 + [True] * 8 + [False]
+        assert run.require_true_books().paid == server.bill()
+
+
+@OPENAI_FIRST
+def test_a_job_that_somebody_cancels_leaves_failures_that_a_restart_repairs(
+    tmp_path: Path, provider: str
+) -> None:
+    with ProviderServer(jobs=JobPlan(polls=10_000)) as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 4, {"batch": True})
+        process = run.start()
+        wait_for_job(server, process)
+        server.jobs.all[0].canceled = True
+        run.finish(process, code=3)
+        assert {failure["reason"] for failure in run.failures().values()} == {"canceled"}
+        assert server.charged() == []
+        assert run.require_true_books().ends == {"free": 4}
+        server.jobs.plan.polls = 0
+        run.run()
+        assert len(run.stored()) == 4
+
+
+@BOTH
+def test_our_job_is_found_behind_pages_of_others(tmp_path: Path, provider: str) -> None:
+    with ProviderServer(jobs=JobPlan(strangers=45, create_dropped=1)) as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 3, {"batch": True})
+        run.run()
+        assert sum(not job.strange for job in server.jobs.all) == 1
+        assert run.require_true_books().paid == server.bill()
+
+
+def test_samples_of_an_item_come_in_one_call_of_a_batch_too(tmp_path: Path) -> None:
+    with ProviderServer() as server:
+        settings = {"batch": True, "samples": 3, "temperature": 0.7}
+        run = HostedRun(server, tmp_path, MODELS["openai"], 4, settings)
+        run.run()
+        assert [charge.samples for charge in server.charged()] == [3] * 4
+        assert len(set(run.stored().values())) == 12
+        assert run.require_true_books().paid == server.bill()
+
+
 def wait_for_job(server: ProviderServer, process: subprocess.Popen[str]) -> None:
     """Until a job was made and looked at."""
     limit = time.monotonic() + 30

@@ -88,7 +88,7 @@ def test_an_absurd_retry_after_ends_before_the_deadline(tmp_path: Path, provider
         assert time.monotonic() - started < 8 + 5  # and the start of the program
         ((item, failure),) = run.failures().items()
         assert (item, failure["reason"]) == (name(1), "rate_limited")
-        assert "86400" in failure["message"]
+        assert "86,400" in failure["message"]
         assert len(run.stored()) == 3
         assert run.require_true_books().ends["free"] >= 1
 
@@ -246,3 +246,25 @@ def test_the_costs_that_are_shown_are_the_servers_bill(tmp_path: Path, provider:
         shown = " ".join(ended.stdout.split())
         assert f"Cost: {books.paid:.4f} US dollars for 8 calls" in shown
         assert "for 1 call whose reply never arrived" in shown
+
+
+@OPENAI_FIRST
+def test_a_provider_that_goes_away_leaves_reasons_and_no_bill_beyond_the_books(
+    tmp_path: Path, provider: str
+) -> None:
+    with ProviderServer(latency=0.05) as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 24, {"concurrency": 4, "attempts": 2})
+        process = run.start()
+        run.wait_until_stored(3, process)
+    ended = run.finish(process, code=3)
+    assert "INCOMPLETE" in ended.stdout
+    assert {failure["reason"] for failure in run.failures().values()} == {"connection"}
+    run.require_true_books()
+
+
+def test_names_of_items_in_failures_are_those_of_the_split(tmp_path: Path) -> None:
+    """A guard of this file's own means: the n-th item's prompt carries its mark."""
+    with ProviderServer(faults_at={"item1": "context_length"}) as server:
+        run = HostedRun(server, tmp_path, MODELS["openai"], 12)
+        run.run(code=3)
+        assert list(run.failures()) == [name(1)]

@@ -4,35 +4,24 @@ from __future__ import annotations
 
 import re
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_scenarios import EVERY, FULL, INPUTS, NONE, REN, scenario, system
 
 from h2htalk.benchmark.prompting import PromptSet, repeatable
-from h2htalk.benchmark.sap import PRINCIPLES, Sap
+from h2htalk.benchmark.sap import Sap
 from h2htalk.chat.base import Message
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.help_lines import lines_for, lines_of, read_help_lines
 from h2htalk.data.help_rows import help_rows, help_text
-from h2htalk.data.persona import Persona, bundled_personas
+from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.text.contracts import check, check_scenario, contract_of
-
-FULL, NONE = Sap(), Sap(())
-REN = bundled_personas()["ren"]
-INPUTS: dict[str, Any] = {
-    "turns": [{"role": "user", "content": "first turn"}],
-    "texts": ["one text", "another text"],
-    "plans": [{"time": "08:15", "activity": "first plan"}, {"time": "19:40", "activity": "second plan"}],
-    "text": "a single text",
-}
-EVERY = [(subtask, language) for subtask in SUBTASKS for language in LANGUAGES]
 
 
 @pytest.fixture(scope="module")
@@ -40,30 +29,8 @@ def prompts() -> PromptSet:
     return PromptSet.load()
 
 
-def scenario(subtask: str, language: Language = "en", **inputs: object) -> Scenario:
-    fields = {name: INPUTS[kind] for name, kind in SUBTASKS[subtask].inputs}
-    return Scenario.from_dict(
-        {
-            "id": f"{language}-{subtask}",
-            "subtask": subtask,
-            "language": language,
-            "persona": "ren",
-            "inputs": fields | inputs,
-            "reference": "-",
-            "tags": {"emotion": "calm", "complexity": "basic", "interaction": "casual", "risk": "high"},
-            "provenance": {},
-            "licence": "CC0-1.0",
-        }
-    )
-
-
 def turns(*spoken: tuple[str, str]) -> list[dict[str, str]]:
     return [{"role": role, "content": content} for role, content in spoken]
-
-
-def system(messages: tuple[Message, ...]) -> str:
-    assert messages[0].role == "system"
-    return messages[0].content
 
 
 def as_text(messages: tuple[Message, ...]) -> str:
@@ -314,67 +281,6 @@ def test_a_persona_without_the_language_is_an_error_that_names_both(prompts: Pro
         prompts.messages(scenario("dialogue_base", "zh"), persona, NONE)
 
 
-# Folders of one's own
-
-
-def write(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-OWN = '{% extends "en/_companion.j2" %}\n{% block task %}Be brief, {{ persona_name }}.{% endblock %}\n'
-
-
-def test_an_incomplete_folder_overrides_file_by_file(tmp_path: Path, prompts: PromptSet) -> None:
-    write(tmp_path, "en/dialogue_base.j2", OWN)
-    own = PromptSet.load(tmp_path)
-    assert system(own.messages(scenario("dialogue_base"), REN, NONE)).endswith("Be brief, Ren Calloway.")
-    for subtask, language in EVERY:
-        if (subtask, language) != ("dialogue_base", "en"):
-            item = scenario(subtask, language)
-            assert own.messages(item, REN, FULL) == prompts.messages(item, REN, FULL)
-
-
-def test_a_principle_can_be_reworded(tmp_path: Path) -> None:
-    write(tmp_path, "zh/sap/secure_base.j2", "一直都在。\n")
-    text = system(PromptSet.load(tmp_path).messages(scenario("dialogue_base", "zh"), REN, FULL))
-    assert "\n\n一直都在。\n\n" in text
-
-
-def test_a_copy_of_the_files_in_effect_has_the_same_fingerprint(tmp_path: Path) -> None:
-    write(tmp_path / "own", "en/dialogue_base.j2", OWN)
-    own = PromptSet.load(tmp_path / "own")
-    for name, text in own.files().items():
-        write(tmp_path / "copy", name, text)
-    copy = PromptSet.load(tmp_path / "copy")
-    assert copy.fingerprint == own.fingerprint
-    assert copy.files() == own.files()
-    assert len(own.files()) == len(LANGUAGES) * (1 + len(SUBTASKS) + 1 + len(PRINCIPLES)) + 1  # the snapshot
-
-
-def test_the_fingerprint_changes_with_any_file(tmp_path: Path, prompts: PromptSet) -> None:
-    seen = {prompts.fingerprint}
-    for name, text in prompts.files().items():
-        path = write(tmp_path, name, text + " ")
-        seen.add(PromptSet.load(tmp_path).fingerprint)
-        path.unlink()
-    assert len(seen) == 1 + len(prompts.files())
-    assert re.fullmatch(r"[0-9a-f]{16}", prompts.fingerprint)
-    assert PromptSet.load().fingerprint == prompts.fingerprint
-
-
-def test_a_task_without_material_is_an_error(tmp_path: Path) -> None:
-    path = write(
-        tmp_path,
-        "en/itinerary_middle.j2",
-        '{% extends "en/_companion.j2" %}{% block task %}Plan.{% endblock %}',
-    )
-    with pytest.raises(ConfigError, match=re.escape(str(path)) + ": block `user` is empty"):
-        PromptSet.load(tmp_path).messages(scenario("itinerary_middle"), REN, NONE)
-
-
 # Cost
 
 
@@ -390,24 +296,6 @@ def _seconds(prompts: PromptSet, item: Scenario, times: int = 500) -> float:
     for _ in range(times):
         prompts.messages(item, REN, FULL)
     return (time.process_time() - start) / times
-
-
-def test_a_runs_prompts_outlive_changes_of_the_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = PromptSet.load()
-    for name, text in made.files().items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    monkeypatch.setattr("h2htalk.benchmark.prompting.help_rows", lambda language: ("another number",))
-    assert PromptSet.load().fingerprint != made.fingerprint
-    stored = PromptSet.load(tmp_path)
-    assert stored.fingerprint == made.fingerprint
-    scenario = load_split("mini").scenarios[0]
-    assert stored.messages(scenario, REN, Sap()) == made.messages(scenario, REN, Sap())
-    (tmp_path / "snapshot.json").write_text("[]")
-    with pytest.raises(ConfigError, match=r"snapshot\.json"):
-        PromptSet.load(tmp_path)
 
 
 @pytest.mark.parametrize("sap", [FULL, NONE], ids=["sap", "no sap"])

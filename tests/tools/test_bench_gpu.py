@@ -12,6 +12,7 @@ from bench_gpu import Size, draw_lengths, draw_texts, encoder_operations, main, 
 from random_models import ENCODER_TOKENS, ENCODERS, words_for, write_encoder
 
 pytestmark = pytest.mark.local
+TOY = Size("tiny", "tiny", 64, requests=5, texts=12, prompt_share=0.03, new_tokens=6)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -29,13 +30,23 @@ def no_gpu() -> None:
 
 
 def test_tiny_fills_every_table_and_its_greedy_texts_repeat() -> None:
-    report = run(Size("tiny", "tiny", 64, requests=5, texts=12, prompt_share=0.03, new_tokens=6))
+    report = "\n".join(run(TOY))
     assert "| 5 of 5 |" in report
     rows = [line.split("|")[1].strip() for line in report.splitlines() if line.startswith("| ")]
     assert rows.count("h2htalk, bge-m3") == 1
     assert rows.count("FlagEmbedding") >= 2
     assert {"float32", "bfloat16"} <= set(rows)
     assert "NOT MEASURED: models of real size" in report
+
+
+def test_without_the_encoder_s_package_the_decoder_is_measured_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Minutes on a GPU are lent: a part that cannot run must not cost the figures of another."""
+    monkeypatch.setitem(sys.modules, "FlagEmbedding", None)
+    report = "\n".join(run(TOY))
+    assert "| 5 of 5 |" in report
+    assert "NOT MEASURED: the encoder: " in report
 
 
 @pytest.mark.usefixtures("no_gpu")

@@ -23,10 +23,7 @@ assert _SPEC.loader is not None
 tool = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(tool)
 
-MESSAGES = (
-    Message("system", "You are Nora, a warm companion. Answer in one short sentence."),
-    Message("user", "I finally finished my exams today!"),
-)
+MESSAGES = (Message("user", "What is the capital of France? Answer in one word."),)
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +38,25 @@ def folder(from_gguf: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_checkpoint_holds_the_values_of_the_gguf(from_gguf: Any, folder: Path) -> None:
+    from safetensors.torch import load_file
+
+    model, _ = from_gguf
+    written, own = load_file(folder / "model.safetensors"), model.state_dict()
+    assert own.keys() - written.keys() == {"lm_head.weight"}  # tied to the embeddings
+    assert all(torch.equal(written[name], own[name]) for name in written)
+
+
 def test_the_checkpoint_answers_as_the_gguf_does(from_gguf: Any, folder: Path) -> None:
     model, tokenizer = from_gguf
     chat = open_chat(f"hf:{folder}")
-    (reply,) = chat.complete([Request("x", MESSAGES, Sampling(max_tokens=40))])
+    (reply,) = chat.complete([Request("x", MESSAGES, Sampling(max_tokens=12))])
     assert isinstance(reply, Reply)
 
     turns = [{"role": m.role, "content": m.content} for m in MESSAGES]
     inputs = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt")
     with torch.inference_mode():
-        output = model.generate(**inputs, max_new_tokens=40, do_sample=False, pad_token_id=2)
+        output = model.generate(**inputs, max_new_tokens=12, do_sample=False, pad_token_id=2)
     answer = output[0, inputs["input_ids"].shape[1] :]
     assert reply.text == tokenizer.decode(answer, skip_special_tokens=True)
     assert reply.usage.output_tokens == len(answer)

@@ -1,4 +1,4 @@
-"""Hosted models beside the plain run: forms, a change from calls to batches and back, somebody else's hand, reprs."""
+"""Forms and keys through both engines as a library: typed failures of forms, and no key where people might see it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hosted_runs import ANTHROPIC_FIRST, BOTH, MODELS, OPENAI_FIRST, HostedRun, name
+from hosted_runs import BOTH, MODELS, OPENAI_FIRST, HostedRun
 from key_search import require_no_key
-from providers import KEY, JobPlan, ProviderServer
+from providers import KEY, ProviderServer
 from pydantic import BaseModel, Field
 
 from h2htalk.chat.base import ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
@@ -65,74 +65,6 @@ def test_structured_output_is_filled_or_a_typed_failure(provider: str, server: P
     assert len(server.charged()) == 5, "a reply that arrived was asked for again"
 
 
-@ANTHROPIC_FIRST
-def test_a_run_goes_on_in_batches_and_live_again(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(after={"no_credit": 3}) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 12, {"concurrency": 1})
-        run.run(code=2)
-        assert len(run.stored()) == 3
-        server.mend()
-        server.plan.at = {"item7": "context_length"}
-        run.run(code=3, batch=True)
-        assert len(run.stored()) == 11
-        server.mend()
-        run.run()
-        assert [charge.batch for charge in server.charged()] == [False] * 3 + [True] * 8 + [False]
-        assert run.require_true_books().paid == server.bill()
-
-
-@OPENAI_FIRST
-def test_a_job_that_somebody_cancels_leaves_failures_that_a_restart_repairs(
-    tmp_path: Path, provider: str
-) -> None:
-    with ProviderServer(jobs=JobPlan(polls=10_000)) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 4, {"batch": True})
-        process = run.start()
-        while not any(job.polls for job in server.jobs.all):
-            assert process.poll() is None
-        server.jobs.all[0].canceled = True
-        run.finish(process, code=3)
-        assert {failure["reason"] for failure in run.failures().values()} == {"canceled"}
-        assert server.charged() == []
-        assert run.require_true_books().ends == {"free": 4}
-        server.jobs.plan.polls = 0
-        run.run()
-        assert len(run.stored()) == 4
-
-
-@BOTH
-def test_our_job_is_found_behind_pages_of_others(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(jobs=JobPlan(strangers=45, create_dropped=1)) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 3, {"batch": True})
-        run.run()
-        assert sum(not job.strange for job in server.jobs.all) == 1
-        assert run.require_true_books().paid == server.bill()
-
-
-def test_samples_of_an_item_come_in_one_call_of_a_batch_too(tmp_path: Path) -> None:
-    with ProviderServer() as server:
-        settings = {"batch": True, "samples": 3, "temperature": 0.7}
-        run = HostedRun(server, tmp_path, MODELS["openai"], 4, settings)
-        run.run()
-        assert [charge.samples for charge in server.charged()] == [3] * 4
-        assert len(set(run.stored().values())) == 12
-        assert run.require_true_books().paid == server.bill()
-
-
-@OPENAI_FIRST
-def test_a_provider_that_goes_away_leaves_reasons_and_no_bill_beyond_the_books(
-    tmp_path: Path, provider: str
-) -> None:
-    with ProviderServer(latency=0.05) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 24, {"concurrency": 4, "attempts": 2})
-        process = run.start()
-        run.wait_until_stored(3, process)
-    ended = run.finish(process, code=3)
-    assert "INCOMPLETE" in ended.stdout
-    assert {failure["reason"] for failure in run.failures().values()} == {"connection"}
-    run.require_true_books()
-
-
 @BOTH
 def test_the_key_is_in_no_name_and_no_traceback(provider: str, server: ProviderServer) -> None:
     chat = open_chat(MODELS[provider], ChatOptions(timeout=2))
@@ -169,11 +101,3 @@ def test_the_sdks_log_neither_the_key_nor_prompts_though_they_are_told_to(
         run = HostedRun(server, tmp_path, MODELS[provider], 3)
         ended = run.finish(run.start())
         assert ended.errors == []
-
-
-def test_names_of_items_in_failures_are_those_of_the_split(tmp_path: Path) -> None:
-    """A guard of this file's own means: the n-th item's prompt carries its mark."""
-    with ProviderServer(faults_at={"item1": "context_length"}) as server:
-        run = HostedRun(server, tmp_path, MODELS["openai"], 12)
-        run.run(code=3)
-        assert list(run.failures()) == [name(1)]

@@ -1,0 +1,147 @@
+"""All commands but `evaluate`, as a user types them: what they print and write, and with which exit code they end."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from command_line import h2htalk, h2htalk_here, scripted
+
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.splits import load_split
+
+
+def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    h2htalk("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
+    (tmp_path / "script.jsonl").unlink()
+    recall = h2htalk("score", out, "--rouge", "recall")
+    assert recall.returncode == 0, recall.stderr
+    assert "rouge=recall" in recall.stdout
+    for form, start in (("csv", "model,"), ("json", "["), ("latex", "\\begin{table")):
+        done = h2htalk_here("report", out, "--format", form)
+        assert done.returncode == 0, done.stderr
+        assert start in done.stdout
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
+    assert h2htalk_here("report", out, "--format", "csv").returncode == 0
+    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == before, "printing a table wrote into the run"
+    assert h2htalk_here("report", out, "--format", "pdf").returncode == 2
+    assert h2htalk_here("score", out, "--rouge", "bogus").returncode == 2
+    assert h2htalk_here("report", tmp_path).returncode == 2
+
+
+def test_prompt_prints_what_a_model_sees_and_names_near_ids(tmp_path: Path) -> None:
+    shown = h2htalk("prompt", "mini-en-dialogue-base-01")
+    assert shown.returncode == 0
+    assert "--- system ---" in shown.stdout
+    lines = h2htalk("prompt", "all", "--sap", "none").stdout.splitlines()
+    assert len(lines) == len(load_split("mini").scenarios)
+    assert set(json.loads(lines[0])) == {"id", "messages"}
+    wrong = h2htalk("prompt", "mini-en-dialogue-bass-01")
+    assert wrong.returncode == 2
+    assert "mini-en-dialogue-base-01" in wrong.stderr
+
+
+def test_every_prompt_is_asked_for_by_an_option_and_a_scenario_by_its_id() -> None:
+    every = h2htalk("prompt", "--all", "--sap", "none")
+    assert every.stdout == h2htalk("prompt", "all", "--sap", "none").stdout
+    for words in ((), ("--all", "mini-en-dialogue-base-01")):
+        done = h2htalk("prompt", *words)
+        assert done.returncode == 2
+        assert done.stderr == "error: name a scenario by its id, or every one with --all\n"
+
+
+def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
+    for words in (
+        ("split", "export", "mini"),
+        ("import", "authors", "."),
+        ("import", "responses", "x", "--split", "mini"),
+    ):
+        done = h2htalk(*words, "--out", "", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, "error: --out is empty; name a folder\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_import_of_something_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    """The second reading of a pipe waited for ever."""
+    answers = h2htalk("import", "responses", "x", "--split", "mini", "--name", " ", "--out", tmp_path / "run")
+    assert (answers.returncode, "--name is empty" in answers.stderr) == (2, True)
+    os.mkfifo(tmp_path / "answers")
+    words = ("import", "responses", tmp_path / "answers", "--split", "mini", "--embedder", "none")
+    done = h2htalk(*words, "--out", tmp_path / "run")
+    assert (done.returncode, "is not a file; save the responses into one" in done.stderr) == (2, True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_split_commands(tmp_path: Path) -> None:
+    assert "mini" in h2htalk_here("split", "list").stdout
+    assert "1,882" in h2htalk_here("split", "info", "mini").stdout
+    for form in ("jsonl", "parquet"):
+        out = tmp_path / form
+        assert h2htalk_here("split", "export", "mini", "--out", out, "--format", form).returncode == 0
+        assert load_split(str(out)).fingerprint == load_split("mini").fingerprint
+    assert h2htalk_here("split", "export", "mini", "--out", tmp_path / "jsonl").returncode == 2
+
+
+def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(tmp_path: Path) -> None:
+    scenarios = load_split("mini").scenarios
+    answers = tmp_path / "answers.jsonl"
+    write_jsonl(answers, ({"id": s.id, "response": s.reference} for s in scenarios[:-1]))
+    command = ("import", "responses", answers, "--split", "mini", "--name", "perfect", "--embedder", "none")
+    done = h2htalk(*command, "--out", tmp_path / "run")
+    assert done.returncode == 3
+    assert "missing" in done.stdout
+    write_jsonl(answers, [{"id": "somewhere-else-1", "response": "Hello."}])
+    done = h2htalk(*command, "--out", tmp_path / "run2")
+    assert done.returncode == 2
+    assert "somewhere-else-1" in done.stderr
+    assert not (tmp_path / "run2").exists()
+
+
+def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
+    done = h2htalk_here("leaderboard", "--check-paper")
+    assert done.returncode == 0
+    assert "35 of 37" in done.stdout
+    assert "QwQ-32B-Preview" in done.stdout
+    assert "DeepSeek-R1-Distill-Qwen-1.5B-Pro" in done.stdout
+    rows = json.loads(h2htalk_here("leaderboard", "--check-paper", "--format", "json").stdout)
+    assert (len(rows), sum(row["agrees"] for row in rows)) == (37, 35)
+    assert h2htalk_here("leaderboard", "--check-paper", "--format", "latex").returncode == 2
+    assert h2htalk_here("leaderboard", tmp_path, "--check-paper").returncode == 2
+
+
+def test_every_command_has_a_help() -> None:
+    for words in (
+        (),
+        ("evaluate",),
+        ("score",),
+        ("report",),
+        ("costs",),
+        ("prompt",),
+        ("leaderboard",),
+        ("split",),
+        ("import",),
+    ):
+        done = h2htalk(*words, "--help")
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+
+
+def test_runs_of_different_protocols_are_shown_apart_with_the_keys_that_differ(tmp_path: Path) -> None:
+    for name, rouge in (("a", "f1"), ("b", "recall")):
+        words = ("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--rouge", rouge)
+        assert h2htalk_here(*words, "--out", tmp_path / name).returncode == 0
+    board = h2htalk_here("leaderboard", tmp_path / "a", tmp_path / "b")
+    assert board.returncode == 0, board.stderr
+    assert "rouge" in board.stdout
+
+
+def test_costs_of_a_run_that_paid_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    common = ("--split", "mini", "--limit", "2", "--embedder", "none", "--no-floors", "--out", out)
+    assert h2htalk_here("evaluate", scripted(tmp_path), *common).returncode == 0
+    done = h2htalk_here("costs", out, "--calls")
+    assert (done.returncode, done.stdout) == (0, "No call of this run cost money.\n")
+    assert h2htalk_here("costs", out, "--format", "latex").returncode == 2
+    assert h2htalk_here("costs", tmp_path).returncode == 2
