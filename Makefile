@@ -39,6 +39,7 @@ bench: $(VENV)/dev.stamp  ## our own figures in docs/measurements.md
 	$(BIN)/python tools/bench_lexical.py
 	$(BIN)/python tools/bench_embeddings.py
 	$(BIN)/python tools/bench_embedded.py
+	$(BIN)/python tools/bench_hosted.py
 
 bench-peers: $(VENV)/dev.stamp $(PEERS)/peers.stamp  ## beside lm-eval and Inspect, 12 minutes: docs/measurements.md
 	$(BIN)/python tools/bench_peers.py --peers $(PEERS)/bin/python
