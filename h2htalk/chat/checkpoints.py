@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.weights import sha256_of
 
+_SETTINGS = ("config", "generation_config", "tokenizer", "special_tokens", "added_tokens", "vocab", "merges")
 INSTALL_LOCAL = "pip install 'h2htalk[local]'"
 
 
@@ -52,7 +53,7 @@ class Description:
     commit: str | None
 
     def identity(self) -> dict[str, str]:
-        """`model`, and the Hub's commit or the SHA-256 of the folder's weights."""
+        """`model`, and the Hub's commit or the SHA-256 of the folder's weights and settings."""
         return _identity(self.source, self.commit)
 
     def stop_tokens(self) -> frozenset[int]:
@@ -69,7 +70,7 @@ class Checkpoint:
     tokenizer: Any
 
     def identity(self) -> dict[str, str]:
-        """`model`, and the Hub's commit or the SHA-256 of the folder's weights."""
+        """`model`, and the Hub's commit or the SHA-256 of the folder's weights and settings."""
         return _identity(self.source, getattr(self.model.config, "_commit_hash", None))
 
     def stop_tokens(self) -> frozenset[int]:
@@ -168,7 +169,17 @@ def engine_versions() -> str:
 
 def weights_sha256(folder: Path) -> str:
     """One hash over the names and contents of the folder's weight files."""
-    files = sorted(folder.glob("*.safetensors"))
+    return _sha256_of_all(sorted(folder.glob("*.safetensors")))
+
+
+def settings_sha256(folder: Path) -> str:
+    """One hash over what else decides an answer: the architecture's settings, the tokenizer, the stop tokens."""
+    return _sha256_of_all(
+        [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.startswith(_SETTINGS)]
+    )
+
+
+def _sha256_of_all(files: Sequence[Path]) -> str:
     return hashlib.sha256("".join(f"{f.name} {sha256_of(f)}\n" for f in files).encode()).hexdigest()
 
 
@@ -191,7 +202,11 @@ def find_source(backend: str, name: str) -> Source:
 
 def _identity(source: Source, commit: str | None) -> dict[str, str]:
     if source.folder is not None:
-        return {"model": source.folder.resolve().name, "weights_sha256": weights_sha256(source.folder)}
+        return {
+            "model": source.folder.resolve().name,
+            "weights_sha256": weights_sha256(source.folder),
+            "settings_sha256": settings_sha256(source.folder),
+        }
     return {"model": source.name, "revision": str(commit)}
 
 

@@ -136,3 +136,14 @@ def test_code_of_a_checkpoint_is_never_run(tmp_path: Path) -> None:
     (folder / "own.py").write_text("raise SystemExit('this code was run')")
     with pytest.raises(ConfigError, match="never run here"):
         open_chat(f"hf:{folder}")
+
+
+@pytest.mark.parametrize("name", ["config.json", "generation_config.json", "tokenizer.json"])
+def test_an_edited_setting_is_another_model_in_the_signature(tmp_path: Path, name: str) -> None:
+    folder = write_tiny_llama(tmp_path / "tiny")
+    before = describe_checkpoint(find_source("hf", str(folder))).identity()
+    (folder / name).write_text((folder / name).read_text() + "\n")
+    (folder / "README.md").write_text("Says nothing that an answer depends on.")
+    after = describe_checkpoint(find_source("hf", str(folder))).identity()
+    assert after["weights_sha256"] == before["weights_sha256"]
+    assert after["settings_sha256"] != before["settings_sha256"]
