@@ -212,7 +212,7 @@ class _Run:
             if self.on_done is not None:
                 try:
                     self.on_done(index, outcome)
-                except BaseException:
+                except BaseException:  # passed on
                     # What cannot be stored is not asked for: nothing goes out from here on, and what is on its way
                     # is possibly paid.
                     self._cancel(set(self.workers))

@@ -100,7 +100,7 @@ class Ledger:
                 raise ConfigError(
                     f"--max-cost: {self.path} holds calls whose price is unknown: name it in a file with --prices"
                 )
-        except BaseException:
+        except BaseException:  # passed on: a journal that cannot be used must not stay locked
             self.close()
             raise
 

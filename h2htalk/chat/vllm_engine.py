@@ -94,7 +94,7 @@ class VLLMChat:
             with self._processes.quiet():
                 if adapter is not None:
                     self._lora = self._lay_over(adapter.name, str(adapter.folder))
-        except BaseException as error:
+        except BaseException as error:  # passed on: no process of vLLM's may stay, Ctrl-C included
             # The log stays where the message sends its reader there.
             self._keep_log = str(self._processes.log) in str(error)
             self._shut_down()

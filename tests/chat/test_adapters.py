@@ -60,7 +60,7 @@ def test_the_identity_is_of_weights_and_scaling_but_not_of_the_place(tmp_path: P
     assert here["lora_sha256"] != louder["lora_sha256"]
 
 
-def test_an_adapter_of_this_model_fits(tmp_path: Path) -> None:
+def test_an_adapter_of_this_model_is_not_refused(tmp_path: Path) -> None:
     check_fits(find_adapter(str(write_adapter(tmp_path / "a"))), outline(model_config()), "vllm:tiny")
 
 
