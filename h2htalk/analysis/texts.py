@@ -1,0 +1,55 @@
+"""The two sides of a scenario as plain text: the instruction (its inputs) and the response (its reference)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from h2htalk.data.dialogue import Language, Turn
+from h2htalk.data.scenario import InputValue, Plan, Scenario
+
+Side = Literal["instruction", "response"]
+SIDES: tuple[Side, ...] = ("instruction", "response")
+
+
+@dataclass(frozen=True, slots=True)
+class SideText:
+    """One side of one scenario, with what the tables group by."""
+
+    scenario_id: str
+    subtask: str
+    language: Language
+    emotion: str
+    side: Side
+    text: str
+
+
+def instruction_text(scenario: Scenario) -> str:
+    """A scenario's inputs as text, one turn, memory or plan a line; never persona or template.
+
+    Fields stand in the order that the subtask names them. A turn is its content without the role, a plan is
+    `HH:MM activity`.
+    """
+    return "\n".join(line for value in scenario.inputs.values() for line in _lines(value))
+
+
+def _lines(value: InputValue) -> Iterable[str]:
+    if isinstance(value, str):
+        return (value,)
+    return (_line(part) for part in value)
+
+
+def _line(part: str | Plan | Turn) -> str:
+    if isinstance(part, Plan):
+        return f"{part.time} {part.activity}"
+    return part.content if isinstance(part, Turn) else part
+
+
+def side_texts(scenarios: Iterable[Scenario]) -> list[SideText]:
+    """Instruction and response of each scenario, in the scenarios' order."""
+    return [
+        SideText(s.id, s.subtask, s.language, s.tags.emotion, side, text)
+        for s in scenarios
+        for side, text in (("instruction", instruction_text(s)), ("response", s.reference))
+    ]

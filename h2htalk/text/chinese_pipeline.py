@@ -1,0 +1,83 @@
+"""What the Chinese pipelines need beside their weights: our words, and what the lexicon says of each.
+
+Importing this module makes both known to spaCy under the names that the pipelines' configurations hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import spacy
+from spacy.attrs import PREFIX, SHAPE, SUFFIX
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from h2htalk.text.segmenter import bundled_segmenter
+
+
+class SegmenterTokenizer:
+    """spaCy's tokenizer protocol over the bundled segmenter. It has no state to store."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        self.vocab = vocab
+        self._segmenter = bundled_segmenter()
+
+    def __call__(self, text: str) -> Doc:
+        words: list[str] = []
+        spaces: list[bool] = []
+        for word in self._segmenter.cut(text):
+            if word == " " and words and not spaces[-1]:
+                spaces[-1] = True
+            else:
+                words.append(word)
+                spaces.append(False)
+        return Doc(self.vocab, words=words, spaces=spaces)
+
+    def to_bytes(self, **_: Any) -> bytes:
+        return b""
+
+    def from_bytes(self, _: bytes, **__: Any) -> SegmenterTokenizer:
+        return self
+
+    def to_disk(self, path: object, **_: Any) -> None:
+        return None
+
+    def from_disk(self, path: object, **_: Any) -> SegmenterTokenizer:
+        return self
+
+
+@spacy.registry.tokenizers("h2htalk.segmenter.v1")  # type: ignore[untyped-decorator]
+def segmenter_tokenizer() -> Callable[[Language], SegmenterTokenizer]:
+    return lambda nlp: SegmenterTokenizer(nlp.vocab)
+
+
+@spacy.registry.callbacks("h2htalk.chinese_word_features.v1")  # type: ignore[untyped-decorator]
+def chinese_word_features() -> Callable[[Language], Language]:
+    """A word's first and last character and its class stand where English has prefix, suffix and shape."""
+
+    def set_features(nlp: Language) -> Language:
+        getters = nlp.vocab.lex_attr_getters
+        getters[PREFIX] = lambda word: word[:1]
+        getters[SUFFIX] = lambda word: word[-1:]
+        getters[SHAPE] = word_class
+        return nlp
+
+    return set_features
+
+
+def word_class(word: str) -> str:
+    """The lexicon's class of a word and its length up to four: `v2`; of unlisted words their script: `?han3`."""
+    name = bundled_segmenter().lexicon.class_of(word)
+    if name is None:
+        name = f"?{_script(word)}"
+    return f"{name}{min(len(word), 4)}"
+
+
+def _script(word: str) -> str:
+    if any("\u4e00" <= character <= "\u9fff" for character in word):
+        return "han"
+    if word[:1].isdigit():
+        return "number"
+    return "latin" if word[:1].isalpha() else "mark"

@@ -1,0 +1,136 @@
+"""How many tokens of a model a text has: with any `tokenizer.json`, or with the embedded model's own tokenizer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from h2htalk.errors import ConfigError, MissingExtraError, quoted, shorten
+from h2htalk.text.gguf_metadata import read_metadata
+from h2htalk.text.weights import INSTALL_EMBEDDED, SMOLLM2_GGUF, find_packaged
+
+TokenCounter = Callable[[Sequence[str]], list[int]]
+
+EMBEDDED = "embedded"
+FILE_NAME = "tokenizer.json"
+BATCH = 256  # texts whose tokens are held at once
+_CHOICES = f"name a {FILE_NAME}, a folder that holds one, or {EMBEDDED}"
+_VOCABULARY, _MERGES, _KIND = (f"tokenizer.ggml.{key}" for key in ("tokens", "merges", "pre"))
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCounter:
+    """A TokenCounter that knows its name: `embedded (SmolLM2-135M-Instruct)`, or file and first digits of SHA-256."""
+
+    name: str
+    _tokenizer: Any = field(repr=False)
+
+    def __call__(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, without special ones.
+
+        Nothing is cut, whatever length the tokenizer's file asks for. A special token's name within a text is read as
+        the plain text that it is; half of a surrogate pair counts as a question mark.
+        """
+        counts: list[int] = []
+        for start in range(0, len(texts), BATCH):
+            batch = [_valid(text) for text in texts[start : start + BATCH]]
+            counts += map(len, self._tokenizer.encode_batch_fast(batch, add_special_tokens=False))
+        return counts
+
+
+def open_token_counter(name: str) -> NamedCounter:
+    """The counter of a tokenizer.
+
+    Args:
+        name: a `tokenizer.json` file, a folder that holds one, or `embedded`. A folder of that name is `./embedded`.
+
+    Raises:
+        MissingExtraError: `tokenizers` is not installed, or for `embedded` the package of the weights.
+        ConfigError: nothing is there, or it is no tokenizer.
+    """
+    return _embedded_counter() if name == EMBEDDED else _file_counter(Path(name).expanduser())
+
+
+def embedded_counter_installed() -> bool:
+    """Whether `open_token_counter("embedded")` finds what it needs; loads nothing and checks no weights."""
+    try:
+        from importlib.metadata import PackageNotFoundError, distribution
+
+        weights = distribution(SMOLLM2_GGUF.distribution).locate_file(SMOLLM2_GGUF.path)
+    except PackageNotFoundError:
+        return False
+    return find_spec("tokenizers") is not None and Path(str(weights)).is_file()
+
+
+def _file_counter(path: Path) -> NamedCounter:
+    shown = quoted(str(path))
+    try:
+        if path.is_dir():
+            path /= FILE_NAME
+            if not path.is_file():
+                raise ConfigError(f"tokenizer {shown}: the folder holds no {FILE_NAME}; {_CHOICES}")
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError(f"tokenizer {shown}: no such file or folder; {_CHOICES}") from None
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"tokenizer {shown}: cannot be read: {reason}") from error
+    library = _library("model tokens")
+    try:
+        tokenizer = library.Tokenizer.from_buffer(content)
+    except Exception as error:  # the library raises plain Exception, ValueError, TypeError; the user sees why
+        reason = shorten(str(error), 120)
+        raise ConfigError(f"tokenizer {shown}: not a {FILE_NAME}: {reason}; {_CHOICES}") from error
+    digits = hashlib.sha256(content).hexdigest()[:12]
+    parent = path.resolve().parent.name
+    return _counter(f"{parent}/{path.name} (sha256 {digits})", tokenizer)
+
+
+def _embedded_counter() -> NamedCounter:
+    """SmolLM2's tokenizer, rebuilt from the vocabulary in its GGUF file (0.4 s; the weights are not loaded).
+
+    Token for token what OpenVINO GenAI makes of the file, except that the latter cuts after 8,192 tokens.
+    """
+    library = _library("the embedded model's tokenizer")
+    from tokenizers import models, pre_tokenizers
+
+    path = find_packaged(SMOLLM2_GGUF, "the embedded model's tokenizer")
+    found = read_metadata(path, {_VOCABULARY, _MERGES, _KIND})
+    if found.get(_KIND) != "smollm":  # the weights' hash is checked: only another release of ours comes here
+        raise ConfigError(f"{path}: splits words as {found.get(_KIND)!r}, which is not known here")
+    vocabulary = {token: number for number, token in enumerate(found[_VOCABULARY])}
+    merges = [tuple(merge.split(" ")) for merge in found[_MERGES]]
+    tokenizer = library.Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    # How the model was trained to see text: digit by digit, then GPT-2's pattern over bytes.
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [digits, pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    return _counter(f"{EMBEDDED} (SmolLM2-135M-Instruct)", tokenizer)
+
+
+def _counter(name: str, tokenizer: Any) -> NamedCounter:
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # the library's name for: as plain text
+    return NamedCounter(name, tokenizer)
+
+
+def _library(feature: str) -> Any:
+    try:
+        import tokenizers
+    except ImportError:
+        raise MissingExtraError(feature, INSTALL_EMBEDDED) from None
+    return tokenizers
+
+
+def _valid(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text

@@ -1,0 +1,106 @@
+"""The figures of the shipped pipelines on the treebanks' and name sets' test files, beside their floors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from pipelines import corpora
+from pipelines.scoring import blocks, documents, raw_text, score_names, score_parser
+from pipelines.segmentation import word_f1
+from spacy.language import Language
+
+from h2htalk.text.parsing import load_names, load_parser
+from h2htalk.text.segmenter import bundled_segmenter
+
+# A Chinese text of the check: this many sentences of the test file together.
+SENTENCES = 8
+ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measured value and the least that is asked for; None where nothing is."""
+
+    what: str
+    value: float
+    floor: float | None = None
+
+    @property
+    def reached(self) -> bool:
+        return self.floor is None or self.value >= self.floor
+
+
+def check(data: Path) -> bool:
+    """Print every figure; whether all floors are reached."""
+    figures = [*_english(data), *_chinese(data)]
+    for figure in figures:
+        floor = "" if figure.floor is None else f"  floor {figure.floor:g}"
+        mark = "" if figure.reached else "  BELOW"
+        value = f"{figure.value:,.0f}" if figure.value > 100 else f"{figure.value:.3f}"
+        print(f"{figure.what:58} {value:>8}{floor}{mark}")
+    return all(figure.reached for figure in figures)
+
+
+def _english(data: Path) -> list[Figure]:
+    nlp, loading = _timed(lambda: load_parser("en"))
+    texts = list(documents(corpora.english_trees(data, "test")))
+    scores = score_parser(nlp, texts)
+    named = score_names(load_names("en"), corpora.english_names_test(data))
+    tweets = score_names(load_names("en"), corpora.tweets_names_test(data))
+    return [
+        Figure("en parser, EWT test, raw text: words F1", scores.words.f1),
+        Figure("en parser, EWT test, raw text: sentences F1", scores.sentences.f1),
+        Figure("en parser, EWT test, raw text: UPOS F1", scores.upos.f1),
+        Figure("en parser, EWT test, raw text: UAS F1", scores.uas.f1),
+        Figure("en parser, EWT test, raw text: LAS F1", scores.las.f1, 0.81),
+        Figure("en parser, EWT test, raw text: objects F1", scores.objects.f1),
+        Figure("en parser: words a CPU second", _speed(nlp, [raw_text(t) for t in texts]), 8000),
+        Figure("en parser: seconds to load", loading),
+        *(
+            Figure(f"en names, UNER EWT test: {label} F1", tally.f1, 0.58 if label == "PERSON" else None)
+            for label, tally in named.items()
+        ),
+        Figure("en names, WNUT17 test: PERSON F1", tweets["PERSON"].f1),
+    ]
+
+
+def _chinese(data: Path) -> list[Figure]:
+    nlp, loading = _timed(lambda: load_parser("zh"))
+    test = corpora.chinese_test(data)
+    texts = list(blocks(test, SENTENCES))
+    scores = score_parser(nlp, texts)
+    gold = [[word.form for word in sentence.words] for sentence in test]
+    cut = [bundled_segmenter().cut("".join(words)) for words in gold]
+    named = score_names(load_names("zh"), corpora.chinese_names(data, "test"))
+    return [
+        Figure("zh segmenter, GSDSimp test: words F1", word_f1(gold, cut), 0.945),
+        Figure("zh parser, GSDSimp test, raw text: UPOS F1", scores.upos.f1),
+        Figure("zh parser, GSDSimp test, raw text: UAS F1", scores.uas.f1),
+        Figure("zh parser, GSDSimp test, raw text: LAS F1", scores.las.f1, 0.47),
+        Figure("zh parser, GSDSimp test, raw text: objects F1", scores.objects.f1),
+        Figure("zh parser: words a CPU second", _speed(nlp, [raw_text(t) for t in texts]), 8000),
+        Figure("zh parser: seconds to load", loading),
+        *(
+            Figure(f"zh names, UNER GSDSIMP test: {label} F1", tally.f1, 0.66 if label == "PERSON" else None)
+            for label, tally in named.items()
+        ),
+    ]
+
+
+def _timed(load: Callable[[], Language]) -> tuple[Language, float]:
+    start = time.process_time()
+    return load(), time.process_time() - start
+
+
+def _speed(nlp: Language, texts: list[str]) -> float:
+    """Words a CPU second, median of three rounds over the texts."""
+    speeds: list[float] = []
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        words = sum(len(doc) for doc in nlp.pipe(texts))
+        speeds.append(words / (time.process_time() - start))
+    return median(speeds)

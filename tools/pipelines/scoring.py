@@ -1,0 +1,205 @@
+"""Scores from raw text, as the CoNLL 2018 shared task counts them (Zeman et al. 2018).
+
+A word of the gold standard is found when the pipeline made a word of the same characters; LAS asks of it the
+same head and the same relation without its subtype. Precision is over the words made, recall over the gold ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pipelines.treebanks import NamedSentence, Sentence
+from spacy.language import Language
+from spacy.tokens import Doc
+
+Place = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Right, gold and found things; `f1` is their F1."""
+
+    right: int = 0
+    gold: int = 0
+    found: int = 0
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.found if self.found else 0.0
+
+    @property
+    def recall(self) -> float:
+        return self.right / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.right / (self.gold + self.found) if self.gold + self.found else 0.0
+
+
+@dataclass(slots=True)
+class ParseScores:
+    words: Tally = field(default_factory=Tally)
+    sentences: Tally = field(default_factory=Tally)
+    upos: Tally = field(default_factory=Tally)
+    uas: Tally = field(default_factory=Tally)
+    las: Tally = field(default_factory=Tally)
+    objects: Tally = field(default_factory=Tally)  # `obj` and its head
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    upos: str
+    head: Place | None
+    relation: str
+
+
+def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Sentences by the source document they stand in."""
+    waiting: list[Sentence] = []
+    for sentence in sentences:
+        if waiting and sentence.starts_document:
+            yield waiting
+            waiting = []
+        waiting.append(sentence)
+    if waiting:
+        yield waiting
+
+
+def blocks(sentences: Sequence[Sentence], size: int) -> Iterator[list[Sentence]]:
+    """For a treebank that does not say where documents begin."""
+    for start in range(0, len(sentences), size):
+        yield list(sentences[start : start + size])
+
+
+def raw_text(sentences: Sequence[Sentence]) -> str:
+    return "".join(
+        word.form + (" " if word.space_after else "") for sentence in sentences for word in sentence.words
+    ).rstrip()
+
+
+def score_parser(nlp: Language, texts: Iterable[list[Sentence]]) -> ParseScores:
+    """The pipeline on raw text: its own words, sentences, tags and trees."""
+    gold = list(texts)
+    scores = ParseScores()
+    for sentences, doc in zip(gold, nlp.pipe(map(raw_text, gold)), strict=True):
+        _count(scores, _gold_nodes(sentences), _found_nodes(doc), _gold_starts(sentences), _found_starts(doc))
+    return scores
+
+
+def _count(
+    scores: ParseScores,
+    gold: dict[Place, Node],
+    found: dict[Place, Node],
+    gold_starts: set[int],
+    found_starts: set[int],
+) -> None:
+    both = [(gold[place], found[place]) for place in gold.keys() & found.keys()]
+    heads = [(g, f) for g, f in both if g.head == f.head]
+    labelled = [g for g, f in heads if g.relation == f.relation]
+    for tally, right in (
+        (scores.words, len(both)),
+        (scores.upos, sum(g.upos == f.upos for g, f in both)),
+        (scores.uas, len(heads)),
+        (scores.las, len(labelled)),
+    ):
+        tally.right += right
+        tally.gold += len(gold)
+        tally.found += len(found)
+    scores.objects.right += sum(g.relation == "obj" for g in labelled)
+    scores.objects.gold += sum(g.relation == "obj" for g in gold.values())
+    scores.objects.found += sum(f.relation == "obj" for f in found.values())
+    scores.sentences.right += len(gold_starts & found_starts)
+    scores.sentences.gold += len(gold_starts)
+    scores.sentences.found += len(found_starts)
+
+
+def _gold_places(sentences: Sequence[Sentence]) -> list[list[Place]]:
+    """Each word's characters, counted without white space."""
+    places: list[list[Place]] = []
+    at = 0
+    for sentence in sentences:
+        row: list[Place] = []
+        for word in sentence.words:
+            row.append((at, at + len(word.form)))
+            at += len(word.form)
+        places.append(row)
+    return places
+
+
+def _gold_nodes(sentences: Sequence[Sentence]) -> dict[Place, Node]:
+    nodes: dict[Place, Node] = {}
+    for sentence, places in zip(sentences, _gold_places(sentences), strict=True):
+        for word, place in zip(sentence.words, places, strict=True):
+            head = places[word.head - 1] if word.head else None
+            nodes[place] = Node(word.upos, head, word.deprel.split(":")[0].lower())
+    return nodes
+
+
+def _gold_starts(sentences: Sequence[Sentence]) -> set[int]:
+    return {row[0][0] for row in _gold_places(sentences)}
+
+
+def _found_places(doc: Doc) -> list[Place | None]:
+    places: list[Place | None] = []
+    at = 0
+    for token in doc:
+        length = len("".join(token.text.split()))
+        places.append((at, at + length) if length else None)
+        at += length
+    return places
+
+
+def _found_nodes(doc: Doc) -> dict[Place, Node]:
+    places = _found_places(doc)
+    nodes: dict[Place, Node] = {}
+    for token, place in zip(doc, places, strict=True):
+        if place is not None:
+            head = None if token.head.i == token.i else places[token.head.i]
+            nodes[place] = Node(token.pos_, head, token.dep_.split(":")[0].lower())
+    return nodes
+
+
+def _found_starts(doc: Doc) -> set[int]:
+    places = _found_places(doc)
+    return {place[0] for token, place in zip(doc, places, strict=True) if token.is_sent_start and place}
+
+
+def score_names(nlp: Language, sentences: Iterable[NamedSentence]) -> dict[str, Tally]:
+    """Entities by label from raw text, a sentence a text: right when both boundaries and the label are."""
+    gold = list(sentences)
+    texts = (
+        "".join(word + (" " if space else "") for word, space in zip(s.words, s.spaces, strict=True)).rstrip()
+        for s in gold
+    )
+    tallies = {label: Tally() for label in ("PERSON", "LOC", "ORG")}
+    for sentence, doc in zip(gold, nlp.pipe(texts), strict=True):
+        expected = set(_gold_entities(sentence))
+        given = set(_found_entities(doc))
+        for label, tally in tallies.items():
+            tally.right += sum(entity[2] == label for entity in expected & given)
+            tally.gold += sum(entity[2] == label for entity in expected)
+            tally.found += sum(entity[2] == label for entity in given)
+    return tallies
+
+
+def _gold_entities(sentence: NamedSentence) -> Iterator[tuple[int, int, str]]:
+    at = 0
+    start, label = 0, ""
+    for word, tag in zip(sentence.words, sentence.tags, strict=True):
+        if label and not tag.startswith("I-"):
+            yield start, at, label
+            label = ""
+        if tag.startswith("B-"):
+            start, label = at, tag[2:]
+        at += len(word)
+    if label:
+        yield start, at, label
+
+
+def _found_entities(doc: Doc) -> Iterator[tuple[int, int, str]]:
+    places = _found_places(doc)
+    for entity in doc.ents:
+        inside = [place for place in places[entity.start : entity.end] if place]
+        if inside:
+            yield inside[0][0], inside[-1][1], entity.label_

@@ -1,0 +1,233 @@
+"""Treebanks (CoNLL-U) and named-entity files (IOB2) read into spaCy's training format.
+
+spaCy's own converter puts a space inside `don't`; this one keeps the spacing of words that were split.
+Comments, empty nodes and enhanced dependencies are left out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from spacy.tokens import Doc, DocBin
+from spacy.training import biluo_tags_to_spans, iob_to_biluo
+from spacy.vocab import Vocab
+
+# A document for the parser is one to this many sentences, so that it learns where a sentence ends.
+MOST_SENTENCES = 8
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    form: str
+    upos: str
+    xpos: str
+    feats: str
+    head: int  # 1-based within the sentence, 0 for the root
+    deprel: str
+    space_after: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    words: tuple[Word, ...]
+    text: str
+    starts_document: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSentence:
+    """Words with IOB2 tags of PERSON, LOC and ORG."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    spaces: tuple[bool, ...]
+
+
+def read_conllu(path: Path) -> Iterator[Sentence]:
+    packed = path.suffix == ".gz"
+    with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as lines:
+        rows: list[list[str]] = []
+        text, starts = "", True
+        for line in lines:
+            line = line.rstrip("\n")
+            if line.startswith("# newdoc"):
+                starts = True
+            elif line.startswith("# text ="):
+                text = line.removeprefix("# text =").strip()
+            elif line and not line.startswith("#"):
+                rows.append(line.split("\t"))
+            elif not line and rows:
+                yield Sentence(tuple(_words(rows)), text, starts)
+                rows, starts = [], False
+        if rows:
+            yield Sentence(tuple(_words(rows)), text, starts)
+
+
+def _words(rows: list[list[str]]) -> Iterator[Word]:
+    """A split word (`1-2  don't`) says what follows its last part; its inner parts touch."""
+    inside: dict[int, bool] = {}
+    for row in rows:
+        number, misc = row[0], row[9]
+        space = "SpaceAfter=No" not in misc
+        if "-" in number:
+            first, last = map(int, number.split("-"))
+            inside |= dict.fromkeys(range(first, last), False) | {last: space}
+        elif "." not in number:
+            yield Word(
+                form=row[1].replace(" ", ""),
+                upos="X" if row[3] == "_" else row[3],
+                xpos=row[4],
+                feats="" if row[5] == "_" else row[5],
+                head=int(row[6]),
+                deprel=row[7],
+                space_after=inside.get(int(number), space),
+            )
+
+
+def without_features(sentence: Sentence) -> Sentence:
+    """Chinese: treebanks disagree on features and tags, and no space stands between words."""
+    words = tuple(replace(word, feats="", xpos="", space_after=False) for word in sentence.words)
+    return replace(sentence, words=words)
+
+
+def simplified(sentence: Sentence, convert: Callable[[str], str]) -> Sentence:
+    """Traditional characters to simplified ones, word by word."""
+    words = tuple(replace(word, form=convert(word.form)) for word in sentence.words)
+    return replace(sentence, words=words, text="".join(word.form for word in words))
+
+
+def split_blocks(sentences: list[T]) -> tuple[list[T], list[T]]:
+    """Train and dev: blocks of five sentences, every tenth block held out, so that neighbours stay together."""
+    train = [sentence for at, sentence in enumerate(sentences) if (at // 5) % 10 != 9]
+    dev = [sentence for at, sentence in enumerate(sentences) if (at // 5) % 10 == 9]
+    return train, dev
+
+
+def parsed_docs(
+    sentences: Iterable[Sentence], vocab: Vocab, deprel: Callable[[str], str], *, seed: int = 0
+) -> Iterator[Doc]:
+    """Documents of one to eight neighbouring sentences; a document never spans two source documents."""
+    rng = random.Random(seed)
+    waiting: list[Sentence] = []
+    size = rng.randint(1, MOST_SENTENCES)
+    for sentence in sentences:
+        if waiting and (sentence.starts_document or len(waiting) >= size):
+            yield _parsed_doc(waiting, vocab, deprel)
+            waiting, size = [], rng.randint(1, MOST_SENTENCES)
+        waiting.append(sentence)
+    if waiting:
+        yield _parsed_doc(waiting, vocab, deprel)
+
+
+def _parsed_doc(sentences: list[Sentence], vocab: Vocab, deprel: Callable[[str], str]) -> Doc:
+    words = [word for sentence in sentences for word in sentence.words]
+    heads: list[int] = []
+    for sentence in sentences:
+        offset = len(heads)
+        heads += [offset + (word.head - 1 if word.head else at) for at, word in enumerate(sentence.words)]
+    return Doc(
+        vocab,
+        words=[word.form for word in words],
+        spaces=[word.space_after for word in words],
+        pos=[word.upos for word in words],
+        tags=[word.xpos for word in words],
+        morphs=[word.feats for word in words],
+        heads=heads,
+        deps=["ROOT" if word.head == 0 else deprel(word.deprel) for word in words],
+        sent_starts=[at == 0 for sentence in sentences for at in range(len(sentence.words))],
+    )
+
+
+# What the sets call their entities; products, creative works and mentions of other things are left out.
+ENTITY_LABELS = {
+    "PER": "PERSON",
+    "person": "PERSON",
+    "LOC": "LOC",
+    "location": "LOC",
+    "ORG": "ORG",
+    "corporation": "ORG",
+    "group": "ORG",
+}
+
+
+def read_uner(path: Path, *, spaced: bool) -> Iterator[NamedSentence]:
+    """Universal NER: number, form, tag; `spaced` says whether words stand apart in this language."""
+    words: list[str] = []
+    tags: list[str] = []
+    text = ""
+    for line in [*path.read_text(encoding="utf-8").split("\n"), ""]:
+        columns = line.split("\t")
+        if line.startswith("# text ="):
+            text = line.removeprefix("# text =").strip()
+        elif not line.strip():
+            if words:
+                spaces = _spaces(words, text) if spaced else [False] * len(words)
+                yield NamedSentence(tuple(words), tuple(_iob2(tags)), tuple(spaces))
+            words, tags = [], []
+        elif columns[0].isdigit():
+            words.append(columns[1])
+            tags.append(_entity(columns[2]))
+
+
+def read_conll(path: Path) -> Iterator[NamedSentence]:
+    """Two columns, form and tag. A tweet's @mentions count as no name: they are handles, not names of people."""
+    words: list[str] = []
+    tags: list[str] = []
+    for line in [*path.read_text(encoding="utf-8").split("\n"), ""]:
+        columns = line.rstrip().split("\t")
+        if len(columns) < 2 or not columns[0].strip():
+            if words:
+                yield NamedSentence(tuple(words), tuple(_iob2(tags)), (True,) * len(words))
+            words, tags = [], []
+        else:
+            form = columns[0].strip()
+            words.append(form)
+            tags.append("O" if form.startswith("@") else _entity(columns[-1].strip()))
+
+
+def _entity(tag: str) -> str:
+    prefix, _, label = tag.partition("-")
+    return f"{prefix}-{ENTITY_LABELS[label]}" if label in ENTITY_LABELS else "O"
+
+
+def _iob2(tags: list[str]) -> Iterator[str]:
+    previous = "O"
+    for tag in tags:
+        yield "B-" + tag[2:] if tag.startswith("I-") and previous[2:] != tag[2:] else tag
+        previous = tag
+
+
+def _spaces(words: list[str], text: str) -> list[bool]:
+    spaces: list[bool] = []
+    at = 0
+    for word in words:
+        found = text.find(word, at)
+        if found < 0:
+            return [True] * len(words)
+        at = found + len(word)
+        spaces.append(text[at : at + 1] == " ")
+    return spaces
+
+
+def named_docs(sentences: Iterable[NamedSentence], vocab: Vocab) -> Iterator[Doc]:
+    for sentence in sentences:
+        doc = Doc(vocab, words=list(sentence.words), spaces=list(sentence.spaces))
+        entities = biluo_tags_to_spans(doc, iob_to_biluo(list(sentence.tags)))
+        doc.set_ents(entities, default="outside")
+        yield doc
+
+
+PARSED = ("ORTH", "SPACY", "POS", "TAG", "MORPH", "HEAD", "DEP", "SENT_START")
+NAMED = ("ORTH", "SPACY", "ENT_IOB", "ENT_TYPE")
+
+
+def save(docs: Iterable[Doc], path: Path, attributes: tuple[str, ...]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    DocBin(attrs=list(attributes), docs=docs).to_disk(path)

@@ -1,0 +1,53 @@
+"""Train the small language pipelines that ship with the package, and reproduce their figures.
+
+python tools/train_pipelines.py --check                 the figures of docs/measurements.md, from the shipped weights
+python tools/train_pipelines.py zh_segmenter zh_parser zh_names en_teacher en_parser en_names --work DIR
+
+The data are public (`H2HTALK_DATA`, or --data): treebanks in `ud/`, name sets in `ner/`. Training needs
+`pip install opencc-python-reimplemented` beside the `analysis`, `embedded` and `local` extras.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", help="what to train, in this order")
+    parser.add_argument("--check", action="store_true", help="score the shipped pipelines on the test sets")
+    parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
+    parser.add_argument(
+        "--work", type=Path, default=Path("build/pipelines"), help="for what training leaves behind"
+    )
+    options = parser.parse_args()
+    if options.data is None:
+        parser.error("name the data's folder with --data or H2HTALK_DATA")
+    data = Path(options.data)
+    if options.names:
+        from pipelines.recipes import RECIPES
+
+        unknown = [name for name in options.names if name not in RECIPES]
+        if unknown:
+            parser.error(f"no pipeline {', '.join(unknown)}; choose from {', '.join(RECIPES)}")
+        options.work.mkdir(parents=True, exist_ok=True)
+        for name in options.names:
+            RECIPES[name](data, options.work)
+    if options.check:
+        from pipelines.checking import check
+
+        return 0 if check(data) else 1
+    if not options.names:
+        parser.error("name pipelines to train, or --check")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
