@@ -48,8 +48,9 @@ def _line(part: str | Plan | Turn) -> str:
 
 def side_texts(scenarios: Iterable[Scenario]) -> list[SideText]:
     """Instruction and response of each scenario, in the scenarios' order."""
-    return [
-        SideText(s.id, s.subtask, s.language, s.tags.emotion, side, text)
-        for s in scenarios
-        for side, text in (("instruction", instruction_text(s)), ("response", s.reference))
-    ]
+    texts: list[SideText] = []
+    for s in scenarios:
+        about = (s.id, s.subtask, s.language, s.tags.emotion)
+        texts.append(SideText(*about, "instruction", instruction_text(s)))
+        texts.append(SideText(*about, "response", s.reference))
+    return texts

@@ -91,7 +91,7 @@ def _file_counter(path: Path) -> NamedCounter:
 
 
 def _embedded_counter() -> NamedCounter:
-    """SmolLM2's tokenizer, rebuilt from the vocabulary in its GGUF file (0.4 s; the weights are not loaded).
+    """SmolLM2's tokenizer, rebuilt from the vocabulary in its GGUF file (0.2 s; the weights are not loaded).
 
     Token for token what OpenVINO GenAI makes of the file, except that the latter cuts after 8,192 tokens.
     """

@@ -1,0 +1,91 @@
+"""Which combinations of emotion, complexity and interaction a set of scenarios covers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How many scenarios carry one combination of tags."""
+
+    emotion: str
+    complexity: str
+    interaction: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal:
+    """How many scenarios carry one value of a tag, whatever the other two are."""
+
+    tag: str  # emotion, complexity or interaction
+    value: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The grid. `cells` holds every combination, empty ones too, in the order of the three lists.
+
+    `emotions`: those present, by scenarios descending, then by name. `filled` of `total` cells hold a scenario.
+    """
+
+    emotions: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    filled: int
+    total: int
+
+    @property
+    def scenarios(self) -> int:
+        """How many scenarios the grid holds."""
+        return sum(cell.count for cell in self.cells)
+
+    @property
+    def evenness(self) -> float | None:
+        """How evenly the scenarios fill the grid, 0 (all in one cell) to 1 (every cell alike).
+
+        Shannon entropy of the cells by its largest possible value: J = -sum p log p / log(total) (Pielou 1966).
+        `total` counts empty cells too, so gaps lower it. It cannot reach 1 with fewer scenarios than cells. None
+        without a scenario.
+        """
+        scenarios = self.scenarios
+        if not scenarios:
+            return None
+        shares = [cell.count / scenarios for cell in self.cells if cell.count]
+        # Rounding must not carry an even grid above 1, nor write -0.
+        return min(1.0, abs(sum(p * math.log(p) for p in shares)) / math.log(self.total))
+
+    @property
+    def marginals(self) -> tuple[Marginal, ...]:
+        """The counts of each emotion, complexity and interaction; each tag's counts sum to the scenarios."""
+        sums: Counter[tuple[str, str]] = Counter()
+        for cell in self.cells:
+            for tag in ("emotion", "complexity", "interaction"):
+                sums[tag, getattr(cell, tag)] += cell.count
+        values = {"emotion": self.emotions, "complexity": COMPLEXITIES, "interaction": INTERACTIONS}
+        return tuple(
+            Marginal(tag, value, sums[tag, value]) for tag, names in values.items() for value in names
+        )
+
+
+def coverage(scenarios: Iterable[Scenario]) -> Coverage:
+    """Count scenarios over the grid emotion x complexity x interaction.
+
+    Complexities and interactions are the closed lists of `data.scenario` (3 each). Emotions are an open word, so
+    the grid has a row for each that occurs: an emotion nobody wrote about leaves no gap to see. No scenario gives
+    a grid of no cells.
+    """
+    counts = Counter((s.tags.emotion, s.tags.complexity, s.tags.interaction) for s in scenarios)
+    by_emotion: Counter[str] = Counter()
+    for (emotion, _, _), count in counts.items():
+        by_emotion[emotion] += count
+    emotions = tuple(sorted(by_emotion, key=lambda emotion: (-by_emotion[emotion], emotion)))
+    cells = tuple(Cell(*tags, counts[tags]) for tags in product(emotions, COMPLEXITIES, INTERACTIONS))
+    return Coverage(emotions, cells, sum(cell.count > 0 for cell in cells), len(cells))

@@ -1,0 +1,31 @@
+"""Figures of an analysis: each `draw_*` takes plain data and returns a matplotlib Figure; `save_figure` writes it.
+
+Nothing here counts, and nothing touches pyplot or a user's `matplotlibrc`. Sizes are those of a printed page (3.35
+and 6.9 inches), text is 5 to 9 points.
+"""
+
+from __future__ import annotations
+
+from h2htalk.analysis.figures.bars import draw_pairs_bars
+from h2htalk.analysis.figures.clouds import draw_word_cloud
+from h2htalk.analysis.figures.comparison import draw_emotions, draw_log_odds
+from h2htalk.analysis.figures.coverage import draw_coverage
+from h2htalk.analysis.figures.diversity import draw_diversity
+from h2htalk.analysis.figures.lengths import draw_length_deciles, draw_lengths
+from h2htalk.analysis.figures.saving import save_figure
+from h2htalk.analysis.figures.style import draw_sentence
+from h2htalk.analysis.figures.sunburst import draw_sunburst
+
+__all__ = [
+    "draw_coverage",
+    "draw_diversity",
+    "draw_emotions",
+    "draw_length_deciles",
+    "draw_lengths",
+    "draw_log_odds",
+    "draw_pairs_bars",
+    "draw_sentence",
+    "draw_sunburst",
+    "draw_word_cloud",
+    "save_figure",
+]

@@ -1,0 +1,137 @@
+"""What one split has more of than another: estimates as dots, 95 % intervals as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from h2htalk.analysis.figures.labels import (
+    Label,
+    label,
+    replaced_note,
+    row_labels,
+    shortened,
+    width_of,
+    write,
+)
+from h2htalk.analysis.figures.style import (
+    BODY,
+    DOUBLE_COLUMN,
+    MOST_ROWS,
+    PALETTE,
+    PAPER,
+    POINTS,
+    QUIET,
+    SMALL,
+    draw_sentence,
+    house_style,
+    new_figure,
+    not_drawn,
+    notes,
+    panel,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from h2htalk.analysis.comparison import LogOdds
+
+EACH_WAY = 15
+STEP = 11.5  # points a row
+COLOURS = PALETTE[0], PALETTE[1]  # what a has more of, what b has more of
+
+
+@house_style()
+def draw_log_odds(rows: Sequence[LogOdds], name_a: str, name_b: str, each_way: int = EACH_WAY) -> Figure:
+    """The items that differ most surely, the strongest towards a on top; 6.9 in wide.
+
+    Args:
+        rows: as `comparison.log_odds` gives them. Of those with more in a and of those with more in b, the
+            `each_way` with the largest |z| are drawn, by their log-odds.
+        name_a, name_b: what the two splits are called.
+
+    A filled dot: the row is `clear`, the difference stands when all items are tested at once. Counts of both
+    splits stand on the right.
+    """
+    ranked = sorted(rows, key=lambda row: (-abs(row.z), row.item))
+    more_a = [row for row in ranked if row.log_odds > 0][:each_way]
+    more_b = [row for row in ranked if row.log_odds < 0][:each_way]
+    return _draw([*more_a, *more_b], name_a, name_b, "nothing that one split has more of")
+
+
+@house_style()
+def draw_emotions(rows: Sequence[LogOdds], name_a: str, name_b: str) -> Figure:
+    """The same for emotions, which are few: every one is drawn, up to the 100 that differ most surely."""
+    ranked = sorted(rows, key=lambda row: (-abs(row.z), row.item))
+    shown = ranked[:MOST_ROWS]
+    return _draw(shown, name_a, name_b, "no emotions to compare", len(rows) - len(shown))
+
+
+def _draw(rows: Sequence[LogOdds], name_a: str, name_b: str, nothing: str, left_out: int = 0) -> Figure:
+    if not rows:
+        return draw_sentence(nothing)
+    shown = sorted(rows, key=lambda row: (-row.log_odds, row.item))
+    whole = [label(row.item) for row in shown]
+    labels = [shortened(one, 130, SMALL) for one in whole]
+    counts = [(label(f"{row.count_b:,}"), label(f"{row.count_a:,}")) for row in shown]
+    names = [label(name_a), label(name_b)]
+    remarks = [
+        "Line: 95 % interval. Filled: clear when all items are tested at once. "
+        "Right: counts, left and right as the headings.",
+        *replaced_note([*labels, *names]),
+        *not_drawn(left_out, "emotion"),
+    ]
+    left = 12 + max(width_of(one, SMALL) for one in labels)
+    column = 5 + max(width_of(one, SMALL) for both in counts for one in both)
+    right = 10 + 2 * column
+    foot = 32.0 + 8 * len(remarks)
+    height = STEP * len(shown) + foot + 18
+    figure = new_figure(DOUBLE_COLUMN, height / POINTS)
+    wide = DOUBLE_COLUMN * POINTS - left - right
+    axes = panel(figure, left, foot, wide, STEP * len(shown))
+    for row, one in enumerate(shown):
+        _interval(axes, row, one)
+    _scale(axes, shown)
+    row_labels(axes, labels, SMALL)
+    for row, both in enumerate(counts):
+        for place, (count, colour) in enumerate(zip(both, reversed(COLOURS), strict=True), 1):
+            across = 1 + (4 + place * column) / wide
+            write(axes, across, row, count, SMALL, ha="right", va="center_baseline", color=colour,
+                  transform=axes.get_yaxis_transform())  # fmt: skip
+    _sides(axes, names, wide, len(shown))
+    notes(figure, remarks)
+    return figure
+
+
+def _interval(axes: Axes, row: int, one: LogOdds) -> None:
+    colour = COLOURS[0] if one.log_odds > 0 else COLOURS[1] if one.log_odds < 0 else QUIET
+    axes.plot([one.low, one.high], [row, row], color=colour, linewidth=1.1, solid_capstyle="butt")
+    face = colour if one.clear else PAPER
+    axes.plot([one.log_odds], [row], "o", markersize=4, markerfacecolor=face, markeredgecolor=colour)
+
+
+def _scale(axes: Axes, shown: Sequence[LogOdds]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = min(0.0, *(row.low for row in shown)), max(0.0, *(row.high for row in shown))
+    margin = 0.04 * (high - low) or 1.0
+    axes.set_xlim(low - margin, high + margin)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.axvline(0, color=QUIET, linewidth=0.7)
+    axes.xaxis.set_major_locator(MaxNLocator(7))
+    axes.grid(axis="x", color=QUIET, alpha=0.25, linewidth=0.4)
+    axes.set_xlabel("log-odds ratio (natural logarithm; 0: both alike)", labelpad=2)
+
+
+def _sides(axes: Axes, names: Sequence[Label], wide: float, rows: int) -> None:
+    """Above the panel, which way is whose; long names are shortened, so both always stand."""
+    above = 1 + 8 / (STEP * rows)
+    name_a, name_b = (shortened(name, wide / 2 - 66, BODY) for name in names)
+    to_b, to_a = Label(f"more in {name_b.text}", name_b.font), Label(f"more in {name_a.text}", name_a.font)
+    place = {"va": "center_baseline", "transform": axes.transAxes}
+    # The arrows in the house font: a Chinese one may lack them.
+    write(axes, 0, above, Label("←"), BODY, color=COLOURS[1], ha="left", **place)
+    write(axes, 11 / wide, above, to_b, BODY, color=COLOURS[1], ha="left", **place)
+    write(axes, 1 - 11 / wide, above, to_a, BODY, color=COLOURS[0], ha="right", **place)
+    write(axes, 1, above, Label("→"), BODY, color=COLOURS[0], ha="right", **place)

@@ -1,0 +1,135 @@
+"""How varied the texts are: distinct-n as lines; self-BLEU and embedding spread as points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.analysis.figures.labels import Label, label, replaced_note, shortened, width_of, write
+from h2htalk.analysis.figures.style import (
+    BODY,
+    DOUBLE_COLUMN,
+    LINE,
+    PAPER,
+    POINTS,
+    QUIET,
+    SIDE_COLOURS,
+    SMALL,
+    draw_sentence,
+    house_style,
+    new_figure,
+    notes,
+    panel,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from h2htalk.analysis.diversity import Diversity
+
+ORDERS = (1, 2, 3, 4)
+_MARKERS = {"en": "o", "zh": "s"}
+_SIDES = {"instruction": "instructions", "response": "responses"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    row: Diversity
+    name: Label
+    second: bool  # of the split that is compared with: hollow markers, dashed lines
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        colour = SIDE_COLOURS[self.row.side]
+        return {
+            "color": colour,
+            "marker": _MARKERS.get(self.row.language, "D"),
+            "markersize": 4.2,
+            "markerfacecolor": PAPER if self.second else colour,
+            "linestyle": (0, (3, 2)) if self.second else "solid",
+            "linewidth": 0.9,
+        }
+
+
+@house_style()
+def draw_diversity(
+    rows: Sequence[Diversity], against: Sequence[Diversity] = (), name: str = "", against_name: str = ""
+) -> Figure:
+    """Distinct-1 to -4 on the left, self-BLEU and spread on the right, a mark a side and language; 6.9 in wide.
+
+    Args:
+        rows, against: of one split and, hollow and dashed, of the split that it is compared with.
+        name, against_name: what the splits are called, where there are two.
+
+    Distinct-n is the value over a sample of tokens (`distinct_sampled`), where there is one, so that rows can be
+    compared. What was not measured is said in its place.
+    """
+    series = [_series(row, name if against else "", second=False) for row in rows if row.texts]
+    series += [_series(row, against_name, second=True) for row in against if row.texts]
+    if not series:
+        return draw_sentence("no texts, so no diversity")
+    step = 15.0
+    body = max(96.0, step * len(series))
+    remarks = [
+        "Distinct-n: different n-grams by n-grams, on samples of at most 20,000 tokens. Low self-BLEU: varied.",
+        *replaced_note(one.name for one in series),
+    ]
+    foot = 32.0 + 8 * len(remarks)
+    figure = new_figure(DOUBLE_COLUMN, (body + foot + 18) / POINTS)
+    _distinct(panel(figure, 30, foot, 160, body), series)
+    names = [shortened(one.name, 110, SMALL) for one in series]
+    left = 190 + 26 + max(width_of(one, SMALL) for one in names)
+    wide = (DOUBLE_COLUMN * POINTS - left - 26 - 10) / 2
+    for place, title in enumerate(("self-BLEU", "embedding spread")):
+        axes = panel(figure, left + place * (wide + 26), foot, wide, body)
+        values = [one.row.spread if place else one.row.self_bleu for one in series]
+        _points(axes, series, values, title)
+        if not place:
+            for row, one in enumerate(names):
+                write(axes, -12 / wide, row, one, SMALL, ha="right", va="center_baseline",
+                      transform=axes.get_yaxis_transform())  # fmt: skip
+    notes(figure, remarks)
+    return figure
+
+
+def _series(row: Diversity, split: str, *, second: bool) -> _Series:
+    name = f"{_SIDES[row.side]}, {row.language}"
+    return _Series(row, label(f"{name}, {split}" if split else name), second)
+
+
+def _distinct(axes: Axes, series: Sequence[_Series]) -> None:
+    for one in series:
+        values = one.row.distinct_sampled or one.row.distinct
+        heights = [float("nan") if value is None else value for value in values]
+        axes.plot(ORDERS[: len(heights)], heights, clip_on=False, **one.marks)
+    axes.set_xlim(0.8, 4.2)
+    axes.set_ylim(0, 1)
+    axes.set_xticks(ORDERS)
+    axes.set_xlabel("n", labelpad=2)
+    axes.set_ylabel("share of n-grams", labelpad=2)
+    axes.set_title("distinct-n", size=BODY, loc="left", pad=5)
+    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.4)
+
+
+def _points(axes: Axes, series: Sequence[_Series], values: Sequence[float | None], title: str) -> None:
+    measured = [value for value in values if value is not None]
+    right = 1.0 if max(measured, default=0) <= 1 else 2.0  # the spread's bound; vectors rarely point away
+    wide = axes.get_position().width * DOUBLE_COLUMN * POINTS
+    for row, (one, value) in enumerate(zip(series, values, strict=True)):
+        if value is None:
+            write(axes, 0.03 * right, row, label("not measured"), 6, va="center_baseline", color=QUIET)
+            continue
+        axes.axhline(row, color=LINE, linewidth=0.4)
+        axes.plot([value], [row], clip_on=False, zorder=3, **{**one.marks, "linestyle": "none"})
+        late = value > 0.7 * right
+        shift = (-7 if late else 7) * right / wide
+        number = label(f"{value:.3f}")
+        write(axes, value + shift, row, number, SMALL, ha="right" if late else "left", va="center_baseline",
+              bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6})  # fmt: skip
+    axes.set_xlim(0, right)
+    axes.set_ylim(len(series) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.set_xticks([0, right / 2, right])
+    axes.set_title(title, size=BODY, loc="left", pad=5)

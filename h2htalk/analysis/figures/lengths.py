@@ -1,0 +1,191 @@
+"""Fig. 6 of the paper: how long instructions and responses are; and the same by subtask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from h2htalk.analysis.figures.labels import label, row_labels, shortened, width_of
+from h2htalk.analysis.figures.style import (
+    BODY,
+    DOUBLE_COLUMN,
+    INK,
+    MOST_ROWS,
+    POINTS,
+    QUIET,
+    SIDE_COLOURS,
+    SINGLE_COLUMN,
+    SMALL,
+    draw_sentence,
+    house_style,
+    new_figure,
+    not_drawn,
+    notes,
+    panel,
+    thousands,
+    tint,
+)
+from h2htalk.analysis.texts import SIDES, Side
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from h2htalk.analysis.lengths import Histogram, LengthSummary
+
+UNITS = {
+    "characters": "characters",
+    "words": "words",
+    "tokens": "model tokens",
+    "pieces": "whitespace pieces",
+}
+_TITLES: dict[Side, str] = {"instruction": "Instructions", "response": "Responses"}
+# Deciles as strips, the widest first: from which to which decile, how dark, how high (share of a row).
+_STRIPS = ((0, 8, 0.18, 0.34), (1, 7, 0.35, 0.5), (2, 6, 0.6, 0.62), (3, 5, 1.0, 0.74))
+_PANEL = 116.0  # points a histogram with its headings and axis
+_LOG_FROM = 30.0  # a longest 90 % mark this many times the shortest median: a linear axis would show one row
+
+
+@house_style()
+def draw_lengths(
+    histograms: Sequence[Histogram], summaries: Sequence[LengthSummary], measure: str = "words"
+) -> Figure:
+    """Two histograms of one measure as in Fig. 6: instructions above, responses below (3.35 in wide).
+
+    Args:
+        histograms: of any measures; those of `measure` are drawn, a panel a side.
+        summaries: mean, median and n are read from those of group `all`.
+        measure: one of `lengths.MEASURES`; the paper's figure counts `pieces`.
+
+    Returns:
+        The figure; a sentence where there is nothing of this measure.
+    """
+    shown = [h for side in SIDES for h in histograms if h.side == side and h.measure == measure]
+    totals = {s.side: s for s in summaries if s.group == "all" and s.measure == measure}
+    shown = [h for h in shown if h.side in totals and totals[h.side].n]
+    if not shown:
+        return draw_sentence(f"no lengths in {UNITS.get(measure, measure)}")
+    height = _PANEL * len(shown) + 24
+    figure = new_figure(SINGLE_COLUMN, height / POINTS)
+    for place, histogram in enumerate(shown):
+        bottom = height - _PANEL * (place + 1) + 16
+        axes = panel(figure, 40, bottom, SINGLE_COLUMN * POINTS - 50, 70)
+        _histogram(axes, histogram, totals[histogram.side])
+    axes.set_xlabel(f"length ({UNITS.get(measure, measure)})", labelpad=2)
+    return figure
+
+
+def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    colour = SIDE_COLOURS[histogram.side]
+    # Lengths are whole numbers: a bin from 2 to below 3 stands around its 2, where mean and median are read.
+    edges = [edge - 0.5 for edge in histogram.edges]
+    axes.stairs(histogram.counts, edges, fill=True, color=tint(colour, 0.55), linewidth=0)
+    axes.stairs(histogram.counts, edges, color=colour, linewidth=0.6)
+    for name, value, dashes in (("mean", total.mean, (0, (4, 2))), ("median", total.median, "solid")):
+        inside = edges[0] <= value <= edges[-1]
+        away = "" if inside else " →"
+        position = value if inside else float("nan")
+        axes.axvline(
+            position, color=INK, linewidth=1, linestyle=dashes, label=f"{name} {thousands(value)}{away}"
+        )
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_ylim(0, 1.08 * max(1, *histogram.counts))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.set_ylabel("texts", labelpad=2)
+    axes.set_title(f"{_TITLES[histogram.side]} (n = {total.n:,})", size=BODY, loc="left", pad=15)
+    if histogram.beyond:
+        share = 100 * histogram.beyond / total.n
+        shown = f"{share:.1f} %" if share >= 0.05 else "under 0.1 %"
+        beyond = f"{histogram.edges[-1]:,.0f} or more: {shown}"
+        axes.set_title(beyond, size=SMALL, loc="right", pad=15.5, color=QUIET)
+    # Above the panel, where no bar can run through the words.
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 0.99),
+        ncols=2,
+        handlelength=1.5,
+        handletextpad=0.5,
+        columnspacing=1.2,
+        borderaxespad=0,
+        borderpad=0.1,
+    )
+
+
+@house_style()
+def draw_length_deciles(
+    summaries: Sequence[LengthSummary],
+    measure: str = "words",
+    group: Literal["subtask", "language", "emotion"] = "subtask",
+) -> Figure:
+    """Deciles by subtask (or language, or emotion): a strip from 10 % to 90 %, darker inwards, a tick the median.
+
+    Rows stand in the order of the summaries, first on top, at most the 100 largest groups; 6.9 in wide. The
+    axis turns logarithmic, and says so, where a row's 90 % mark is over 30 times another's median.
+    """
+    chosen = [s for s in summaries if s.group == group and s.measure == measure and s.n]
+    if not chosen:
+        return draw_sentence(f"no lengths in {UNITS.get(measure, measure)} by {group}")
+    every = list(dict.fromkeys(s.name for s in chosen))
+    largest = dict.fromkeys(s.name for s in sorted(chosen, key=lambda s: (-s.n, s.name)))
+    kept = set(list(largest)[:MOST_ROWS])
+    names = [name for name in every if name in kept]
+    chosen = [s for s in chosen if s.name in kept]
+    labels = [shortened(label(name), 130, SMALL) for name in names]
+    left = 12 + max(width_of(one, SMALL) for one in labels)
+    remarks = [
+        "Strips: 10 to 90 %, 20 to 80 %, 30 to 70 %, 40 to 60 % of the texts; white tick: median.",
+        *not_drawn(len(every) - len(names), f"smaller {group}"),
+    ]
+    step, foot = 14.0, 38.0 + 8 * len(remarks)
+    height = step * len(names) + foot + 20
+    figure = new_figure(DOUBLE_COLUMN, height / POINTS)
+    wide = (DOUBLE_COLUMN * POINTS - left - 12 - 14) / 2
+    longest = max(s.deciles[8] for s in chosen)
+    logarithmic = longest > _LOG_FROM * max(1.0, min(s.median for s in chosen))
+    for place, side in enumerate(SIDES):
+        axes = panel(figure, left + place * (wide + 14), foot, wide, step * len(names))
+        for summary in (s for s in chosen if s.side == side):
+            _strip(axes, names.index(summary.name), summary)
+        _decile_axes(axes, measure, side, len(names), longest, logarithmic)
+        row_labels(axes, labels if place == 0 else [], SMALL)
+    notes(figure, remarks)
+    return figure
+
+
+def _strip(axes: Axes, row: int, summary: LengthSummary) -> None:
+    from matplotlib.patches import Rectangle
+
+    colour, deciles = SIDE_COLOURS[summary.side], summary.deciles
+    for first, last, share, height in _STRIPS:
+        width = deciles[last] - deciles[first]
+        corner = (deciles[first], row - height / 2)
+        axes.add_patch(Rectangle(corner, width, height, facecolor=tint(colour, share), linewidth=0))
+    # Where all deciles fall together the strip has no width: the line keeps the row visible.
+    axes.plot([deciles[0], deciles[8]], [row, row], color=colour, linewidth=0.8, solid_capstyle="butt")
+    axes.plot([summary.median] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=2.4, solid_capstyle="butt")
+    axes.plot(
+        [summary.median] * 2, [row - 0.38, row + 0.38], color="white", linewidth=1, solid_capstyle="butt"
+    )
+
+
+def _decile_axes(axes: Axes, measure: str, side: Side, rows: int, longest: float, logarithmic: bool) -> None:
+    from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
+
+    if logarithmic:
+        axes.set_xscale("log")
+        axes.set_xlim(0.8, 1.1 * longest)
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_xlim(0, 1.05 * max(1.0, longest))
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.set_ylim(rows - 0.5, -0.5)
+    axes.grid(axis="x", color=QUIET, alpha=0.25, linewidth=0.4)
+    axes.set_title(_TITLES[side], size=BODY, loc="left", pad=4)
+    scale = ", log scale" if logarithmic else ""
+    axes.set_xlabel(f"length ({UNITS.get(measure, measure)}{scale})", labelpad=2)

@@ -1,0 +1,43 @@
+"""A figure as files: SVG for the page, PDF for print, PNG for a slide. The same figure gives the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.analysis.figures.style import house_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("svg", "pdf", "png")
+PNG_DPI = 200  # pixels an inch; for print there are the other two
+_MAKER = "h2htalk"
+# No date, no version: two people who draw the same data can compare files.
+_METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": _MAKER},
+    "pdf": {"CreationDate": None, "Creator": _MAKER, "Producer": None},
+    "png": {"Software": None},
+}
+
+
+@house_style()
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write `name`.svg, .pdf and .png into a folder, which is made where it is missing; their paths.
+
+    Text is outlines in the SVG (no font is needed to show it) and TrueType in the PDF. Ids inside the SVG depend
+    on the name, so that two figures on one page do not share a clip path by chance.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    import matplotlib as mpl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for kind in FORMATS:
+        path = folder / f"{name}.{kind}"
+        with mpl.rc_context({"svg.hashsalt": f"{_MAKER} {name}"}):
+            figure.savefig(path, format=kind, dpi=PNG_DPI, metadata=_METADATA[kind])
+        paths.append(path)
+    return paths

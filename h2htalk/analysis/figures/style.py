@@ -1,0 +1,146 @@
+"""How every figure looks: widths of a printed column, sizes, a palette for all eyes, and an empty figure.
+
+The palette is Okabe and Ito's (2008, "Color Universal Design"), darkened until each colour stands on white with a
+luminance contrast of at least 4.5 (WCAG 2.2, 1.4.3), so that words drawn in it can be read, also in grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INSTALL = 'pip install "h2htalk[analysis]"'
+
+SINGLE_COLUMN = 3.35  # inches: one column of a two-column page
+DOUBLE_COLUMN = 6.9  # inches: both columns
+POINTS = 72.0  # of an inch
+
+MOST_ROWS = 100  # of one figure, which is then two pages high; emotions are an open word
+BODY, SMALL, TINY = 8.0, 7.0, 5.0  # points; nothing is smaller than TINY
+
+PALETTE = ("#0072b2", "#b04400", "#00523f", "#a0407f", "#1b2a49")  # blue, vermilion, green, purple, ink blue
+SIDE_COLOURS = {"instruction": PALETTE[0], "response": PALETTE[1]}
+INK, QUIET, LINE, PAPER = "#1d2328", "#5f6b75", "#d5d8da", "#ffffff"
+
+_RC: dict[Any, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": BODY,
+    "text.color": INK,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.labelsize": BODY,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "legend.frameon": False,
+    "legend.fontsize": SMALL,
+    "hatch.linewidth": 0.5,
+    "hatch.color": LINE,
+    "svg.fonttype": "path",  # the page needs no font
+    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
+    "svg.image_inline": True,
+    "path.simplify": True,
+}
+# These choose a screen; they are not for a figure to change.
+_NOT_OURS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", "timezone"})
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw with matplotlib's defaults and ours, whatever a `matplotlibrc` says; usable as a decorator.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MissingExtraError("drawing figures", INSTALL) from None
+    settings: Any = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _NOT_OURS}
+    with mpl.rc_context({**settings, **_RC}):
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty white figure, width and height in inches; no pyplot, so nothing is kept behind it."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), facecolor=PAPER)
+
+
+def panel(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+    """Axes at a place given in points from the figure's lower left corner."""
+    across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
+    return figure.add_axes((left / across, bottom / up, width / across, height / up))
+
+
+def bare_panel(figure: Figure) -> Axes:
+    """Axes over the whole figure, without frame or ticks, whose unit is one point and whose middle is (0, 0)."""
+    across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set_axis_off()
+    axes.set_xlim(-across / 2, across / 2)
+    axes.set_ylim(-up / 2, up / 2)
+    return axes
+
+
+def tint(colour: str, share: float) -> tuple[float, float, float]:
+    """The colour mixed with white: `share` of it in [0, 1], the rest white; as red, green, blue in [0, 1]."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(colour)
+    return (1 - share * (1 - red), 1 - share * (1 - green), 1 - share * (1 - blue))
+
+
+@house_style()
+def draw_sentence(sentence: str, width: float = SINGLE_COLUMN) -> Figure:
+    """A figure that only says a sentence: what a figure becomes that has nothing to show."""
+    figure = new_figure(width, 0.8)
+    figure.text(
+        0.5, 0.5, sentence, ha="center", va="center", size=BODY, color=QUIET, wrap=True, parse_math=False
+    )
+    return figure
+
+
+def thousands(value: float) -> str:
+    """A count or length as a reader wants it: `7.47`, `38.2`, `1,204`."""
+    if value == int(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 verb`, `2 verbs`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def not_drawn(count: int, noun: str) -> list[str]:
+    """The sentence for the foot of a figure that leaves something to its table."""
+    return [f"Not drawn: {plural(count, noun)}; see the table."] if count > 0 else []
+
+
+def notes(figure: Figure, sentences: Sequence[str]) -> None:
+    """Small print along the figure's foot: what is not drawn, and what a mark stands for."""
+    if sentences:
+        across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
+        figure.text(
+            4 / across, 4 / up, "\n".join(sentences), size=6, color=QUIET, va="bottom", parse_math=False
+        )

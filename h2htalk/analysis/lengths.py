@@ -1,0 +1,185 @@
+"""How long instructions and responses are (paper, section 3.3 and Fig. 6), in four measures.
+
+The paper's figure counts whitespace pieces, under which a Chinese sentence is one piece however long: its means and
+medians (7.47 and 2 for inputs, 3.02 and 1 for outputs) say little about length. The piece stays for comparison only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from h2htalk.analysis.texts import SIDES, Side, SideText
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.text.token_counts import TokenCounter
+from h2htalk.text.tokens import tokenizer
+
+MEASURES = ("characters", "words", "tokens", "pieces")
+PIECES_SHOWN = 50  # Fig. 6's axis
+MOST_BINS = 60
+_GROUPS = ("all", "subtask", "language", "emotion")
+
+
+@dataclass(frozen=True, slots=True)
+class LengthSummary:
+    """The lengths of one side's texts in one group.
+
+    Attributes:
+        group: `all`, `subtask`, `language` or `emotion`; `name` is which one (`all` in group `all`).
+        measure: one of MEASURES, also the unit of the numbers.
+        n: texts, at least 1.
+        median, deciles: between two values on a straight line (numpy's default); nine deciles, 10 % to 90 %.
+    """
+
+    side: Side
+    group: str
+    name: str
+    measure: str
+    n: int
+    mean: float
+    median: float
+    deciles: tuple[float, ...]
+    minimum: int
+    maximum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many texts have which length.
+
+    Attributes:
+        edges: of the bins, one more than `counts`; bin i holds lengths from edges[i] to below edges[i + 1].
+        beyond: texts at the last edge or above; with `counts` it makes all texts.
+    """
+
+    side: Side
+    measure: str
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    beyond: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """All lengths of a set of texts; `tokenizer` names what counted tokens, None where they were not counted."""
+
+    summaries: tuple[LengthSummary, ...]
+    histograms: tuple[Histogram, ...]
+    tokenizer: str | None
+
+
+def text_lengths(
+    texts: Sequence[str], language: str, count_tokens: TokenCounter | None
+) -> dict[str, list[int]]:
+    """Lengths of n texts of one language: for each measure n numbers, in the texts' order.
+
+    characters: code points, without white space at both ends. words: the package's tokens (`text.tokens`) that hold a
+    letter or digit of any script. tokens: a model's, only where `count_tokens` is given. pieces: what white space
+    separates.
+
+    Raises:
+        ConfigError: a language without a tokenizer.
+    """
+    split = tokenizer(language)
+    lengths = {
+        "characters": [len(text.strip()) for text in texts],
+        "words": [sum(map(_is_word, split(text))) for text in texts],
+    }
+    if count_tokens is not None:
+        lengths["tokens"] = count_tokens(texts)
+    lengths["pieces"] = [len(text.split()) for text in texts]
+    return lengths
+
+
+def measure_lengths(texts: Sequence[SideText], count_tokens: TokenCounter | None = None) -> Lengths:
+    """Summaries and histograms of both sides, words by each text's own language.
+
+    Summaries stand by side, group (all, subtasks as in Table 1, languages and emotions by name) and measure. Without
+    texts there are none; a side without texts is left out.
+
+    Raises:
+        ConfigError: a language without a tokenizer.
+    """
+    measured = _measure(texts, count_tokens)
+    summaries: list[LengthSummary] = []
+    histograms: list[Histogram] = []
+    for side in SIDES:
+        places = [place for place, text in enumerate(texts) if text.side == side]
+        if not places:
+            continue
+        for group, name, members in _groups(texts, places):
+            for measure, lengths in measured.items():
+                summaries.append(_summary(side, group, name, measure, [lengths[place] for place in members]))
+        histograms += [
+            _histogram(side, measure, [lengths[place] for place in places])
+            for measure, lengths in measured.items()
+        ]
+    named = None if count_tokens is None else str(getattr(count_tokens, "name", "unnamed"))
+    return Lengths(tuple(summaries), tuple(histograms), named)
+
+
+def _is_word(token: str) -> bool:
+    return any(map(str.isalnum, token))
+
+
+def _measure(texts: Sequence[SideText], count_tokens: TokenCounter | None) -> dict[str, list[int]]:
+    """For each measure the lengths of all texts, in their order."""
+    measures = [measure for measure in MEASURES if measure != "tokens" or count_tokens is not None]
+    measured = {measure: [0] * len(texts) for measure in measures}
+    by_language: dict[str, list[int]] = defaultdict(list)
+    for place, text in enumerate(texts):
+        by_language[text.language].append(place)
+    for language, places in by_language.items():
+        lengths = text_lengths([texts[place].text for place in places], language, count_tokens)
+        for measure in measures:
+            for place, length in zip(places, lengths[measure], strict=True):
+                measured[measure][place] = length
+    return measured
+
+
+def _groups(texts: Sequence[SideText], places: Sequence[int]) -> Iterator[tuple[str, str, list[int]]]:
+    """Each group's kind, name and places among the texts."""
+    order = {name: number for number, name in enumerate(SUBTASKS)}
+    for group in _GROUPS:
+        members: dict[str, list[int]] = defaultdict(list)
+        for place in places:
+            members["all" if group == "all" else getattr(texts[place], group)].append(place)
+        for name in sorted(members, key=lambda name: (order.get(name, len(order)), name)):
+            yield group, name, members[name]
+
+
+def _summary(side: Side, group: str, name: str, measure: str, lengths: Sequence[int]) -> LengthSummary:
+    import numpy as np
+
+    deciles = tuple(float(value) for value in np.quantile(lengths, np.arange(1, 10) / 10))
+    mean, median = float(np.mean(lengths)), float(np.median(lengths))
+    n, least, most = len(lengths), min(lengths), max(lengths)
+    return LengthSummary(side, group, name, measure, n, mean, median, deciles, least, most)
+
+
+def _histogram(side: Side, measure: str, lengths: Sequence[int]) -> Histogram:
+    """Bins from 0. Pieces: one each, up to 50 as in Fig. 6. Else: round and equally wide, at most 60, up to the 99th
+    percentile (a length that occurs, so that fewer than 100 texts are all within)."""
+    width, bins = 1, PIECES_SHOWN + 1
+    if measure != "pieces":
+        longest = sorted(lengths)[math.ceil(0.99 * len(lengths)) - 1]
+        width = _round_width((longest + 1) / MOST_BINS)
+        bins = longest // width + 1
+    counts = [0] * bins
+    for length in lengths:
+        if length < bins * width:
+            counts[length // width] += 1
+    edges = tuple(float(number * width) for number in range(bins + 1))
+    return Histogram(side, measure, edges, tuple(counts), len(lengths) - sum(counts))
+
+
+def _round_width(least: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20, 50, ... that is not below `least`."""
+    width = 1
+    for factor in (2, 2.5, 2) * 10:
+        if width >= least:
+            break
+        width = int(width * factor)
+    return width

@@ -1,0 +1,217 @@
+"""Log-odds: what one split has more of, how sure that is, and what many comparisons at once leave of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.analysis.comparison import (
+    Comparison,
+    LogOdds,
+    comparison,
+    false_discoveries_bounded,
+    log_odds,
+    prior_weight,
+)
+
+COUNTS = st.dictionaries(
+    st.sampled_from(["rain", "tea", "walk", "我们", "今天", "=1+1"]), st.integers(0, 500)
+)
+
+
+def by_item(a: Mapping[str, int], b: Mapping[str, int], prior: float | None = None) -> dict[str, LogOdds]:
+    return {row.item: row for row in log_odds(a, b, prior=prior)}
+
+
+# --- The arithmetic ---------------------------------------------------------------------------------------------
+
+
+def test_the_estimate_and_its_interval_by_hand() -> None:
+    # Pooled shares 11/20 and 9/20; a prior of one count adds 0.55 to rain and 0.45 to tea on both sides.
+    row = by_item({"rain": 8, "tea": 2}, {"rain": 3, "tea": 7}, prior=1.0)["rain"]
+    estimate = math.log(8.55 / 2.45) - math.log(3.55 / 7.45)
+    error = math.sqrt(1 / 8.55 + 1 / 2.45 + 1 / 3.55 + 1 / 7.45)
+    assert (row.count_a, row.count_b) == (8, 3)
+    assert row.log_odds == pytest.approx(estimate, abs=1e-12)
+    assert row.low == pytest.approx(estimate - 1.96 * error, abs=1e-12)
+    assert row.high == pytest.approx(estimate + 1.96 * error, abs=1e-12)
+    assert row.z == pytest.approx(estimate / error, abs=1e-12)
+    assert (round(row.log_odds, 4), round(row.low, 4), round(row.high, 4)) == (1.9911, 0.0898, 3.8925)
+
+
+def test_each_item_has_a_prior_of_its_own_that_grows_as_the_root_of_its_count() -> None:
+    # 40 of 200 counts: 20 expected of the smaller side of 100, so 0.3 * sqrt(20) on the item.
+    share = 0.2
+    weight = prior_weight(share, 100)
+    assert weight * share == pytest.approx(0.3 * math.sqrt(20))
+    rows = by_item({"rain": 30, "tea": 70}, {"rain": 10, "tea": 90})
+    assert rows["rain"] == by_item({"rain": 30, "tea": 70}, {"rain": 10, "tea": 90}, prior=weight)["rain"]
+    assert prior_weight(share, 0) == prior_weight(share, 1)
+
+
+def test_equal_shares_in_splits_of_different_size_are_no_difference() -> None:
+    rows = log_odds({"rain": 30, "tea": 70}, {"rain": 300, "tea": 700})
+    assert [row.log_odds for row in rows] == pytest.approx([0, 0], abs=1e-12)
+
+
+def test_a_word_that_the_smaller_side_lacks_is_not_called_its_own() -> None:
+    # Half a count on both sides (Haldane, Anscombe) would: 0 of 23 against 1 of 4,650 gave +4.2, without zero.
+    row = by_item({"rain": 23}, {"rain": 4649, "tea": 1})["tea"]
+    assert row.log_odds < 0 < row.high
+
+
+def test_ten_against_none_exclude_zero_and_three_against_none_do_not() -> None:
+    rest = 10_000
+    assert by_item({"walk": 10, "the": rest - 10}, {"the": rest})["walk"].low > 0
+    assert by_item({"walk": 3, "the": rest - 3}, {"the": rest})["walk"].low < 0
+
+
+@given(COUNTS, COUNTS)
+def test_exchanging_the_splits_changes_the_sign_only(a: dict[str, int], b: dict[str, int]) -> None:
+    there, back = by_item(a, b), by_item(b, a)
+    assert there.keys() == back.keys()
+    for item, row in there.items():
+        assert back[item].log_odds == pytest.approx(-row.log_odds, abs=1e-9)
+        assert back[item].low == pytest.approx(-row.high, abs=1e-9)
+        assert back[item].clear == row.clear
+
+
+@given(COUNTS, COUNTS)
+def test_every_item_that_occurs_has_a_finite_row_around_its_estimate(
+    a: dict[str, int], b: dict[str, int]
+) -> None:
+    rows = log_odds(a, b)
+    assert {row.item for row in rows} == {item for side in (a, b) for item, count in side.items() if count}
+    for row in rows:
+        assert row.low <= row.log_odds <= row.high
+        assert all(map(math.isfinite, (row.log_odds, row.low, row.high, row.z)))
+
+
+@given(COUNTS, COUNTS)
+def test_rows_come_by_z_descending_then_by_item_whatever_the_order_of_the_counts(
+    a: dict[str, int], b: dict[str, int]
+) -> None:
+    rows = log_odds(a, b)
+    assert rows == sorted(rows, key=lambda row: (-row.z, row.item))
+    assert rows == log_odds(dict(reversed(a.items())), dict(reversed(b.items())))
+
+
+# --- Nothing, and one side of nothing ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("a", "b"), [({}, {}), ({"rain": 0}, {}), ({"rain": 0}, {"rain": 0, "tea": 0})])
+def test_what_neither_counts_is_no_row(a: dict[str, int], b: dict[str, int]) -> None:
+    assert log_odds(a, b) == []
+
+
+def test_against_an_empty_side_every_item_stays_and_nothing_is_claimed() -> None:
+    rows = log_odds({}, {"rain": 90, "tea": 9, "walk": 1})
+    assert sorted(row.item for row in rows) == ["rain", "tea", "walk"]
+    for row in rows:
+        assert row.low < 0 < row.high
+        assert row.high - row.low > 1
+        assert not row.clear
+
+
+def test_a_word_that_one_side_never_uses_excludes_zero_where_ten_were_to_be_expected() -> None:
+    # Under a prior of 2 % of the smaller side, the same for all, this interval held 0.
+    row = by_item({"the": 1073}, {"user": 28, "the": 2004})["user"]
+    assert row.high < 0
+    assert row.clear
+
+
+def test_the_only_emotion_of_both_splits_is_all_of_both() -> None:
+    assert log_odds({"calm": 23}, {"calm": 4650}) == [LogOdds("calm", 23, 4650, 0.0, 0.0, 0.0)]
+    assert log_odds({"calm": 23}, {"calm": 4650})[0].z == 0
+
+
+def test_a_negative_count_and_a_prior_of_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        log_odds({"rain": -1}, {"rain": 3})
+    with pytest.raises(ValueError, match="above 0"):
+        log_odds({"rain": 1}, {"rain": 3}, prior=0)
+    with pytest.raises(ValueError, match="above 0"):
+        log_odds({"rain": 1}, {"rain": 3}, prior=math.nan)
+
+
+# --- How often the interval is right ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(4_000, 4_000), (50_000, 4_000), (100_000, 100_000)])
+def test_intervals_hold_the_true_log_odds_as_often_as_they_say(n_a: int, n_b: int) -> None:
+    """Words with Zipf's rates that truly differ (log-odds of standard deviation 0.7), counted 5 times or more."""
+    draw = np.random.default_rng(n_a + n_b)
+    base = 1 / np.arange(1, 801)
+    held = counted = 0
+    for _ in range(12):
+        rates = [base * np.exp(draw.normal(0, 0.5, len(base))) for _ in range(2)]
+        shares = [rate / rate.sum() for rate in rates]
+        truth = np.diff([np.log(share / (1 - share)) for share in reversed(shares)], axis=0)[0]
+        drawn = [draw.multinomial(n, share) for n, share in zip((n_a, n_b), shares, strict=True)]
+        rows = by_item(*({str(w): int(y) for w, y in enumerate(side)} for side in drawn))
+        for word in range(len(base)):
+            if min(n_a * shares[0][word], n_b * shares[1][word]) >= 5:
+                counted += 1
+                held += rows[str(word)].low <= truth[word] <= rows[str(word)].high
+    assert counted > 900
+    assert 0.93 <= held / counted <= 0.98
+
+
+def test_between_two_halves_of_one_source_almost_nothing_is_clear() -> None:
+    draw = np.random.default_rng(3)
+    shares = 1 / np.arange(1, 1001)
+    sides = [draw.multinomial(20_000, shares / shares.sum()) for _ in range(2)]
+    found = comparison("words", "response", "en", *({str(w): int(y) for w, y in enumerate(s)} for s in sides))
+    assert found.clear <= 1
+    assert 0 < found.excluding_zero <= found.expected_by_chance
+
+
+def test_a_word_that_one_split_uses_and_the_other_never_is_clear_among_a_thousand() -> None:
+    same = {f"word{n}": 20 for n in range(1000)}
+    rows = by_item(same | {"stargazing": 20}, same)
+    assert [item for item, row in rows.items() if row.clear] == ["stargazing"]
+
+
+# --- Many intervals at once -------------------------------------------------------------------------------------
+
+
+def test_the_step_up_procedure_by_hand() -> None:
+    # Against 0.0125, 0.025, 0.0375, 0.05: the third passes by its own rank and takes the second along.
+    assert false_discoveries_bounded([0.3, 0.002, 0.036, 0.03]) == [False, True, True, True]
+    # The same 0.036 among twenty is more than 0.05 / 20.
+    assert not any(false_discoveries_bounded([0.036] + [0.9] * 19))
+    assert false_discoveries_bounded([]) == []
+
+
+@given(COUNTS, COUNTS)
+def test_a_clear_rows_interval_excludes_zero(a: dict[str, int], b: dict[str, int]) -> None:
+    assert all(row.low > 0 or row.high < 0 for row in log_odds(a, b) if row.clear)
+
+
+def test_items_too_rare_to_be_clear_are_not_tested_and_hide_nothing() -> None:
+    # G^2 of 34 against 14 is 8.6, p = 0.0034: clear on its own, lost if a thousand rare words were tested as well.
+    often_a, often_b = {"often": 34, "the": 10_000}, {"often": 14, "the": 10_020}
+    rare = {f"word{n}": 3 for n in range(1000)}
+    assert by_item(often_a | rare, often_b | rare)["often"].clear
+    tested = {f"word{n}": 5 for n in range(1000)}
+    assert not by_item(often_a | tested, often_b | tested)["often"].clear
+    assert not by_item({"rare": 9, "the": 100}, {"the": 109})["rare"].clear
+
+
+def test_a_comparison_says_how_many_intervals_chance_alone_explains() -> None:
+    found = comparison("emotions", None, "zh", {"calm": 40, "sad": 10}, {"calm": 10, "sad": 40})
+    assert found == Comparison(
+        "emotions", None, "zh", tuple(log_odds({"calm": 40, "sad": 10}, {"calm": 10, "sad": 40})), 50, 50
+    )
+    assert (found.excluding_zero, found.clear, found.expected_by_chance) == (2, 2, 0.1)
+    assert [row.item for row in found.rows] == ["calm", "sad"]
+
+
+def test_comparing_nothing_is_an_empty_table() -> None:
+    found = comparison("pairs", "instruction", "en", {}, {})
+    assert (found.rows, found.a_total, found.b_total, found.expected_by_chance) == ((), 0, 0, 0)

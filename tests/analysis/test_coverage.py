@@ -1,0 +1,107 @@
+"""The grid emotion x complexity x interaction: every cell, the empty ones too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.analysis.coverage import Cell, Coverage, Marginal, coverage
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Complexity, Interaction, Scenario, Tags
+from h2htalk.data.splits import load_split
+
+ANY = load_split("mini").scenarios[0]
+Three = tuple[str, Complexity, Interaction]
+TAGS = st.tuples(
+    st.sampled_from(["calm", "sad", "proud"]), st.sampled_from(COMPLEXITIES), st.sampled_from(INTERACTIONS)
+)
+
+
+def tagged(*tags: Three) -> list[Scenario]:
+    return [replace(ANY, id=f"s{n}", tags=Tags(*three, risk="none")) for n, three in enumerate(tags)]
+
+
+def test_every_combination_of_the_emotions_present_has_a_cell() -> None:
+    found = coverage(
+        tagged(("calm", "basic", "casual"), ("calm", "basic", "casual"), ("sad", "advanced", "memory"))
+    )
+    assert found.emotions == ("calm", "sad")
+    assert len(found.cells) == found.total == 2 * 3 * 3
+    assert found.filled == 2
+    assert [cell for cell in found.cells if cell.count] == [
+        Cell("calm", "basic", "casual", 2),
+        Cell("sad", "advanced", "memory", 1),
+    ]
+    assert found.cells[1] == Cell("calm", "basic", "emotional_support", 0)
+
+
+def test_the_frequent_emotion_comes_first_and_equal_ones_by_name() -> None:
+    found = coverage(
+        tagged(
+            ("sad", "basic", "casual"),
+            ("calm", "basic", "casual"),
+            ("proud", "basic", "memory"),
+            ("proud", "basic", "casual"),
+        )
+    )
+    assert found.emotions == ("proud", "calm", "sad")
+
+
+def test_marginals_name_every_value_of_the_closed_lists() -> None:
+    found = coverage(tagged(("calm", "basic", "casual"), ("sad", "basic", "memory")))
+    assert found.marginals == (
+        Marginal("emotion", "calm", 1),
+        Marginal("emotion", "sad", 1),
+        Marginal("complexity", "basic", 2),
+        Marginal("complexity", "intermediate", 0),
+        Marginal("complexity", "advanced", 0),
+        Marginal("interaction", "casual", 1),
+        Marginal("interaction", "emotional_support", 0),
+        Marginal("interaction", "memory", 1),
+    )
+
+
+def test_evenness_by_hand() -> None:
+    # Shares 1/2, 1/4, 1/4 over a grid of 9: 1.5 ln 2 / ln 9.
+    tags: list[Three] = [("calm", "basic", "casual")] * 2
+    tags += [("calm", "basic", "memory"), ("calm", "advanced", "memory")]
+    assert coverage(tagged(*tags)).evenness == pytest.approx(1.5 * math.log(2) / math.log(9), abs=1e-12)
+
+
+def test_a_full_even_grid_has_evenness_one_and_one_cell_has_zero() -> None:
+    full: list[Three] = [("calm", c, i) for c in get_args(Complexity) for i in get_args(Interaction)]
+    found = coverage(tagged(*full, *full))
+    assert (found.filled, found.total, found.evenness) == (9, 9, 1.0)
+    assert coverage(tagged(*[("calm", "basic", "casual")] * 5)).evenness == 0.0
+
+
+def test_no_scenario_is_a_grid_without_cells() -> None:
+    assert coverage([]) == Coverage((), (), 0, 0)
+    assert coverage([]).evenness is None
+    assert all(m.count == 0 for m in coverage([]).marginals)
+
+
+def test_one_scenario_fills_one_cell_of_nine() -> None:
+    found = coverage(tagged(("calm", "basic", "casual")))
+    assert (found.filled, found.total, found.scenarios, found.evenness) == (1, 9, 1, 0.0)
+
+
+@given(st.lists(TAGS, max_size=40))
+def test_no_scenario_is_lost_and_order_does_not_matter(tags: list[Three]) -> None:
+    found = coverage(tagged(*tags))
+    assert found.scenarios == len(tags)
+    for tag in ("emotion", "complexity", "interaction"):
+        assert sum(m.count for m in found.marginals if m.tag == tag) == len(tags)
+    assert found.filled == len(set(tags)) <= found.total
+    assert found == coverage(tagged(*reversed(tags)))
+    assert found.evenness is None or 0 <= found.evenness <= 1
+
+
+def test_the_bundled_split() -> None:
+    found = coverage(s for s in load_split("mini").scenarios if s.language == "en")
+    assert (found.scenarios, found.total) == (77, len(found.emotions) * 9)
+    assert 0.5 < (found.evenness or 0) < 1

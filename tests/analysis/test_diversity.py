@@ -1,0 +1,208 @@
+"""Diversity: distinct-n and self-BLEU at sizes that can be compared, the spread of embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from h2htalk.analysis.diversity import (
+    SAMPLE_WORDS,
+    SELF_BLEU_TEXTS,
+    SPREAD_TEXTS,
+    Diversity,
+    compare_diversity,
+    distinct,
+    first_words,
+    measure_diversity,
+    spread,
+)
+from h2htalk.analysis.texts import Side, SideText, side_texts
+from h2htalk.data.dialogue import Language
+from h2htalk.data.splits import load_split
+from h2htalk.text.embeddings import Vectors, unit_rows
+
+
+class LetterEmbedder:
+    """A stand-in: a text's direction is its length and its count of the letter a."""
+
+    name, revision, comparable = "letters", "test", False
+
+    def __init__(self, languages: tuple[str, ...] = ("en", "zh")) -> None:
+        self.languages = languages
+        self.seen: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.seen += texts
+        return unit_rows(np.array([[len(text), 7.0 * text.count("a")] for text in texts], np.float32))
+
+
+def made(
+    texts: Sequence[str], side: Side = "response", language: Language = "en", start: int = 0
+) -> list[SideText]:
+    return [
+        SideText(f"s{number}", "dialogue_base", language, "calm", side, text)
+        for number, text in enumerate(texts, start)
+    ]
+
+
+def only(rows: Sequence[Diversity]) -> Diversity:
+    assert len(rows) == 1
+    return rows[0]
+
+
+# --- distinct-n -------------------------------------------------------------------------------------------------
+
+
+def test_distinct_by_hand() -> None:
+    # Five words, two different; bigrams ab ba | ab; one trigram; no 4-gram. None runs across the texts.
+    assert distinct([list("aba"), list("ab")]) == (2 / 5, 2 / 3, 1.0, None)
+
+
+def test_without_words_nothing_is_distinct_or_repeated() -> None:
+    assert distinct([]) == distinct([[], []]) == (None, None, None, None)
+
+
+@given(st.lists(st.lists(st.sampled_from("abcd"), max_size=12), max_size=8))
+def test_distinct_is_a_share_and_repeating_the_texts_halves_it(texts: list[list[str]]) -> None:
+    once, twice = distinct(texts), distinct(texts + texts)
+    for value, half in zip(once, twice, strict=True):
+        assert value is None or (0 < value <= 1 and half == pytest.approx(value / 2))
+
+
+@given(st.lists(st.lists(st.sampled_from("abcd"), max_size=12), max_size=8), st.integers(0, 60))
+def test_a_sample_of_words_has_exactly_that_size_where_there_are_enough(
+    texts: list[list[str]], words: int
+) -> None:
+    sample = list(first_words(texts, words))
+    assert sum(map(len, sample)) == min(words, sum(map(len, texts)))
+    assert all(text[: len(part)] == part for text, part in zip(texts, sample, strict=False))
+
+
+# --- Spread -----------------------------------------------------------------------------------------------------
+
+
+def test_spread_by_hand() -> None:
+    # Three texts, two alike, one at a right angle: of three pairs one has cosine 1 and two have 0.
+    assert spread(np.array([[1, 0], [1, 0], [0, 1]], np.float32)) == pytest.approx(2 / 3)
+
+
+def test_opposite_directions_are_two_apart_and_equal_ones_nothing() -> None:
+    assert spread(np.array([[1, 0], [-1, 0]], np.float32)) == 2.0
+    assert spread(np.array([[0.6, 0.8]] * 9, np.float32)) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_fewer_than_two_texts_have_no_spread(count: int) -> None:
+    assert spread(np.ones((count, 3), np.float32)) is None
+
+
+@given(arrays(np.float32, st.tuples(st.integers(2, 9), st.just(5)), elements=st.floats(0.5, 4.0, width=32)))
+def test_the_sum_vector_gives_the_mean_over_all_pairs(vectors: Vectors) -> None:
+    unit = unit_rows(vectors)
+    exact = unit.astype(np.float64)
+    distances = [1 - exact[i] @ exact[j] for i, j in permutations(range(len(unit)), 2)]
+    assert spread(unit) == pytest.approx(np.mean(distances), abs=1e-6)
+
+
+# --- A split's texts --------------------------------------------------------------------------------------------
+
+
+def test_each_side_of_each_language_has_a_row_english_first() -> None:
+    rows = measure_diversity(side_texts(load_split("mini").scenarios))
+    assert [(row.language, row.side) for row in rows] == [
+        ("en", "instruction"),
+        ("en", "response"),
+        ("zh", "instruction"),
+        ("zh", "response"),
+    ]
+    for row in rows:
+        assert (row.texts, row.skipped, row.self_bleu_texts) == (77, 0, 77)
+        assert (row.spread, row.spread_texts, row.embedder) == (None, 0, None)
+        assert all(value is not None and 0 < value <= 1 for value in row.distinct)
+        assert row.distinct == row.distinct_sampled
+
+
+def test_nothing_and_one_text_are_said_not_invented() -> None:
+    assert measure_diversity([]) == []
+    row = only(measure_diversity(made(["a rainy day"]), LetterEmbedder()))
+    assert (row.texts, row.words, row.distinct) == (1, 3, (1.0, 1.0, 1.0, None))
+    assert (row.self_bleu, row.spread) == (None, None)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_text_without_a_token_is_skipped_and_counted(language: Language) -> None:
+    texts = made(["", " \n\t", "\u3000", "tea", "tea"], language=language)
+    row = only(measure_diversity(texts, embedder := LetterEmbedder()))
+    assert (row.texts, row.skipped, row.words) == (2, 3, 2)
+    assert embedder.seen == ["tea", "tea"]
+    empty = only(measure_diversity(texts[:3]))
+    assert (empty.texts, empty.skipped, empty.distinct) == (0, 3, (None,) * 4)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_emoji_alone_are_tokens_and_work(language: Language) -> None:
+    row = only(measure_diversity(made(["😭😭", "😭😭", "👩\u200d👩\u200d👧"], language=language)))
+    assert (row.texts, row.skipped) == (3, 0)
+    assert row.self_bleu is not None
+    assert 0 < row.self_bleu < 1
+
+
+def test_line_breaks_of_a_chinese_text_are_no_words() -> None:
+    row = only(measure_diversity(made(["今天\n今天 今天"], language="zh")))
+    assert (row.words, row.distinct[0]) == (3, pytest.approx(1 / 3))
+
+
+def test_a_language_that_the_embedder_is_not_made_for_is_not_asked() -> None:
+    texts = made(["tea", "a walk"]) + made(["喝茶", "散步"], language="zh")
+    english, chinese = measure_diversity(texts, embedder := LetterEmbedder(languages=("en",)))
+    assert english.embedder == "letters"
+    assert english.spread is not None
+    assert (chinese.spread, chinese.spread_texts, chinese.embedder) == (None, 0, None)
+    assert sorted(embedder.seen) == ["a walk", "tea"]
+
+
+def test_the_order_of_the_rows_does_not_matter_and_the_seed_does() -> None:
+    texts = made([f"word{n * n % 997} tea word{n % 7}" for n in range(SELF_BLEU_TEXTS + 300)])
+    first = only(measure_diversity(texts))
+    assert only(measure_diversity(texts[::-1])) == first
+    assert only(measure_diversity(texts, seed=1)).self_bleu != first.self_bleu
+
+
+def test_samples_have_their_limits() -> None:
+    texts = made([f"a{n} b c d e f g h i j k l m n o p" for n in range(1400)])
+    row = only(measure_diversity(texts, embedder := LetterEmbedder()))
+    assert (row.words, row.sampled_words) == (1400 * 16, SAMPLE_WORDS)
+    assert row.self_bleu_texts == SELF_BLEU_TEXTS
+    assert row.spread_texts == len(embedder.seen) == SPREAD_TEXTS
+    assert row.distinct != row.distinct_sampled
+
+
+def test_two_splits_are_measured_on_samples_of_one_size() -> None:
+    small, large = made(["tea and rain", "rain and tea"]), made(["tea and rain"] * 9 + ["a walk"], start=50)
+    [ours], [theirs] = compare_diversity(small, large)
+    assert ours.sampled_words == theirs.sampled_words == 6
+    assert ours.self_bleu_texts == theirs.self_bleu_texts == 2
+    assert (ours.words, theirs.words) == (6, 29)
+    # Raw distinct-n of a split is its own, whatever stands beside it.
+    assert theirs.distinct == only(measure_diversity(large)).distinct
+
+
+def test_a_side_that_one_split_lacks_is_measured_on_its_own() -> None:
+    ours, theirs = compare_diversity(made(["tea and rain"] * 3), made(["喝茶", "散步"], language="zh"))
+    assert ours == measure_diversity(made(["tea and rain"] * 3))
+    assert only(theirs).language == "zh"
+    assert compare_diversity([], []) == ([], [])
+
+
+def test_a_message_of_100_000_characters_and_mixed_scripts() -> None:
+    texts = made(["今天 tea ☕ " * 12_500, "shalom שלום 今天", "tea"], language="zh")
+    row = only(measure_diversity(texts))
+    assert row.texts == 3
+    assert row.distinct[0] is not None
+    assert row.distinct[0] < 0.01

@@ -1,0 +1,42 @@
+"""The Chinese word list kept as hashes."""
+
+from pathlib import Path
+
+import numpy as np
+from h2htalk.text.lexicon import Lexicon, code_points, window_hashes, word_hash
+from hypothesis import given
+from hypothesis import strategies as st
+
+WORDS = [("咖啡", "n"), ("喝", "v"), ("喝水", "v"), ("美丽", "a"), ("iPhone", "nz")]
+
+
+def test_a_word_has_its_class_and_another_none() -> None:
+    lexicon = Lexicon.build(WORDS)
+    assert lexicon.class_of("咖啡") == "n"
+    assert lexicon.class_of("美丽") == "a"
+    assert lexicon.class_of("咖") is None
+    assert lexicon.class_of("") is None
+
+
+def test_what_was_stored_is_what_is_loaded(tmp_path: Path) -> None:
+    lexicon = Lexicon.build(WORDS)
+    lexicon.save(tmp_path / "lexicon.npz")
+    again = Lexicon.load(tmp_path / "lexicon.npz")
+    assert again.names == lexicon.names
+    assert np.array_equal(again.hashes, lexicon.hashes)
+    assert np.array_equal(again.classes, lexicon.classes)
+
+
+def test_the_order_of_the_words_changes_nothing() -> None:
+    forwards, backwards = Lexicon.build(WORDS), Lexicon.build(reversed(WORDS))
+    assert np.array_equal(forwards.hashes, backwards.hashes)
+    assert np.array_equal(forwards.classes, backwards.classes)
+
+
+@given(st.text(min_size=1, max_size=12))
+def test_every_window_has_the_hash_of_its_characters(text: str) -> None:
+    hashes = window_hashes(code_points(text), 4)
+    for length, row in enumerate(hashes, start=1):
+        assert [int(h) for h in row] == [
+            int(word_hash(text[at : at + length])) for at in range(len(text) - length + 1)
+        ]

@@ -1,0 +1,87 @@
+"""Chinese words in the Universal Dependencies style. Figures on the test sets: tools/train_pipelines.py --check."""
+
+import time
+from itertools import product
+
+import numpy as np
+import pytest
+from h2htalk.text.segmenter import BEGIN, END, MIDDLE, SINGLE, best_tags, bundled_segmenter, segment, word_ends
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("今天晚上我喝了一杯热咖啡。", "今天 晚上 我 喝 了 一 杯 热 咖啡 。"),
+        ("我买了iPhone 17，花了8999元", "我 买 了 iPhone 17 ， 花 了 8999 元"),
+        ("你真好😂👩‍👩‍👧", "你 真好 😂 👩‍👩‍👧"),
+        ("café 很好", "café 很 好"),
+    ],
+)
+def test_words_of_a_sentence(text: str, words: str) -> None:
+    assert segment(text) == words.split()
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t\n"])
+def test_a_text_without_words_has_none(text: str) -> None:
+    assert segment(text) == []
+
+
+@settings(max_examples=200)
+@given(st.text(max_size=60))
+def test_joined_the_words_are_the_text(text: str) -> None:
+    """Whatever the characters: unpaired surrogates, joiners, controls."""
+    assert "".join(bundled_segmenter().cut(text)) == text
+
+
+@given(st.text(alphabet="今天我们去喝咖啡吧看书了的，", max_size=30))
+def test_a_sentence_is_cut_alike_wherever_it_stands(text: str) -> None:
+    """White space ends a sentence for the segmenter, so what stands before it changes nothing."""
+    assert segment(f"你好 {text}") == segment("你好") + segment(text)
+
+
+def test_a_long_message_takes_time_in_proportion() -> None:
+    sentence = "我昨天晚上做了番茄炒蛋"
+
+    def cost(times: int) -> float:
+        start = time.process_time()
+        bundled_segmenter().cut(sentence * times)
+        return time.process_time() - start
+
+    cost(100)
+    assert cost(9000) < 40 * max(cost(900), 0.005)
+
+
+def allowed(tags: tuple[int, ...]) -> bool:
+    follows = {BEGIN: (MIDDLE, END), MIDDLE: (MIDDLE, END), END: (BEGIN, SINGLE), SINGLE: (BEGIN, SINGLE)}
+    return (
+        tags[0] in (BEGIN, SINGLE)
+        and tags[-1] in (END, SINGLE)
+        and all(b in follows[a] for a, b in zip(tags, tags[1:], strict=False))
+    )
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(-9, 9)] * 4), min_size=1, max_size=5),
+    st.lists(st.integers(-5, 5), min_size=16, max_size=16),
+)
+def test_the_best_sequence_is_that_of_all_sequences(scores: list[tuple[int, ...]], pairs: list[int]) -> None:
+    transitions = np.array(pairs, dtype=np.float32).reshape(4, 4)
+    table = np.array(scores, dtype=np.float32)
+
+    def total(tags: tuple[int, ...]) -> float:
+        steps = sum(float(table[at, tag]) for at, tag in enumerate(tags))
+        return steps + sum(float(transitions[a, b]) for a, b in zip(tags, tags[1:], strict=False))
+
+    found = tuple(best_tags(table, transitions, np.zeros(len(table), dtype=bool)))
+    assert allowed(found)
+    every = product(range(4), repeat=len(table))
+    assert total(found) == max(total(tags) for tags in every if allowed(tags))
+
+
+def test_a_character_that_must_continue_never_begins_a_word() -> None:
+    scores = np.zeros((4, 4), dtype=np.float32)
+    scores[:, SINGLE] = 100
+    tags = best_tags(scores, np.zeros((4, 4), dtype=np.float32), np.array([False, True, True, False]))
+    assert word_ends(tags) == [3, 4]
