@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from h2htalk import __version__
-from h2htalk.cli import evaluating, runs, splits
+from h2htalk.cli import analyzing, evaluating, runs, splits
 from h2htalk.output import one_line_errors
 
 app = typer.Typer(
@@ -37,6 +37,7 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 for command in (evaluating.evaluate, runs.score, runs.report, runs.costs, splits.prompt, runs.leaderboard):
     app.command()(command)
+app.command()(analyzing.analyze)
 split_app.command("list")(splits.split_list)
 split_app.command("info")(splits.split_info)
 split_app.command("export")(splits.split_export)

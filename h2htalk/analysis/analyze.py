@@ -1,0 +1,271 @@
+"""Analyse a split: lengths, words, verb-noun pairs, diversity and coverage of each language, and of two splits the
+differences (paper, section 3.3). Counting only: what is drawn and written of it is `write_analysis`' part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from h2htalk import __version__
+from h2htalk.analysis.comparison import Comparison, comparison
+from h2htalk.analysis.coverage import Coverage, coverage
+from h2htalk.analysis.diversity import Diversity, compare_diversity, measure_diversity
+from h2htalk.analysis.lengths import Lengths, measure_lengths
+from h2htalk.analysis.parallel import PairCounting, PairJob, good_processes
+from h2htalk.analysis.parser_models import ParserModel, choose_models
+from h2htalk.analysis.texts import SIDES, Side, SideText, side_texts
+from h2htalk.analysis.verb_nouns import PairCount
+from h2htalk.analysis.word_clouds import WordCount, count_words
+from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import ConfigError, MissingExtraError, quoted
+from h2htalk.text.embeddings import Embedder
+from h2htalk.text.token_counts import NamedCounter, open_token_counter
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzeSpec:
+    """What to analyse, and how.
+
+    split, against: a bundled split, a folder or a file; the second is what the first is compared with.
+    language: `en` or `zh`; None for each that the split has.
+    limit: of both splits, a stratified sample of this many scenarios.
+    tokenizer: counts model tokens (`open_token_counter`); None takes the embedded model's where it is installed.
+    spacy_models: packages or folders of spaCy pipelines that parse instead of the bundled ones, one a language.
+    embedder: measures the spread (`open_embedder`); `none` leaves it out.
+    processes: that parse; None for the usable cores, or one where there is little to parse.
+    seed: which texts are sampled, and where the words of a cloud lie.
+    """
+
+    split: str = "mini"
+    against: str | None = None
+    language: str | None = None
+    limit: int | None = None
+    tokenizer: str | None = None
+    spacy_models: tuple[str, ...] = ()
+    embedder: str = "none"
+    processes: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFacts:
+    """Which split, and what of it was analysed: `scenarios` by language, `analysed` their fingerprint."""
+
+    name: str
+    version: str
+    licence: str
+    fingerprint: str
+    total: int
+    scenarios: Mapping[Language, int]
+    analysed: str
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageAnalysis:
+    """The figures of one language of a split; words and pairs by side, most frequent first."""
+
+    language: Language
+    scenarios: int
+    lengths: Lengths
+    words: Mapping[Side, tuple[WordCount, ...]]
+    pairs: Mapping[Side, tuple[PairCount, ...]]
+    diversity: tuple[Diversity, ...]
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class SplitAnalysis:
+    """A split and its languages, English first."""
+
+    facts: SplitFacts
+    languages: tuple[LanguageAnalysis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything that was counted, and with what.
+
+    `unmeasured` says in a sentence each what was left out and why. `embedder` is name and revision.
+    """
+
+    spec: AnalyzeSpec
+    split: SplitAnalysis
+    against: SplitAnalysis | None
+    comparisons: tuple[Comparison, ...]
+    parsers: tuple[ParserModel, ...]
+    tokenizer: str | None
+    embedder: str | None
+    unmeasured: tuple[str, ...]
+    package_version: str = __version__
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The scenarios of one language of one split, and their texts."""
+
+    language: Language
+    scenarios: list[Scenario]
+    texts: list[SideText]
+
+    def side(self, side: Side) -> tuple[str, ...]:
+        return tuple(text.text for text in self.texts if text.side == side)
+
+
+def analyze(spec: AnalyzeSpec) -> Analysis:
+    """Analyse a split as the specification says. Nothing is drawn or written.
+
+    With more than one process, a script must call this under `if __name__ == "__main__":`.
+
+    Raises:
+        ConfigError: a split, language, tokenizer, pipeline or embedder that is not there, or nothing to compare.
+        DataError: a broken record in a split.
+        MissingExtraError: a package that the analysis needs is not installed.
+    """
+    if spec.language not in (None, *LANGUAGES):
+        raise ConfigError(f"--language {quoted(spec.language)}: choose from {', '.join(LANGUAGES)}")
+    whole = [load_split(name) for name in (spec.split, spec.against) if name is not None]
+    chosen = [split.select(spec.language, limit=spec.limit) for split in whole]
+    unmeasured: list[str] = []
+    parts = _parts(chosen, unmeasured)
+    models = choose_models(spec.spacy_models, [part.language for part in parts[0]])
+    counter = _open_counter(spec.tokenizer, unmeasured)
+    embedder = _open_embedder(spec.embedder, list(models), unmeasured)
+    jobs = [
+        PairJob(part.side(side), part.language, models[part.language].source)
+        for of_split in parts
+        for part in of_split
+        for side in SIDES
+    ]
+    with PairCounting(jobs, good_processes(jobs, spec.processes)) as counting:
+        counted = _count(parts, counter, embedder, spec.seed)
+        pairs = iter(counting.results())
+    languages = [
+        [replace(part, pairs={side: tuple(next(pairs)) for side in SIDES}) for part in of_split]
+        for of_split in counted
+    ]
+    splits = [
+        SplitAnalysis(_facts(*names), tuple(of_split))
+        for names, of_split in zip(zip(whole, chosen, strict=True), languages, strict=True)
+    ]
+    against = splits[1] if len(splits) > 1 else None
+    return Analysis(
+        spec=spec,
+        split=splits[0],
+        against=against,
+        comparisons=tuple(_comparisons(splits[0], against)) if against else (),
+        parsers=tuple(models.values()),
+        tokenizer=counter.name if counter else None,
+        embedder=f"{embedder.name} {embedder.revision}" if embedder else None,
+        unmeasured=tuple(unmeasured),
+    )
+
+
+def _parts(splits: Sequence[Split], unmeasured: list[str]) -> list[list[_Part]]:
+    """The parts of each split by language; of a second split those languages that the first has, too."""
+    parts = []
+    for split in splits:
+        by_language = {
+            language: [s for s in split.scenarios if s.language == language] for language in LANGUAGES
+        }
+        parts.append(
+            [
+                _Part(of, scenarios, side_texts(scenarios))
+                for of, scenarios in by_language.items()
+                if scenarios
+            ]
+        )
+    if len(parts) < 2:
+        return parts
+    first, second = ([part.language for part in of_split] for of_split in parts)
+    if not set(first) & set(second):
+        raise ConfigError(f"--against {splits[1].name}: it has no language in common with {splits[0].name}")
+    for language in sorted(set(first) ^ set(second)):
+        lacking = splits[language in first].name
+        unmeasured.append(f"differences in {language} ({lacking} has no scenario of this language)")
+    return [parts[0], [part for part in parts[1] if part.language in first]]
+
+
+def _open_counter(name: str | None, unmeasured: list[str]) -> NamedCounter | None:
+    try:
+        return open_token_counter(name or "embedded")
+    except MissingExtraError as error:
+        if name is not None:
+            raise
+        unmeasured.append(f"model tokens ({error})")
+        return None
+
+
+def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[str]) -> Embedder | None:
+    if name == "none":
+        unmeasured.append("the spread of embeddings (not asked for: --embedder)")
+        return None
+    from h2htalk.text.embeddings import open_embedder
+
+    embedder = open_embedder(name)
+    unmeasured += [
+        f"the spread of embeddings in {language} ({name} is not made for it)"
+        for language in languages
+        if language not in embedder.languages
+    ]
+    return embedder
+
+
+def _count(
+    parts: Sequence[Sequence[_Part]], counter: NamedCounter | None, embedder: Embedder | None, seed: int
+) -> list[list[LanguageAnalysis]]:
+    """Everything but the pairs."""
+    texts = [[text for part in of_split for text in part.texts] for of_split in parts]
+    if len(texts) > 1:
+        diversity = list(compare_diversity(texts[0], texts[1], embedder, seed=seed))
+    else:
+        diversity = [measure_diversity(texts[0], embedder, seed=seed)]
+    return [
+        [
+            LanguageAnalysis(
+                language=part.language,
+                scenarios=len(part.scenarios),
+                lengths=measure_lengths(part.texts, counter),
+                words={side: tuple(count_words(part.side(side), part.language)) for side in SIDES},
+                pairs={},
+                diversity=tuple(row for row in rows if row.language == part.language),
+                coverage=coverage(part.scenarios),
+            )
+            for part in of_split
+        ]
+        for of_split, rows in zip(parts, diversity, strict=True)
+    ]
+
+
+def _facts(whole: Split, chosen: Split) -> SplitFacts:
+    counts = Counter(scenario.language for scenario in chosen.scenarios)
+    return SplitFacts(
+        name=whole.name,
+        version=whole.version,
+        licence=whole.licence,
+        fingerprint=whole.fingerprint,
+        total=len(whole.scenarios),
+        scenarios={language: counts[language] for language in LANGUAGES if counts[language]},
+        analysed=chosen.fingerprint,
+    )
+
+
+def _comparisons(a: SplitAnalysis, b: SplitAnalysis) -> Iterator[Comparison]:
+    """Words and pairs of each side, and emotions, in each language that both have."""
+    peers = {part.language: part for part in b.languages}
+    for ours in a.languages:
+        theirs = peers.get(ours.language)
+        if theirs is None:
+            continue
+        for side in SIDES:
+            words = [{w.word: w.count for w in part.words[side]} for part in (ours, theirs)]
+            yield comparison("words", side, ours.language, *words)
+            pairs = [{f"{p.verb} {p.noun}": p.count for p in part.pairs[side]} for part in (ours, theirs)]
+            yield comparison("pairs", side, ours.language, *pairs)
+        emotions = [
+            {m.value: m.count for m in part.coverage.marginals if m.tag == "emotion"}
+            for part in (ours, theirs)
+        ]
+        yield comparison("emotions", None, ours.language, *emotions)

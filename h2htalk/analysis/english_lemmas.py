@@ -1,0 +1,157 @@
+"""Dictionary forms of English verbs and nouns: lemminflect, with a short list of words where it errs.
+
+Every answer is cached, by the word as written: texts repeat their words, and a lookup costs more than a rule.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from h2htalk.errors import MissingExtraError
+
+REMEMBERED = 65_536  # words; the vocabulary of a large split fits, hostile text cannot grow it further
+
+# Plural-only words, and words in -ie that lemminflect does not know (it would make "selfy" of them).
+_NOUNS = {
+    "thanks": "thanks",
+    "pants": "pants",
+    "trousers": "trousers",
+    "leggings": "leggings",
+    "sweatpants": "sweatpants",
+    "sunglasses": "sunglasses",
+    "tights": "tights",
+    "maths": "maths",
+    "leaves": "leaf",
+    "selfies": "selfie",
+    "hoodies": "hoodie",
+    "veggies": "veggie",
+    "besties": "bestie",
+    "foodies": "foodie",
+    "newbies": "newbie",
+    "onesies": "onesie",
+    "people": "people",
+    "media": "media",
+    "data": "data",
+    "dice": "dice",
+}
+# Forms whose first reading in a dictionary is not the one that takes an object.
+_VERBS = {
+    "lay": "lay",
+    "n't": "not",
+    "'ve": "have",
+    "'d": "have",
+    "'s": "be",
+    "wanna": "want",
+    "gotta": "get",
+}
+_PREFIXES = ("re", "un", "over", "out", "mis", "pre", "under", "up")
+_VOWELS = frozenset("aeiou")
+
+
+@lru_cache(maxsize=1)
+def _lemminflect() -> Any:
+    try:
+        import lemminflect
+    except ImportError:
+        raise MissingExtraError("English lemmas", 'pip install "h2htalk[analysis]"') from None
+    return lemminflect
+
+
+@lru_cache(REMEMBERED)
+def noun_lemma(word: str, proper: bool = False) -> str:
+    """The singular of a noun, lower case; a proper noun stays as it is written.
+
+    Raises:
+        MissingExtraError: lemminflect is not installed.
+    """
+    if proper:
+        return word
+    word = word.lower()
+    if word in _NOUNS:
+        return _NOUNS[word]
+    if word.endswith("ss"):  # "hostess" is no plural, known or not
+        return word
+    lemmas = _lemminflect().getLemma(word, upos="NOUN")
+    return str(lemmas[0]) if lemmas else word
+
+
+@lru_cache(REMEMBERED)
+def verb_lemma(word: str, finite_or_base: bool = False) -> str:
+    """The infinitive of a verb form, lower case.
+
+    Args:
+        word: the form as written ("Fed", "lying").
+        finite_or_base: the tagger says infinitive or present (VB, VBP): then "saw" is to saw, not to see.
+
+    Raises:
+        MissingExtraError: lemminflect is not installed.
+    """
+    word = word.lower()
+    if word in _VERBS:
+        return _VERBS[word]
+    known = _known(word)
+    if not known:
+        return _unknown_verb(word)
+    return word if finite_or_base and word in known else known[0]
+
+
+@lru_cache(REMEMBERED)
+def may_be_verb(word: str) -> bool:
+    """Whether a dictionary knows the form as one of a verb ("water", "plants", "fed")."""
+    return bool(_known(word.lower()))
+
+
+@lru_cache(REMEMBERED)
+def is_base_form(word: str) -> bool:
+    """Whether the form is the infinitive of a verb that a dictionary knows ("water", never "watered")."""
+    word = word.lower()
+    return word in _known(word)
+
+
+@lru_cache(REMEMBERED)
+def may_be_noun(word: str) -> bool:
+    """Whether a dictionary knows the form as one of a noun."""
+    return bool(_lemminflect().getAllLemmas(word.lower(), upos="NOUN").get("NOUN"))
+
+
+@lru_cache(REMEMBERED)
+def may_be_adjective(word: str) -> bool:
+    """Whether a dictionary knows the form as one of an adjective."""
+    return "ADJ" in _lemminflect().getAllLemmas(word.lower())
+
+
+@lru_cache(REMEMBERED)
+def only_noun(word: str) -> bool:
+    """Whether a dictionary knows the form as one of a noun and as nothing else."""
+    return set(_lemminflect().getAllLemmas(word.lower())) == {"NOUN"}
+
+
+@lru_cache(REMEMBERED)
+def only_adverb(word: str) -> bool:
+    """Whether a dictionary knows the form as an adverb and as nothing else ("aloud")."""
+    return set(_lemminflect().getAllLemmas(word.lower())) == {"ADV"}
+
+
+def _known(word: str) -> tuple[str, ...]:
+    lemmas: tuple[str, ...] = _lemminflect().getAllLemmas(word, upos="VERB").get("VERB", ())
+    return lemmas
+
+
+def _unknown_verb(word: str) -> str:
+    """A verb that no dictionary lists: known behind a prefix ("re|potted"), else as the rules of spelling say."""
+    for prefix in _PREFIXES:
+        rest = word.removeprefix(prefix).lstrip("-")
+        if rest != word and len(rest) > 2 and (known := _known(rest)):
+            return word[: len(word) - len(rest)] + known[0]
+    for ending in ("ing", "ed"):
+        stem = word.removesuffix(ending)
+        if (
+            stem != word
+            and len(stem) > 2
+            and stem[-1] == stem[-2]
+            and stem[-1] not in _VOWELS | {"l", "s", "z"}
+        ):
+            return stem[:-1]
+    lemmas = _lemminflect().getLemma(word, upos="VERB")
+    return str(lemmas[0]) if lemmas else word

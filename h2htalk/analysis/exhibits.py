@@ -1,0 +1,279 @@
+"""Each figure of an analysis with its table, its title, and what it shows in words for those who do not see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, cast
+
+from h2htalk.analysis import figures, tables
+from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
+from h2htalk.analysis.comparison import Comparison
+from h2htalk.analysis.csv_tables import Table, Value
+from h2htalk.analysis.texts import SIDES, Side
+from h2htalk.analysis.verb_nouns import top_verbs
+from h2htalk.analysis.word_clouds import WordCount, cloud_layout
+from h2htalk.data.dialogue import Language
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LANGUAGE_NAMES = {"en": "English", "zh": "Chinese"}
+SIDE_NAMES: dict[Side, str] = {"instruction": "instructions", "response": "responses"}
+MEASURE_NAMES = {
+    "characters": "characters",
+    "words": "words",
+    "tokens": "model tokens",
+    "pieces": "whitespace pieces",
+}
+MEASURE_ORDER = ("words", "characters", "tokens", "pieces")  # as the page shows them
+GROUPS: tuple[Literal["subtask", "emotion"], ...] = ("subtask", "emotion")
+PAIRS_GROUP = "Verbs and nouns"
+ROWS_SHOWN = 50  # of a table, on the page
+_SAID = 5  # items that an alternative text names
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A figure and its table.
+
+    `name` is its file's. `part` and `group` are where the page shows it. `alt` says what is to be seen. `table` is
+    the CSV, `shown` the columns and rows of it that the page shows, of `total` rows. `draw` needs matplotlib.
+    `language` is that of the words in the table; empty where they are ours.
+    """
+
+    name: str
+    part: str
+    group: str
+    title: str
+    note: str
+    alt: str
+    table: Table
+    shown: Table
+    total: int
+    draw: Callable[[], Figure]
+    language: str = ""
+
+
+def exhibits(analysis: Analysis) -> list[Exhibit]:
+    """Every figure, in the page's order: each language, the diversity of all, the differences of two splits."""
+    made = [
+        exhibit for part in analysis.split.languages for exhibit in _of_language(part, analysis.spec.seed)
+    ]
+    made.append(_diversity(analysis))
+    made += [_comparison(compared, *split_names(analysis)) for compared in analysis.comparisons]
+    return made
+
+
+def split_names(analysis: Analysis) -> tuple[str, str]:
+    """What the two splits are called; told apart where both have one name."""
+    name = analysis.split.facts.name
+    other = analysis.against.facts.name if analysis.against else ""
+    return (name, other) if name != other else (f"{name} (a)", f"{other} (b)")
+
+
+def _of_language(part: LanguageAnalysis, seed: int) -> Iterator[Exhibit]:
+    yield from _lengths(part)
+    for side in SIDES:
+        yield _words(part, side, seed)
+    for side in SIDES:
+        yield from _pairs(part, side)
+    yield _coverage(part)
+
+
+# --- Lengths ----------------------------------------------------------------------------------------------------
+
+_LENGTH_COLUMNS = ("texts", "mean", "median", "d10", "d90", "minimum", "maximum")
+_NAMED = {"all": ("side",), "subtask": ("side", "name"), "emotion": ("side", "name")}
+_PIECES = (
+    "What stands between two white spaces, as the paper's Fig. 6 counts: of Chinese text that is a line or a "
+    "sentence, not a word."
+)
+
+
+def _lengths(part: LanguageAnalysis) -> Iterator[Exhibit]:
+    language, lengths = part.language, part.lengths
+    table = tables.lengths_table(language, lengths)
+
+    def exhibit(
+        suffix: str, group: str, measure: str, title: str, note: str, draw: Callable[[], Figure]
+    ) -> Exhibit:
+        of_group = [row for row in table.rows if (row[1], row[3]) == (group, measure)]
+        totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
+        averages = [
+            f"{SIDE_NAMES[s.side]} have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals
+        ]
+        return Exhibit(
+            name=f"lengths_{language}{suffix}",
+            part=language,
+            group="Lengths",
+            title=title,
+            note=note,
+            alt=f"{title}: {'; '.join(averages)}.",
+            table=table,
+            shown=_columns(table, (*_NAMED[group], *_LENGTH_COLUMNS), of_group),
+            total=len(of_group),
+            draw=draw,
+        )
+
+    for measure in MEASURE_ORDER:
+        if any(histogram.measure == measure for histogram in lengths.histograms):
+            suffix = "" if measure == "words" else f"_{measure}"
+            note = _PIECES if measure == "pieces" else ""
+            draw = partial(figures.draw_lengths, lengths.histograms, lengths.summaries, measure)
+            yield exhibit(suffix, "all", measure, f"Lengths in {MEASURE_NAMES[measure]}", note, draw)
+    for group in GROUPS:
+        draw = partial(figures.draw_length_deciles, lengths.summaries, "words", group)
+        yield exhibit(f"_{group}", group, "words", f"Lengths in words by {group}", "", draw)
+
+
+# --- Words and pairs --------------------------------------------------------------------------------------------
+
+
+def _words(part: LanguageAnalysis, side: Side, seed: int) -> Exhibit:
+    words = part.words[side]
+    table = tables.words_table(part.language, side, words)
+    title = f"Words of the {SIDE_NAMES[side]}"
+    return Exhibit(
+        name=table.name,
+        part=part.language,
+        group="Words",
+        title=title,
+        note="Larger is more frequent; colours mark fifths of the words, places mean nothing. Stop words are left out.",
+        alt=f"{title} as a cloud. {_most_frequent((w.word, w.count) for w in words)}",
+        table=table,
+        shown=_top(table),
+        total=len(words),
+        draw=partial(_draw_cloud, words, part.language, seed),
+        language=part.language,
+    )
+
+
+def _draw_cloud(words: Sequence[WordCount], language: Language, seed: int) -> Figure:
+    return figures.draw_word_cloud(cloud_layout(words, language, seed=seed))
+
+
+def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[Exhibit]:
+    pairs = part.pairs[side]
+    table = tables.pairs_table(part.language, side, pairs)
+    said = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
+    title = f"Verbs and their objects in the {SIDE_NAMES[side]}"
+    for suffix, form, draw in (
+        (
+            "",
+            "From the 50 most frequent pairs: verb inside, noun outside.",
+            partial(figures.draw_sunburst, top_verbs(pairs)),
+        ),
+        ("_bars", "The same pairs as bars.", partial(figures.draw_pairs_bars, pairs)),
+    ):
+        yield Exhibit(
+            name=f"{table.name}{suffix}",
+            part=part.language,
+            group=PAIRS_GROUP,
+            title=title,
+            note=form,
+            alt=f"{title}. {form} {said}",
+            table=table,
+            shown=_top(table),
+            total=len(pairs),
+            draw=draw,
+            language=part.language,
+        )
+
+
+def _most_frequent(counts: Iterable[tuple[str, int]]) -> str:
+    most = [f"{item} {count:,}" for item, count in islice(counts, _SAID)]
+    return f"Most frequent: {', '.join(most)}." if most else "There are none."
+
+
+# --- Coverage, diversity, differences ---------------------------------------------------------------------------
+
+_DIVERSITY_COLUMNS = (
+    *("split", "language", "side", "texts", "sampled_words"),
+    *(f"distinct_{n}_sampled" for n in tables.ORDERS),
+    *("self_bleu", "spread"),
+)
+
+
+def _coverage(part: LanguageAnalysis) -> Exhibit:
+    grid = part.coverage
+    table = tables.coverage_table(part.language, grid)
+    filled = f"{grid.filled:,} of {grid.total:,} cells hold a scenario"
+    evenness = "" if grid.evenness is None else f"; evenness {grid.evenness:.2f} of 1"
+    return Exhibit(
+        name=table.name,
+        part=part.language,
+        group="Coverage",
+        title="Emotion, interaction and complexity",
+        note=f"{filled}{evenness}.",
+        alt=f"Scenarios by emotion, interaction and complexity as a grid: {filled}.",
+        table=table,
+        shown=_top(table, sorted(table.rows, key=lambda row: -cast(int, row[3]))),
+        total=grid.total,
+        draw=partial(figures.draw_coverage, grid),
+    )
+
+
+def _diversity(analysis: Analysis) -> Exhibit:
+    splits = [split for split in (analysis.split, analysis.against) if split is not None]
+    rows = [[row for part in split.languages for row in part.diversity] for split in splits]
+    names = split_names(analysis)
+    table = tables.diversity_table(list(zip(names, rows, strict=False)))
+    said = "; ".join(
+        f"{LANGUAGE_NAMES[row.language]} {SIDE_NAMES[row.side]} {_value(row.distinct_sampled[1])}"
+        for row in rows[0]
+    )
+    against = (rows[1], *names) if len(rows) > 1 else ()
+    return Exhibit(
+        name="diversity",
+        part="diversity",
+        group="",
+        title="How varied the texts are",
+        note="Distinct-n: different n-grams by all; it falls as texts are added, so compare the sampled ones. "
+        "Self-BLEU: how much a text is like the others; lower is more varied.",
+        alt=f"Distinct-1 to 4 and self-BLEU of each side. Distinct-2: {said}.",
+        table=table,
+        shown=_columns(table, _DIVERSITY_COLUMNS, table.rows),
+        total=len(table.rows),
+        draw=partial(figures.draw_diversity, rows[0], *against),
+    )
+
+
+def _comparison(compared: Comparison, a: str, b: str) -> Exhibit:
+    table = tables.comparison_table(compared)
+    of = f" of the {SIDE_NAMES[compared.side]}" if compared.side else ""
+    strongest = sorted(table.rows, key=lambda row: (-abs(cast(float, row[3])), row[0]))
+    title = f"{compared.kind.title()}{of}"
+    note = (
+        f"{compared.excluding_zero:,} of {len(compared.rows):,} intervals do not hold 0 (by chance alone up to "
+        f"{compared.expected_by_chance:,.0f} would not); {compared.clear:,} stand when all are tested at once."
+    )
+    draw = figures.draw_emotions if compared.kind == "emotions" else figures.draw_log_odds
+    return Exhibit(
+        name=table.name,
+        part="differences",
+        group=LANGUAGE_NAMES[compared.language],
+        title=title,
+        note=note,
+        alt=f"{title}: log-odds with 95 % intervals of what {a} or {b} has more of. {note}",
+        table=table,
+        shown=_top(table, strongest),
+        total=len(table.rows),
+        draw=partial(draw, compared.rows, a, b),
+        language="" if compared.kind == "emotions" else compared.language,
+    )
+
+
+def _value(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.2f}"
+
+
+def _top(table: Table, rows: Sequence[tuple[Value, ...]] | None = None) -> Table:
+    return Table(table.name, table.headings, tuple((table.rows if rows is None else rows)[:ROWS_SHOWN]))
+
+
+def _columns(table: Table, headings: Sequence[str], rows: Sequence[tuple[Value, ...]]) -> Table:
+    places = [table.headings.index(heading) for heading in headings]
+    return Table(table.name, tuple(headings), tuple(tuple(row[place] for place in places) for row in rows))

@@ -1,0 +1,107 @@
+"""The folder an analysis lies in: recognised, refused or replaced, and never left half written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from h2htalk.data.files import missing_folders, read_json_object, remove_folders, write_problem
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
+
+SUMMARY, PAGE = "summary.json", "index.html"
+MADE_BY = "h2htalk analyze"
+_WRITING = ".analysis-"  # how the folder of a writing begins that is not finished, or was killed
+_OURS = re.compile(r"(?:tables|figures)/[a-z0-9_]+\.(?:csv|svg|pdf|png)|index\.html")
+
+
+def require_folder(folder: Path) -> None:
+    """Refuse a folder that an analysis must not be written into, before the work begins.
+
+    Good is a folder that is not there yet, an empty one, or that of an earlier analysis.
+
+    Raises:
+        ConfigError: a file, a folder that holds other things, or a place where nothing can be written.
+    """
+    try:
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise ConfigError(f"--out {folder} is not a folder; name a new one")
+        nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+        if not nearest.is_dir():
+            raise ConfigError(f"--out {folder}: {nearest} is not a folder; name another place")
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another place")
+        others = (
+            sorted(name for name in os.listdir(folder) if not name.startswith(_WRITING))
+            if folder.exists()
+            else []
+        )
+    except OSError as error:
+        raise ConfigError(f"--out {folder}: {error.strerror or error}; name another place") from error
+    if others and not _is_analysis(folder):
+        raise ConfigError(
+            f"--out {folder} holds other things ({', '.join(map(quoted, others[:3]))}"
+            f"{', ...' if len(others) > 3 else ''}); name a new folder, or that of an earlier analysis"
+        )
+
+
+def _is_analysis(folder: Path) -> bool:
+    try:
+        return read_json_object(folder / SUMMARY).get("made_by") == MADE_BY
+    except (FileNotFoundError, H2HTalkError):
+        return False
+
+
+@contextlib.contextmanager
+def replaced(folder: Path) -> Iterator[Path]:
+    """A new folder inside `folder` to write an analysis into; it takes the old one's place when the block ends.
+
+    The files move one by one, `summary.json` first, the page last: a killed move leaves a folder that is known as
+    an analysis, and a page that is whole. What an earlier analysis wrote and this one does not is removed; other
+    files stay. Where the block fails, nothing has changed.
+
+    Raises:
+        ConfigError: see `require_folder`.
+        DataError: the folder cannot be written, or the disk is full.
+    """
+    require_folder(folder)
+    made = missing_folders(folder)
+    new: Path | None = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(dir=folder, prefix=_WRITING))
+        yield new
+        _move(new, folder)
+    except OSError as error:
+        raise DataError(f"{folder}: {write_problem(error)}") from error
+    finally:
+        if new is not None:
+            shutil.rmtree(new, ignore_errors=True)
+        remove_folders(made)
+
+
+def _move(new: Path, folder: Path) -> None:
+    files = sorted(path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file())
+    for name in sorted(_listed(folder) - set(files)):
+        (folder / name).unlink(missing_ok=True)
+    for name in sorted(files, key=lambda name: (name == PAGE, name != SUMMARY, name)):
+        target = folder / name
+        target.parent.mkdir(exist_ok=True)
+        os.replace(new / name, target)
+    for left in folder.glob(f"{_WRITING}*"):  # of writings that were killed
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _listed(folder: Path) -> set[str]:
+    """The files that the analysis in `folder` says it wrote; nothing outside of it, whatever it says."""
+    try:
+        names = read_json_object(folder / SUMMARY).get("files")
+    except (FileNotFoundError, H2HTalkError):
+        return set()
+    return (
+        {n for n in names if isinstance(n, str) and _OURS.fullmatch(n)} if isinstance(names, list) else set()
+    )

@@ -1,0 +1,69 @@
+"""An analysis in a screenful of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
+from h2htalk.analysis.comparison import Comparison
+from h2htalk.analysis.exhibits import LANGUAGE_NAMES, MEASURE_NAMES, MEASURE_ORDER, SIDE_NAMES, split_names
+from h2htalk.analysis.texts import SIDES
+
+_MOST = 8  # words or pairs in a line
+
+
+def overview(analysis: Analysis) -> str:
+    """Scenarios, lengths, most frequent words and pairs, diversity, coverage; and what was not measured, and why."""
+    facts = analysis.split.facts
+    whole = "" if sum(facts.scenarios.values()) == facts.total else f", of {facts.total:,} in the split"
+    lines = [f"{facts.name} {facts.version}: {sum(facts.scenarios.values()):,} scenarios{whole}"]
+    for part in analysis.split.languages:
+        lines += ["", *_language(part)]
+    if analysis.against is not None:
+        a, b = split_names(analysis)
+        lines += ["", f"{a} compared with {b}", *(_comparison(compared) for compared in analysis.comparisons)]
+    if analysis.unmeasured:
+        lines += ["", *(f"not measured: {text}" for text in analysis.unmeasured)]
+    return "\n".join(lines)
+
+
+def _language(part: LanguageAnalysis) -> Iterator[str]:
+    yield f"{LANGUAGE_NAMES[part.language]}, {part.scenarios:,} scenarios"
+    for measure in MEASURE_ORDER:
+        said = [
+            f"{SIDE_NAMES[s.side]} mean {s.mean:,.2f}, median {s.median:,.2f}"
+            for s in part.lengths.summaries
+            if (s.group, s.measure) == ("all", measure)
+        ]
+        if said:
+            yield f"  {MEASURE_NAMES[measure]:<20} {'; '.join(said)}"
+    for side in SIDES:
+        yield f"  {f'words, {side}s':<20} {_listed(f'{w.word} {w.count:,}' for w in part.words[side][:_MOST])}"
+    for side in SIDES:
+        pairs = part.pairs[side][:_MOST]
+        yield f"  {f'pairs, {side}s':<20} {_listed(f'{p.verb} {p.noun} {p.count:,}' for p in pairs)}"
+    for row in part.diversity:
+        spread = "" if row.spread is None else f", spread {row.spread:.3f}"
+        variety = f"distinct-2 {_value(row.distinct_sampled[1])}, self-BLEU {_value(row.self_bleu)}{spread}"
+        yield f"  {f'variety, {row.side}s':<20} {variety}"
+    yield f"  {'grid':<20} {part.coverage.filled:,} of {part.coverage.total:,} cells hold a scenario"
+
+
+def _comparison(compared: Comparison) -> str:
+    """How many differences stand when all are tested at once, and the surest each way."""
+    side = f", {compared.side}s" if compared.side else ""
+    what = f"  {LANGUAGE_NAMES[compared.language]} {compared.kind}{side}"
+    rows = [row for row in compared.rows if row.clear]
+    if not rows:
+        return f"{what}: {len(compared.rows):,} compared, no clear difference"
+    more = _listed([row.item for row in rows if row.log_odds > 0][: _MOST // 2])
+    less = _listed([row.item for row in reversed(rows) if row.log_odds < 0][: _MOST // 2])
+    return f"{what}: {len(rows):,} of {len(compared.rows):,} differ; more {more}; less {less}"
+
+
+def _listed(items: Iterable[str]) -> str:
+    return ", ".join(items) or "none"
+
+
+def _value(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.3f}"

@@ -1,0 +1,164 @@
+"""Verb-noun pairs of many texts, parsed by several processes while this one counts other things.
+
+Parsing is most of an analysis. The processes get texts and give counts; identical texts are parsed once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from h2htalk.analysis.verb_nouns import PairCount, iter_pairs, top_pairs
+from h2htalk.analysis.worker_processes import WorkerProcesses, result_of, usable_cores
+from h2htalk.errors import ConfigError
+from h2htalk.progress import Progress
+from h2htalk.text.parsing import pieces
+
+CHUNK_PIECES = 200
+CHUNK_CHARACTERS = 40_000
+# Below this many words, two processes cost more time to start than they save.
+WORTH_PROCESSES = 20_000
+_CHARACTERS_A_WORD = {"en": 5.5, "zh": 1.7}
+
+Counts = dict[tuple[str, str], int]  # (verb, noun) -> how often
+
+
+@dataclass(frozen=True, slots=True)
+class PairJob:
+    """Texts of one language whose pairs are counted together; `model` is a spaCy model, None the bundled one."""
+
+    texts: tuple[str, ...]
+    language: str
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What a process gets at once: distinct pieces of text of one job, each of which occurs `times` times."""
+
+    job: int
+    pieces: tuple[str, ...]
+    times: int
+    language: str
+    model: str | None
+
+
+def good_processes(jobs: Sequence[PairJob], processes: int | None) -> int:
+    """How many processes parse the jobs.
+
+    Args:
+        processes: what the user asked for; None for the usable cores, or 1 where there is little to parse.
+
+    Raises:
+        ConfigError: fewer than one.
+    """
+    if processes is not None and processes < 1:
+        raise ConfigError(f"--processes is {processes}; it must be 1 or more")
+    words = sum(sum(map(len, job.texts)) / _CHARACTERS_A_WORD.get(job.language, 5.0) for job in jobs)
+    return processes or (usable_cores() if words >= WORTH_PROCESSES else 1)
+
+
+def chunks_of(jobs: Sequence[PairJob]) -> Iterator[Chunk]:
+    """Each job's distinct pieces, at most 200 a chunk: by how often they occur, then in the order of the texts."""
+    for number, job in enumerate(jobs):
+        occurring: dict[int, list[str]] = {}
+        for piece, times in Counter(piece for text in job.texts for piece in pieces(_valid(text))).items():
+            occurring.setdefault(times, []).append(piece)
+        for times, found in sorted(occurring.items()):
+            for part in _parts(found):
+                yield Chunk(number, part, times, job.language, job.model)
+
+
+def _valid(text: str) -> str:
+    """The text with question marks for halves of characters, which spaCy cannot read."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _parts(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    part: list[str] = []
+    size = 0
+    for piece in found:
+        part.append(piece)
+        size += len(piece)
+        if len(part) == CHUNK_PIECES or size >= CHUNK_CHARACTERS:
+            yield tuple(part)
+            part, size = [], 0
+    if part:
+        yield tuple(part)
+
+
+def count_chunk(chunk: Chunk) -> Counts:
+    """The pairs of a chunk's pieces, each counted as often as its piece occurs."""
+    found = Counter((p.verb, p.noun) for p in iter_pairs(chunk.pieces, chunk.language, model=chunk.model))
+    return {pair: count * chunk.times for pair, count in found.items()}
+
+
+class PairCounting:
+    """Counts the pairs of some jobs; starts at once where several processes do it.
+
+    Use as a context manager: whatever ends the block (Ctrl-C, too) also ends the processes.
+    """
+
+    def __init__(
+        self, jobs: Sequence[PairJob], processes: int, count: Callable[[Chunk], Counts] | None = None
+    ) -> None:
+        """Start.
+
+        Args:
+            jobs: what to count.
+            processes: 1 parses in this process, when the results are asked for.
+            count: counts a chunk, a function that another process can import; None for `count_chunk`.
+        """
+        self._count = count or count_chunk
+        self._jobs = len(jobs)
+        self._chunks = list(chunks_of(jobs))
+        self._progress = Progress("parsing", sum(len(chunk.pieces) for chunk in self._chunks))
+        self._futures: list[Future[Counts]] = []
+        self._workers: WorkerProcesses | None = None
+        processes = min(processes, len(self._chunks))
+        if processes > 1:
+            workers = self._workers = WorkerProcesses(processes)
+            self._futures = [workers.submit(self._count, chunk) for chunk in self._chunks]
+            for chunk, future in zip(self._chunks, self._futures, strict=True):
+                future.add_done_callback(partial(self._advance, chunk))
+
+    def results(self) -> list[list[PairCount]]:
+        """The counts of each job, most frequent first; waits until all are parsed.
+
+        Raises:
+            ConfigError: a process ended before its work was done, or the parser cannot be loaded.
+        """
+        totals: list[Counter[tuple[str, str]]] = [Counter() for _ in range(self._jobs)]
+        with self._progress:
+            for chunk, counts in zip(self._chunks, self._counted(), strict=True):
+                totals[chunk.job].update(counts)
+        return [
+            top_pairs([PairCount(*pair, count) for pair, count in total.items()], len(total))
+            for total in totals
+        ]
+
+    def _counted(self) -> Iterator[Counts]:
+        yield from map(result_of, self._futures)
+        for chunk in self._chunks[len(self._futures) :]:
+            yield self._count(chunk)
+            self._advance(chunk)
+
+    def _advance(self, chunk: Chunk, future: Future[Counts] | None = None) -> None:
+        """Show a chunk as done; of one that other processes count, their pool's thread says when."""
+        if future is None or not (future.cancelled() or future.exception()):
+            for _ in chunk.pieces:
+                self._progress.advance()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._workers is not None:
+            self._workers.__exit__(kind, error, trace)

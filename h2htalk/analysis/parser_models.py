@@ -1,0 +1,82 @@
+"""Which pipeline parses a language: the bundled one, or a spaCy pipeline that the user names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from h2htalk import __version__
+from h2htalk.data.dialogue import Language
+from h2htalk.errors import ConfigError, MissingExtraError, quoted
+
+INSTALL = 'pip install "h2htalk[analysis]"'
+BUNDLED = "bundled"
+
+
+@dataclass(frozen=True, slots=True)
+class ParserModel:
+    """A pipeline by the name and version that its own `meta.json` gives; `source` None is the bundled one."""
+
+    source: str | None
+    language: str
+    name: str
+    version: str
+
+
+def choose_models(sources: Sequence[str], languages: Iterable[Language]) -> dict[Language, ParserModel]:
+    """The pipeline of each language: the one named for it, else the bundled one.
+
+    Args:
+        sources: packages or folders of spaCy pipelines; each says its language in `meta.json`.
+        languages: those of the split.
+
+    Raises:
+        MissingExtraError: spaCy is not installed.
+        ConfigError: no such pipeline, one of a language that the split does not have, or two of one language.
+    """
+    for package in ("spacy", "lemminflect"):
+        if find_spec(package) is None:
+            raise MissingExtraError("finding verb-noun pairs", INSTALL)
+    chosen = {language: ParserModel(None, language, BUNDLED, __version__) for language in languages}
+    for source in sources:
+        model = _read_model(source)
+        language = next((language for language in chosen if language == model.language), None)
+        if language is None:
+            raise ConfigError(
+                f"--spacy-model {quoted(source)} is a pipeline for {quoted(model.language)}; "
+                f"the texts analysed are {' and '.join(chosen)}"
+            )
+        if chosen[language].source is not None:
+            raise ConfigError(f"--spacy-model: two pipelines for {language}; name one a language")
+        chosen[language] = model
+    return chosen
+
+
+def _read_model(source: str) -> ParserModel:
+    folder = _folder_of(source)
+    try:
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"--spacy-model {quoted(source)}: no readable meta.json in {folder}") from error
+    said = [meta.get(key) for key in ("lang", "name", "version")] if isinstance(meta, Mapping) else []
+    language, name, version = (text if isinstance(text, str) else "" for text in said or ("", "", ""))
+    if not (language and name and version):
+        raise ConfigError(
+            f"--spacy-model {quoted(source)}: its meta.json does not say lang, name and version"
+        )
+    return ParserModel(source, language, f"{language}_{name}", version)
+
+
+def _folder_of(source: str) -> Path:
+    """Where the pipeline's `meta.json` lies."""
+    if source.strip() and Path(source).is_dir():
+        return Path(source)
+    found = find_spec(source) if source.isidentifier() else None
+    if found is None or not found.submodule_search_locations:
+        raise ConfigError(
+            f"no spaCy pipeline {quoted(source)}: name a folder, or install it: python -m spacy download en_core_web_sm"
+        )
+    return Path(found.submodule_search_locations[0])

@@ -1,0 +1,167 @@
+"""An analysis as a folder: tables, figures, the page, and a summary that other programs read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
+from h2htalk.analysis.csv_tables import Table, csv_text
+from h2htalk.analysis.exhibits import Exhibit, exhibits
+from h2htalk.analysis.figures import save_figure
+from h2htalk.analysis.output_folder import MADE_BY, PAGE, SUMMARY, replaced, require_folder
+from h2htalk.analysis.page import page_text
+from h2htalk.analysis.parser_models import INSTALL
+from h2htalk.analysis.provenance import made_with
+from h2htalk.analysis.tables import histograms_table
+from h2htalk.analysis.worker_processes import WorkerProcesses, result_of
+from h2htalk.data.files import write_json, write_text
+from h2htalk.errors import MissingExtraError
+from h2htalk.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("svg", "pdf", "png")
+_MOST_FREQUENT = 20  # words and pairs that the summary names
+
+
+def require_output(folder: Path) -> None:
+    """Refuse, before the work begins, what `write_analysis` would refuse after it.
+
+    Raises:
+        ConfigError: the folder holds other things, or nothing can be written there.
+        MissingExtraError: a package that draws is not installed.
+    """
+    require_folder(folder)
+    if not all(map(find_spec, ("matplotlib", "wordcloud"))):
+        raise MissingExtraError("drawing figures", INSTALL)
+
+
+def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path:
+    """Write tables, figures, `summary.json` and `index.html`; the page, which is returned, comes last.
+
+    An earlier analysis in the folder is replaced file by file; a reader never sees half a file.
+
+    Args:
+        processes: that draw, this one among them. With more than one, a script must call this under
+            `if __name__ == "__main__":`.
+
+    Raises:
+        ConfigError: the folder holds other things.
+        DataError: it cannot be written, or the disk is full.
+        MissingExtraError: matplotlib or wordcloud is not installed.
+    """
+    shown = exhibits(analysis)
+    tables = {exhibit.table.name: exhibit.table for exhibit in shown}
+    for part in analysis.split.languages:
+        table = histograms_table(part.language, part.lengths)
+        tables[table.name] = table
+    with replaced(folder) as new:
+        for table in tables.values():
+            write_text(new / "tables" / f"{table.name}.csv", csv_text(table))
+        pictures = _draw_all(shown, new / "figures", processes)
+        made = made_with(analysis)
+        write_text(new / PAGE, page_text(analysis, shown, pictures, made))
+        write_json(new / SUMMARY, _summary(analysis, made, _files(shown, list(tables.values()))))
+    return folder / PAGE
+
+
+def _draw_all(shown: Sequence[Exhibit], folder: Path, processes: int) -> dict[str, str]:
+    """Draw and save the exhibits; each one's SVG by its name."""
+    pictures: dict[str, str] = {}
+    with Progress("drawing", len(shown)) as progress, contextlib.ExitStack() as stack:
+        elsewhere = _draw_elsewhere(stack, shown, folder, processes - 1)
+        # From the end, as the others begin at the front: what none of them has begun is drawn here.
+        for exhibit in reversed(shown):
+            future = elsewhere.get(exhibit.name)
+            if future is None or future.cancel():
+                pictures[exhibit.name] = _draw(exhibit.draw, folder, exhibit.name)
+                progress.advance()
+        for name, future in elsewhere.items():
+            if name not in pictures:
+                pictures[name] = result_of(future)
+                progress.advance()
+    return pictures
+
+
+def _draw_elsewhere(
+    stack: contextlib.ExitStack, shown: Sequence[Exhibit], folder: Path, processes: int
+) -> dict[str, Future[str]]:
+    if processes < 1:
+        return {}
+    workers = stack.enter_context(WorkerProcesses(processes))
+    return {exhibit.name: workers.submit(_draw, exhibit.draw, folder, exhibit.name) for exhibit in shown}
+
+
+def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> str:
+    """Draw a figure and save it; its SVG."""
+    save_figure(draw(), folder, name)
+    return (folder / f"{name}.svg").read_text(encoding="utf-8")
+
+
+def _files(shown: Sequence[Exhibit], tables: Sequence[Table]) -> list[str]:
+    figures = [f"figures/{exhibit.name}.{kind}" for exhibit in shown for kind in FORMATS]
+    return sorted([PAGE, *(f"tables/{table.name}.csv" for table in tables), *figures])
+
+
+def _summary(analysis: Analysis, made: dict[str, str], files: list[str]) -> dict[str, Any]:
+    return {
+        "made_by": MADE_BY,
+        "made_with": made,
+        "not_measured": list(analysis.unmeasured),
+        "languages": {part.language: _language(part) for part in analysis.split.languages},
+        "comparisons": [
+            {
+                "kind": c.kind,
+                "language": c.language,
+                "side": c.side,
+                "items": len(c.rows),
+                "clear": c.clear,
+                "total_a": c.a_total,
+                "total_b": c.b_total,
+            }
+            for c in analysis.comparisons
+        ],
+        "files": files,
+    }
+
+
+def _language(part: LanguageAnalysis) -> dict[str, Any]:
+    return {
+        "scenarios": part.scenarios,
+        "lengths": [
+            {"side": s.side, "measure": s.measure, "texts": s.n, "mean": s.mean, "median": s.median}
+            for s in part.lengths.summaries
+            if s.group == "all"
+        ],
+        "words": {
+            side: {"distinct": len(words), "most": [[w.word, w.count] for w in words[:_MOST_FREQUENT]]}
+            for side, words in part.words.items()
+        },
+        "pairs": {
+            side: {
+                "distinct": len(pairs),
+                "most": [[p.verb, p.noun, p.count] for p in pairs[:_MOST_FREQUENT]],
+            }
+            for side, pairs in part.pairs.items()
+        },
+        "diversity": [
+            {
+                "side": d.side,
+                "distinct_sampled": d.distinct_sampled,
+                "self_bleu": d.self_bleu,
+                "spread": d.spread,
+            }
+            for d in part.diversity
+        ],
+        "coverage": {
+            "filled": part.coverage.filled,
+            "total": part.coverage.total,
+            "evenness": part.coverage.evenness,
+        },
+    }

@@ -1,0 +1,43 @@
+"""`h2htalk analyze`: what a split is made of. Parse, call one library function, print."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from h2htalk.cli.options import OutOption
+from h2htalk.output import say
+
+
+def analyze(
+    split: Annotated[str, typer.Argument(help="A bundled split, a folder or a file.")],
+    out: OutOption,
+    against: Annotated[str | None, typer.Option(help="A split to compare it with.")] = None,
+    language: Annotated[str | None, typer.Option(help="en or zh; both when left out.")] = None,
+    limit: Annotated[int | None, typer.Option(help="A stratified sample of this many scenarios.")] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option(help="A tokenizer.json, or embedded (where installed, the default).")
+    ] = None,
+    spacy_model: Annotated[
+        list[str] | None, typer.Option(help="A spaCy pipeline to parse with; may be repeated.")
+    ] = None,
+    embedder: Annotated[
+        str, typer.Option(help="bge-m3, minilm (English), none, or a name: measures the spread.")
+    ] = "none",
+    processes: Annotated[
+        int | None, typer.Option(help="That parse and draw; as many as there are cores.")
+    ] = None,
+) -> None:
+    """Show what a split is made of: lengths, words, verb-noun pairs, diversity, coverage."""
+    from h2htalk.analysis.analyze import AnalyzeSpec
+    from h2htalk.analysis.analyze import analyze as run
+    from h2htalk.analysis.overview import overview
+    from h2htalk.analysis.worker_processes import usable_cores
+    from h2htalk.analysis.writing import require_output, write_analysis
+
+    require_output(out)
+    models = tuple(spacy_model or ())
+    analysis = run(AnalyzeSpec(split, against, language, limit, tokenizer, models, embedder, processes))
+    page = write_analysis(analysis, out, processes or usable_cores())
+    say(f"{overview(analysis)}\n\npage: {page.resolve()}")

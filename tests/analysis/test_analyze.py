@@ -1,0 +1,242 @@
+"""A split's figures: what goes in, what comes out, and what bad input gives."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
+from h2htalk.analysis.overview import overview
+from h2htalk.analysis.texts import SIDES, side_texts
+from h2htalk.analysis.verb_nouns import count_pairs, verb_noun_pairs
+from h2htalk.analysis.word_clouds import count_words
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, DataError
+from h2htalk.text.parsing import MODELS, pieces
+
+MINI = load_split("mini")
+
+
+def records(*texts: tuple[str, str], language: str = "en") -> list[dict[str, Any]]:
+    """Scenarios of (diary, reference)."""
+    like = next(s for s in MINI.scenarios if (s.language, s.subtask) == (language, "dialogue_base")).to_dict()
+    return [
+        {
+            **like,
+            "id": f"made-{language}-{number}",
+            "inputs": {**like["inputs"], "history": [{"role": "user", "content": said}]},
+            "reference": reference,
+        }
+        for number, (said, reference) in enumerate(texts)
+    ]
+
+
+def split_of(folder: Path, made: Sequence[Mapping[str, Any]], name: str = "split") -> str:
+    write_jsonl(folder / name / "scenarios.jsonl", made)
+    return str(folder / name)
+
+
+def only(analysis: Analysis) -> Any:
+    (part,) = analysis.split.languages
+    return part
+
+
+@pytest.fixture(scope="module")
+def mini() -> Analysis:
+    return analyze(AnalyzeSpec("mini", processes=1))
+
+
+def test_each_language_of_a_split_is_analysed(mini: Analysis) -> None:
+    assert [part.language for part in mini.split.languages] == ["en", "zh"]
+    assert [part.scenarios for part in mini.split.languages] == [77, 77]
+    assert mini.split.facts.fingerprint == mini.split.facts.analysed == MINI.fingerprint
+    for part in mini.split.languages:
+        assert part.coverage.scenarios == 77
+        assert {row.side for row in part.diversity} == set(SIDES)
+        assert {s.n for s in part.lengths.summaries if s.group == "all"} == {77}
+
+
+def test_words_and_pairs_are_those_of_the_functions_that_count_them(mini: Analysis) -> None:
+    for part in mini.split.languages:
+        texts = side_texts([s for s in MINI.scenarios if s.language == part.language])
+        for side in SIDES:
+            of_side = [text.text for text in texts if text.side == side]
+            assert list(part.words[side]) == count_words(of_side, part.language)
+            lines = [piece for text in of_side for piece in pieces(text)]
+            assert list(part.pairs[side]) == count_pairs(verb_noun_pairs(lines, part.language))
+
+
+def test_the_number_of_processes_changes_nothing(mini: Analysis) -> None:
+    assert replace(analyze(AnalyzeSpec("mini", processes=2)), spec=mini.spec) == mini
+
+
+def test_row_order_changes_nothing_but_the_order(tmp_path: Path, mini: Analysis) -> None:
+    turned = split_of(tmp_path, [s.to_dict() for s in reversed(MINI.scenarios)])
+    again = analyze(AnalyzeSpec(turned, processes=1))
+    for ours, theirs in zip(mini.split.languages, again.split.languages, strict=True):
+        assert ours == theirs
+
+
+def test_the_screen_says_what_was_found_and_what_was_not_measured(mini: Analysis) -> None:
+    text = overview(mini)
+    for phrase in (
+        "mini 1: 154 scenarios",
+        "English, 77 scenarios",
+        "Chinese, 77 scenarios",
+        "words                instructions mean 79.23, median 75.00",
+        "记忆 36",
+        "read letter",
+        "self-BLEU",
+        "59 of 306 cells hold a scenario",
+        "not measured: the spread of embeddings (not asked for: --embedder)",
+    ):
+        assert phrase in text
+    assert max(map(len, text.splitlines())) < 200
+
+
+# --- Choices ----------------------------------------------------------------------------------------------------
+
+
+def test_a_language_and_a_limit_choose_scenarios(tmp_path: Path) -> None:
+    analysis = analyze(AnalyzeSpec("mini", language="zh", limit=11, processes=1))
+    assert only(analysis).scenarios == 11
+    facts = analysis.split.facts
+    assert (facts.total, facts.scenarios) == (154, {"zh": 11})
+    assert facts.fingerprint == MINI.fingerprint != facts.analysed
+    assert "of 154 in the split" in overview(analysis)
+
+
+def test_two_splits_are_compared_in_the_language_that_both_have(tmp_path: Path) -> None:
+    tea = records(*((f"I drink tea with friend {n}.", "Enjoy the tea!") for n in range(40)))
+    walk = records(*((f"I take a walk with dog {n}.", "Enjoy the walk!") for n in range(40)))
+    chinese = records(("我喝茶。", "好的。"), language="zh")
+    spec = AnalyzeSpec(
+        split_of(tmp_path, [*tea, *chinese], "tea"), split_of(tmp_path, walk, "walk"), processes=1
+    )
+    analysis = analyze(spec)
+    kinds = [(c.language, c.kind, c.side) for c in analysis.comparisons]
+    assert kinds == [
+        *(("en", kind, side) for side in SIDES for kind in ("words", "pairs")),
+        ("en", "emotions", None),
+    ]
+    words = {row.item: row for row in analysis.comparisons[0].rows}
+    assert words["tea"].low > 0 > words["walk"].high
+    assert words["tea"].clear
+    assert "differences in zh (walk has no scenario of this language)" in analysis.unmeasured
+    assert re.search(r"English words, instructions: \d+ of \d+ differ; more [^;]*\btea\b", overview(analysis))
+
+
+def test_nothing_to_compare_is_an_error(tmp_path: Path) -> None:
+    english = split_of(tmp_path, records(("Hello.", "Hi.")), "english")
+    chinese = split_of(tmp_path, records(("你好。", "好。"), language="zh"), "chinese")
+    with pytest.raises(ConfigError, match="chinese: it has no language in common with english"):
+        analyze(AnalyzeSpec(english, chinese))
+
+
+def test_without_the_embedded_extra_tokens_are_left_out_and_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    spec = AnalyzeSpec(split_of(tmp_path, records(("I drink tea.", "Good."))), processes=1)
+    analysis = analyze(spec)
+    assert analysis.tokenizer is None
+    assert any(text.startswith("model tokens (") and "pip install" in text for text in analysis.unmeasured)
+    with pytest.raises(ConfigError, match="pip install"):
+        analyze(replace(spec, tokenizer="embedded"))
+
+
+def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path) -> None:
+    source = str(MODELS / "en_parser")
+    spec = AnalyzeSpec("mini", language="en", limit=11, processes=1)
+    bundled, named = analyze(spec), analyze(replace(spec, spacy_models=(source,)))
+    assert [model.source for model in named.parsers] == [source]
+    assert named.parsers[0].name.startswith("en_")
+    assert only(named).pairs == only(bundled).pairs
+
+
+# --- Bad input --------------------------------------------------------------------------------------------------
+
+
+def test_one_scenario_is_a_split(tmp_path: Path) -> None:
+    part = only(
+        analyze(
+            AnalyzeSpec(split_of(tmp_path, records(("I drink tea.", "Enjoy it!")))),
+        )
+    )
+    assert [(p.verb, p.noun, p.count) for p in part.pairs["instruction"]] == [("drink", "tea", 1)]
+    assert [row.self_bleu for row in part.diversity] == [None, None]
+    assert (part.coverage.filled, part.coverage.total) == (1, 9)
+
+
+def test_emoji_alone_are_lengths_without_words_or_pairs(tmp_path: Path) -> None:
+    analysis = analyze(AnalyzeSpec(split_of(tmp_path, records(("😀😀 👩‍👩‍👧", "🎉"), ("😢", "🎉")))))
+    part = only(analysis)
+    assert part.words == {"instruction": (), "response": ()}
+    assert part.pairs == {"instruction": (), "response": ()}
+    assert "words, responses     none" in overview(analysis)
+
+
+def test_mixed_scripts_and_half_characters_are_counted(tmp_path: Path) -> None:
+    texts = (("I drink 绿茶 and чай today", "喝茶 drink tea"), ("half \ud83d a face, שלום", "ok"))
+    for language in ("en", "zh"):
+        part = only(analyze(AnalyzeSpec(split_of(tmp_path, records(*texts, language=language), language))))
+        assert part.scenarios == 2
+        assert part.words["instruction"]
+
+
+def test_a_message_of_a_hundred_thousand_characters_is_parsed_in_pieces(tmp_path: Path) -> None:
+    long = {"en": "We drink tea in the garden. " * 3_600, "zh": "我们一起喝茶。" * 14_400}
+    for language, text in long.items():
+        split = split_of(tmp_path, records((text, "Ok."), language=language), language)
+        part = only(analyze(AnalyzeSpec(split, processes=1)))
+        most = part.pairs["instruction"][0]
+        assert most.count >= 3_500
+        assert most.noun == {"en": "tea", "zh": "茶"}[language]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"split": "nowhere"}, "no split 'nowhere'"),
+        ({"against": "nowhere"}, "no split 'nowhere'"),
+        ({"language": "fr"}, "--language 'fr': choose from en, zh"),
+        ({"limit": 0}, "--limit is 0"),
+        ({"processes": 0}, "--processes is 0"),
+        ({"tokenizer": "/nowhere/tokenizer.json"}, "no such file or folder"),
+        ({"spacy_models": ("nowhere",)}, "no spaCy pipeline 'nowhere'"),
+        ({"embedder": "/nowhere/model"}, "nowhere"),
+    ],
+    ids=str,
+)
+def test_what_is_not_there_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        analyze(replace(AnalyzeSpec("mini", limit=4, processes=1), **changes))
+
+
+def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no scenario"):
+        analyze(AnalyzeSpec(split_of(tmp_path, [])))
+
+
+# --- What it loads ----------------------------------------------------------------------------------------------
+
+
+def test_counting_draws_nothing() -> None:
+    code = """
+import sys
+from h2htalk.analysis.analyze import AnalyzeSpec, analyze
+analyze(AnalyzeSpec("mini", limit=2, processes=1))
+print(sorted({"matplotlib", "wordcloud"} & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "[]\n"

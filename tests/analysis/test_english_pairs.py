@@ -1,0 +1,239 @@
+"""English verb-noun pairs: what counts as a direct object, read off trees made by hand and off plain sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("spacy", reason="the analysis extra is not installed")
+pytest.importorskip("lemminflect", reason="the analysis extra is not installed")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from h2htalk.analysis.english_lemmas import noun_lemma, verb_lemma
+from h2htalk.analysis.english_pairs import english_pairs
+from h2htalk.analysis.verb_nouns import verb_noun_pairs
+
+VOCAB = Vocab()
+KINDS = {
+    "NN": "NOUN",
+    "NNP": "PROPN",
+    "VB": "VERB",
+    "PR": "PRON",
+    "DT": "DET",
+    "IN": "ADP",
+    "RP": "ADP",
+    "JJ": "ADJ",
+}
+KINDS |= {
+    "CC": "CCONJ",
+    "CD": "NUM",
+    "RB": "ADV",
+    "TO": "PART",
+    "MD": "AUX",
+    "WP": "PRON",
+    "WD": "PRON",
+    ",": "PUNCT",
+}
+
+
+def tree(written: str) -> Doc:
+    """A tree made by hand: `word/tag/label/head`, the head as the place of a word, counted from 1; a root's is 0."""
+    rows = [part.split("/") for part in written.split()]
+    heads = [int(row[3]) - 1 if row[3] != "0" else place for place, row in enumerate(rows)]
+    kinds = [KINDS[row[1]] if row[1] in KINDS else KINDS[row[1][:2]] for row in rows]
+    words, tags, labels = ([row[column] for row in rows] for column in range(3))
+    return Doc(VOCAB, words=words, tags=tags, pos=kinds, heads=heads, deps=labels)
+
+
+def pairs(doc: Doc) -> list[str]:
+    return [f"{pair.verb} {pair.noun}" for pair in english_pairs(doc)]
+
+
+def read(text: str) -> list[str]:
+    return [f"{pair.verb} {pair.noun}" for pair in verb_noun_pairs([text], "en")]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("I/PRP/nsubj/2 fed/VBD/ROOT/0 ducks/NNS/obj/2", ["feed duck"]),
+        ("I/PRP/nsubj/2 fed/VBD/ROOT/0 them/PRP/obj/2", []),
+        ("I/PRP/nsubj/2 fed/VBD/ROOT/0 ducks/NNS/dobj/2", ["feed duck"]),
+        ("Wash/VB/ROOT/0 and/CC/cc/3 dry/VB/conj/1 dishes/NNS/obj/1", ["wash dish", "dry dish"]),
+        ("Sit/VB/ROOT/0 and/CC/cc/3 read/VB/conj/1 books/NNS/obj/3", ["read book"]),
+        ("Bake/VB/ROOT/0 bread/NN/obj/1 and/CC/cc/4 pies/NNS/conj/2", ["bake bread", "bake pie"]),
+        ("Mom/NNP/nsubj/2 gave/VBD/ROOT/0 Ann/NNP/iobj/2 a/DT/det/5 hug/NN/obj/2", ["give hug"]),
+        ("Mom/NNP/nsubj/2 gave/VBD/ROOT/0 Ann/NNP/dative/2 a/DT/det/5 hug/NN/dobj/2", ["give hug"]),
+        ("Mom/NNP/nsubj/2 told/VBD/ROOT/0 Ann/NNP/iobj/2", ["tell Ann"]),
+        ("Turn/VB/ROOT/0 off/RP/compound:prt/1 lights/NNS/obj/1", ["turn off light"]),
+        ("Turn/VB/ROOT/0 lights/NNS/dobj/1 off/RP/prt/1", ["turn off light"]),
+        ("Look/VB/ROOT/0 after/IN/case/3 cats/NNS/obl/1", []),
+        ("cakes/NNS/ROOT/0 baked/VBN/acl/1 by/IN/case/4 Tom/NNP/obl/2", []),
+        ("songs/NNS/ROOT/0 that/WDT/obj/4 you/PRP/nsubj/4 played/VBD/acl:relcl/1", ["play song"]),
+        ("songs/NNS/ROOT/0 that/WDT/dobj/4 you/PRP/nsubj/4 played/VBD/relcl/1", ["play song"]),
+        ("songs/NNS/ROOT/0 you/PRP/nsubj/3 played/VBD/acl:relcl/1", ["play song"]),
+        ("songs/NNS/ROOT/0 you/PRP/nsubj/3 want/VBP/acl:relcl/1 to/TO/mark/5 play/VB/xcomp/3", ["play song"]),
+        ("songs/NNS/ROOT/0 you/PRP/nsubj/3 cared/VBD/acl:relcl/1 about/IN/obl/3", []),
+        ("days/NNS/ROOT/0 you/PRP/nsubj/3 played/VBD/acl:relcl/1", []),
+        ("men/NNS/ROOT/0 who/WP/nsubj/3 fish/VBP/acl:relcl/1 trout/NN/obj/3", ["fish trout"]),
+        ("I/PRP/nsubj/2 slept/VBD/ROOT/0 ten/CD/nummod/4 hours/NNS/obj/2", []),
+        ("I/PRP/nsubj/2 wasted/VBD/ROOT/0 ten/CD/nummod/4 hours/NNS/obj/2", ["waste hour"]),
+        ("I/PRP/nsubj/2 want/VBP/ROOT/0 Ann/NNP/obj/2 to/TO/mark/5 come/VB/xcomp/2", []),
+        ("Help/VB/ROOT/0 Ann/NNP/nsubj/3 move/VB/ccomp/1", ["help Ann"]),
+        ("She/PRP/nsubj/2 became/VBD/ROOT/0 a/DT/det/4 nurse/NN/obj/2", []),
+        ("I/PRP/nsubj/2 had/VBD/ROOT/0 breakfast/NN/obj/2", ["have breakfast"]),
+        (
+            "I/PRP/nsubj/2 met/VBD/ROOT/0 Ann/NNP/obj/2 Lee/NNP/flat/3 and/CC/cc/6 Bo/NNP/conj/4",
+            ["meet Ann", "meet Bo"],
+        ),
+    ],
+)
+def test_what_a_pair_is(written: str, expected: list[str]) -> None:
+    assert pairs(tree(written)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        # An imperative that the tagger calls a noun, and its object a subject of the next verb.
+        ("Water/NN/ROOT/0 the/DT/det/3 plants/NNS/obj/1", ["water plant"]),
+        ("Iron/NN/compound/2 shirts/NNS/ROOT/0", ["iron shirt"]),
+        ("Boil/NN/ROOT/0 some/DT/det/3 rice/NN/nsubj/5 ,/,/punct/5 eat/VB/ROOT/0", ["boil rice"]),
+        # A compound of two nouns stays one.
+        ("Book/NN/compound/2 clubs/NNS/ROOT/0", []),
+        # The object hangs on the wrong verb of a list.
+        (
+            "Feed/VB/ROOT/0 cats/NNS/obj/1 and/CC/cc/4 mop/VB/conj/1 the/DT/det/6 floor/NN/obj/1",
+            ["feed cat", "mop floor"],
+        ),
+        # Both objects of a ditransitive verb, in one role.
+        (
+            "I/PRP/nsubj/2 sent/VBD/ROOT/0 my/PRP$/nmod:poss/4 aunt/NN/obj/2 a/DT/det/6 card/NN/obj/2",
+            ["send card"],
+        ),
+        # "her first tooth": the possessive as receiver, the noun as time.
+        (
+            "She/PRP/nsubj/2 lost/VBD/ROOT/0 her/PRP$/iobj/2 tooth/NN/obl:unmarked/2 today/NN/obl:unmarked/2",
+            ["lose tooth"],
+        ),
+        # The particle as preposition of the object.
+        ("Switch/VB/ROOT/0 off/IN/case/4 the/DT/det/4 fan/NN/obl/1", ["switch off fan"]),
+        ("Walk/VB/ROOT/0 up/IN/case/4 the/DT/det/4 hill/NN/obl/1", []),
+        # Before an object pronoun stands a verb.
+        ("Running/VBG/ROOT/0 calms/NNS/obj/1 me/PRP/obj/1", []),
+        # A noun that the parser ties to the verb.
+        ("I/PRP/nsubj/2 miss/VBP/ROOT/0 you/PRP/obj/2 and/CC/cc/5 talks/NNS/conj/2", ["miss talk"]),
+        ("make/VB/ROOT/0 my/PRP$/nmod:poss/3 mother/NN/compound/4 cry/NN/obj/1", ["make mother"]),
+    ],
+)
+def test_common_slips_of_a_small_parser_are_mended(written: str, expected: list[str]) -> None:
+    assert pairs(tree(written)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7:30 make coffee, read two chapters", ["make coffee", "read chapter"]),
+        ("Feeding the cat, then watering the plants.", ["feed cat", "water plant"]),
+        ("I’m done, don’t forget your keys", ["forget key"]),
+        ("She gave my best friend's sister two cups of hot chocolate.", ["give cup"]),
+        ("I told my friend Leo the news.", ["tell news"]),
+        ("We put the cups on the table.", ["put cup"]),
+        ("I work in a bank and listen to music.", []),
+        ("The letter was written by my uncle.", []),
+        ("😀😀😀", []),
+        ("...", []),
+        ("", []),
+    ],
+)
+def test_plain_text(text: str, expected: list[str]) -> None:
+    assert read(text) == expected
+
+
+def test_pairs_stand_in_the_order_of_their_nouns_and_then_of_their_verbs() -> None:
+    assert read("Wash and dry the dishes, then feed the cat.") == ["wash dish", "dry dish", "feed cat"]
+
+
+def test_a_long_list_is_read_to_its_end() -> None:
+    """Each noun joined to the one before: as deep as the list is long."""
+    items = " ".join(f"and/CC/cc/{place} ducks/NNS/conj/{place - 2}" for place in range(4, 2000, 2))
+    assert pairs(tree(f"feed/VB/ROOT/0 ducks/NNS/obj/1 {items}")) == ["feed duck"] * 999
+
+
+NOUNS = "thanks thanks, clothes clothes, dishes dish, memories memory, feet foot, photos photo, leaves leaf, Boss boss"
+VERBS = "got get, Fed feed, lying lie, laid lay, practised practise, saw see, repotted repot, texted text, tried try"
+
+
+@pytest.mark.parametrize(("word", "lemma"), [entry.split() for entry in NOUNS.split(", ")])
+def test_noun_lemmas(word: str, lemma: str) -> None:
+    assert noun_lemma(word) == lemma
+
+
+@pytest.mark.parametrize(("word", "lemma"), [entry.split() for entry in VERBS.split(", ")])
+def test_verb_lemmas(word: str, lemma: str) -> None:
+    assert verb_lemma(word) == lemma
+
+
+def test_an_infinitive_is_its_own_lemma() -> None:
+    assert verb_lemma("saw", finite_or_base=True) == "saw"
+    assert noun_lemma("Mary", proper=True) == "Mary"
+
+
+WORDS = "water the my cat and , to that I Tom hours off happy which her give 7:30 's not made running plants"
+LABELS = (
+    "obj iobj dobj nsubj conj cc det compound acl:relcl xcomp ccomp obl:unmarked amod compound:prt flat aux"
+)
+TAGS = "NN NNS NNP VB VBD VBN VBG VBZ PRP DT IN RP JJ CC CD RB TO ,"
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Doc:
+    """Any words under any tags and labels, tied in any way that is a tree."""
+    size = draw(st.integers(1, 14))
+    one_of: Sequence[list[str]] = [
+        draw(st.lists(st.sampled_from(choices.split()), min_size=size, max_size=size))
+        for choices in (WORDS, TAGS, LABELS)
+    ]
+    heads = [draw(st.integers(0, place)) for place in range(size)]
+    if draw(st.booleans()):
+        heads = [size - 1 - head for head in reversed(heads)]
+    words, tags, labels = one_of
+    kinds = [KINDS[tag] if tag in KINDS else KINDS[tag[:2]] for tag in tags]
+    return Doc(VOCAB, words=words, tags=tags, pos=kinds, heads=heads, deps=labels)
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees())
+def test_any_tree_gives_pairs_of_its_own_words(doc: Doc) -> None:
+    found = english_pairs(doc)
+    assert found == english_pairs(doc)
+    forms = {token.text.lower() for token in doc}
+    for pair in found:
+        assert re.fullmatch(r"\S+( \S+)?", pair.verb)
+        assert pair.verb == pair.verb.lower()
+        assert pair.noun.lower() in forms | {noun_lemma(form) for form in forms}
+
+
+def test_the_development_set_is_read_well() -> None:
+    """A guard, not the figure (tools/eval_pairs.py): most of these sentences were seen while the rules were written.
+
+    The even ones up to dev-168 were only scored: there precision was 0.95, recall 0.91.
+    """
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+    from eval_pairs import outcomes, read_set, score
+
+    sentences = read_set(Path(__file__).parent / "english_pairs_dev.jsonl")
+    total = score(list(outcomes(sentences, "en")))
+    assert len(sentences) > 300
+    assert len({verb for sentence in sentences for verb, _ in sentence.pairs}) > 200
+    assert total.precision > 0.94
+    assert total.recall > 0.92

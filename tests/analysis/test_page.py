@@ -1,0 +1,176 @@
+"""The page as a file: every figure with its table and its words, and nothing in it that can act."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import pytest
+from analysis_made import made_analysis
+
+from h2htalk.analysis.analyze import Analysis
+from h2htalk.analysis.exhibits import ROWS_SHOWN, exhibits
+from h2htalk.analysis.page import page_text
+from h2htalk.analysis.page_view import picture_address, picture_size, value_text
+from h2htalk.analysis.verb_nouns import Pair
+from h2htalk.analysis.word_clouds import WordCount
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e'
+SVG = """<?xml version="1.0" encoding="utf-8" standalone="no"?>
+<svg xmlns="http://www.w3.org/2000/svg" width="241.2pt" height="180pt" viewBox="0 0 241.2 180" version="1.1">
+ <style>* { fill: '#fff' }</style>
+ <path id="a" d="M 1 2
+L 3 4"/>
+</svg>
+"""
+
+
+def page(analysis: Analysis, made: Mapping[str, str] | None = None) -> str:
+    shown = exhibits(analysis)
+    return page_text(analysis, shown, {exhibit.name: SVG for exhibit in shown}, made or {"seed": "0"})
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.fixture(scope="module")
+def whole() -> Analysis:
+    return made_analysis(compared=True, unmeasured=("model tokens (nothing to count with)",))
+
+
+@pytest.fixture(scope="module")
+def text(whole: Analysis) -> str:
+    return page(whole)
+
+
+def test_every_figure_stands_there_with_words_a_table_and_its_files(whole: Analysis, text: str) -> None:
+    shown = exhibits(whole)
+    elements = Elements(text)
+    assert [figure["id"] for figure in elements.of("figure")] == [f"figure-{one.name}" for one in shown]
+    assert len({exhibit.name for exhibit in shown}) == len(shown)
+    assert all(len(image["alt"] or "") > 20 for image in elements.of("img"))
+    assert len(elements.of("details")) == len(shown)
+    links = {link["href"] for link in elements.of("a")}
+    for exhibit in shown:
+        assert f"tables/{exhibit.table.name}.csv" in links
+        assert {f"figures/{exhibit.name}.{kind}" for kind in ("svg", "pdf", "png")} <= links
+
+
+def test_both_languages_all_measures_and_the_differences_have_their_place(text: str) -> None:
+    titles = re.findall(r"<h2>(.*?)</h2>", text)
+    assert titles == ["English", "Chinese", "Diversity", "Differences", "How it was made"]
+    assert re.findall(r"<nav .*?</nav>", text, re.DOTALL)[0].count("<a ") == len(titles)
+    assert "Not measured: model tokens (nothing to count with)." in text
+    assert 'lang="zh"' in text
+
+
+def test_the_page_needs_nothing_but_itself(text: str) -> None:
+    elements = Elements(text)
+    assert {tag for tag, _ in elements.found} & {
+        "script",
+        "link",
+        "iframe",
+        "object",
+        "form",
+        "base",
+    } == set()
+    assert all((image["src"] or "").startswith("data:image/svg+xml,") for image in elements.of("img"))
+    targets = [link["href"] or "" for link in elements.of("a")]
+    assert all(re.fullmatch(r"#\w+|(?:figures|tables)/\w+\.\w+", target) for target in targets)
+    ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    assert len(set(ids)) == len(ids), "two elements of one id: a link leads to the wrong one"
+    assert {target[1:] for target in targets if target.startswith("#")} <= set(ids)
+    outside = re.sub(r'src="data:[^"]*"', "", text)
+    for reach in ("url(", "@import", "http:", "https:", "//"):
+        assert reach not in outside
+
+
+def test_only_its_own_style_sheet_applies_and_nothing_may_run(text: str) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert policy
+    assert style
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert policy[1].startswith("default-src 'none'; img-src data:; ")
+    assert f"style-src 'sha256-{digest}'" in policy[1]
+    assert "unsafe" not in policy[1]
+    assert "style" not in {name for _, attributes in Elements(text).found for name in attributes}
+
+
+def test_hostile_words_and_names_are_text() -> None:
+    words = [WordCount(HOSTILE, 9, 9), WordCount("tea", 1, 1)]
+    analysis = made_analysis(
+        ("en",), name=HOSTILE, words=words, pairs=[Pair(HOSTILE, HOSTILE)], unmeasured=[HOSTILE]
+    )
+    text = page(analysis, {HOSTILE: HOSTILE})
+    quiet = page(
+        made_analysis(("en",), words=words[1:], pairs=[Pair("a", "b")], unmeasured=["x"]), {"x": "y"}
+    )
+    count = {tag: len(Elements(quiet).of(tag)) for tag in ("script", "img", "figure", "a", "code")}
+    assert {tag: len(Elements(text).of(tag)) for tag in count} == count
+    assert "<!--" not in text
+    assert "{{ 7*7 }}" in text
+    assert not set("\x00\u2028\u202e") & set(text)
+
+
+def test_long_tables_show_their_top_and_say_so() -> None:
+    words = [WordCount(f"word{n}", 999 - n, 1) for n in range(ROWS_SHOWN + 7)]
+    text = page(made_analysis(("en",), words=words))
+    assert f"Table ({ROWS_SHOWN} of {ROWS_SHOWN + 7} rows)" in text
+    assert f"word{ROWS_SHOWN - 1}<" in text
+    assert f"word{ROWS_SHOWN}<" not in text
+
+
+def test_one_side_without_words_or_pairs_still_makes_a_page() -> None:
+    analysis = made_analysis(("en",), limit=1)
+    bare = page(made_analysis(("en",), limit=1, pairs=[Pair("make", "tea")]))
+    assert "There are none." not in bare
+    part = analysis.split.languages[0]
+    assert part.scenarios == 1
+    assert "English scenarios" in page(analysis)
+
+
+# --- Pictures and cells -----------------------------------------------------------------------------------------
+
+
+def test_a_picture_is_an_address_of_the_same_drawing() -> None:
+    address = picture_address(SVG)
+    assert set('"<>#\n') & set(address) == set()
+    drawing = ElementTree.fromstring(unquote(address.removeprefix("data:image/svg+xml,")))
+    path = drawing.find("{http://www.w3.org/2000/svg}path")
+    assert path is not None
+    assert path.attrib == {"id": "a", "d": "M 1 2 L 3 4"}
+    assert picture_size(SVG) == (241.2, 180.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "–"),
+        (True, "yes"),
+        (1234, "1,234"),
+        (0.12345, "0.123"),
+        (-2.5, "-2.50"),
+        (1234.5, "1,234.50"),
+        ("a\tb", "a\\tb"),
+    ],
+)
+def test_cells_are_short_and_printable(value: str | float | None, shown: str) -> None:
+    assert value_text(value) == shown

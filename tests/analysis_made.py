@@ -1,0 +1,75 @@
+"""An analysis made for a test: counted from a few texts by the package, with pairs that no parser had to find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, LanguageAnalysis, SplitAnalysis, SplitFacts
+from h2htalk.analysis.comparison import comparison
+from h2htalk.analysis.coverage import coverage
+from h2htalk.analysis.diversity import measure_diversity
+from h2htalk.analysis.lengths import measure_lengths
+from h2htalk.analysis.parser_models import ParserModel
+from h2htalk.analysis.texts import SIDES, side_texts
+from h2htalk.analysis.verb_nouns import Pair, count_pairs
+from h2htalk.analysis.word_clouds import WordCount, count_words
+from h2htalk.data.dialogue import Language
+from h2htalk.data.splits import load_split
+
+PAIRS: Mapping[Language, Sequence[Pair]] = {
+    "en": [Pair("make", "tea"), Pair("make", "tea"), Pair("take", "walk"), Pair("water", "plant")],
+    "zh": [Pair("泡", "茶"), Pair("浇", "花")],
+}
+
+
+def made_analysis(
+    languages: Sequence[Language] = ("en", "zh"),
+    *,
+    limit: int = 22,
+    compared: bool = False,
+    name: str = "made",
+    words: Sequence[WordCount] | None = None,
+    pairs: Sequence[Pair] | None = None,
+    unmeasured: Sequence[str] = (),
+) -> Analysis:
+    """The first scenarios of `mini`. `words` and `pairs` stand in the place of those that are counted."""
+    parts = tuple(_part(language, limit, words, pairs) for language in languages)
+    facts = SplitFacts(
+        name, "1", "CC0", "0123456789abcdef", 154, {p.language: p.scenarios for p in parts}, "fed"
+    )
+    split = SplitAnalysis(facts, parts)
+    return Analysis(
+        spec=AnalyzeSpec(name),
+        split=split,
+        against=split if compared else None,
+        comparisons=tuple(
+            comparison(
+                "words", side, part.language, {w.word: w.count for w in part.words[side]}, {"other": 9}
+            )
+            for part in parts
+            for side in SIDES
+            if compared
+        ),
+        parsers=tuple(ParserModel(None, language, "bundled", "1") for language in languages),
+        tokenizer=None,
+        embedder=None,
+        unmeasured=tuple(unmeasured),
+        package_version="0.0.test",
+    )
+
+
+def _part(
+    language: Language, limit: int, words: Sequence[WordCount] | None, pairs: Sequence[Pair] | None
+) -> LanguageAnalysis:
+    scenarios = load_split("mini").select(language, limit=limit).scenarios
+    texts = side_texts(scenarios)
+    counted = {side: [text.text for text in texts if text.side == side] for side in SIDES}
+    return LanguageAnalysis(
+        language=language,
+        scenarios=len(scenarios),
+        lengths=measure_lengths(texts),
+        words={side: tuple(words or count_words(counted[side], language)) for side in SIDES},
+        pairs={side: tuple(count_pairs(pairs or PAIRS[language])) for side in SIDES},
+        diversity=tuple(measure_diversity(texts)),
+        coverage=coverage(scenarios),
+    )

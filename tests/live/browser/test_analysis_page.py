@@ -1,0 +1,84 @@
+"""An analysis in a real browser, opened from the disk: all of it is seen, on any screen, and nothing in it acts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from analysis_made import made_analysis
+
+from h2htalk.analysis.verb_nouns import Pair
+from h2htalk.analysis.word_clouds import WordCount
+from h2htalk.analysis.writing import write_analysis
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="drives Chromium: pip install playwright")
+
+pytestmark = pytest.mark.live
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)><svg onload=alert(1)>'
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        pytest.skip("opens the page in Chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    words = [WordCount(HOSTILE, 9, 3), WordCount("tea", 5, 2)]
+    analysis = made_analysis(
+        ("en",), name=HOSTILE, words=words, pairs=[Pair(HOSTILE, "tea"), Pair("make", "tea")]
+    )
+    return write_analysis(analysis, tmp_path_factory.mktemp("analysis"), processes=2)
+
+
+def opened(browser: Browser, path: Path, width: int, scheme: str = "light") -> tuple[Page, list[str]]:
+    """The page, and what it did that it must not do."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    alarms: list[str] = []
+    page.on("dialog", lambda dialog: (alarms.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on("pageerror", lambda error: alarms.append(f"error {error}"))
+    page.on("console", lambda message: alarms.append(f"console {message.text}"))
+    page.on("request", lambda r: r.url.startswith(("data:", path.as_uri())) or alarms.append(r.url))
+    page.goto(path.as_uri())
+    return page, alarms
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_picture_is_seen_and_nothing_acts_or_sticks_out(
+    browser: Browser, path: Path, width: int, scheme: str
+) -> None:
+    page, alarms = opened(browser, path, width, scheme)
+    for details in page.locator("summary").all():
+        details.click()
+    sizes = page.evaluate("[...document.images].map(i => [i.complete, i.naturalWidth, i.clientWidth])")
+    assert len(sizes) == len(list((path.parent / "figures").glob("*.svg")))
+    assert all(complete and natural > 100 and shown > 200 for complete, natural, shown in sizes)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("h1").inner_text() == HOSTILE
+    assert page.locator("td, th").filter(has_text="onerror").count() > 0
+    assert alarms == []
+    page.close()
+
+
+def test_each_link_leads_to_a_file_or_a_section(browser: Browser, path: Path) -> None:
+    page, _ = opened(browser, path, 1280)
+    for href in page.eval_on_selector_all("a", "links => links.map(link => link.getAttribute('href'))"):
+        if href.startswith("#"):
+            assert page.locator(href).count() == 1, href
+        else:
+            assert (path.parent / href).is_file(), href
+    page.close()

@@ -1,0 +1,124 @@
+"""`h2htalk analyze`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import h2htalk, h2htalk_here
+
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.splits import load_split
+
+
+def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    done = h2htalk("analyze", "mini", "--language", "en", "--limit", "4", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "English, 4 scenarios" in done.stdout
+    assert done.stdout.splitlines()[-1] == f"page: {out / 'index.html'}"
+    assert "drawing" in done.stderr
+    again = h2htalk("analyze", "mini", "--language", "zh", "--limit", "3", "--out", out, "--processes", "1")
+    assert again.returncode == 0, again.stderr
+    assert list(json.loads((out / "summary.json").read_text())["languages"]) == ["zh"]
+    assert not list(out.rglob("*_en*")), "an earlier analysis was not cleared away"
+
+
+def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
+    words = ("--language", "en", "--limit", "3", "--processes", "1", "--out", tmp_path / "out")
+    done = h2htalk_here("analyze", "mini", "--against", "mini", *words)
+    assert done.returncode == 0, done.stderr
+    assert "mini (a) compared with mini (b)" in done.stdout
+    assert (tmp_path / "out" / "tables" / "compare_words_en_instruction.csv").is_file()
+    assert (tmp_path / "out" / "figures" / "compare_emotions_en.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nowhere",), "no split 'nowhere'"),
+        (("mini", "--against", "nowhere"), "no split 'nowhere'"),
+        (("mini", "--language", "fr"), "choose from en, zh"),
+        (("mini", "--limit", "0"), "--limit is 0"),
+        (("mini", "--processes", "-1"), "--processes is -1"),
+        (("mini", "--tokenizer", "nowhere.json"), "no such file or folder"),
+        (("mini", "--spacy-model", "en_nowhere"), "no spaCy pipeline 'en_nowhere'"),
+        (("mini", "--embedder", "/nowhere"), "nowhere"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_work_is_one_line_and_writes_nothing(
+    tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    done = h2htalk_here("analyze", *words, "--out", tmp_path / "out")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("")
+    for out, message in (
+        ("file", "is not a folder"),
+        ("file/below", "is not a folder"),
+        ("thesis", "holds other things ('chapter.tex')"),
+    ):
+        done = h2htalk_here("analyze", "mini", "--out", tmp_path / out)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    assert h2htalk_here("analyze", "mini", "--out", "").returncode == 2
+    assert h2htalk_here("analyze", "mini").returncode == 2
+
+
+def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "empty" / "scenarios.jsonl", [])
+    done = h2htalk_here("analyze", tmp_path / "empty", "--out", tmp_path / "out")
+    assert (done.returncode, "holds no scenario" in done.stderr) == (2, True)
+
+
+def test_a_split_of_emoji_still_makes_a_page(tmp_path: Path) -> None:
+    like = next(s for s in load_split("mini").scenarios if s.subtask == "dialogue_base").to_dict()
+    history = [{"role": "user", "content": "😀👩‍👩‍👧"}]
+    record = {**like, "inputs": {**like["inputs"], "history": history}, "reference": "🎉"}
+    write_jsonl(tmp_path / "emoji" / "scenarios.jsonl", [record])
+    done = h2htalk_here("analyze", tmp_path / "emoji", "--out", tmp_path / "out", "--processes", "1")
+    assert done.returncode == 0, done.stderr
+    assert "words, responses     none" in done.stdout
+    assert (tmp_path / "out" / "figures" / "words_en_response.svg").is_file()
+
+
+def test_the_help_names_every_option() -> None:
+    shown = h2htalk_here("analyze", "--help").stdout
+    for option in (
+        "out",
+        "against",
+        "language",
+        "limit",
+        "tokenizer",
+        "spacy-model",
+        "embedder",
+        "processes",
+    ):
+        assert f"--{option}" in shown
+
+
+def test_the_help_loads_no_heavy_library() -> None:
+    code = """
+import sys
+from h2htalk.cli import main
+sys.argv = ["h2htalk", "analyze", "--help"]
+try:
+    main()
+finally:
+    heavy = {"spacy", "lemminflect", "matplotlib", "wordcloud", "numpy", "jieba", "tokenizers", "jinja2", "rich"}
+    print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stderr.splitlines()[-1] == "[]"

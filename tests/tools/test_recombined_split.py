@@ -1,0 +1,53 @@
+"""The recombined split: valid scenarios, 80 words each by the package's own tokens, the same bytes each time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from h2htalk.analysis.lengths import measure_lengths
+from h2htalk.analysis.texts import side_texts
+from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import DataError
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from make_recombined_split import write_split
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_scenario_has_80_words_on_average_inputs_and_reference_together(
+    tmp_path: Path, language: str
+) -> None:
+    made = write_split(tmp_path, language, 300)
+    scenarios = load_split(str(tmp_path)).scenarios
+    assert len(scenarios) == made.count == 300
+    assert {s.language for s in scenarios} == {language}
+    assert {s.subtask for s in scenarios} == set(SUBTASKS)
+    words = {
+        s.side: s.mean
+        for s in measure_lengths(side_texts(scenarios)).summaries
+        if (s.group, s.measure) == ("all", "words")
+    }
+    assert sum(words.values()) == pytest.approx(80, abs=2)
+    assert sum(words.values()) == pytest.approx(made.words, abs=0.01)
+    assert words["instruction"] > words["response"] > 20
+
+
+def test_few_texts_are_another_s_double(tmp_path: Path) -> None:
+    assert write_split(tmp_path, "en", 300).distinct > 0.9
+
+
+def test_two_calls_give_the_same_bytes_and_another_seed_gives_others(tmp_path: Path) -> None:
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        write_split(tmp_path / name, "zh", 40, seed=seed)
+    a, b, c = ((tmp_path / name / "scenarios.jsonl").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_a_folder_that_holds_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text("{}\n", encoding="utf-8")
+    with pytest.raises(DataError, match="holds other files"):
+        write_split(tmp_path, "en", 5)
