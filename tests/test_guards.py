@@ -126,7 +126,7 @@ def test_no_file_is_named_after_nothing() -> None:
 HEAVY = """torch transformers vllm spacy presidio_analyzer presidio_anonymizer argilla datasets matplotlib pyarrow numpy
 openvino openvino_genai jieba sacrebleu rouge_score aiohttp openai anthropic rich nltk pandas sentence_transformers
 FlagEmbedding huggingface_hub jinja2 rapidfuzz"""
-COMMAND_GROUPS = [[], ["evaluate"], ["split"], ["split", "list"], ["import"], ["leaderboard"]]
+COMMAND_GROUPS = [[], ["evaluate"], ["split"], ["split", "list"], ["import"], ["leaderboard"], ["analyze"]]
 
 
 @pytest.mark.parametrize("command", COMMAND_GROUPS, ids=" ".join)

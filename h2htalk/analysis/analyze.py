@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from h2htalk import __version__
 from h2htalk.analysis.comparison import Comparison, comparison
@@ -23,6 +24,10 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
 from h2htalk.text.embeddings import Embedder
 from h2htalk.text.token_counts import NamedCounter, open_token_counter
+from h2htalk.text.tokens import tokenize
+
+# Tokens of some hundred words each: 100 MB at most.
+REMEMBERED_TEXTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,19 +221,20 @@ def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[st
 def _count(
     parts: Sequence[Sequence[_Part]], counter: NamedCounter | None, embedder: Embedder | None, seed: int
 ) -> list[list[LanguageAnalysis]]:
-    """Everything but the pairs."""
+    """Everything but the pairs. Three measures ask for a text's tokens: each text is tokenized once."""
+    split = lru_cache(maxsize=REMEMBERED_TEXTS)(tokenize)
     texts = [[text for part in of_split for text in part.texts] for of_split in parts]
     if len(texts) > 1:
-        diversity = list(compare_diversity(texts[0], texts[1], embedder, seed=seed))
+        diversity = list(compare_diversity(texts[0], texts[1], embedder, seed=seed, split=split))
     else:
-        diversity = [measure_diversity(texts[0], embedder, seed=seed)]
+        diversity = [measure_diversity(texts[0], embedder, seed=seed, split=split)]
     return [
         [
             LanguageAnalysis(
                 language=part.language,
                 scenarios=len(part.scenarios),
-                lengths=measure_lengths(part.texts, counter),
-                words={side: tuple(count_words(part.side(side), part.language)) for side in SIDES},
+                lengths=measure_lengths(part.texts, counter, split),
+                words={side: tuple(count_words(part.side(side), part.language, split)) for side in SIDES},
                 pairs={},
                 diversity=tuple(row for row in rows if row.language == part.language),
                 coverage=coverage(part.scenarios),

@@ -10,7 +10,7 @@ from h2htalk.analysis.self_bleu import ORDERS, Tokens, ngrams, self_bleu
 from h2htalk.analysis.texts import SIDES, Side, SideText
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.text.embeddings import Embedder, Vectors
-from h2htalk.text.tokens import tokenize
+from h2htalk.text.tokens import Tokenize, tokenize
 
 SAMPLE_WORDS = 20_000
 SELF_BLEU_TEXTS = 1_000
@@ -59,7 +59,7 @@ class _Group:
 
 
 def measure_diversity(
-    texts: Iterable[SideText], embedder: Embedder | None = None, *, seed: int = 0
+    texts: Iterable[SideText], embedder: Embedder | None = None, *, seed: int = 0, split: Tokenize = tokenize
 ) -> list[Diversity]:
     """The diversity of each side in each language that occurs, English first.
 
@@ -71,21 +71,27 @@ def measure_diversity(
         texts: any number, of both sides and languages.
         embedder: for the spread; None leaves it out, as does a language that the embedder is not made for.
         seed: which texts are sampled.
+        split: cuts a text of a language into tokens.
 
     Raises:
         ModelCallError: the embedder gave a vector without a direction.
     """
-    return [_measure(group, embedder, group.words, len(group.texts)) for group in _groups(texts, seed)]
+    return [_measure(group, embedder, group.words, len(group.texts)) for group in _groups(texts, seed, split)]
 
 
 def compare_diversity(
-    a: Iterable[SideText], b: Iterable[SideText], embedder: Embedder | None = None, *, seed: int = 0
+    a: Iterable[SideText],
+    b: Iterable[SideText],
+    embedder: Embedder | None = None,
+    *,
+    seed: int = 0,
+    split: Tokenize = tokenize,
 ) -> tuple[list[Diversity], list[Diversity]]:
     """`measure_diversity` of two splits, with samples of the same size where both have that side and language.
 
     The smaller of the two sets how many tokens and texts are sampled from both.
     """
-    groups = [{(g.side, g.language): g for g in _groups(texts, seed)} for texts in (a, b)]
+    groups = [{(g.side, g.language): g for g in _groups(texts, seed, split)} for texts in (a, b)]
 
     def measure(ours: dict[tuple[Side, Language], _Group]) -> list[Diversity]:
         rows = []
@@ -98,13 +104,13 @@ def compare_diversity(
     return measure(groups[0]), measure(groups[1])
 
 
-def _groups(texts: Iterable[SideText], seed: int) -> list[_Group]:
+def _groups(texts: Iterable[SideText], seed: int, split: Tokenize) -> list[_Group]:
     in_order = sorted(texts, key=lambda text: (_rank(text, seed), text.text))
     found = []
     for language in LANGUAGES:
         for side in SIDES:
             members = [text.text for text in in_order if (text.side, text.language) == (side, language)]
-            counted = [(text, words) for text in members if (words := _tokens(text, language))]
+            counted = [(text, words) for text in members if (words := _tokens(text, language, split))]
             if members:
                 kept, tokens = [text for text, _ in counted], [words for _, words in counted]
                 found.append(_Group(side, language, kept, tokens, len(members) - len(kept)))
@@ -115,8 +121,8 @@ def _rank(text: SideText, seed: int) -> bytes:
     return hashlib.sha256(f"{seed}:{text.scenario_id}".encode("utf-8", "replace")).digest()
 
 
-def _tokens(text: str, language: Language) -> list[str]:
-    return [token for token in tokenize(text, language) if not token.isspace()]
+def _tokens(text: str, language: Language, split: Tokenize) -> list[str]:
+    return [token for token in split(text, language) if not token.isspace()]
 
 
 def _measure(group: _Group, embedder: Embedder | None, words: int, texts: int) -> Diversity:

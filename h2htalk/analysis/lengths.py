@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from h2htalk.analysis.texts import SIDES, Side, SideText
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.token_counts import TokenCounter
-from h2htalk.text.tokens import tokenizer
+from h2htalk.text.tokens import Tokenize, tokenize
 
 MEASURES = ("characters", "words", "tokens", "pieces")
 PIECES_SHOWN = 50  # Fig. 6's axis
@@ -71,7 +71,7 @@ class Lengths:
 
 
 def text_lengths(
-    texts: Sequence[str], language: str, count_tokens: TokenCounter | None
+    texts: Sequence[str], language: str, count_tokens: TokenCounter | None, split: Tokenize = tokenize
 ) -> dict[str, list[int]]:
     """Lengths of n texts of one language: for each measure n numbers, in the texts' order.
 
@@ -82,10 +82,9 @@ def text_lengths(
     Raises:
         ConfigError: a language without a tokenizer.
     """
-    split = tokenizer(language)
     lengths = {
         "characters": [len(text.strip()) for text in texts],
-        "words": [sum(map(_is_word, split(text))) for text in texts],
+        "words": [sum(map(_is_word, split(text, language))) for text in texts],
     }
     if count_tokens is not None:
         lengths["tokens"] = count_tokens(texts)
@@ -93,7 +92,9 @@ def text_lengths(
     return lengths
 
 
-def measure_lengths(texts: Sequence[SideText], count_tokens: TokenCounter | None = None) -> Lengths:
+def measure_lengths(
+    texts: Sequence[SideText], count_tokens: TokenCounter | None = None, split: Tokenize = tokenize
+) -> Lengths:
     """Summaries and histograms of both sides, words by each text's own language.
 
     Summaries stand by side, group (all, subtasks as in Table 1, languages and emotions by name) and measure. Without
@@ -102,7 +103,7 @@ def measure_lengths(texts: Sequence[SideText], count_tokens: TokenCounter | None
     Raises:
         ConfigError: a language without a tokenizer.
     """
-    measured = _measure(texts, count_tokens)
+    measured = _measure(texts, count_tokens, split)
     summaries: list[LengthSummary] = []
     histograms: list[Histogram] = []
     for side in SIDES:
@@ -124,7 +125,9 @@ def _is_word(token: str) -> bool:
     return any(map(str.isalnum, token))
 
 
-def _measure(texts: Sequence[SideText], count_tokens: TokenCounter | None) -> dict[str, list[int]]:
+def _measure(
+    texts: Sequence[SideText], count_tokens: TokenCounter | None, split: Tokenize
+) -> dict[str, list[int]]:
     """For each measure the lengths of all texts, in their order."""
     measures = [measure for measure in MEASURES if measure != "tokens" or count_tokens is not None]
     measured = {measure: [0] * len(texts) for measure in measures}
@@ -132,7 +135,7 @@ def _measure(texts: Sequence[SideText], count_tokens: TokenCounter | None) -> di
     for place, text in enumerate(texts):
         by_language[text.language].append(place)
     for language, places in by_language.items():
-        lengths = text_lengths([texts[place].text for place in places], language, count_tokens)
+        lengths = text_lengths([texts[place].text for place in places], language, count_tokens, split)
         for measure in measures:
             for place, length in zip(places, lengths[measure], strict=True):
                 measured[measure][place] = length

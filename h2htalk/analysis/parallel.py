@@ -67,16 +67,11 @@ def chunks_of(jobs: Sequence[PairJob]) -> Iterator[Chunk]:
     """Each job's distinct pieces, at most 200 a chunk: by how often they occur, then in the order of the texts."""
     for number, job in enumerate(jobs):
         occurring: dict[int, list[str]] = {}
-        for piece, times in Counter(piece for text in job.texts for piece in pieces(_valid(text))).items():
+        for piece, times in Counter(piece for text in job.texts for piece in pieces(text)).items():
             occurring.setdefault(times, []).append(piece)
         for times, found in sorted(occurring.items()):
             for part in _parts(found):
                 yield Chunk(number, part, times, job.language, job.model)
-
-
-def _valid(text: str) -> str:
-    """The text with question marks for halves of characters, which spaCy cannot read."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _parts(found: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from h2htalk.analysis.fonts import INSTALL_ANALYSIS, FontFile, find_font
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text import counting
-from h2htalk.text.tokens import tokenizer
+from h2htalk.text.tokens import Tokenize, tokenize
 
 LONGEST_WORD = 40  # characters; what is longer is an address or a key held down
 WIDTH, HEIGHT = 1600, 900
@@ -103,19 +103,19 @@ def _stop_words(language: str) -> frozenset[str]:
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
-def count_words(texts: Sequence[str], language: str) -> list[WordCount]:
+def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize) -> list[WordCount]:
     """The words of texts in one language, stop words left out; the most frequent first, equal ones by spelling.
 
     Words come from the package's tokens (`text.tokens`), lower-cased. A word begins with a letter, has a Chinese
     character or two letters, and at most 40 characters: emoji, numbers (also 八百, 十点) and single Latin letters are
     none. `partner's` counts as `partner`, `we'll` as `we`, and an English plural as its singular where that occurs
-    too (`walks` as `walk`; `news` stays).
+    too (`walks` as `walk`; `news` stays). `split` cuts a text of a language into tokens.
 
     Raises:
         ConfigError: a language without a tokenizer.
     """
     stops = stop_words(language)
-    by_text = [Counter(_words(text, language, stops)) for text in texts]
+    by_text = [Counter(_words(text, language, stops, split)) for text in texts]
     singulars = _singulars(set().union(*by_text)) if language == "en" else {}
     counts: Counter[str] = Counter()
     found_in: Counter[str] = Counter()
@@ -127,11 +127,11 @@ def count_words(texts: Sequence[str], language: str) -> list[WordCount]:
     return [WordCount(word, count, found_in[word]) for word, count in ordered]
 
 
-def _words(text: str, language: str, stops: Collection[str]) -> list[str]:
+def _words(text: str, language: str, stops: Collection[str], split: Tokenize) -> list[str]:
     """The words of a text that count, in order, repeated as they are."""
     composed = unicodedata.normalize("NFC", text).replace("’", "'")
     found = []
-    for token in tokenizer(language)(composed):
+    for token in split(composed, language):
         # 13a leaves curly quotes and dashes at words.
         for word in map(str.lower, counting.words(token)):
             if word not in stops and (bare := _ENDING.sub("", word)) not in stops and _is_word(bare):

@@ -48,12 +48,12 @@ class SegmenterTokenizer:
         return self
 
 
-@spacy.registry.tokenizers("h2htalk.segmenter.v1")  # type: ignore[untyped-decorator]
+@spacy.registry.tokenizers("h2htalk_segmenter.v1")  # type: ignore[untyped-decorator]
 def segmenter_tokenizer() -> Callable[[Language], SegmenterTokenizer]:
     return lambda nlp: SegmenterTokenizer(nlp.vocab)
 
 
-@spacy.registry.callbacks("h2htalk.chinese_word_features.v1")  # type: ignore[untyped-decorator]
+@spacy.registry.callbacks("h2htalk_word_features.v1")  # type: ignore[untyped-decorator]
 def chinese_word_features() -> Callable[[Language], Language]:
     """A word's first and last character and its class stand where English has prefix, suffix and shape."""
 

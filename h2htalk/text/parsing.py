@@ -8,14 +8,13 @@ missed, prefer spaCy's official models (`--spacy-model en_core_web_sm`, `zh_core
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from h2htalk.errors import ConfigError, MissingExtraError, quoted
+from h2htalk.errors import ConfigError, MissingExtraError, quoted, shorten
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -66,9 +65,11 @@ def load_names(language: str, model: str | None = None) -> Language:
 def parse(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[Doc]:
     """A parsed document for each text, in order; see `load_parser` for what it carries and for errors.
 
-    A text is parsed whole: give long ones as `pieces`.
+    A text is parsed whole: give long ones as `pieces`. Half a surrogate pair, which spaCy cannot read, is parsed as a
+    question mark.
     """
-    docs: Iterator[Doc] = load_parser(language, model).pipe(texts, batch_size=64)
+    readable = (text.encode("utf-8", "replace").decode("utf-8") for text in texts)
+    docs: Iterator[Doc] = load_parser(language, model).pipe(readable, batch_size=64)
     return docs
 
 
@@ -121,7 +122,7 @@ def _named(spacy: Any, task: Task, language: str, model: str) -> Language:
         ImportError,
         ValueError,
     ) as error:  # not there; its own requirements; a broken or foreign folder
-        reason = str(error).split(os.linesep)[0]
+        reason = re.sub(r"^\[\w+\] ", "", shorten(" ".join(str(error).split()), 200))
         raise ConfigError(
             f"spaCy model {quoted(model)} cannot be loaded ({reason}); install it (python -m spacy download NAME),"
             " name its folder, or leave --spacy-model out to use the bundled pipeline"

@@ -17,6 +17,7 @@ from h2htalk.errors import ConfigError
 from h2htalk.text.cache_folder import cache_folder
 
 Tokenizer = Callable[[str], list[str]]
+Tokenize = Callable[[str, str], list[str]]  # text and language, as `tokenize`
 # A longer run of Han characters (as jieba counts them) is cut into pieces of this length.
 HAN_RUN = 2000
 _LONG_RUN = re.compile(f"[\u4e00-\u9fd5]{{{HAN_RUN + 1},}}")

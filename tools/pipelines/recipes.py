@@ -10,6 +10,7 @@ from pathlib import Path
 import spacy
 from pipelines import corpora, segmentation
 from pipelines.english_tokenizer import english_tokenizer
+from pipelines.name_swaps import listed_chinese_names, swapped
 from pipelines.shipping import ship
 from pipelines.silver import cut_sentences, with_borders
 from pipelines.treebanks import NAMED, PARSED, NamedSentence, Sentence, named_docs, parsed_docs, save
@@ -51,11 +52,13 @@ def make_zh_names(data: Path, work: Path) -> None:
     docs: list[Doc] = []
     vocab = spacy.blank("xx").vocab
     others = corpora.chinese_trees(data)[0]
+    names = listed_chinese_names()
     for fold in range(FOLDS):
         learned = [list(s.words) for at, s in enumerate(sentences) if at % FOLDS != fold]
         learned += [[word.form for word in s.words] for s in others]
         blind = segmentation.train(learned, lexicon)
-        docs += [_resegmented(s, vocab, blind) for at, s in enumerate(sentences) if at % FOLDS == fold]
+        unseen = [s for at, s in enumerate(sentences) if at % FOLDS == fold]
+        docs += [_resegmented(s, vocab, blind) for s in [*unseen, *swapped(unseen, names, seed=fold)]]
     random.Random(0).shuffle(docs)
     save(docs, work / "zh_names-train.spacy", NAMED)
     own = Segmenter.load(MODELS / "zh_segmenter")
@@ -169,6 +172,7 @@ def _minilm() -> Path:
 
 def _run_training(name: str, work: Path) -> Language:
     """spaCy's training with the configuration beside this file; the best step by its dev score."""
+    from spacy.cli.init_config import fill_config
     from spacy.cli.train import train
 
     out = work / name
@@ -178,6 +182,6 @@ def _run_training(name: str, work: Path) -> Language:
         "paths.dev": str(work / f"{name}-dev.spacy"),
     }
     full = work / f"{name}.cfg"
-    spacy.cli.init_config.fill_config(full, CONFIGS / f"{name}.cfg", code_path=None, silent=True)
+    fill_config(full, CONFIGS / f"{name}.cfg", silent=True)
     train(full, out, use_gpu=-1, overrides=overrides)
     return spacy.load(out / "model-best")
