@@ -17,7 +17,7 @@ from h2htalk.analysis.parallel import PairCounting, PairJob, good_processes
 from h2htalk.analysis.parser_models import ParserModel, choose_models
 from h2htalk.analysis.texts import SIDES, Side, SideText, side_texts
 from h2htalk.analysis.verb_nouns import PairCount
-from h2htalk.analysis.word_clouds import WordCount, count_words
+from h2htalk.analysis.word_clouds import WordCount, comparable_counts, count_words
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
@@ -195,7 +195,7 @@ def _parts(splits: Sequence[Split], unmeasured: list[str]) -> list[list[_Part]]:
 
 def _open_counter(name: str | None, unmeasured: list[str]) -> NamedCounter | None:
     try:
-        return open_token_counter(name or "embedded")
+        return open_token_counter("embedded" if name is None else name)
     except MissingExtraError as error:
         if name is not None:
             raise
@@ -266,7 +266,7 @@ def _comparisons(a: SplitAnalysis, b: SplitAnalysis) -> Iterator[Comparison]:
         if theirs is None:
             continue
         for side in SIDES:
-            words = [{w.word: w.count for w in part.words[side]} for part in (ours, theirs)]
+            words = comparable_counts(ours.words[side], theirs.words[side], ours.language)
             yield comparison("words", side, ours.language, *words)
             pairs = [{f"{p.verb} {p.noun}": p.count for p in part.pairs[side]} for part in (ours, theirs)]
             yield comparison("pairs", side, ours.language, *pairs)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Literal, cast
 
 from h2htalk.analysis import figures, tables
+from h2htalk.analysis.alt_texts import clear_differences, medians, most_frequent
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.comparison import Comparison
 from h2htalk.analysis.csv_tables import Table, Value
@@ -32,7 +32,6 @@ MEASURE_ORDER = ("words", "characters", "tokens", "pieces")  # as the page shows
 GROUPS: tuple[Literal["subtask", "emotion"], ...] = ("subtask", "emotion")
 PAIRS_GROUP = "Verbs and nouns"
 ROWS_SHOWN = 50  # of a table, on the page
-_SAID = 5  # items that an alternative text names
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,9 @@ def _lengths(part: LanguageAnalysis) -> Iterator[Exhibit]:
             yield exhibit(suffix, "all", measure, f"Lengths in {MEASURE_NAMES[measure]}", note, draw)
     for group in GROUPS:
         draw = partial(figures.draw_length_deciles, lengths.summaries, "words", group)
-        yield exhibit(f"_{group}", group, "words", f"Lengths in words by {group}", "", draw)
+        said = medians(lengths.summaries, group, SIDE_NAMES)
+        made = exhibit(f"_{group}", group, "words", f"Lengths in words by {group}", "", draw)
+        yield replace(made, alt=f"{made.title}. {said}")
 
 
 # --- Words and pairs --------------------------------------------------------------------------------------------
@@ -141,8 +142,9 @@ def _words(part: LanguageAnalysis, side: Side, seed: int) -> Exhibit:
         part=part.language,
         group="Words",
         title=title,
-        note="Larger is more frequent; colours mark fifths of the words, places mean nothing. Stop words are left out.",
-        alt=f"{title} as a cloud. {_most_frequent((w.word, w.count) for w in words)}",
+        note="Larger is more frequent; colours mark fifths of the words, places mean nothing. "
+        "Left out: stop words, and the labels of memory blocks but for “memory”.",
+        alt=f"{title} as a cloud. {most_frequent((w.word, w.count) for w in words)}",
         table=table,
         shown=_top(table),
         total=len(words),
@@ -158,7 +160,7 @@ def _draw_cloud(words: Sequence[WordCount], language: Language, seed: int) -> Fi
 def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[Exhibit]:
     pairs = part.pairs[side]
     table = tables.pairs_table(part.language, side, pairs)
-    said = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
+    said = most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
     title = f"Verbs and their objects in the {SIDE_NAMES[side]}"
     for suffix, form, draw in (
         (
@@ -183,11 +185,6 @@ def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[Exhibit]:
         )
 
 
-def _most_frequent(counts: Iterable[tuple[str, int]]) -> str:
-    most = [f"{item} {count:,}" for item, count in islice(counts, _SAID)]
-    return f"Most frequent: {', '.join(most)}." if most else "There are none."
-
-
 # --- Coverage, diversity, differences ---------------------------------------------------------------------------
 
 _DIVERSITY_COLUMNS = (
@@ -201,6 +198,10 @@ def _coverage(part: LanguageAnalysis) -> Exhibit:
     grid = part.coverage
     table = tables.coverage_table(part.language, grid)
     filled = f"{grid.filled:,} of {grid.total:,} cells hold a scenario"
+    ordered = sorted(table.rows, key=lambda row: -cast(int, row[3]))
+    fullest = (
+        (f"{row[0]} ({row[2]}, {row[1]})".replace("_", " "), n) for row in ordered if (n := cast(int, row[3]))
+    )
     evenness = "" if grid.evenness is None else f"; evenness {grid.evenness:.2f} of 1"
     return Exhibit(
         name=table.name,
@@ -208,9 +209,9 @@ def _coverage(part: LanguageAnalysis) -> Exhibit:
         group="Coverage",
         title="Emotion, interaction and complexity",
         note=f"{filled}{evenness}.",
-        alt=f"Scenarios by emotion, interaction and complexity as a grid: {filled}.",
+        alt=f"Scenarios by emotion, interaction and complexity as a grid: {filled}. {most_frequent(fullest)}",
         table=table,
-        shown=_top(table, sorted(table.rows, key=lambda row: -cast(int, row[3]))),
+        shown=_top(table, ordered),
         total=grid.total,
         draw=partial(figures.draw_coverage, grid),
     )
@@ -222,8 +223,10 @@ def _diversity(analysis: Analysis) -> Exhibit:
     names = split_names(analysis)
     table = tables.diversity_table(list(zip(names, rows, strict=False)))
     said = "; ".join(
-        f"{LANGUAGE_NAMES[row.language]} {SIDE_NAMES[row.side]} {_value(row.distinct_sampled[1])}"
-        for row in rows[0]
+        f"{f'{name}, ' if len(rows) > 1 else ''}{LANGUAGE_NAMES[row.language]} {SIDE_NAMES[row.side]} "
+        f"{_value(row.distinct_sampled[1])} and {_value(row.self_bleu)}"
+        for name, of in zip(names, rows, strict=False)
+        for row in of
     )
     against = (rows[1], *names) if len(rows) > 1 else ()
     return Exhibit(
@@ -233,7 +236,7 @@ def _diversity(analysis: Analysis) -> Exhibit:
         title="How varied the texts are",
         note="Distinct-n: different n-grams by all; it falls as texts are added, so compare the sampled ones. "
         "Self-BLEU: how much a text is like the others; lower is more varied.",
-        alt=f"Distinct-1 to 4 and self-BLEU of each side. Distinct-2: {said}.",
+        alt=f"Distinct-1 to 4 and self-BLEU of each side. Distinct-2 and self-BLEU: {said}.",
         table=table,
         shown=_columns(table, _DIVERSITY_COLUMNS, table.rows),
         total=len(table.rows),
@@ -257,7 +260,8 @@ def _comparison(compared: Comparison, a: str, b: str) -> Exhibit:
         group=LANGUAGE_NAMES[compared.language],
         title=title,
         note=note,
-        alt=f"{title}: log-odds with 95 % intervals of what {a} or {b} has more of. {note}",
+        alt=f"{title}: log-odds with 95 % intervals of what {a} or {b} has more of. {note}"
+        f"{clear_differences(compared, a, b)}",
         table=table,
         shown=_top(table, strongest),
         total=len(table.rows),

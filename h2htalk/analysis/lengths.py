@@ -18,6 +18,7 @@ from h2htalk.text.tokens import Tokenize, tokenize
 
 MEASURES = ("characters", "words", "tokens", "pieces")
 PIECES_SHOWN = 50  # Fig. 6's axis
+_MOST_BEYOND = 0.1  # of the texts; English has more pieces than Fig. 6 has room for
 MOST_BINS = 60
 _GROUPS = ("all", "subtask", "language", "emotion")
 
@@ -163,10 +164,11 @@ def _summary(side: Side, group: str, name: str, measure: str, lengths: Sequence[
 
 
 def _histogram(side: Side, measure: str, lengths: Sequence[int]) -> Histogram:
-    """Bins from 0. Pieces: one each, up to 50 as in Fig. 6. Else: round and equally wide, at most 60, up to the 99th
-    percentile (a length that occurs, so that fewer than 100 texts are all within)."""
+    """Bins from 0. Pieces: one each, up to 50 as in Fig. 6, where nine texts in ten are within. Else: round and
+    equally wide, at most 60, up to the 99th percentile (a length that occurs, so that fewer than 100 texts are all
+    within)."""
     width, bins = 1, PIECES_SHOWN + 1
-    if measure != "pieces":
+    if measure != "pieces" or sum(n > PIECES_SHOWN for n in lengths) > _MOST_BEYOND * len(lengths):
         longest = sorted(lengths)[math.ceil(0.99 * len(lengths)) - 1]
         width = _round_width((longest + 1) / MOST_BINS)
         bins = longest // width + 1

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from h2htalk.data.files import missing_folders, read_json_object, remove_folders, write_problem
+from h2htalk.data.shard import writer_lock
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
 
 SUMMARY, PAGE = "summary.json", "index.html"
@@ -66,22 +67,34 @@ def replaced(folder: Path) -> Iterator[Path]:
 
     Raises:
         ConfigError: see `require_folder`.
-        DataError: the folder cannot be written, or the disk is full.
+        DataError: the folder cannot be written, the disk is full, or another process is writing into it.
     """
     require_folder(folder)
     made = missing_folders(folder)
-    new: Path | None = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(dir=folder, prefix=_WRITING))
-        yield new
-        _move(new, folder)
+        with _alone(folder):
+            new = Path(tempfile.mkdtemp(dir=folder, prefix=_WRITING))
+            try:
+                yield new
+                _move(new, folder)
+            finally:
+                shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
         raise DataError(f"{folder}: {write_problem(error)}") from error
     finally:
-        if new is not None:
-            shutil.rmtree(new, ignore_errors=True)
         remove_folders(made)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No other process writes an analysis into the folder: the first to end would clear away what the other writes."""
+    lock = folder / f"{_WRITING}writer.lock"
+    with writer_lock(lock):
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def _move(new: Path, folder: Path) -> None:

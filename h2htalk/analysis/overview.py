@@ -8,15 +8,17 @@ from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.comparison import Comparison
 from h2htalk.analysis.exhibits import LANGUAGE_NAMES, MEASURE_NAMES, MEASURE_ORDER, SIDE_NAMES, split_names
 from h2htalk.analysis.texts import SIDES
+from h2htalk.errors import shorten
 
 _MOST = 8  # words or pairs in a line
+_LONGEST = 40  # characters of one: text in another language than it says has no short words
 
 
 def overview(analysis: Analysis) -> str:
     """Scenarios, lengths, most frequent words and pairs, diversity, coverage; and what was not measured, and why."""
     facts = analysis.split.facts
     whole = "" if sum(facts.scenarios.values()) == facts.total else f", of {facts.total:,} in the split"
-    lines = [f"{facts.name} {facts.version}: {sum(facts.scenarios.values()):,} scenarios{whole}"]
+    lines = [f"{facts.name} {facts.version}: {_scenarios(sum(facts.scenarios.values()))}{whole}"]
     for part in analysis.split.languages:
         lines += ["", *_language(part)]
     if analysis.against is not None:
@@ -28,7 +30,7 @@ def overview(analysis: Analysis) -> str:
 
 
 def _language(part: LanguageAnalysis) -> Iterator[str]:
-    yield f"{LANGUAGE_NAMES[part.language]}, {part.scenarios:,} scenarios"
+    yield f"{LANGUAGE_NAMES[part.language]}, {_scenarios(part.scenarios)}"
     for measure in MEASURE_ORDER:
         said = [
             f"{SIDE_NAMES[s.side]} mean {s.mean:,.2f}, median {s.median:,.2f}"
@@ -40,8 +42,8 @@ def _language(part: LanguageAnalysis) -> Iterator[str]:
     for side in SIDES:
         yield f"  {f'words, {side}s':<20} {_listed(f'{w.word} {w.count:,}' for w in part.words[side][:_MOST])}"
     for side in SIDES:
-        pairs = part.pairs[side][:_MOST]
-        yield f"  {f'pairs, {side}s':<20} {_listed(f'{p.verb} {p.noun} {p.count:,}' for p in pairs)}"
+        pairs = [(_short(f"{p.verb} {p.noun}"), p.count) for p in part.pairs[side][:_MOST]]
+        yield f"  {f'pairs, {side}s':<20} {_listed(f'{pair} {count:,}' for pair, count in pairs)}"
     for row in part.diversity:
         spread = "" if row.spread is None else f", spread {row.spread:.3f}"
         variety = f"distinct-2 {_value(row.distinct_sampled[1])}, self-BLEU {_value(row.self_bleu)}{spread}"
@@ -56,9 +58,17 @@ def _comparison(compared: Comparison) -> str:
     rows = [row for row in compared.rows if row.clear]
     if not rows:
         return f"{what}: {len(compared.rows):,} compared, no clear difference"
-    more = _listed([row.item for row in rows if row.log_odds > 0][: _MOST // 2])
-    less = _listed([row.item for row in reversed(rows) if row.log_odds < 0][: _MOST // 2])
+    more = _listed([_short(row.item) for row in rows if row.log_odds > 0][: _MOST // 2])
+    less = _listed([_short(row.item) for row in reversed(rows) if row.log_odds < 0][: _MOST // 2])
     return f"{what}: {len(rows):,} of {len(compared.rows):,} differ; more {more}; less {less}"
+
+
+def _scenarios(number: int) -> str:
+    return f"{number:,} scenario{'' if number == 1 else 's'}"
+
+
+def _short(item: str) -> str:
+    return shorten(item, _LONGEST)
 
 
 def _listed(items: Iterable[str]) -> str:

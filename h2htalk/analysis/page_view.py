@@ -19,6 +19,7 @@ _PARTS = {**LANGUAGE_NAMES, "diversity": "Diversity", "differences": "Difference
 _SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*', re.DOTALL)
 _HEIGHT = re.compile(r'\bheight="([\d.]+)pt"')
 _BROAD = 300.0  # points: a figure of two printed columns is wider
+_HEADING = 40  # characters
 # What a data address holds as it is; a picture's numbers and letters are nearly all of it.
 _UNQUOTED = " !$()*+,-./:;=?@_~"
 
@@ -99,7 +100,7 @@ def _exhibit(exhibit: Exhibit, picture: str, names: tuple[str, str]) -> dict[str
 
 def _table(exhibit: Exhibit, names: tuple[str, str]) -> dict[str, Any]:
     rows = exhibit.shown.rows
-    headings = {"count_a": names[0], "count_b": names[1]}
+    headings = {"count_a": _short(names[0]), "count_b": _short(names[1])}
     said = (
         f"{len(rows):,} of {exhibit.total:,} rows" if len(rows) < exhibit.total else f"{exhibit.total:,} rows"
     )
@@ -111,6 +112,11 @@ def _table(exhibit: Exhibit, names: tuple[str, str]) -> dict[str, Any]:
         "said": said,
         "link": f"tables/{exhibit.table.name}.csv",
     }
+
+
+def _short(name: str) -> str:
+    """A split's name over a column of numbers: both its ends, for two may begin alike. The page's head has it whole."""
+    return name if len(name) <= _HEADING else f"{name[: _HEADING - 13].rstrip()}…{name[-12:].lstrip()}"
 
 
 def _is_numeric(values: Iterable[Value]) -> bool:
@@ -127,7 +133,7 @@ def value_text(value: Value) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.3f}" if abs(value) < 1 else f"{value:,.2f}"
+        return f"{value:z,.3f}" if abs(value) < 1 else f"{value:,.2f}"  # z: no -0.000
     return printable(value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -72,7 +73,7 @@ def _read_model(source: str) -> ParserModel:
 
 def _folder_of(source: str) -> Path:
     """Where the pipeline's `meta.json` lies."""
-    if source.strip() and Path(source).is_dir():
+    if source.strip() and os.path.isdir(source):  # pathlib raises where the name is too long
         return Path(source)
     found = find_spec(source) if source.isidentifier() else None
     if found is None or not found.submodule_search_locations:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 from h2htalk.analysis.fonts import INSTALL_ANALYSIS, FontFile, find_font
@@ -19,7 +20,13 @@ from h2htalk.text.tokens import Tokenize, tokenize
 LONGEST_WORD = 40  # characters; what is longer is an address or a key held down
 WIDTH, HEIGHT = 1600, 900
 SMALLEST = 20  # of WIDTH: 6 points in a picture that is 17 cm wide
-LARGEST = 190  # else two frequent words fill the picture, and the others stand within their letters
+LARGEST = 190  # else two frequent words fill the picture
+LEAST_LARGEST = 60  # below it counts could not be told apart by size
+MARGIN = 14  # between words, some three points: two that touch read as one
+FILLED = (
+    0.85  # of the picture, by the words' boxes; with more, some find no room or stand within others' letters
+)
+SCALING = 0.5  # of a size by its count, the rest by its rank (wordcloud's `relative_scaling`)
 SHADES = 5
 
 _ENDING = re.compile(r"(?:n't|'(?:s|re|ve|ll|d|m|t))$")
@@ -27,6 +34,12 @@ _HAN = re.compile(r"[㐀-䶿一-鿿豈-﫿\U00020000-\U0003ffff]")
 # 八百, 十点, 八点半, 两点四十分: what 800 or 10:00 are in digits.
 _NUMBER = re.compile(
     r"第?[〇零一二两三四五六七八九十百千万亿兩萬億半]+(?:[点點][鐘钟]?[零一二三四五六七八九十半]*分?)?"
+)
+# 三罐, 几步, 一趟: a number and what is counted by it.
+_COUNTED = re.compile(
+    "[一二两兩三四五六七八九十百几幾数數半]+"
+    "[个個只隻张張份段句位名条條件群羣阵陣遍番次箱部台臺趟罐口家批圈步盒顿頓枝支瓶杯碗盘盤把本双雙颗顆棵朵根片封篇首辆輛间間"
+    "套场場滴堆排声聲架株]"
 )
 # They end in s and are no plural of the word without it.
 _NO_PLURAL = re.compile(
@@ -107,8 +120,8 @@ def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize)
     """The words of texts in one language, stop words left out; the most frequent first, equal ones by spelling.
 
     Words come from the package's tokens (`text.tokens`), lower-cased. A word begins with a letter, has a Chinese
-    character or two letters, and at most 40 characters: emoji, numbers (also 八百, 十点) and single Latin letters are
-    none. `partner's` counts as `partner`, `we'll` as `we`, and an English plural as its singular where that occurs
+    character or two letters, and at most 40 characters: emoji, numbers (also 八百, 十点, 三罐) and single Latin letters
+    are none. `partner's` counts as `partner`, `we'll` as `we`, and an English plural as its singular where that occurs
     too (`walks` as `walk`; `news` stays). `split` cuts a text of a language into tokens.
 
     Raises:
@@ -127,6 +140,22 @@ def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize)
     return [WordCount(word, count, found_in[word]) for word, count in ordered]
 
 
+def comparable_counts(
+    a: Sequence[WordCount], b: Sequence[WordCount], language: str
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The counts of two splits by word, where a plural meets its singular if either split has that.
+
+    Each split alone knows only its own words: `hands 25` and `hand 7` would be two words of one split each.
+    """
+    singulars = _singulars({count.word for count in (*a, *b)}) if language == "en" else {}
+    met: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    for counts, side in zip((a, b), met, strict=True):
+        for count in counts:
+            word = singulars.get(count.word, count.word)
+            side[word] = side.get(word, 0) + count.count
+    return met
+
+
 def _words(text: str, language: str, stops: Collection[str], split: Tokenize) -> list[str]:
     """The words of a text that count, in order, repeated as they are."""
     composed = unicodedata.normalize("NFC", text).replace("’", "'")
@@ -140,7 +169,9 @@ def _words(text: str, language: str, stops: Collection[str], split: Tokenize) ->
 
 
 def _is_word(word: str) -> bool:
-    if not word or not word[0].isalpha() or len(word) > LONGEST_WORD or _NUMBER.fullmatch(word):
+    if not word or not word[0].isalpha() or len(word) > LONGEST_WORD:
+        return False
+    if _NUMBER.fullmatch(word) or _COUNTED.fullmatch(word):
         return False
     return bool(_HAN.search(word)) or sum(map(str.isalpha, word)) > 1
 
@@ -200,11 +231,11 @@ def _place(counts: Sequence[WordCount], language: str, font: Path, seed: int) ->
         font_path=str(font),
         width=WIDTH,
         height=HEIGHT,
-        margin=6,
+        margin=MARGIN,
         max_words=len(counts),
-        max_font_size=LARGEST,
+        max_font_size=_largest(counts, font),
         min_font_size=SMALLEST,
-        relative_scaling=0.5,
+        relative_scaling=SCALING,
         # Turned Chinese is hard to read: its characters are.
         prefer_horizontal=1.0 if language == "zh" else 0.9,
         random_state=seed,
@@ -217,6 +248,27 @@ def _place(counts: Sequence[WordCount], language: str, font: Path, seed: int) ->
         corner = (float(left), float(top))
         placed.append(_placed(counts[rank], ink, corner, float(size), turned, shade))
     return tuple(placed)
+
+
+def _largest(counts: Sequence[WordCount], font: Path) -> int:
+    """The largest size of the first word with which the boxes of all fill no more than FILLED of the picture."""
+    from PIL import ImageFont
+
+    inks = [ImageFont.truetype(str(font), 100).getbbox(count.word, anchor="ls") for count in counts]
+    boxes = [((end - start) / 100, (below - above) / 100) for start, above, end, below in inks]
+    shares = [1.0]  # of the first word's size
+    for before, count in pairwise(counts):
+        shares.append(shares[-1] * (SCALING * count.count / max(1, before.count) + 1 - SCALING))
+
+    def filled(size: int) -> float:
+        sizes = [max(SMALLEST, size * share) for share in shares]
+        return sum(
+            (wide * one + MARGIN) * (high * one + MARGIN)
+            for one, (wide, high) in zip(sizes, boxes, strict=True)
+        ) / (WIDTH * HEIGHT)
+
+    fitting = (size for size in range(LARGEST, LEAST_LARGEST, -5) if filled(size) <= FILLED)
+    return next(fitting, LEAST_LARGEST)
 
 
 def _placed(

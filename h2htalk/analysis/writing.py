@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from importlib.util import find_spec
@@ -100,6 +101,8 @@ def _draw_elsewhere(
 
 def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> str:
     """Draw a figure and save it; its SVG."""
+    # Where its cache cannot be written (a read-only home) matplotlib says so in each process, and goes on without.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     save_figure(draw(), folder, name)
     return (folder / f"{name}.svg").read_text(encoding="utf-8")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -34,12 +35,24 @@ class NamedCounter:
 
         Nothing is cut, whatever length the tokenizer's file asks for. A special token's name within a text is read as
         the plain text that it is; half of a surrogate pair counts as a question mark.
+
+        Raises:
+            ConfigError: a text holds what the tokenizer has no token for.
         """
         counts: list[int] = []
         for start in range(0, len(texts), BATCH):
             batch = [_valid(text) for text in texts[start : start + BATCH]]
-            counts += map(len, self._tokenizer.encode_batch_fast(batch, add_special_tokens=False))
+            counts += map(len, self._encode(batch))
         return counts
+
+    def _encode(self, batch: list[str]) -> Any:
+        try:
+            return self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+        except Exception as error:  # the library raises plain Exception; the user sees why
+            reason = shorten(str(error), 120)
+            raise ConfigError(
+                f"tokenizer {self.name}: cannot read the texts: {reason}; name another"
+            ) from error
 
 
 def open_token_counter(name: str) -> NamedCounter:
@@ -52,7 +65,9 @@ def open_token_counter(name: str) -> NamedCounter:
         MissingExtraError: `tokenizers` is not installed, or for `embedded` the package of the weights.
         ConfigError: nothing is there, or it is no tokenizer.
     """
-    return _embedded_counter() if name == EMBEDDED else _file_counter(Path(name).expanduser())
+    if not name.strip():  # Path("") is the folder one stands in
+        raise ConfigError(f"the tokenizer's name is empty; {_CHOICES}")
+    return _embedded_counter() if name == EMBEDDED else _file_counter(Path(os.path.expanduser(name)))
 
 
 def embedded_counter_installed() -> bool:
@@ -79,7 +94,7 @@ def _file_counter(path: Path) -> NamedCounter:
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"tokenizer {shown}: cannot be read: {reason}") from error
-    library = _library("model tokens")
+    library = _library("counting model tokens")
     try:
         tokenizer = library.Tokenizer.from_buffer(content)
     except Exception as error:  # the library raises plain Exception, ValueError, TypeError; the user sees why

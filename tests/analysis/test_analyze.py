@@ -15,7 +15,7 @@ import pytest
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
 from h2htalk.analysis.overview import overview
 from h2htalk.analysis.texts import SIDES, side_texts
-from h2htalk.analysis.verb_nouns import count_pairs, verb_noun_pairs
+from h2htalk.analysis.verb_nouns import PairCount, count_pairs, verb_noun_pairs
 from h2htalk.analysis.word_clouds import count_words
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
@@ -100,6 +100,15 @@ def test_the_screen_says_what_was_found_and_what_was_not_measured(mini: Analysis
     ):
         assert phrase in text
     assert max(map(len, text.splitlines())) < 200
+
+
+def test_the_screen_stays_narrow_where_chinese_is_called_english(tmp_path: Path) -> None:
+    made = only(analyze(AnalyzeSpec(split_of(tmp_path, records(("I drink tea.", "Ok."))), processes=1)))
+    long = replace(made, pairs={side: (PairCount("我们一起" * 20, "茶" * 90, 2),) for side in SIDES})
+    analysis = analyze(AnalyzeSpec(str(tmp_path / "split"), processes=1))
+    text = overview(replace(analysis, split=replace(analysis.split, languages=(long,))))
+    assert max(map(len, text.splitlines())) < 200
+    assert "English, 1 scenario\n" in text
 
 
 # --- Choices ----------------------------------------------------------------------------------------------------
@@ -211,6 +220,7 @@ def test_a_message_of_a_hundred_thousand_characters_is_parsed_in_pieces(tmp_path
         ({"limit": 0}, "--limit is 0"),
         ({"processes": 0}, "--processes is 0"),
         ({"tokenizer": "/nowhere/tokenizer.json"}, "no such file or folder"),
+        ({"tokenizer": ""}, "the tokenizer's name is empty"),
         ({"spacy_models": ("nowhere",)}, "no spaCy pipeline 'nowhere'"),
         ({"embedder": "/nowhere/model"}, "nowhere"),
     ],

@@ -180,12 +180,19 @@ def test_who_counted_tokens_is_named() -> None:
 
 
 def test_pieces_have_a_bin_each_up_to_fifty_and_longer_texts_are_counted_beyond() -> None:
-    texts = ["w " * n for n in (0, 1, 1, 50, 51, 400)]
+    texts = ["w " * n for n in (0, 1, 1, 50, 51, 400, *[2] * 20)]
     histogram = histogram_of(measure_lengths(responses(texts)).histograms, "pieces")
     assert histogram.edges == tuple(map(float, range(52)))
     assert (histogram.counts[0], histogram.counts[1], histogram.counts[50]) == (1, 2, 1)
-    assert sum(histogram.counts) == 4
+    assert sum(histogram.counts) == 24
     assert histogram.beyond == 2
+
+
+def test_english_pieces_are_not_left_beyond_the_papers_fifty() -> None:
+    texts = ["w " * n for n in (40, 45, 60, 80)]
+    histogram = histogram_of(measure_lengths(responses(texts)).histograms, "pieces")
+    assert histogram.beyond == 0
+    assert histogram.edges[-2] <= 80 < histogram.edges[-1]
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,17 @@ def test_the_page_is_moved_last_and_the_mark_first(tmp_path: Path, monkeypatch: 
     assert moved == ["summary.json", "a.csv", "z.csv", "index.html"]
 
 
+def test_of_two_writers_at_once_the_second_is_refused_and_the_first_keeps_its_work(tmp_path: Path) -> None:
+    with replaced(tmp_path / "out") as new:
+        write(new, index_dot_html="first")
+        with pytest.raises(DataError, match="another process is writing it"), replaced(tmp_path / "out"):
+            pass  # pragma: no cover
+    assert files_in(tmp_path / "out") == {"index.html": "first"}
+    with replaced(tmp_path / "out") as new:
+        write(new, index_dot_html="second")
+    assert sorted(os.listdir(tmp_path / "out")) == ["index.html", "summary.json"]
+
+
 @pytest.mark.parametrize("summary", [None, "{}", "[]", "not JSON", '{"made_by": "somebody"}'])
 def test_a_folder_that_holds_other_things_is_refused(tmp_path: Path, summary: str | None) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")

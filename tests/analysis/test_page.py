@@ -73,6 +73,20 @@ def test_every_figure_stands_there_with_words_a_table_and_its_files(whole: Analy
         assert {f"figures/{exhibit.name}.{kind}" for kind in ("svg", "pdf", "png")} <= links
 
 
+def test_a_figure_is_told_by_what_it_shows(whole: Analysis) -> None:
+    # Coverage, differences and lengths by group once said only which axes they have.
+    alt = {exhibit.name: exhibit.alt for exhibit in exhibits(whole)}
+    assert re.search(r"Medians of the instructions go from \w+ \d+ to \w+ \d+\.", alt["lengths_en_subtask"])
+    fullest = max(whole.split.languages[0].coverage.cells, key=lambda cell: cell.count)
+    assert f"{fullest.complexity}) {fullest.count}" in alt["coverage_en"]
+
+
+def test_on_paper_pairs_stand_side_by_side_and_no_closed_table_is_announced(text: str) -> None:
+    # A sheet is narrower than 60rem: bars once filled two pages, over the text.
+    assert re.findall(r"@media ([^{]*max-width[^{]*)\{", text) == ["screen and (max-width: 60rem) "]
+    assert "details:not([open]) { display: none; }" in text.split("@media print")[1]
+
+
 def test_both_languages_all_measures_and_the_differences_have_their_place(text: str) -> None:
     titles = re.findall(r"<h2>(.*?)</h2>", text)
     assert titles == ["English", "Chinese", "Diversity", "Differences", "How it was made"]
@@ -130,6 +144,14 @@ def test_hostile_words_and_names_are_text() -> None:
     assert not set("\x00\u2028\u202e") & set(text)
 
 
+def test_a_long_name_makes_no_broad_column() -> None:
+    # A name of 200 characters once stood over a column of counts, 2,500 pixels broad.
+    text = page(made_analysis(("en",), name="long " * 40, compared=True))
+    headings = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', text)
+    assert any(heading.startswith("long long") for heading in headings)
+    assert max(map(len, headings)) <= 40
+
+
 def test_long_tables_show_their_top_and_say_so() -> None:
     words = [WordCount(f"word{n}", 999 - n, 1) for n in range(ROWS_SHOWN + 7)]
     text = page(made_analysis(("en",), words=words))
@@ -164,6 +186,7 @@ def test_a_picture_is_an_address_of_the_same_drawing() -> None:
     ("value", "shown"),
     [
         (None, "–"),
+        (-1e-17, "0.000"),
         (True, "yes"),
         (1234, "1,234"),
         (0.12345, "0.123"),

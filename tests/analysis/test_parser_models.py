@@ -51,7 +51,7 @@ def test_two_pipelines_of_one_language_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["en_core_web_nowhere", "no such", "../nowhere", "", "json.decoder", "typing"]
+    "source", ["en_core_web_nowhere", "no such", "../nowhere", "", "json.decoder", "typing", "x" * 5000, "\0"]
 )
 def test_a_name_that_is_no_pipeline_is_an_error(source: str) -> None:
     with pytest.raises(ConfigError, match=r"no spaCy pipeline .*python -m spacy download"):

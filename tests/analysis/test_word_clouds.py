@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from h2htalk.analysis.word_clouds import (
     PlacedWord,
     WordCount,
     cloud_layout,
+    comparable_counts,
     count_words,
     stop_words,
 )
@@ -58,8 +60,14 @@ def test_the_words_the_paper_discusses_are_kept(language: str) -> None:
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", "the a and of to in it is was i you they not very because with would ten"),
-        ("zh", "的 了 是 我 你 他们 不 很 都 在 和 这个 什么 因为 可以 個 這個 什麼 沒有"),
+        (
+            "en",
+            "the a and of to in it is was i you they not very because with would ten first mr category importance",
+        ),
+        (
+            "zh",
+            "的 了 是 我 你 他们 不 很 都 在 和 这个 什么 因为 可以 個 這個 什麼 沒有 本来 先 像 出来 类别 重要性",
+        ),
     ],
 )
 def test_function_words_are_stopped(language: str, words: str) -> None:
@@ -112,6 +120,7 @@ def test_english_words(text: str, expected: dict[str, int]) -> None:
         ("OK，听Rock，ROCK", {"听": 1, "rock": 2}),
         ("08:00 吃早餐，十点散步，八百", {"吃": 1, "早餐": 1, "散步": 1}),
         ("A 1 😀 ……", {}),
+        ("三罐 几步 一趟 十二个 一起 一块儿 四楼", {"一起": 1, "一块儿": 1, "四楼": 1}),
     ],
 )
 def test_chinese_words(text: str, expected: dict[str, int]) -> None:
@@ -141,6 +150,15 @@ def test_plurals_meet_across_texts_and_a_text_counts_once() -> None:
         WordCount("tea", 1, 1),
     ]
     assert count_words(["a walk, two walks"], "en") == [WordCount("walk", 2, 1)]
+
+
+def test_plurals_meet_across_splits() -> None:
+    # `hand 7` of one split and `hands 25` of the other once stood as two clear differences.
+    a = count_words(["hand hands letters"], "en")
+    b = count_words(["hands hands letter"], "en")
+    assert comparable_counts(a, b, "en") == ({"hand": 2, "letter": 1}, {"hand": 2, "letter": 1})
+    counts = [WordCount("茶", 2, 1)]
+    assert comparable_counts(counts, [], "zh") == ({"茶": 2}, {})
 
 
 def test_frequent_words_come_first_and_equal_ones_by_spelling() -> None:
@@ -257,6 +275,29 @@ def test_what_the_font_cannot_draw_is_left_out_and_told() -> None:
     drawn = cloud_layout(counts, "en", font=find_font("zh"))
     assert [word.word for word in drawn.placed] == ["rain", "下雨", "tea"]
     assert (drawn.font.name, drawn.left_out) == ("H2HTalk Sans SC", ())
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_words_of_one_frequency_all_find_room(language: str) -> None:
+    # The largest size was fixed: a flat list filled the picture with its first words.
+    counts = [replace(word, count=9) for word in words_of(language, 150)]
+    assert cloud_layout(counts, language).crowded_out == ()
+
+
+def test_neighbours_stand_apart(cloud: Cloud) -> None:
+    # "ren" and "nora" once read as one word.
+    taken = np.zeros((cloud.height, cloud.width), bool)
+    for word in cloud.placed:
+        drawn = ink(cloud, word)
+        rows, columns = np.nonzero(drawn)
+        around = np.s_[max(0, rows.min() - 6) : rows.max() + 7, max(0, columns.min() - 6) : columns.max() + 7]
+        box = drawn[around]
+        near = box.copy()
+        for step in range(1, 7):
+            near[:, step:] |= box[:, :-step]
+            near[:, :-step] |= box[:, step:]
+        assert not (near & taken[around]).any(), word
+        taken |= drawn
 
 
 def test_what_finds_no_room_is_told() -> None:

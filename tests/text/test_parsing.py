@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 import spacy
-from h2htalk.errors import ConfigError
-from h2htalk.text.parsing import LONGEST_PIECE, MODELS, load_names, load_parser, parse, pieces
 from hypothesis import given
 from hypothesis import strategies as st
+
+from h2htalk.errors import ConfigError
+from h2htalk.text.parsing import LONGEST_PIECE, MODELS, load_names, load_parser, parse, pieces
 
 BUNDLED = ("en_parser", "en_names", "zh_segmenter", "zh_parser", "zh_names")
 
@@ -71,7 +72,9 @@ def test_any_text_is_read_and_kept(language: str, text: str) -> None:
 def test_texts_keep_their_order_and_do_not_touch_each_other(language: str) -> None:
     texts = ["I fed the cat.", "我喝了咖啡。", "", "Feeding cats"] * 40
     together = [[(t.text, t.dep_, t.head.i) for t in doc] for doc in parse(texts, language)]
-    alone = [[(t.text, t.dep_, t.head.i) for t in doc] for text in texts[:4] for doc in parse([text], language)]
+    alone = [
+        [(t.text, t.dep_, t.head.i) for t in doc] for text in texts[:4] for doc in parse([text], language)
+    ]
     assert together == alone * 40
 
 

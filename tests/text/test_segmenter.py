@@ -1,13 +1,23 @@
 """Chinese words in the Universal Dependencies style. Figures on the test sets: tools/train_pipelines.py --check."""
 
 import time
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from h2htalk.text.segmenter import BEGIN, END, MIDDLE, SINGLE, best_tags, bundled_segmenter, segment, word_ends
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from h2htalk.text.segmenter import (
+    BEGIN,
+    END,
+    MIDDLE,
+    SINGLE,
+    best_tags,
+    bundled_segmenter,
+    segment,
+    word_ends,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +68,7 @@ def allowed(tags: tuple[int, ...]) -> bool:
     return (
         tags[0] in (BEGIN, SINGLE)
         and tags[-1] in (END, SINGLE)
-        and all(b in follows[a] for a, b in zip(tags, tags[1:], strict=False))
+        and all(b in follows[a] for a, b in pairwise(tags))
     )
 
 
@@ -72,7 +82,7 @@ def test_the_best_sequence_is_that_of_all_sequences(scores: list[tuple[int, ...]
 
     def total(tags: tuple[int, ...]) -> float:
         steps = sum(float(table[at, tag]) for at, tag in enumerate(tags))
-        return steps + sum(float(transitions[a, b]) for a, b in zip(tags, tags[1:], strict=False))
+        return steps + sum(float(transitions[a, b]) for a, b in pairwise(tags))
 
     found = tuple(best_tags(table, transitions, np.zeros(len(table), dtype=bool)))
     assert allowed(found)

@@ -102,6 +102,13 @@ def test_a_broken_file_is_one_error_that_says_why(tmp_path: Path, content: str, 
     assert "\n" not in str(error.value)
 
 
+def test_a_text_that_the_tokenizer_has_no_token_for_is_an_error(tmp_path: Path) -> None:
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"rain": 0}, unk_token="[UNK]"))
+    words.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(ConfigError, match=r"cannot read the texts: .*UNK.*; name another"):
+        open_token_counter(str(tmp_path))(["roof"])
+
+
 def test_bytes_that_are_no_text_are_that_error_too(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="not a tokenizer"):
@@ -113,6 +120,8 @@ def test_bytes_that_are_no_text_are_that_error_too(tmp_path: Path) -> None:
     [
         ("no-such-tokenizer", "no such file or folder"),
         ("folder", "the folder holds no tokenizer.json"),
+        ("", "the tokenizer's name is empty"),
+        ("~nobody-of-that-name/tokenizer.json", "no such file or folder"),
         ("a\x00b", "cannot be read"),
         ("file/tokenizer.json", "cannot be read: Not a directory"),
     ],

@@ -18,6 +18,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+import h2htalk.text.chinese_pipeline  # noqa: F401  makes its words and features known to spaCy
 from h2htalk.text.parsing import MODELS
 from h2htalk.text.segmenter import Segmenter
 

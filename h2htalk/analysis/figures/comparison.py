@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 EACH_WAY = 15
 STEP = 11.5  # points a row
+_ALIKE = 1e-9  # closer to 0 than this is rounding: shares are the same
 COLOURS = PALETTE[0], PALETTE[1]  # what a has more of, what b has more of
 
 
@@ -55,8 +56,8 @@ def draw_log_odds(rows: Sequence[LogOdds], name_a: str, name_b: str, each_way: i
     splits stand on the right.
     """
     ranked = sorted(rows, key=lambda row: (-abs(row.z), row.item))
-    more_a = [row for row in ranked if row.log_odds > 0][:each_way]
-    more_b = [row for row in ranked if row.log_odds < 0][:each_way]
+    more_a = [row for row in ranked if row.log_odds > _ALIKE][:each_way]
+    more_b = [row for row in ranked if row.log_odds < -_ALIKE][:each_way]
     return _draw([*more_a, *more_b], name_a, name_b, "nothing that one split has more of")
 
 
@@ -105,7 +106,7 @@ def _draw(rows: Sequence[LogOdds], name_a: str, name_b: str, nothing: str, left_
 
 
 def _interval(axes: Axes, row: int, one: LogOdds) -> None:
-    colour = COLOURS[0] if one.log_odds > 0 else COLOURS[1] if one.log_odds < 0 else QUIET
+    colour = COLOURS[0] if one.log_odds > _ALIKE else COLOURS[1] if one.log_odds < -_ALIKE else QUIET
     axes.plot([one.low, one.high], [row, row], color=colour, linewidth=1.1, solid_capstyle="butt")
     face = colour if one.clear else PAPER
     axes.plot([one.log_odds], [row], "o", markersize=4, markerfacecolor=face, markeredgecolor=colour)

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from h2htalk.analysis.diversity import Diversity
 
 ORDERS = (1, 2, 3, 4)
-_MARKERS = {"en": "o", "zh": "s"}
+# By side too: in grey print the two colours are one.
+_MARKERS = {
+    ("en", "instruction"): "o",
+    ("en", "response"): "^",
+    ("zh", "instruction"): "s",
+    ("zh", "response"): "v",
+}
 _SIDES = {"instruction": "instructions", "response": "responses"}
 
 
@@ -45,7 +51,7 @@ class _Series:
         colour = SIDE_COLOURS[self.row.side]
         return {
             "color": colour,
-            "marker": _MARKERS.get(self.row.language, "D"),
+            "marker": _MARKERS.get((self.row.language, self.row.side), "D"),
             "markersize": 4.2,
             "markerfacecolor": PAPER if self.second else colour,
             "linestyle": (0, (3, 2)) if self.second else "solid",

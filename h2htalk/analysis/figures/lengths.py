@@ -43,6 +43,8 @@ _TITLES: dict[Side, str] = {"instruction": "Instructions", "response": "Response
 # Deciles as strips, the widest first: from which to which decile, how dark, how high (share of a row).
 _STRIPS = ((0, 8, 0.18, 0.34), (1, 7, 0.35, 0.5), (2, 6, 0.6, 0.62), (3, 5, 1.0, 0.74))
 _PANEL = 116.0  # points a histogram with its headings and axis
+_BELOW = 16.0  # of it under the bars, for the numbers of the axis
+_AXIS_ROOM = 12.0  # points under the last one, for the axis' name
 _LOG_FROM = 30.0  # a longest 90 % mark this many times the shortest median: a linear axis would show one row
 
 
@@ -65,10 +67,10 @@ def draw_lengths(
     shown = [h for h in shown if h.side in totals and totals[h.side].n]
     if not shown:
         return draw_sentence(f"no lengths in {UNITS.get(measure, measure)}")
-    height = _PANEL * len(shown) + 24
+    height = _PANEL * len(shown) + _AXIS_ROOM
     figure = new_figure(SINGLE_COLUMN, height / POINTS)
     for place, histogram in enumerate(shown):
-        bottom = height - _PANEL * (place + 1) + 16
+        bottom = height - _PANEL * (place + 1) + _BELOW
         axes = panel(figure, 40, bottom, SINGLE_COLUMN * POINTS - 50, 70)
         _histogram(axes, histogram, totals[histogram.side])
     axes.set_xlabel(f"length ({UNITS.get(measure, measure)})", labelpad=2)
@@ -90,10 +92,12 @@ def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
         axes.axvline(
             position, color=INK, linewidth=1, linestyle=dashes, label=f"{name} {thousands(value)}{away}"
         )
-    axes.set_xlim(edges[0], edges[-1])
+    # A hair more on the right: the outline of the last bar would be cut in two.
+    axes.set_xlim(edges[0], edges[-1] + 0.006 * (edges[-1] - edges[0]))
     axes.set_ylim(0, 1.08 * max(1, *histogram.counts))
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    # One tick is enough where all texts are empty: two would be halves, and read 0.
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_ylabel("texts", labelpad=2)
@@ -141,7 +145,7 @@ def draw_length_deciles(
         "Strips: 10 to 90 %, 20 to 80 %, 30 to 70 %, 40 to 60 % of the texts; white tick: median.",
         *not_drawn(len(every) - len(names), f"smaller {group}"),
     ]
-    step, foot = 14.0, 38.0 + 8 * len(remarks)
+    step, foot = 14.0, 30.0 + 8 * len(remarks)
     height = step * len(names) + foot + 20
     figure = new_figure(DOUBLE_COLUMN, height / POINTS)
     wide = (DOUBLE_COLUMN * POINTS - left - 12 - 14) / 2

@@ -23,7 +23,10 @@ from figures_made import (
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Affine2D, Bbox
 
+from h2htalk.analysis.comparison import log_odds
 from h2htalk.analysis.coverage import Coverage
 from h2htalk.analysis.figures import (
     draw_coverage,
@@ -37,6 +40,7 @@ from h2htalk.analysis.figures import (
     draw_word_cloud,
 )
 from h2htalk.analysis.figures.style import TINY, house_style
+from h2htalk.analysis.texts import SIDES
 from h2htalk.analysis.verb_nouns import PairCount, top_verbs
 from h2htalk.analysis.word_clouds import Cloud, WordCount, cloud_layout
 from h2htalk.data.scenario import COMPLEXITIES
@@ -68,6 +72,16 @@ def every_figure(language: str) -> list[Figure]:
     ]
 
 
+def covered(text: Text) -> Bbox:
+    """What a text covers. A word of a cloud: its ink, for other words fill the room of descenders it may not have."""
+    if (text.get_horizontalalignment(), text.get_verticalalignment()) != ("left", "baseline"):
+        return text.get_window_extent()
+    path = TextPath((0, 0), text.get_text(), prop=text.get_fontproperties())
+    x, y = text.get_transform().transform(text.get_position())
+    shape = Affine2D().scale(text.get_figure().dpi / 72).rotate_deg(text.get_rotation()).translate(x, y)
+    return path.get_extents(shape)
+
+
 def render(figure: Figure) -> np.ndarray:
     """The picture's darkness, 0 white to 255, rows from above."""
     with house_style():
@@ -82,7 +96,7 @@ def test_all_text_lies_on_the_page_and_none_is_too_small(language: str) -> None:
         render(figure)
         width, height = figure.get_size_inches() * figure.dpi
         for text in shown_texts(figure):
-            box = text.get_window_extent()
+            box = covered(text)
             assert text.get_fontsize() >= TINY
             assert box.x0 >= -1, text
             assert box.y0 >= -1, text
@@ -132,6 +146,22 @@ def test_the_length_figure_says_mean_median_and_what_is_beyond_the_last_bin() ->
     said = words_of(figure)
     assert {"Responses (n = 100)", "mean 7.47 →", "median 2", "3 or more: 40.0 %"} <= set(said)
     assert "length (whitespace pieces)" in said
+
+
+def test_the_length_figure_ends_under_the_name_of_its_axis_and_holds_its_last_bar_whole() -> None:
+    lengths = made_lengths("en")
+    figure = draw_lengths(lengths.histograms, lengths.summaries)
+    inked = np.nonzero(render(figure).max(axis=1) > 64)[0]
+    assert (figure.get_figheight() * figure.dpi - inked.max()) * 72 / figure.dpi < 10  # points
+    for axes in figure.axes:
+        assert axes.get_xlim()[1] > axes.patches[0].get_data().edges[-1]  # type: ignore[attr-defined]
+
+
+def test_empty_texts_have_one_length() -> None:
+    # The axis once read −0, −0, 0, 0, 0.
+    figure = draw_lengths([made_histogram([5])], [made_summary(5, 0.0, 0.0)], "pieces")
+    low, high = figure.axes[0].get_xlim()
+    assert [tick for tick in figure.axes[0].get_xticks() if low <= tick <= high] == [0]
 
 
 def test_bars_stand_over_the_lengths_that_they_count() -> None:
@@ -271,6 +301,13 @@ def test_of_emotions_every_one_is_drawn() -> None:
     assert len([said for said in words_of(draw_emotions(made_odds(38), "a", "b")) if said[0] == "w"]) == 38
 
 
+def test_equal_shares_are_no_difference() -> None:
+    # A split against itself three times over: rounding chose thirty words as its own.
+    counts = {f"word{n}": n for n in range(1, 60)}
+    rows = log_odds({word: 3 * n for word, n in counts.items()}, counts)
+    assert words_of(draw_log_odds(rows, "a", "b")) == ["nothing that one split has more of"]
+
+
 def test_only_rows_that_stand_when_all_are_tested_are_filled() -> None:
     rows = [replace(row, clear=i == 0) for i, row in enumerate(made_odds(4))]
     figure = draw_emotions(rows, "a", "b")
@@ -285,6 +322,12 @@ def test_what_was_not_measured_is_said_in_its_place() -> None:
     figure = draw_diversity([made_diversity(), made_diversity("response", spread=0.41)])
     assert words_of(figure).count("not measured") == 1
     assert "0.410" in words_of(figure)
+
+
+def test_lines_differ_by_more_than_their_colours() -> None:
+    rows = [made_diversity(side, language) for language in ("en", "zh") for side in SIDES]
+    lines = draw_diversity(rows).axes[0].lines
+    assert len({line.get_marker() for line in lines}) == len(lines) == 4
 
 
 def test_a_second_split_is_hollow_and_named() -> None:
