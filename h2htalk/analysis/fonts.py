@@ -79,7 +79,7 @@ def find_font(language: str, choice: str = "bundled") -> FontFile:
     if language not in ("en", "zh"):
         raise ConfigError(f"no font for language {language!r}; choose from en, zh")
     if choice not in ("bundled", "system"):
-        return _named(Path(choice).expanduser())
+        return _named(Path(os.path.expanduser(choice)))
     if language == "en":
         return _dejavu()
     found = _system_font() if choice == "system" else None

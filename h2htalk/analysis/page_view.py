@@ -36,7 +36,7 @@ def page_view(
     """
     facts = analysis.split.facts
     counts = [f"{n:,} {LANGUAGE_NAMES[language]}" for language, n in facts.scenarios.items()]
-    subtitle = f"version {facts.version}: {' and '.join(counts)} scenarios"
+    subtitle = f"version {facts.version}: {' and '.join(counts)} {_scenarios(sum(facts.scenarios.values()))}"
     if analysis.against:
         subtitle += f", compared with {analysis.against.facts.name} {analysis.against.facts.version}"
     names = split_names(analysis)
@@ -53,10 +53,20 @@ def page_view(
     }
 
 
+def _scenarios(count: int) -> str:
+    return "scenario" if count == 1 else "scenarios"
+
+
 def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
     """A language's figures in short."""
     name = LANGUAGE_NAMES[part.language]
-    tiles = [{"label": name, "value": f"{part.scenarios:,}", "note": "scenarios"}]
+    tiles = [
+        {
+            "label": name,
+            "value": f"{part.scenarios:,}",
+            "note": _scenarios(part.scenarios),
+        }
+    ]
     for side in SIDES:
         for s in part.lengths.summaries:
             if (s.side, s.group, s.measure) == (side, "all", "words"):

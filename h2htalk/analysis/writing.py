@@ -19,7 +19,7 @@ from h2htalk.analysis.page import page_text
 from h2htalk.analysis.parser_models import INSTALL
 from h2htalk.analysis.provenance import made_with
 from h2htalk.analysis.tables import histograms_table
-from h2htalk.analysis.worker_processes import WorkerProcesses, result_of
+from h2htalk.analysis.worker_processes import WorkerProcesses, result_of, usable_cores
 from h2htalk.data.files import write_json, write_text
 from h2htalk.errors import MissingExtraError
 from h2htalk.progress import Progress
@@ -65,7 +65,7 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
     with replaced(folder) as new:
         for table in tables.values():
             write_text(new / "tables" / f"{table.name}.csv", csv_text(table))
-        pictures = _draw_all(shown, new / "figures", processes)
+        pictures = _draw_all(shown, new / "figures", min(processes, usable_cores()))
         made = made_with(analysis)
         write_text(new / PAGE, page_text(analysis, shown, pictures, made))
         write_json(new / SUMMARY, _summary(analysis, made, _files(shown, list(tables.values()))))

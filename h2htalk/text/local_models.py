@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,8 +47,9 @@ def find_local_model(name: str) -> LocalModel | None:
     Raises:
         ConfigError: it is there without weights (a download that stopped, or another kind of folder).
     """
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
+    # os.path answers "no" where pathlib raises: a name too long for a path, `~nobody`.
+    folder = Path(os.path.expanduser(name))
+    if not os.path.isdir(folder):
         snapshot = _cached_snapshot(name)
         if snapshot is None:
             return None
