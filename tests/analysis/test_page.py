@@ -166,7 +166,8 @@ def test_one_side_without_words_or_pairs_still_makes_a_page() -> None:
     assert "There are none." not in bare
     part = analysis.split.languages[0]
     assert part.scenarios == 1
-    assert "English scenarios" in page(analysis)
+    assert "1 English scenario" in page(analysis)
+    assert "1 English scenarios" not in page(analysis)
 
 
 # --- Pictures and cells -----------------------------------------------------------------------------------------

@@ -27,22 +27,23 @@ def listed_chinese_names() -> list[str]:
 def swapped(
     sentences: Sequence[NamedSentence], names: Sequence[str], *, seed: int = 0
 ) -> Iterator[NamedSentence]:
-    """A copy of every sentence that names a person, each person replaced: half by a listed name, half by a made one.
+    """A copy of every other sentence that names a person, each replaced: half by a listed name, half by a made one.
+
+    More copies find more names, and take more words that begin like one (`苏绣`, `吴语`) for names.
 
     A made name is a common surname and one or two characters of listed given names. The copy's name is one word.
     """
     rng = random.Random(seed)
     given = sorted({name[1:] for name in names})
-    for sentence in sentences:
-        if "B-PERSON" in sentence.tags:
-            words: list[str] = []
-            tags: list[str] = []
-            for word, tag in zip(sentence.words, sentence.tags, strict=True):
-                if tag == "B-PERSON":
-                    made = rng.choice(SURNAMES) + rng.choice(given)
-                    words.append(rng.choice(names) if rng.random() < 0.5 else made)
-                    tags.append(tag)
-                elif tag != "I-PERSON":
-                    words.append(word)
-                    tags.append(tag)
-            yield NamedSentence(tuple(words), tuple(tags), (False,) * len(words))
+    for sentence in [s for s in sentences if "B-PERSON" in s.tags][::2]:
+        words: list[str] = []
+        tags: list[str] = []
+        for word, tag in zip(sentence.words, sentence.tags, strict=True):
+            if tag == "B-PERSON":
+                made = rng.choice(SURNAMES) + rng.choice(given)
+                words.append(rng.choice(names) if rng.random() < 0.5 else made)
+                tags.append(tag)
+            elif tag != "I-PERSON":
+                words.append(word)
+                tags.append(tag)
+        yield NamedSentence(tuple(words), tuple(tags), (False,) * len(words))
