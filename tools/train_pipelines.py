@@ -23,6 +23,7 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", help="what to train, in this order")
     parser.add_argument("--check", action="store_true", help="score the shipped pipelines on the test sets")
+    parser.add_argument("--record", action="store_true", help="with --check: write the figures down")
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument(
         "--work", type=Path, default=Path("build/pipelines"), help="for what training leaves behind"
@@ -43,7 +44,7 @@ def main() -> int:
     if options.check:
         from pipelines.checking import check
 
-        return 0 if check(data) else 1
+        return 0 if check(data, record=options.record) else 1
     if not options.names:
         parser.error("name pipelines to train, or --check")
     return 0
