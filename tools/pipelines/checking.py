@@ -70,7 +70,7 @@ def accuracy(data: Path) -> list[Figure]:
 def costs(data: Path) -> list[Figure]:
     """CPU seconds on one core: of loading (spaCy itself is imported already), and of a word."""
     sets = {
-        "en": list(documents(corpora.english_trees(data, "test"))),
+        "en": list(documents(corpora.english_trees(data, "test"), by_paragraph=True)),
         "zh": list(blocks(corpora.chinese_test(data), SENTENCES)),
     }
     figures: list[Figure] = []
@@ -86,10 +86,11 @@ def costs(data: Path) -> list[Figure]:
 
 
 def _english(data: Path) -> list[Figure]:
-    texts = list(documents(corpora.english_trees(data, "test")))
-    scores = score_parser(load_parser("en"), texts)
+    test = corpora.english_trees(data, "test")
+    scores = score_parser(load_parser("en"), documents(test, by_paragraph=True))
+    run_together = score_parser(load_parser("en"), documents(test, by_paragraph=False))
     named = score_names(load_names("en"), corpora.english_names_test(data))
-    tweets = score_names(load_names("en"), corpora.tweets_names_test(data))
+    tweets = score_names(load_names("en"), corpora.tweets_names(data, "test"))
     return [
         Figure("en parser, EWT test, raw text: words F1", scores.words.f1),
         Figure("en parser, EWT test, raw text: sentences F1", scores.sentences.f1),
@@ -97,6 +98,7 @@ def _english(data: Path) -> list[Figure]:
         Figure("en parser, EWT test, raw text: UAS F1", scores.uas.f1),
         Figure("en parser, EWT test, raw text: LAS F1", scores.las.f1, 0.81),
         Figure("en parser, EWT test, raw text: objects F1", scores.objects.f1),
+        Figure("en parser, EWT test, paragraphs run together: LAS F1", run_together.las.f1),
         *(
             Figure(f"en names, UNER EWT test: {label} F1", tally.f1, 0.58 if label == "PERSON" else None)
             for label, tally in named.items()

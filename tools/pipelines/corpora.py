@@ -124,8 +124,10 @@ def english_names_test(data: Path) -> list[NamedSentence]:
     return list(read_uner(data / "ner/en/UNER_EWT/en_ewt-ud-test.iob2", spaced=True))
 
 
-def tweets_names_test(data: Path) -> list[NamedSentence]:
-    return list(read_conll(data / "ner/en/WNUT17/emerging.test.annotated"))
+def tweets_names(data: Path, part: str) -> list[NamedSentence]:
+    """WNUT17: `dev` or `test`."""
+    file = {"dev": "emerging.dev.conll", "test": "emerging.test.annotated"}[part]
+    return list(read_conll(data / f"ner/en/WNUT17/{file}"))
 
 
 def chinese_names(data: Path, part: str) -> list[NamedSentence]:

@@ -95,7 +95,8 @@ def make_en_teacher(data: Path, work: Path) -> None:
     if stored.exists():
         teacher.load_state_dict(torch.load(stored, weights_only=True))
     else:
-        names = [sentence for part in corpora.english_names(data) for sentence in part]
+        sets = [*corpora.english_names(data), corpora.tweets_names(data, "dev")]
+        names = [sentence for part in sets for sentence in part]
         teaching.train(teacher, trees, names)
         torch.save(teacher.state_dict(), stored)
     nlp = _blank_english(data)

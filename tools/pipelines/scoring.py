@@ -54,11 +54,15 @@ class Node:
     relation: str
 
 
-def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Sentences by the source document they stand in."""
+def documents(sentences: Iterable[Sentence], *, by_paragraph: bool) -> Iterator[list[Sentence]]:
+    """Sentences by the source document or paragraph they stand in.
+
+    The shared task's raw text has an empty line between paragraphs, so a paragraph is its unit. Whole documents with
+    their paragraphs run together are harder: nothing but the words says where a heading ends.
+    """
     waiting: list[Sentence] = []
     for sentence in sentences:
-        if waiting and sentence.starts_document:
+        if waiting and (sentence.starts_document or (by_paragraph and sentence.starts_paragraph)):
             yield waiting
             waiting = []
         waiting.append(sentence)

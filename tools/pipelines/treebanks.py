@@ -39,6 +39,7 @@ class Sentence:
     words: tuple[Word, ...]
     text: str
     starts_document: bool
+    starts_paragraph: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +55,21 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
     packed = path.suffix == ".gz"
     with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as lines:
         rows: list[list[str]] = []
-        text, starts = "", True
+        text, starts, paragraph = "", True, True
         for line in lines:
             line = line.rstrip("\n")
-            if line.startswith("# newdoc"):
-                starts = True
+            if line.startswith(("# newdoc", "# newpar")):
+                paragraph = True
+                starts = starts or line.startswith("# newdoc")
             elif line.startswith("# text ="):
                 text = line.removeprefix("# text =").strip()
             elif line and not line.startswith("#"):
                 rows.append(line.split("\t"))
             elif not line and rows:
-                yield Sentence(tuple(_words(rows)), text, starts)
-                rows, starts = [], False
+                yield Sentence(tuple(_words(rows)), text, starts, paragraph)
+                rows, starts, paragraph = [], False, False
         if rows:
-            yield Sentence(tuple(_words(rows)), text, starts)
+            yield Sentence(tuple(_words(rows)), text, starts, paragraph)
 
 
 def _words(rows: list[list[str]]) -> Iterator[Word]:
