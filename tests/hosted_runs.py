@@ -106,6 +106,14 @@ class HostedRun:
         process.kill()
         self.finish(process, -signal.SIGKILL)
 
+    def kill_or_end(self, process: subprocess.Popen[str]) -> bool:
+        """Kill a process that may just have come to a good end; whether it was killed."""
+        process.kill()
+        stdout, stderr = process.communicate(timeout=60)
+        killed = process.returncode == -signal.SIGKILL
+        self._check(Ended(process.returncode, stdout, stderr), -signal.SIGKILL if killed else 0)
+        return killed
+
     def run(self, *options: object, code: int | None = 0, **settings: Any) -> Ended:
         """Carry the command out in this process, and want that exit code (None: any)."""
         stdout, stderr, got = io.StringIO(), io.StringIO(), 0

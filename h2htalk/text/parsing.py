@@ -57,7 +57,8 @@ def load_parser(language: str, model: str | None = None) -> Language:
 def load_names(language: str, model: str | None = None) -> Language:
     """The pipeline that finds names: `ents` with PERSON, LOC and ORG (official models: their own labels too).
 
-    Arguments and errors as in `load_parser`. F1 of persons is about 0.65: candidates, not a guarantee of privacy.
+    Arguments and errors as in `load_parser`. F1 of persons is 0.69 on English web text, 0.49 on
+    tweets, 0.67 on Chinese encyclopedia text: candidates, no guarantee of privacy.
     """
     return _load("names", language, model)
 
@@ -117,11 +118,8 @@ def _load(task: Task, language: str, model: str | None) -> Language:
 def _named(spacy: Any, task: Task, language: str, model: str) -> Language:
     try:
         nlp: Language = spacy.load(model, exclude=_UNUSED[task])
-    except (
-        OSError,
-        ImportError,
-        ValueError,
-    ) as error:  # not there; its own requirements; a broken or foreign folder
+    # Not there; its own requirements; a broken or foreign folder; a package that is no model (`numpy`).
+    except (OSError, ImportError, ValueError, AttributeError, TypeError) as error:
         reason = re.sub(r"^\[\w+\] ", "", shorten(" ".join(str(error).split()), 200))
         raise ConfigError(
             f"spaCy model {quoted(model)} cannot be loaded ({reason}); install it (python -m spacy download NAME),"

@@ -62,7 +62,21 @@ def test_names_are_found(language: str, text: str, names: set[tuple[str, str]]) 
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("text", ["", " ", "😂😂", "\u200b", "好 good 好", "a" * 5000, "哈" * 5000, "\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "😂😂",
+        "\u200b",
+        "好 good 好",
+        "a" + "!" * 1900 + "b",
+        "?." * 900 + "x",
+        "a" * 5000,
+        "哈" * 5000,
+        "\n",
+    ],
+)
 def test_any_text_is_read_and_kept(language: str, text: str) -> None:
     (doc,) = parse([text], language)
     assert doc.text == text
@@ -97,6 +111,12 @@ def test_an_unknown_language_is_named() -> None:
 def test_a_model_that_is_not_there_says_what_to_do() -> None:
     with pytest.raises(ConfigError, match=r"'en_core_web_none' cannot be loaded .*python -m spacy download"):
         load_parser("en", "en_core_web_none")
+
+
+@pytest.mark.parametrize("package", ["numpy", "jieba", "spacy"])
+def test_a_package_that_is_no_model_is_refused(package: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        load_parser("en", package)
 
 
 def test_a_model_of_another_language_is_refused() -> None:

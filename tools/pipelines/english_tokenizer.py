@@ -5,6 +5,7 @@ The result is spaCy's own `Tokenizer`: its patterns are stored with the pipeline
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
@@ -15,7 +16,7 @@ from spacy.tokenizer import Tokenizer
 from spacy.util import compile_infix_regex, compile_prefix_regex, compile_suffix_regex
 
 # A run of marks is one word: `!!`, `?!`, `...`, `<<`, `====`.
-RUNS = (r"[!?.,]*[!?]+[!?.,]*", r"\.{2,}", r"(?:<+|>+|=+|\*+|_+|~+|\++|#+|-{2,}|`+|\)\)+|\(\(+|\$\$+)")
+RUNS = (r"(?=[.,]*[!?])[!?.,]+", r"\.{2,}", r"(?:<+|>+|=+|\*+|_+|~+|\++|#+|-{2,}|`+|\)\)+|\(\(+|\$\$+)")
 # A hyphen after one of these joins: `e-mail`, `co-workers`, `non-stop`.
 JOINING = [
     "e",
@@ -48,6 +49,7 @@ SPLIT_HYPHEN = (
 )
 # An exception is taken from the treebank when it is seen so often, and so nearly always.
 SEEN, SHARE = 3, 0.8
+ORDINARY = re.compile(r"[a-z]+[.'’]?[a-z]*[.]?")
 
 
 def english_tokenizer(nlp: Language, sentences: Iterable[Sentence]) -> Tokenizer:
@@ -74,7 +76,10 @@ def english_tokenizer(nlp: Language, sentences: Iterable[Sentence]) -> Tokenizer
 
 
 def exceptions(tokenizer: Tokenizer, sentences: Iterable[Sentence]) -> dict[str, tuple[str, ...]]:
-    """Stretches between spaces that the treebank cuts in its own way, and how."""
+    """Stretches between spaces that the treebank cuts in its own way, and how.
+
+    Only of lower-case letters and one full stop or apostrophe: names and codes of the treebank's texts do not ship.
+    """
     seen: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     for sentence in sentences:
         parts: list[str] = []
@@ -87,6 +92,8 @@ def exceptions(tokenizer: Tokenizer, sentences: Iterable[Sentence]) -> dict[str,
     for text, cuts in sorted(seen.items()):
         parts_, count = cuts.most_common(1)[0]
         own = tuple(token.text for token in tokenizer(text))
+        if not ORDINARY.fullmatch(text):
+            continue
         if own != parts_ and count >= SEEN and count >= SHARE * cuts.total():
             found[text] = parts_
     return found

@@ -14,6 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 Place = tuple[int, int]
+NOWHERE = (-1, -1)  # a head that is white space: no head of the gold standard
 
 
 @dataclass(slots=True)
@@ -87,7 +88,13 @@ def score_parser(nlp: Language, texts: Iterable[list[Sentence]]) -> ParseScores:
     gold = list(texts)
     scores = ParseScores()
     for sentences, doc in zip(gold, nlp.pipe(map(raw_text, gold)), strict=True):
-        _count(scores, _gold_nodes(sentences), _found_nodes(doc), _gold_starts(sentences), _found_starts(doc))
+        _count(
+            scores,
+            _gold_nodes(sentences),
+            _found_nodes(doc),
+            _gold_sentences(sentences),
+            _found_sentences(doc),
+        )
     return scores
 
 
@@ -95,8 +102,8 @@ def _count(
     scores: ParseScores,
     gold: dict[Place, Node],
     found: dict[Place, Node],
-    gold_starts: set[int],
-    found_starts: set[int],
+    gold_sentences: set[Place],
+    found_sentences: set[Place],
 ) -> None:
     both = [(gold[place], found[place]) for place in gold.keys() & found.keys()]
     heads = [(g, f) for g, f in both if g.head == f.head]
@@ -113,9 +120,9 @@ def _count(
     scores.objects.right += sum(g.relation == "obj" for g in labelled)
     scores.objects.gold += sum(g.relation == "obj" for g in gold.values())
     scores.objects.found += sum(f.relation == "obj" for f in found.values())
-    scores.sentences.right += len(gold_starts & found_starts)
-    scores.sentences.gold += len(gold_starts)
-    scores.sentences.found += len(found_starts)
+    scores.sentences.right += len(gold_sentences & found_sentences)
+    scores.sentences.gold += len(gold_sentences)
+    scores.sentences.found += len(found_sentences)
 
 
 def _gold_places(sentences: Sequence[Sentence]) -> list[list[Place]]:
@@ -140,8 +147,8 @@ def _gold_nodes(sentences: Sequence[Sentence]) -> dict[Place, Node]:
     return nodes
 
 
-def _gold_starts(sentences: Sequence[Sentence]) -> set[int]:
-    return {row[0][0] for row in _gold_places(sentences)}
+def _gold_sentences(sentences: Sequence[Sentence]) -> set[Place]:
+    return {(row[0][0], row[-1][1]) for row in _gold_places(sentences)}
 
 
 def _found_places(doc: Doc) -> list[Place | None]:
@@ -159,14 +166,15 @@ def _found_nodes(doc: Doc) -> dict[Place, Node]:
     nodes: dict[Place, Node] = {}
     for token, place in zip(doc, places, strict=True):
         if place is not None:
-            head = None if token.head.i == token.i else places[token.head.i]
+            head = None if token.head.i == token.i else places[token.head.i] or NOWHERE
             nodes[place] = Node(token.pos_, head, token.dep_.split(":")[0].lower())
     return nodes
 
 
-def _found_starts(doc: Doc) -> set[int]:
+def _found_sentences(doc: Doc) -> set[Place]:
     places = _found_places(doc)
-    return {place[0] for token, place in zip(doc, places, strict=True) if token.is_sent_start and place}
+    spans = ([place for place in places[s.start : s.end] if place] for s in doc.sents)
+    return {(inside[0][0], inside[-1][1]) for inside in spans if inside}
 
 
 def score_names(nlp: Language, sentences: Iterable[NamedSentence]) -> dict[str, Tally]:

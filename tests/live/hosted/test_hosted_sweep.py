@@ -67,9 +67,8 @@ def test_ten_kills_of_a_run_in_batches(tmp_path: Path, provider: str) -> None:
                 assert time.monotonic() < limit
                 time.sleep(0.01)
             time.sleep(draw.uniform(0.9, 2.6))  # the start of the program, and a moment anywhere in its work
-            if process.poll() is not None:
+            if not run.kill_or_end(process):
                 break  # it came to its end before
-            run.kill(process)
             assert run.stored().items() >= stored.items(), "an answer that was stored is gone"
             run.require_true_books(closed=False)
         run.run()
