@@ -3,7 +3,8 @@
 python tools/train_pipelines.py --check                 the figures of docs/measurements.md, from the shipped weights
 python tools/train_pipelines.py zh_segmenter zh_parser zh_names en_teacher en_parser en_names --work DIR
 
-The data are public (`H2HTALK_DATA`, or --data): treebanks in `ud/`, name sets in `ner/`. Training needs
+The data are public (`H2HTALK_DATA`, or --data): treebanks in `ud/`, name sets in `ner/`,
+and for the teacher's silver the texts of `safety/diasafety_train.json` and `raw/counselchat_en.csv`. Training needs
 `pip install opencc-python-reimplemented` beside the `analysis`, `embedded` and `local` extras.
 """
 

@@ -1,7 +1,8 @@
 """The shared public data as training sets: which files, how they are split, and what is left out.
 
-Everything a model learns from is CC BY, CC BY-SA or permissive (`ATTRIBUTION.md` beside each model). Test files are
-read by `check` alone.
+Everything a model learns from is CC BY, CC BY-SA or permissive (`ATTRIBUTION.md` beside each model). The test
+files of EWT, GSDSimp, UNER EWT, UNER GSDSIMP and WNUT17 are read by `check` alone; of PUD, HK and CFL a file named
+`test` is all there is, and it is for training.
 """
 
 from __future__ import annotations
