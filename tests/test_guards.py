@@ -28,11 +28,12 @@ MODULES = {
 # --- Imports go one way -----------------------------------------------------------------------------------------
 
 # What a room may import, besides itself. `curation`, `benchmark` and `analysis` never see each other.
-BOTTOM = {"errors", "progress", "__init__"}
+BOTTOM = {"errors", "progress", "worker_processes", "__init__"}
 BELOW = {
     "__init__": set[str](),
     "errors": set[str](),
     "progress": set[str](),
+    "worker_processes": {"errors"},
     "data": BOTTOM,
     "text": BOTTOM | {"data"},
     "chat": BOTTOM | {"data", "text"},
