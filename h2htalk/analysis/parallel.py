@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Self
 
 from h2htalk.analysis.verb_nouns import PairCount, iter_pairs, top_pairs
-from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 from h2htalk.text.parsing import pieces
+from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
 
 CHUNK_PIECES = 200
 CHUNK_CHARACTERS = 40_000

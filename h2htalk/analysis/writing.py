@@ -19,10 +19,10 @@ from h2htalk.analysis.page import page_text
 from h2htalk.analysis.parser_models import INSTALL
 from h2htalk.analysis.provenance import made_with
 from h2htalk.analysis.tables import histograms_table
-from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
 from h2htalk.data.files import write_json, write_text
 from h2htalk.errors import MissingExtraError
 from h2htalk.progress import Progress
+from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

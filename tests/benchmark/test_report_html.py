@@ -16,7 +16,7 @@ from summaries_made import failed_item, made_item, made_summary, mini_scenarios,
 
 from h2htalk.benchmark.aggregate import Cell
 from h2htalk.benchmark.null_class import null_class
-from h2htalk.benchmark.report.html import ItemView, write_page
+from h2htalk.benchmark.report.html import _MARKER, ItemView, write_page
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.base import Message
 from h2htalk.data.run import Failure
@@ -199,6 +199,12 @@ def test_a_page_that_cannot_be_finished_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the scores are gone"):
         write_page(tmp_path / "report.html", made_summary(), broken())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_named_like_the_mark_of_the_items_changes_nothing(tmp_path: Path) -> None:
+    text = page(tmp_path, made_summary(model=_MARKER), [made_item(mini_scenarios(1)[0])])
+    assert f"<h1><bdi>{_MARKER}</bdi></h1>" in text
+    assert len(data_of(text)["items"]) == 1
 
 
 def test_items_without_a_known_prompt_are_fine(tmp_path: Path) -> None:

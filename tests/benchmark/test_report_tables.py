@@ -16,7 +16,6 @@ from h2htalk.benchmark.report.latex import latex_escaped, latex_table
 from h2htalk.benchmark.report.layout import COLUMNS
 from h2htalk.benchmark.report.long_tables import metrics_csv, slices_csv
 from h2htalk.benchmark.report.rows import TableRow, model_rows, table_row, table_rows
-from h2htalk.benchmark.report.spreadsheet import spreadsheet_text
 from h2htalk.benchmark.report.tables import csv_table, json_table, table_text, write_tables
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import SUBTASKS
@@ -94,7 +93,6 @@ def test_items_without_s_have_rows_of_their_own_that_say_so() -> None:
 def test_no_text_cell_is_a_formula(text: str) -> None:
     (record,) = records([table_row(made_summary(model=text))])
     assert record["model"].startswith("'") or record["model"].startswith("\\t")
-    assert spreadsheet_text("Qwen2.5-7B") == "Qwen2.5-7B"
 
 
 def latex_lines(summaries: list[Summary]) -> list[str]:

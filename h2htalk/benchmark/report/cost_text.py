@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from h2htalk.benchmark.report.spreadsheet import csv_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.bookings import Booking, Settlement, Totals, dollars_text, money_text, sum_totals
+from h2htalk.text.cells import csv_text
 from h2htalk.text.printable import printable
 
 UNKNOWN = "unknown"

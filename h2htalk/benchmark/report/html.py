@@ -1,13 +1,11 @@
 """A run as one HTML file that needs no network and no server: the tables, and every item down to its prompt.
 
-Nothing in it can act: the page forbids everything but its own style sheet and script (by hash), the figures are
-written by an escaping template, and the items lie in a JSON block that the script shows as text only.
+Nothing in it can act, as in every page of `h2htalk.text.pages`; the items lie in a JSON block that the script shows
+as text only.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from h2htalk.data.files import write_text
 from h2htalk.data.run import FailedResponse, Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.text.pages import render_page
 from h2htalk.text.violations import RULES
 
 _PAGE = files("h2htalk.benchmark.report") / "page"
@@ -59,36 +58,9 @@ def write_page(path: Path, summary: Summary, items: Iterable[ItemView]) -> None:
 
 def _frame(summary: Summary) -> tuple[str, str]:
     """The page before and after the items."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
-    style = _read("page.css")
-    script = "\n".join(_read(name) for name in _SCRIPTS)
-    environment = Environment(
-        loader=FileSystemLoader(str(_PAGE)),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    text = environment.get_template("page.html").render(
-        view=page_view(summary),
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        items=Markup(_MARKER),
-    )
-    before, _, after = text.rpartition(_MARKER)
+    text = render_page(_PAGE, {**page_view(summary), "data": _MARKER}, scripts=_SCRIPTS)
+    before, after = text.rsplit(_MARKER, 1)  # the last: a model may be named so
     return before, after
-
-
-def _read(name: str) -> str:
-    return _PAGE.joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _chunks(before: str, items: Iterable[ItemView], after: str) -> Iterator[str]:

@@ -13,10 +13,10 @@ from h2htalk.benchmark.report.latex import latex_table
 from h2htalk.benchmark.report.layout import ALL_COLUMNS
 from h2htalk.benchmark.report.long_tables import metrics_csv, slices_csv
 from h2htalk.benchmark.report.rows import TableRow, table_rows
-from h2htalk.benchmark.report.spreadsheet import csv_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import write_text
 from h2htalk.errors import ConfigError
+from h2htalk.text.cells import csv_text
 
 
 def table_text(rows: Sequence[TableRow], kind: str) -> str:

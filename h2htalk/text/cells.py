@@ -1,0 +1,45 @@
+"""Cells of CSV files: what a text becomes so that a spreadsheet shows it and never computes it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from h2htalk.text.printable import printable
+
+# With these a spreadsheet begins a formula; the wide forms are what Chinese keyboards type.
+_FORMULA = tuple("=+-@＝＋－＠")
+
+
+def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A heading line and the rows as CSV: commas between cells, lines ended by a line feed.
+
+    Every text is a `harmless_cell`. None is an empty cell, a truth value `yes` or `no`. Numbers are written so that
+    reading them gives the same number; a negative one stays a number.
+    """
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    writer.writerow([harmless_cell(heading) for heading in headings])
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
+    return output.getvalue()
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return harmless_cell(value) if isinstance(value, str) else value
+
+
+def harmless_cell(text: str) -> str:
+    """A text as a spreadsheet may open it: in one line, and never the beginning of a formula.
+
+    Two rules. What is invisible but acts (tab, line ends, NUL, direction marks, lone surrogates) stands as its
+    escape, as `printable` writes it; so a tab or carriage return begins no cell. And a text that begins with
+    = + - @ or their full-width forms, also after white space, gets a single quote in front.
+    """
+    shown = printable(text)
+    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown

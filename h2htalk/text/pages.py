@@ -1,0 +1,72 @@
+"""Pages that are one HTML file and need no network, no server and no second file: what they all share.
+
+Nothing in a page can act: it forbids everything but its own style sheet and script (by hash) and, where it has
+any, pictures that lie within it; every text goes through an escaping template.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+_BASE = files("h2htalk.text") / "page"
+
+
+def render_page(
+    folder: Traversable, view: Mapping[str, Any], scripts: Sequence[str] = (), pictures: bool = False
+) -> str:
+    """The page of a folder: its `page.html` in the frame of `base.html`, its `page.css` after `base.css`.
+
+    Args:
+        folder: a real folder with `page.html`, which extends `base.html`, `page.css` and the scripts.
+        view: what the template shows as `view`, plain values. `tiles` is for the frame: the figures in short,
+            each with `label`, `value` and `note`.
+        scripts: files of the folder that run, joined in this order, once all of the page is there.
+        pictures: the page holds pictures, as data addresses.
+
+    Raises:
+        jinja2.UndefinedError: the template names what the view lacks.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    style = _read(_BASE, "base.css") + "\n" + _read(folder, "page.css")
+    script = "\n".join(_read(folder, name) for name in scripts)
+    environment = Environment(
+        loader=FileSystemLoader([str(folder), str(_BASE)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html").render(
+        view=view,
+        style=Markup(style),
+        script=Markup(script),
+        # Nothing in it needs escaping, and the quotes around its words are easier read as they are.
+        policy=Markup(_policy(style, script, pictures)),
+    )
+
+
+def _policy(style: str, script: str, pictures: bool) -> str:
+    rules = [
+        "default-src 'none'",
+        *(["img-src data:"] if pictures else []),
+        f"style-src '{_hash(style)}'",
+        *([f"script-src '{_hash(script)}'"] if script else []),
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return "; ".join(rules)
+
+
+def _read(folder: Traversable, name: str) -> str:
+    return folder.joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
