@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from h2htalk import __version__
-from h2htalk.cli import analyzing, evaluating, runs, splits
+from h2htalk.cli import analyzing, curating, evaluating, runs, splits
 from h2htalk.output import one_line_errors
 
 app = typer.Typer(
@@ -24,7 +24,9 @@ app = typer.Typer(
 )
 split_app = typer.Typer(help="Splits: list, describe, export.", no_args_is_help=True)
 import_app = typer.Typer(help="Read what other tools made.", no_args_is_help=True)
+curate_app = typer.Typer(help="Raw dialogues in, reviewed candidates out.", no_args_is_help=True)
 app.add_typer(split_app, name="split")
+app.add_typer(curate_app, name="curate")
 app.add_typer(import_app, name="import")
 
 
@@ -38,6 +40,11 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 for command in (evaluating.evaluate, runs.score, runs.report, runs.costs, splits.prompt, runs.leaderboard):
     app.command()(command)
 app.command()(analyzing.analyze)
+curate_app.command("run")(curating.curate_run)
+curate_app.command("funnel")(curating.curate_funnel)
+curate_app.command("explain")(curating.curate_explain)
+curate_app.command("erase")(curating.curate_erase)
+curate_app.command("purge")(curating.curate_purge)
 split_app.command("list")(splits.split_list)
 split_app.command("info")(splits.split_info)
 split_app.command("export")(splits.split_export)

@@ -1,0 +1,192 @@
+"""Asking a model within a stage: every answer stored as it comes, no paid call repeated.
+
+calls/part-00000.jsonl       {"id", "sample", "prompt", ...}: an answer or a failure a line, as they came
+costs/STAGE.jsonl            of hosted models: every paid call, booked before it is sent
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Self
+
+from h2htalk.chat.base import HOSTED, Chat, ChatOptions, Outcome, Reply, Request, open_chat, parse_model
+from h2htalk.chat.batch_jobs import BatchFolder
+from h2htalk.chat.costs import load_prices
+from h2htalk.chat.ledger import Ledger
+from h2htalk.curation.stages import Incomplete
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.run import FailedResponse, Failure, Response, SampleKey, Usage, read_response
+from h2htalk.data.shard import Shard
+from h2htalk.errors import DataError
+from h2htalk.progress import Progress
+
+Answers = Mapping[SampleKey, Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class AskSettings:
+    """Which model a stage asks, and what that may cost in US dollars (None: no limit)."""
+
+    model: str
+    max_cost: float | None = None
+    batch: bool = False
+    concurrency: int = 32
+
+
+class Asking:
+    """A model that a stage asks, and the folder where its answers lie. Close it, or use it as a context manager.
+
+    The model is opened at the first call that is not stored already.
+    """
+
+    def __init__(self, settings: AskSettings, folder: Path, stage: str) -> None:
+        """`folder` is the stage's. Raises ConfigError for an unknown model, or a limit without a known price."""
+        self._settings, self._folder, self._stage = settings, folder, stage
+        self._chat: Chat | None = None
+        self._usage: dict[SampleKey, Usage] = {}
+        self._ledger: Ledger | None = None
+        backend, _ = parse_model(settings.model)
+        if backend in HOSTED:
+            limit = None if settings.max_cost is None else Decimal(str(settings.max_cost))
+            self._ledger = Ledger(
+                folder / "costs" / f"{stage}.jsonl",
+                model=settings.model,
+                price=load_prices(None).find(settings.model),
+                limit=limit,
+                stage=stage,
+                stored=self._stored,
+            )
+
+    def ask(self, requests: Sequence[Request], part: str) -> Answers:
+        """The answer to every request of a part, by id and sample: stored ones as they are, the others asked for.
+
+        Raises:
+            Incomplete: calls failed after their retries; what came is stored, and a restart asks for the rest.
+            ConfigError, ModelCallError: no call can succeed.
+            DataError: an answer cannot be stored.
+        """
+        prints = {(r.id, r.sample): prompt_fingerprint(r) for r in requests}
+        if len(prints) < len(requests):
+            raise AssertionError(f"{self._stage}: two requests of one id and sample")
+        path = self._path(part)
+        answers = {
+            (response.id, response.sample): _reply(response)
+            for prompt, response in _stored_lines(path)
+            if prints.get((response.id, response.sample)) == prompt
+        }
+        missing = [request for request in requests if (request.id, request.sample) not in answers]
+        if not missing:
+            return answers
+        with Shard(path) as shard:
+            failures = self._complete(missing, prints, shard, answers)
+        if failures:
+            item, failure = failures[0]
+            raise Incomplete(
+                f"{len(failures)} calls of {part} failed, first {item}: {failure.message or failure.reason}"
+            )
+        return answers
+
+    def _complete(
+        self,
+        missing: Sequence[Request],
+        prints: Mapping[SampleKey, str],
+        shard: Shard,
+        answers: dict[SampleKey, Reply],
+    ) -> list[tuple[str, Failure]]:
+        failures: list[tuple[str, Failure]] = []
+
+        def on_done(index: int, outcome: Outcome) -> None:
+            request = missing[index]
+            key = (request.id, request.sample)
+            shard.append({"prompt": prints[key], **_line(request, outcome)})
+            if isinstance(outcome, Failure):
+                failures.append((request.id, outcome))
+            else:
+                answers[key] = outcome
+                self._usage[key] = outcome.usage
+            progress.advance(isinstance(outcome, Failure))
+
+        with Progress(f"{self._stage} calls", len(missing)) as progress:
+            self._open().complete(missing, on_done)
+        return failures
+
+    def _open(self) -> Chat:
+        if self._chat is None:
+            if self._ledger is not None:
+                self._ledger.open()
+            options = ChatOptions(
+                concurrency=self._settings.concurrency,
+                ledger=self._ledger,
+                batch=BatchFolder(self._folder / "batches") if self._settings.batch else None,
+            )
+            self._chat = open_chat(self._settings.model, options)
+        return self._chat
+
+    def _path(self, part: str) -> Path:
+        return self._folder / "calls" / f"{part}.jsonl"
+
+    def _stored(self, key: SampleKey) -> Usage | None:
+        """For the ledger: what a stored answer used; every part is read once, at the first question."""
+        if not self._usage:
+            for path in sorted((self._folder / "calls").glob("part-*.jsonl")):
+                self._usage.update({(r.id, r.sample): r.usage for _, r in _stored_lines(path)})
+        return self._usage.get(key)
+
+    def close(self) -> None:
+        """Give back the model and the ledger. Harmless when called twice."""
+        if self._chat is not None:
+            self._chat.close()
+        if self._ledger is not None:
+            self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def prompt_fingerprint(request: Request) -> str:
+    """What a request asks, in 16 hexadecimal digits: an answer to other words is not its answer."""
+    parts = [f"{message.role}\0{message.content}" for message in request.messages]
+    parts += [repr(request.sampling), request.form.name if request.form else ""]
+    return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _stored_lines(path: Path) -> list[tuple[str, Response]]:
+    """The stored answers of a part with their prompts' fingerprints; failures are asked for again."""
+    if not path.exists():
+        return []
+    found = []
+    for where, record in read_jsonl(path, torn_tail=True):
+        prompt = record.get("prompt")
+        if not isinstance(prompt, str):
+            raise DataError(f"{where}: not a stored call: prompt is missing")
+        response = read_response({key: value for key, value in record.items() if key != "prompt"}, where)
+        if isinstance(response, Response):
+            found.append((prompt, response))
+    return found
+
+
+def _line(request: Request, outcome: Outcome) -> dict[str, Any]:
+    if isinstance(outcome, Failure):
+        return FailedResponse(request.id, request.sample, outcome).to_dict()
+    return Response(
+        request.id,
+        request.sample,
+        outcome.text,
+        outcome.finish_reason,
+        outcome.usage,
+        outcome.thinking,
+        outcome.request_id,
+    ).to_dict()
+
+
+def _reply(response: Response) -> Reply:
+    return Reply(
+        response.text, response.finish_reason, response.usage, response.thinking, response.request_id
+    )

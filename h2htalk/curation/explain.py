@@ -1,0 +1,112 @@
+"""One item's whole story: what each stage did with it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from h2htalk.curation.outcomes import Record, source_ids
+from h2htalk.curation.parts import AUDIT, KEPT, REJECTED
+from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.errors import DataError, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a stage did with one record: `kept` with details, or `rejected` with its reason."""
+
+    stage: str
+    id: str
+    what: str
+    details: Mapping[str, Any]
+
+
+def explain(workspace: Workspace, item_id: str) -> list[Event]:
+    """The story of a dialogue, a candidate or a person, stage by stage.
+
+    Args:
+        workspace: where.
+        item_id: of a dialogue (all of its candidates too), of a candidate (its dialogue's story and its own), or of
+            a person (`SOURCE-p0003`).
+
+    Raises:
+        DataError: no stage knows it, or it was taken out.
+    """
+    if item_id in workspace.erased():
+        raise DataError(f"{quoted(item_id)} was taken out of {workspace.path} (erase); nothing of it is left")
+    wanted = _family(workspace, item_id)
+    events = [event for stage in STAGES for event in _events(workspace, stage, wanted)]
+    if not events:
+        raise DataError(f"{workspace.path}: no stage knows {quoted(item_id)}; ids stand in 01-gathered/kept")
+    return events
+
+
+def _family(workspace: Workspace, item_id: str) -> frozenset[str]:
+    """The id and, of a candidate, its dialogue's: its story begins there."""
+    for stage in ("compose", "review"):
+        folder = workspace.stage(stage)
+        for kind in (KEPT, REJECTED):
+            for record in folder.records(kind):
+                if record.get("id") == item_id:
+                    held = record.get("record", record) if kind == REJECTED else record
+                    dialogue = held.get("provenance", {}).get("dialogue")
+                    return frozenset([item_id, *([dialogue] if isinstance(dialogue, str) else [])])
+    return frozenset([item_id])
+
+
+def _events(workspace: Workspace, stage: str, wanted: frozenset[str]) -> Iterator[Event]:
+    folder = workspace.stage(stage)
+    for part in folder.parts():
+        audits = {record["id"]: record for record in folder.part_records(part, AUDIT)}
+        for record in folder.part_records(part, KEPT):
+            if source_ids(record) & wanted:
+                yield Event(
+                    stage, str(record["id"]), "kept", _kept_details(record, audits.get(record["id"], {}))
+                )
+        for record in folder.part_records(part, REJECTED):
+            held = record.get("record")
+            ids = source_ids(held) if isinstance(held, Mapping) else frozenset()
+            if (ids | {record["id"]}) & wanted:
+                details = {"reason": record["reason"], **record["evidence"]}
+                yield Event(stage, str(record["id"]), "rejected", details)
+
+
+def _kept_details(record: Record, audit: Record) -> dict[str, Any]:
+    """What a stage noted: its audit, and what stands in the record's metadata or review, without any text."""
+    details = {key: value for key, value in audit.items() if key != "id"}
+    metadata = record.get("metadata")
+    if isinstance(metadata, Mapping):
+        details |= {key: metadata[key] for key in ("anonymized", "safety") if key in metadata}
+    if "review" in record:
+        details["review"] = record["review"]
+    provenance = record.get("provenance")
+    if isinstance(provenance, Mapping):
+        details["provenance"] = dict(provenance)
+    return details
+
+
+def story(events: list[Event]) -> str:
+    """The events as a page of text."""
+    lines = []
+    for event in events:
+        lines.append(f"{STAGES[event.stage]:16} {event.what:9} {event.id}")
+        lines += [f"{'':16} {line}" for line in _told(event.details)]
+    return "\n".join(lines)
+
+
+def _told(details: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    for key, value in details.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{key}"
+            yield from _told(value, indent + "  ")
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            yield f"{indent}{key} ({len(value)})"
+            for item in value:
+                said = (
+                    ", ".join(f"{k} {v}" for k, v in item.items()) if isinstance(item, Mapping) else str(item)
+                )
+                yield f"{indent}  {said}"
+        else:
+            said = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            yield f"{indent}{key}: {said}"

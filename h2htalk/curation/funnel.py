@@ -1,0 +1,89 @@
+"""The funnel: how many dialogues came in, what each stage let go and why, how many candidates came out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.curation.curate import StageCounts
+from h2htalk.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+# What a stage reads; dialogues become candidates in compose.
+_UNITS = {"review": "candidates"}
+_SHOWN = 4  # reasons a stage, most frequent first; the rest as one sum
+
+
+def unit(stage: str) -> str:
+    """What a stage reads: `dialogues` or `candidates`."""
+    return _UNITS.get(stage, "dialogues")
+
+
+def funnel_table(found: Sequence[StageCounts]) -> Table:
+    """A row a stage, for the terminal."""
+    from rich.table import Table
+
+    table = Table(title="Funnel", title_justify="left", expand=False)
+    for heading in ("stage", "reads", "read", "kept", "rejected", "goes on"):
+        table.add_column(heading, justify="left" if heading in ("stage", "reads") else "right")
+    table.add_column("why, and what is marked", overflow="fold")
+    for item in found:
+        counts = item.counts
+        numbers = (counts.read, counts.kept, counts.rejected, counts.written)
+        table.add_row(item.stage, unit(item.stage), *(f"{n:,}" for n in numbers), "\n".join(notes(item)))
+    return table
+
+
+def notes(item: StageCounts) -> list[str]:
+    """A stage's reasons and tags in words."""
+    lines = []
+    if item.counts.reasons:
+        lines.append(f"rejected: {_listed(item.counts.reasons)}")
+    if item.counts.dropped:
+        lines.append(f"{item.counts.dropped:,} of these from dialogues that gave others")
+    if item.counts.tags:
+        lines.append(f"marked: {_listed(item.counts.tags)}")
+    return lines
+
+
+def _listed(counts: Any) -> str:
+    shown = list(counts.items())
+    said = [f"{name} {number:,}" for name, number in shown[:_SHOWN]]
+    rest = sum(number for _, number in shown[_SHOWN:])
+    return ", ".join([*said, *([f"{len(shown) - _SHOWN} more reasons {rest:,}"] if rest else [])])
+
+
+def draw_funnel(found: Sequence[StageCounts], path: Path) -> None:
+    """Draw the funnel as SVG, PDF or PNG (by the file's ending): a bar a stage, what it kept and what it let go.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("drawing the funnel", 'pip install "h2htalk[analysis]"') from error
+    figure = Figure(figsize=(8, 0.75 * len(found) + 1.1), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    rows = range(len(found))
+    kept = [item.counts.kept for item in found]
+    rejected = [item.counts.rejected for item in found]
+    axes.barh(rows, kept, color="#3b6ea5", label="kept")
+    axes.barh(rows, rejected, left=kept, color="#d9a441", label="rejected")
+    widest = max([item.counts.read for item in found], default=1) or 1
+    for row, item in enumerate(found):
+        label = f"{item.counts.kept:,} of {item.counts.read:,}"
+        axes.text(item.counts.read + widest * 0.01, row, label, va="center", fontsize=9)
+    axes.set_yticks(rows, [f"{item.stage}\n({unit(item.stage)})" for item in found])
+    axes.invert_yaxis()
+    axes.set_xlim(0, widest * 1.18)
+    axes.set_title("What each stage kept", loc="left")
+    axes.legend(loc="lower right", frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    # The same counts give the same file.
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)

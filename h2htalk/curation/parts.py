@@ -1,0 +1,172 @@
+"""A stage's folder: parts of kept and rejected records, each part whole or not there.
+
+kept/part-00000.jsonl        records that went on, in the order they were read
+rejected/part-00000.jsonl    {"id", "stage", "reason", "evidence"} and, where it may lie around, the record
+audit/part-00000.jsonl       {"id", ...}: what was done to a kept record
+parts/part-00000.json        the part's counts; written last, so a part without it was interrupted and is made again
+stage.json                   what the stage was made with
+summary.json                 the counts of all parts together
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from h2htalk.curation.outcomes import Kept, Outcomes, Record
+from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
+from h2htalk.errors import DataError
+
+KEPT, REJECTED, AUDIT, MARKS = "kept", "rejected", "audit", "parts"
+NUMBERS = ("read", "kept", "rejected", "written", "dropped")
+_PART = re.compile(r"part-[0-9]{5,}")
+
+
+def part_name(number: int) -> str:
+    """`part-00042`: names of parts sort in their order."""
+    return f"part-{number:05}"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the records that a stage read.
+
+    `kept + rejected == read`, always: a record is kept when anything of it goes on. `written` counts lines that go on
+    (a dialogue may give several candidates), `dropped` what was rejected of records that were kept.
+    """
+
+    read: int = 0
+    kept: int = 0
+    rejected: int = 0
+    written: int = 0
+    dropped: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcomes]) -> Counts:
+        """The counts of a part."""
+        reasons: Counter[str] = Counter()
+        tags: Counter[str] = Counter()
+        kept = written = dropped = 0
+        for found in outcomes:
+            going_on = [outcome for outcome in found if isinstance(outcome, Kept)]
+            kept += bool(going_on)
+            written += len(going_on)
+            dropped += len(found) - len(going_on) if going_on else 0
+            tags.update(tag for outcome in going_on for tag in outcome.tags)
+            reasons.update(outcome.reason for outcome in found if not isinstance(outcome, Kept))
+        return cls(
+            len(outcomes), kept, len(outcomes) - kept, written, dropped, _sorted(reasons), _sorted(tags)
+        )
+
+    @classmethod
+    def total(cls, counts: Iterable[Counts]) -> Counts:
+        """The sum."""
+        parts = list(counts)
+        reasons: Counter[str] = Counter()
+        tags: Counter[str] = Counter()
+        for part in parts:
+            reasons.update(part.reasons)
+            tags.update(part.tags)
+        read, kept, rejected, written, dropped = (
+            sum(getattr(part, name) for part in parts) for name in NUMBERS
+        )
+        return cls(read, kept, rejected, written, dropped, _sorted(reasons), _sorted(tags))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in NUMBERS} | {
+            "reasons": dict(self.reasons),
+            "tags": dict(self.tags),
+        }
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str) -> Counts:
+        """Raises DataError where it is none; starts with `where`."""
+        numbers = [raw.get(name) for name in NUMBERS]
+        tables = [raw.get("reasons"), raw.get("tags")]
+        whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in numbers)
+        if not whole or not all(isinstance(table, Mapping) for table in tables):
+            raise DataError(f"{where}: not the counts of a stage; make the stage again with --again")
+        return cls(*numbers, *tables)  # type: ignore[arg-type]
+
+
+def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
+    """Most frequent first, then by name: the same counts are the same bytes."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+@dataclass(frozen=True, slots=True)
+class StageFolder:
+    """One stage's files."""
+
+    path: Path
+
+    def file(self, kind: str, part: str) -> Path:
+        """Where a part's file of a kind lies: `kept`, `rejected`, `audit`."""
+        return self.path / kind / f"{part}.jsonl"
+
+    def mark(self, part: str) -> Path:
+        return self.path / MARKS / f"{part}.json"
+
+    def done(self, part: str) -> bool:
+        """Whether a part is whole."""
+        return self.mark(part).exists()
+
+    def parts(self) -> list[str]:
+        """The names of the whole parts, in order."""
+        marks = (self.path / MARKS).glob("part-*.json")
+        return sorted(
+            (path.stem for path in marks if _PART.fullmatch(path.stem)), key=lambda name: int(name[5:])
+        )
+
+    def write(self, part: str, outcomes: Sequence[Outcomes], stage: str) -> Counts:
+        """Write a part; it counts when its mark is there, which is written last.
+
+        Raises:
+            DataError: it cannot be written.
+        """
+        flat = [outcome for found in outcomes for outcome in found]
+        kept = [outcome for outcome in flat if isinstance(outcome, Kept)]
+        write_jsonl(self.file(KEPT, part), (outcome.record for outcome in kept))
+        rejected = (outcome.to_dict(stage) for outcome in flat if not isinstance(outcome, Kept))
+        write_jsonl(self.file(REJECTED, part), rejected)
+        audits = [{"id": o.record["id"], **o.audit} for o in kept if o.audit is not None]
+        if audits:
+            write_jsonl(self.file(AUDIT, part), audits)
+        else:
+            remove_file(self.file(AUDIT, part))
+        counts = Counts.of(outcomes)
+        write_json(self.mark(part), counts.to_dict())
+        return counts
+
+    def counts(self, part: str) -> Counts:
+        """The counts of a whole part; raises DataError."""
+        path = self.mark(part)
+        return Counts.from_dict(read_json_object(path), str(path))
+
+    def total(self) -> Counts:
+        """The counts of all whole parts."""
+        return Counts.total(self.counts(part) for part in self.parts())
+
+    def records(self, kind: str = KEPT) -> Iterator[Record]:
+        """Every record of a kind, part by part; raises DataError for a broken line."""
+        for part in self.parts():
+            yield from self.part_records(part, kind)
+
+    def part_records(self, part: str, kind: str = KEPT) -> Iterator[Record]:
+        path = self.file(kind, part)
+        if path.exists():
+            yield from (record for _, record in read_jsonl(path))
+
+    def remove(self) -> None:
+        """Remove the stage; its mark of identity first, so that what a kill leaves of it is not taken for whole."""
+        for path in (self.path / "stage.json", self.path / "summary.json"):
+            remove_file(path)
+        shutil.rmtree(self.path / MARKS, ignore_errors=True)
+        shutil.rmtree(self.path, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""Personal data in chat text, English and Chinese."""

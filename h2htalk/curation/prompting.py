@@ -1,0 +1,92 @@
+"""Prompts of curation: templates by language, and fences around everything that a dialogue or a model wrote.
+
+Text that is reviewed may say "accept this item". It stands between fences whose marker is an HMAC of the workspace's
+secret, the item and the sample: repeatable, so that a resumed run asks the same, and nobody outside can write it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import jinja2
+
+from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.errors import ConfigError
+from h2htalk.text.templates import FAULTS, Sandbox, open_environment, place, read_templates, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The marker around what one call quotes."""
+
+    marker: str
+
+    @classmethod
+    def of(cls, secret: bytes, item_id: str, sample: int) -> Fence:
+        """The fence of one sample of one item: 16 hexadecimal digits of an HMAC-SHA256."""
+        said = f"fence\0{item_id}\0{sample}".encode("utf-8", "surrogatepass")
+        return cls(hmac.new(secret, said, hashlib.sha256).hexdigest()[:16])
+
+    def around(self, text: str, what: str = "text") -> str:
+        """The text between its fences; `what` names it (`dialogue`, `reference 1`)."""
+        return f"<<<{self.marker} {what}\n{text}\n{self.marker}>>>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prompts:
+    """The templates of curation, those of a user's folder over the bundled ones."""
+
+    sources: Mapping[str, str]
+    _origins: Mapping[str, str]
+    _environment: Sandbox
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> Prompts:
+        """The bundled templates (`en/review.j2`), with those of `folder` in place of their namesakes.
+
+        Raises:
+            ConfigError: no such folder, or a template in it that has no namesake or cannot work.
+        """
+        own = {} if folder is None else read_templates(folder)
+        for name, (path, _) in own.items():
+            if name not in _bundled():
+                choices = ", ".join(sorted({n.partition("/")[2] for n in _bundled()}))
+                raise ConfigError(
+                    f"{path}: no prompt has this name; curation has {choices} in each of {', '.join(LANGUAGES)}"
+                )
+        found = {**_bundled(), **own}
+        sources = {name: text for name, (_, text) in sorted(found.items())}
+        origins = {name: str(path) for name, (path, _) in found.items()}
+        prompts = cls(sources, origins, open_environment(sources, origins))
+        for name in sources:
+            try:
+                prompts._environment.get_template(name)
+            except FAULTS as error:
+                raise ConfigError(f"{place(name, error, origins)}: {reason(error)}") from error
+        return prompts
+
+    def render(self, name: str, values: Mapping[str, object]) -> str:
+        """One template's text without outer white space; raises ConfigError where it fails, with file and line."""
+        try:
+            return self._environment.get_template(name).render(values).strip()
+        except FAULTS as error:
+            why = reason(error)
+            if isinstance(error, jinja2.UndefinedError):
+                why = f"{why}; this template may use {', '.join(sorted(values))}"
+            raise ConfigError(f"{place(name, error, self._origins)}: {why}") from error
+
+    def fingerprint(self, *names: str) -> str:
+        """What these templates say, in 16 hexadecimal digits: part of the settings of the stage that sends them."""
+        said = "\0".join(f"{name}\0{self.sources[name]}" for name in sorted(names))
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+@cache
+def _bundled() -> Mapping[str, tuple[Path, str]]:
+    return read_templates(Path(str(files("h2htalk.curation") / "prompts")))

@@ -1,0 +1,242 @@
+"""The specification of a curation: one TOML file, read into frozen records, a section a stage.
+
+Every field has a default that works offline, but the sources. Paths are relative to the file; `$NAME` in a path is an
+environment variable.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.errors import ConfigError, quoted
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+SourceFormat = Literal[
+    "messages", "persona", "questions", "memory_bank", "contexts", "openai", "sharegpt", "dialogues"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file of raw conversations: what it is called, where it lies, in which form and under which licence.
+
+    `licence` is an SPDX identifier (`CC0-1.0`, `MIT`, `CC-BY-NC-4.0`). `limit`: the first so many dialogues.
+    `companions`: names that the companion or its maker goes by in it; they stay, while other names are replaced.
+    """
+
+    name: str
+    path: str
+    format: SourceFormat
+    language: Language
+    licence: str
+    limit: int | None = None
+    companions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateSettings:
+    """Dialogues made by two models, a user and a companion, over a grid of kinds.
+
+    `user` and `companion` are models as in `h2htalk evaluate` (`embedded`, `openai:gpt-4o`, `scripted:FILE`).
+    `dialogues` of each language; every cell of interaction x emotion x complexity gets its equal share.
+    """
+
+    user: str = ""
+    companion: str = ""
+    dialogues: int = 0
+    turns: int = 6
+    languages: tuple[Language, ...] = LANGUAGES
+    personas: tuple[str, ...] = ()
+    emotions: tuple[str, ...] = ("joy", "sadness", "loneliness", "anxiety", "anger", "calm")
+    max_cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatherSettings:
+    """What comes in. `licence` is the release's: a source that it does not allow is refused before anything is read.
+
+    `stand_in`: dialogues generated where a source's path names an environment variable that is not set, so that an
+    example runs without the data; 0 makes that an error.
+    """
+
+    sources: tuple[Source, ...] = ()
+    simulate: SimulateSettings = field(default_factory=SimulateSettings)
+    licence: str = "CC-BY-4.0"
+    stand_in: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnonymizeSettings:
+    """`allow`: names that stay (personas, public figures) beside the bundled lists. `ner`: `bundled`, `none`, or an
+    extra recogniser of names: `spacy:en_core_web_sm`, `gliner:MODEL`, `lac`."""
+
+    allow: tuple[str, ...] = ()
+    ner: str = "bundled"
+
+
+@dataclass(frozen=True, slots=True)
+class SafetySettings:
+    """`guard`: a model that is asked about the undecided: `vllm:Qwen/Qwen3Guard-Gen-4B`, `server:...`,
+    `openai:omni-moderation-latest`; empty for none. `sensitive`: a file of politically sensitive terms of one's own."""
+
+    guard: str = ""
+    sensitive: str = ""
+    max_cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DedupSettings:
+    """`against`: splits whose items must not come back (decontamination). `threshold`: similarity of shingles (0 to 1)
+    from which two dialogues are one."""
+
+    against: tuple[str, ...] = ("mini",)
+    threshold: float = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class ComposeSettings:
+    """`model` writes inputs and references that a dialogue does not hold; empty: only what can be cut from it.
+    `personas`: the companion of the scenarios of each language, chosen by the dialogue's id."""
+
+    model: str = ""
+    personas: tuple[str, ...] = ("nora", "ren")
+    subtasks: tuple[str, ...] = ()
+    references: int = 1
+    max_cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewSettings:
+    """`model` reviews. `samples`: evidence samples k of each order (FairEval). `hand_off`: share of the compared
+    candidates with the highest entropy that people decide; `audit`: share of all, drawn at random."""
+
+    model: str = ""
+    samples: int = 3
+    margin: float = 0.0
+    hand_off: float = 0.2
+    audit: float = 0.05
+    accept: float = 4.0
+    temperature: float = 1.0
+    max_cost: float | None = None
+    batch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CurateSpec:
+    """A whole curation. `workspace`: its folder. `part`: dialogues a part, the unit of work that a kill can cost."""
+
+    workspace: str
+    gather: GatherSettings
+    seed: int = 0
+    processes: int | None = None
+    part: int = 250
+    prompts: str = ""
+    anonymize: AnonymizeSettings = field(default_factory=AnonymizeSettings)
+    safety: SafetySettings = field(default_factory=SafetySettings)
+    dedup: DedupSettings = field(default_factory=DedupSettings)
+    compose: ComposeSettings = field(default_factory=ComposeSettings)
+    review: ReviewSettings = field(default_factory=ReviewSettings)
+
+
+def read_spec(path: Path, *, workspace: Path | None = None, processes: int | None = None) -> CurateSpec:
+    """Read a specification; `workspace` and `processes` stand in for the file's own.
+
+    Raises:
+        ConfigError: it cannot be read, or a field is missing, unknown or wrong; names file and field.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from error
+    if workspace is not None:
+        raw["workspace"] = str(workspace.resolve())
+    if processes is not None:
+        raw["processes"] = processes
+    spec = _validate(raw, path)
+    _check(spec, path)
+    return _with_places(spec, path.resolve().parent)
+
+
+def resolve(path: str, base: Path) -> Path:
+    """A path of a specification: its variables filled in, relative ones beside the file (`base` is its folder).
+
+    Raises:
+        KeyError: a variable that is not set; the argument is its name.
+    """
+    filled = "/".join(os.environ[part[1:]] if part.startswith("$") else part for part in path.split("/"))
+    return base / Path(filled).expanduser()
+
+
+def _with_places(spec: CurateSpec, base: Path) -> CurateSpec:
+    """The specification with the paths of prompts and word lists as they are from anywhere."""
+    prompts = str(base / spec.prompts) if spec.prompts else ""
+    sensitive = str(base / spec.safety.sensitive) if spec.safety.sensitive else ""
+    return replace(spec, prompts=prompts, safety=replace(spec.safety, sensitive=sensitive))
+
+
+def _validate(raw: dict[str, Any], path: Path) -> CurateSpec:
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    from pydantic import with_config as configured
+
+    for record in (
+        Source,
+        SimulateSettings,
+        GatherSettings,
+        AnonymizeSettings,
+        SafetySettings,
+        DedupSettings,
+        ComposeSettings,
+        ReviewSettings,
+        CurateSpec,
+    ):
+        configured(ConfigDict(extra="forbid"))(record)
+    try:
+        return TypeAdapter(CurateSpec).validate_python(raw)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {_told(error.errors(include_url=False)[0])}") from error
+
+
+def _told(error: ErrorDetails) -> str:
+    where = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        return f"{where} is missing"
+    if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        return f"{where}: no such setting; docs/curation.md names them"
+    return f"{where}: {error['msg']}, not {quoted(error['input'])}"
+
+
+def _check(spec: CurateSpec, path: Path) -> None:
+    """Ranges, which types do not say."""
+    shares = {
+        "dedup.threshold": spec.dedup.threshold,
+        "review.hand_off": spec.review.hand_off,
+        "review.audit": spec.review.audit,
+    }
+    for name, share in shares.items():
+        if not 0 <= share <= 1:
+            raise ConfigError(f"{path}: {name} is {share}; it must be between 0 and 1")
+    least = {
+        "part": (spec.part, 1),
+        "processes": (spec.processes or 1, 1),
+        "review.samples": (spec.review.samples, 1),
+        "compose.references": (spec.compose.references, 1),
+        "gather.simulate.turns": (spec.gather.simulate.turns, 2),
+        "gather.simulate.dialogues": (spec.gather.simulate.dialogues, 0),
+    }
+    for name, (value, floor) in least.items():
+        if value < floor:
+            raise ConfigError(f"{path}: {name} is {value}; it must be {floor} or more")
+    names = [source.name for source in spec.gather.sources]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{path}: two sources of one name; ids begin with it, so give each its own")
+    if not names and not spec.gather.simulate.dialogues:
+        raise ConfigError(f"{path}: no [[gather.sources]] and nothing to simulate: name what to curate")

@@ -1,0 +1,230 @@
+"""Running a stage: parts through its rule, in processes, resumable, with progress and counts.
+
+A stage is a rule of one record and the settings that change what it gives. It keeps no state between parts, so that
+parts can be worked on anywhere, in any order, again after a kill: the same records and settings give the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from h2htalk.curation.outcomes import Outcome, PartRule, Rejected
+from h2htalk.curation.parts import Counts, StageFolder
+from h2htalk.curation.workspace import STAGES, Workspace, without_erased
+from h2htalk.data.files import read_json_object, write_json
+from h2htalk.errors import ConfigError, DataError, H2HTalkError
+from h2htalk.progress import Progress
+from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """How a rule is made, once a process: a module's function and its arguments, all of which can be pickled."""
+
+    function: Callable[..., PartRule]
+    arguments: tuple[Hashable, ...] = ()
+
+    def __call__(self) -> PartRule:
+        return self.function(*self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage: what it is called, what changes its results, and how a process opens its rule.
+
+    Attributes:
+        name: a key of `workspace.STAGES`.
+        version: raised when the rule gives other results for the same settings.
+        settings: JSON values that change the results; a stage made with others must be made again.
+        open_rule: makes the rule, once a process; called once where the stage is `alone`.
+        alone: work in this process, part after part (a rule that asks models and holds a ledger).
+    """
+
+    name: str
+    version: int
+    settings: Mapping[str, Any]
+    open_rule: Opener
+    alone: bool = False
+
+
+class Incomplete(H2HTalkError):
+    """Some calls of a part failed; the part is not written, and a restart asks for them again. Exit code 3."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A part to make: by a process that knows nothing else."""
+
+    stage: Stage
+    before: StageFolder
+    folder: StageFolder
+    part: str
+    erased: frozenset[str] = field(default_factory=frozenset)
+
+
+def run_stage(stage: Stage, workspace: Workspace, *, processes: int | None = None) -> Counts:
+    """Make what a stage still lacks, and write its summary.
+
+    Args:
+        stage: what to do with each record that the stage before it kept.
+        workspace: where; its key must be open (`Workspace.open_key`) and its lock held.
+        processes: 1 works in this process; None: the usable cores.
+
+    Raises:
+        ConfigError: the stage before is not finished, or this one was made with other settings.
+        DataError: a file is damaged or cannot be written.
+        Incomplete: calls failed; what was made is kept.
+    """
+    names = list(STAGES)
+    before = workspace.stage(names[names.index(stage.name) - 1])
+    folder = workspace.stage(stage.name)
+    source = require_finished(before)
+    claim(folder, stage, source)
+    parts = before.parts()
+    missing = [part for part in parts if not folder.done(part)]
+    erased = workspace.erased()
+    jobs = [_Job(stage, before, folder, part, erased) for part in missing]
+    total = sum(before.counts(part).written for part in missing)
+    failed: list[Incomplete] = []
+    with Progress(stage.name, total) as progress:
+        workers = 1 if stage.alone else min(len(jobs), processes or usable_cores())
+        for counts in _results(jobs, workers, failed):
+            for _ in range(counts.read):
+                progress.advance()
+    if failed:
+        raise Incomplete(f"{folder.path}: {'; '.join(map(str, failed[:3]))}; the same command asks again")
+    return finish(folder)
+
+
+def _results(jobs: Sequence[_Job], processes: int, failed: list[Incomplete]) -> Iterator[Counts]:
+    """The counts of each part as it is made; parts whose calls failed are gathered, the others still made."""
+    if processes < 2:
+        rule = jobs[0].stage.open_rule() if jobs else None
+        for job in jobs:
+            assert rule is not None
+            try:
+                yield _make(job, rule)
+            except Incomplete as error:
+                failed.append(error)
+        return
+    with WorkerProcesses(processes) as workers:
+        waiting = iter(jobs)
+        # A few ahead: a million dialogues are thousands of parts.
+        futures = {workers.submit(_make_there, job) for job in islice(waiting, 2 * processes)}
+        while futures:
+            done = next(as_completed(futures))
+            futures.remove(done)
+            futures.update(workers.submit(_make_there, job) for job in islice(waiting, 1))
+            yield result_of(done)
+
+
+def _make(job: _Job, rule: PartRule) -> Counts:
+    """Make one part."""
+    records = without_erased(job.before.part_records(job.part), job.erased)
+    outcomes = rule(records, job.part)
+    if len(outcomes) != len(records) or not all(outcomes):
+        raise AssertionError(f"{job.stage.name}: a rule must say something of every record")
+    return job.folder.write(job.part, outcomes, job.stage.name)
+
+
+def _make_there(job: _Job) -> Counts:
+    """`_make` in a process of its own, which opens the rule at its first part."""
+    return _make(job, _open(job.stage.open_rule))
+
+
+@lru_cache(maxsize=1)
+def _open(opener: Opener) -> PartRule:
+    return opener()
+
+
+# --- What a folder was made with --------------------------------------------------------------------------------
+
+
+def identity(stage: Stage, source: str) -> str:
+    """The fingerprint of a stage's results: its rule, its settings, and the stage that it reads."""
+    made = [stage.name, stage.version, stage.settings, source]
+    return hashlib.sha256(json.dumps(made, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:16]
+
+
+def claim(folder: StageFolder, stage: Stage, source: str) -> None:
+    """Make a stage's folder, or see that the one there was made with the same settings.
+
+    Raises:
+        ConfigError: it was made with others; names them.
+    """
+    path = folder.path / "stage.json"
+    made = {
+        "stage": stage.name,
+        "version": stage.version,
+        "settings": json.loads(json.dumps(stage.settings)),
+        "source": source,
+        "fingerprint": identity(stage, source),
+    }
+    try:
+        there = read_json_object(path)
+    except FileNotFoundError:
+        write_json(path, made)
+        return
+    if there.get("fingerprint") == made["fingerprint"]:
+        return
+    raise ConfigError(
+        f"{folder.path}: was made with another {_difference(there, made)}; make it and what follows again with "
+        f"--again {stage.name}, or name another workspace"
+    )
+
+
+def _difference(there: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+    """The names of the settings that differ."""
+    before, now = there.get("settings"), made["settings"]
+    if isinstance(before, Mapping) and before != now:
+        differing = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+        return f"setting of {stage_words(differing)}"
+    if there.get("version") != made["version"]:
+        return "version of its rule"
+    return "stage before it"
+
+
+def stage_words(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def require_finished(folder: StageFolder) -> str:
+    """The fingerprint of a finished stage; raises ConfigError where it is not finished."""
+    try:
+        made = read_json_object(folder.path / "stage.json")
+        read_json_object(folder.path / "summary.json")
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{folder.path}: is not finished; run that stage first, or all of them: curate run"
+        ) from None
+    return str(made.get("fingerprint"))
+
+
+def finish(folder: StageFolder) -> Counts:
+    """Write the summary of a stage whose parts are all there.
+
+    Raises:
+        DataError: kept and rejected are not all that was read.
+    """
+    total = folder.total()
+    if total.kept + total.rejected != total.read:
+        raise DataError(
+            f"{folder.path}: {total.read} read, but {total.kept} kept and {total.rejected} rejected"
+        )
+    write_json(folder.path / "summary.json", total.to_dict())
+    return total
+
+
+def rejected(record_id: str, reason: str, **evidence: object) -> list[Outcome]:
+    """One rejection, as a rule returns it."""
+    return [Rejected(record_id, reason, evidence)]

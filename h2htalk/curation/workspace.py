@@ -1,0 +1,123 @@
+"""A curation workspace: one folder with a secret key, a folder a stage, and one writer at a time.
+
+WORKSPACE/
+  workspace.json       which key it was made with (by a hash), and what was purged
+  secret.key           the workspace's secret, for surrogates and fences; `purge` removes it
+  erased.jsonl         ids of persons and dialogues that were taken out; they never come back
+  01-gathered/ ...     the stages (`parts.StageFolder`)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from h2htalk.curation.outcomes import Record, source_ids
+from h2htalk.curation.parts import StageFolder
+from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_problem
+from h2htalk.data.shard import writer_lock
+from h2htalk.errors import ConfigError, DataError
+
+# Stage -> its folder, in the order in which data walk through them.
+STAGES = {
+    "gather": "01-gathered",
+    "anonymize": "02-anonymized",
+    "safety": "03-safe",
+    "dedup": "04-distinct",
+    "compose": "05-composed",
+    "review": "06-reviewed",
+}
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A folder of one curation. Making the object touches nothing."""
+
+    path: Path
+
+    @property
+    def key_path(self) -> Path:
+        return self.path / "secret.key"
+
+    def stage(self, name: str) -> StageFolder:
+        """The folder of a stage, by the stage's name."""
+        return StageFolder(self.path / STAGES[name])
+
+    def open_key(self) -> bytes:
+        """The workspace's secret; made at the first call.
+
+        Raises:
+            ConfigError: it was purged, or it is another than the stages were made with.
+            DataError: it cannot be read or written.
+        """
+        known = self.facts()
+        if known.get("purged"):
+            raise ConfigError(
+                f"{self.path}: was purged: its key and raw inputs are gone; curate in a new workspace"
+            )
+        if not self.key_path.exists():
+            if "key" in known:
+                raise ConfigError(
+                    f"{self.key_path}: is missing, but stages were made with it; put it back, or take a new workspace"
+                )
+            self._make_key()
+        key = self._read_key()
+        identity = hashlib.sha256(b"h2htalk workspace\0" + key).hexdigest()[:16]
+        if known.get("key", identity) != identity:
+            raise ConfigError(
+                f"{self.key_path}: is not the key that the stages were made with; put that one back"
+            )
+        if "key" not in known:
+            write_json(self.path / "workspace.json", {**known, "key": identity})
+        return key
+
+    def _make_key(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            temporary = self.path / f".secret.key.{os.getpid()}"
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(secrets.token_hex(KEY_BYTES) + "\n")
+            os.replace(temporary, self.key_path)
+        except OSError as error:
+            raise DataError(f"{self.key_path}: {write_problem(error)}") from error
+
+    def _read_key(self) -> bytes:
+        with contextlib.suppress(OSError, ValueError):
+            key = bytes.fromhex(self.key_path.read_text(encoding="ascii"))
+            if len(key) == KEY_BYTES:
+                return key
+        raise ConfigError(
+            f"{self.key_path}: must hold {KEY_BYTES} bytes as {2 * KEY_BYTES} hexadecimal digits"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """What `workspace.json` says; empty before the first stage. Raises DataError."""
+        try:
+            return read_json_object(self.path / "workspace.json")
+        except FileNotFoundError:
+            return {}
+
+    def erased(self) -> frozenset[str]:
+        """Ids that were taken out (`erase`): of dialogues and of persons. Raises DataError."""
+        path = self.path / "erased.jsonl"
+        return frozenset(str(r.get("id")) for _, r in read_jsonl(path)) if path.exists() else frozenset()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the workspace's one writer; raises DataError where another process is."""
+        with writer_lock(self.path / "workspace"):
+            yield
+
+
+def without_erased(records: Iterator[Record], erased: frozenset[str]) -> list[Record]:
+    """The records that nobody asked to take out."""
+    return [record for record in records if not erased or not source_ids(record) & erased]
