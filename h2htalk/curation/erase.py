@@ -6,15 +6,13 @@ back. `purge` removes the raw inputs, the private index of who was who, and the 
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from h2htalk.curation.curate import recount
-from h2htalk.curation.outcomes import Record, source_ids
+from h2htalk.curation.outcomes import Record, dialogue_of, source_ids
 from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_jsonl, remove_file, write_json, write_jsonl
@@ -66,7 +64,7 @@ def _who(workspace: Workspace, source_id: str) -> tuple[frozenset[str], tuple[st
             source_id in own
             or str(named.get(str(record.get("id")), {}).get("raw", {}).get("id")) == source_id
         ):
-            ids |= _roots(record)
+            ids.add(dialogue_of(record))
     # A person's every dialogue, whichever of them was named.
     for item in ids & named.keys():
         place = named[item].get("raw", {})
@@ -88,13 +86,6 @@ def _everything(workspace: Workspace) -> Iterator[Record]:
             yield held if isinstance(held, dict) else record
 
 
-def _roots(record: Record) -> set[str]:
-    """The ids of a record that its descendants name too: of its dialogue, else its own."""
-    provenance = record.get("provenance")
-    dialogue = provenance.get("dialogue") if isinstance(provenance, dict) else None
-    return {dialogue if isinstance(dialogue, str) else str(record["id"])}
-
-
 def _erase_from(folder: StageFolder, ids: frozenset[str]) -> int:
     """Rewrite the parts that hold a record of these ids, and what lies beside them; returns how many are gone."""
     gone = 0
@@ -104,7 +95,7 @@ def _erase_from(folder: StageFolder, ids: frozenset[str]) -> int:
         lost = _rewrite(folder.file(REJECTED, part), keep)
         _rewrite(folder.file(AUDIT, part), keep)
         if kept or lost:
-            _recount_part(folder, part)
+            folder.recount(part)
         gone += kept + lost
     # Model calls, sums of dedup, calibrations: tables whose lines begin with an item's id.
     for path in sorted(folder.path.rglob("*.jsonl")):
@@ -133,39 +124,6 @@ def _rewrite(path: Path, keep: Callable[[Record], bool]) -> int:
     if len(left) < len(records):
         write_jsonl(path, left)
     return len(records) - len(left)
-
-
-def _recount_part(folder: StageFolder, part: str) -> None:
-    """A part's counts after records were taken out: what is there now, as if they had never come."""
-    mark = json.loads(folder.mark(part).read_text(encoding="utf-8"))
-    kept = [_tags(record) for record in folder.part_records(part, KEPT)]
-    rejected = list(folder.part_records(part, REJECTED))
-    reasons: dict[str, int] = {}
-    for record in rejected:
-        reasons[record["reason"]] = reasons.get(record["reason"], 0) + 1
-    write_json(folder.mark(part), {**mark, **_numbers(folder, part, len(kept), rejected), "reasons": reasons})
-
-
-def _numbers(folder: StageFolder, part: str, written: int, rejected: list[Any]) -> dict[str, int]:
-    """`read`, `kept`, ... of what is left: of several candidates of one dialogue, the dialogue counts once."""
-    going_on = {_dialogue(record) for record in folder.part_records(part, KEPT)}
-    stopped = [record for record in rejected if _dialogue(record.get("record") or record) not in going_on]
-    lost = {_dialogue(record.get("record") or record) for record in stopped}
-    return {
-        "read": len(going_on) + len(lost),
-        "kept": len(going_on),
-        "rejected": len(lost),
-        "written": written,
-        "dropped": len(rejected) - len(stopped),
-    }
-
-
-def _dialogue(record: Record) -> str:
-    return min(_roots(record))
-
-
-def _tags(record: Record) -> str:
-    return str(record.get("id"))
 
 
 # --- After a release --------------------------------------------------------------------------------------------

@@ -83,3 +83,12 @@ def source_ids(record: Record) -> frozenset[str]:
         found += [provenance.get("dialogue"), provenance.get("person")]
         found += provenance.get("merged", ()) if isinstance(provenance.get("merged"), list) else ()
     return frozenset(item for item in found if isinstance(item, str))
+
+
+def dialogue_of(record: Record) -> str:
+    """The id of the dialogue that a record (or a rejected line) came from; its own where it is one."""
+    held = record.get("record", record)
+    provenance = held.get("provenance") if isinstance(held, Mapping) else None
+    dialogue = provenance.get("dialogue") if isinstance(provenance, Mapping) else None
+    # A rejected candidate whose text was not kept says by its id whose it was: `DIALOGUE:subtask`.
+    return dialogue if isinstance(dialogue, str) else str(record["id"]).split(":", 1)[0]

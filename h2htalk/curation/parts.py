@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.outcomes import Kept, Outcomes, Record
+from h2htalk.curation.outcomes import Kept, Outcomes, Record, dialogue_of
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
 from h2htalk.errors import DataError
 
@@ -142,8 +142,30 @@ class StageFolder:
         else:
             remove_file(self.file(AUDIT, part))
         counts = Counts.of(outcomes)
-        write_json(self.mark(part), counts.to_dict())
+        marked = {str(outcome.record["id"]): list(outcome.tags) for outcome in kept if outcome.tags}
+        write_json(self.mark(part), {**counts.to_dict(), "marked": marked})
         return counts
+
+    def recount(self, part: str) -> None:
+        """Count a part anew, after records were taken out of its files: as if they had never come."""
+        mark = read_json_object(self.mark(part))
+        kept = list(self.part_records(part, KEPT))
+        rejected = list(self.part_records(part, REJECTED))
+        going_on = {dialogue_of(record) for record in kept}
+        ends = [dialogue_of(record) for record in rejected]
+        lost = {name for name in ends if name not in going_on}
+        left = {str(record["id"]) for record in kept}
+        marked = {name: tags for name, tags in mark.get("marked", {}).items() if name in left}
+        counts = Counts(
+            read=len(going_on) + len(lost),
+            kept=len(going_on),
+            rejected=len(lost),
+            written=len(kept),
+            dropped=sum(name in going_on for name in ends),
+            reasons=_sorted(Counter(str(record["reason"]) for record in rejected)),
+            tags=_sorted(Counter(tag for tags in marked.values() for tag in tags)),
+        )
+        write_json(self.mark(part), {**counts.to_dict(), "marked": marked})
 
     def counts(self, part: str) -> Counts:
         """The counts of a whole part; raises DataError."""

@@ -1,0 +1,78 @@
+"""The specification of a curation: what is read, and what is refused with the place of the mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from h2htalk.curation.spec import read_spec, resolve
+from h2htalk.errors import ConfigError
+
+SOURCE = """
+[[gather.sources]]
+name = "calls"
+path = "raw/calls.jsonl"
+format = "messages"
+language = "en"
+licence = "CC0-1.0"
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "curate.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_source_and_a_workspace_are_enough(tmp_path: Path) -> None:
+    spec = read_spec(written(tmp_path, f'workspace = "work"\n{SOURCE}'))
+    assert spec.gather.sources[0].name == "calls"
+    assert (spec.review.samples, spec.review.hand_off, spec.dedup.against) == (3, 0.2, ("mini",))
+
+
+def test_the_command_lines_workspace_and_processes_stand_in_for_the_files(tmp_path: Path) -> None:
+    path = written(tmp_path, f'workspace = "work"\nprocesses = 4\n{SOURCE}')
+    spec = read_spec(path, workspace=tmp_path / "other", processes=1)
+    assert (spec.workspace, spec.processes) == (str(tmp_path / "other"), 1)
+
+
+def test_paths_of_prompts_are_beside_the_file(tmp_path: Path) -> None:
+    spec = read_spec(written(tmp_path, f'workspace = "work"\nprompts = "mine"\n{SOURCE}'))
+    assert spec.prompts == str(tmp_path / "mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (SOURCE, "workspace is missing"),
+        ('workspace = "w"', "gather is missing"),
+        ('workspace = "w"\n[gather]', r"no \[\[gather.sources\]\]"),
+        (f'workspace = "w"\nworkspaces = 1\n{SOURCE}', "workspaces: no such setting"),
+        (f'workspace = "w"\n{SOURCE}colour = "red"', "gather.sources.1.colour: no such setting"),
+        (f'workspace = "w"\n{SOURCE}\n[review]\nsamples = "many"', "review.samples: .* not 'many'"),
+        (f'workspace = "w"\n{SOURCE}\n[review]\nsamples = 0', "review.samples is 0; it must be 1 or more"),
+        (f'workspace = "w"\n{SOURCE}\n[review]\nhand_off = 1.5', "review.hand_off is 1.5"),
+        (f'workspace = "w"\npart = 0\n{SOURCE}', "part is 0"),
+        (f'workspace = "w"\n{SOURCE}{SOURCE}', "two sources of one name"),
+        ("workspace = ", "not TOML"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told) as caught:
+        read_spec(written(tmp_path, text))
+    assert str(caught.value).startswith(str(tmp_path / "curate.toml"))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_spec(tmp_path / "none.toml")
+
+
+def test_variables_in_paths_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOMEWHERE", "/data")
+    assert resolve("$SOMEWHERE/raw/a.jsonl", tmp_path) == Path("/data/raw/a.jsonl")
+    assert resolve("raw/a.jsonl", tmp_path) == tmp_path / "raw/a.jsonl"
+    monkeypatch.delenv("SOMEWHERE")
+    with pytest.raises(KeyError, match="SOMEWHERE"):
+        resolve("$SOMEWHERE/raw/a.jsonl", tmp_path)
