@@ -29,11 +29,15 @@ Answers = Mapping[SampleKey, Reply]
 
 @dataclass(frozen=True, slots=True)
 class AskSettings:
-    """Which model a stage asks, and what that may cost in US dollars (None: no limit)."""
+    """Which model a stage asks, and what that may cost in US dollars (None: no limit).
+
+    `prices`: a file of prices over the bundled ones; `concurrency`: calls in flight at once.
+    """
 
     model: str
     max_cost: float | None = None
     batch: bool = False
+    prices: str = ""
     concurrency: int = 32
 
 
@@ -55,7 +59,7 @@ class Asking:
             self._ledger = Ledger(
                 folder / "costs" / f"{stage}.jsonl",
                 model=settings.model,
-                price=load_prices(None).find(settings.model),
+                price=load_prices(Path(settings.prices) if settings.prices else None).find(settings.model),
                 limit=limit,
                 stage=stage,
                 stored=self._stored,

@@ -130,7 +130,10 @@ class ReviewSettings:
 
 @dataclass(frozen=True, slots=True)
 class CurateSpec:
-    """A whole curation. `workspace`: its folder. `part`: dialogues a part, the unit of work that a kill can cost."""
+    """A whole curation. `workspace`: its folder. `part`: dialogues a part, the unit of work that a kill can cost.
+
+    `prompts`: a folder of templates over the bundled ones. `prices`: a file of models' prices over the bundled ones.
+    """
 
     workspace: str
     gather: GatherSettings
@@ -138,6 +141,7 @@ class CurateSpec:
     processes: int | None = None
     part: int = 250
     prompts: str = ""
+    prices: str = ""
     anonymize: AnonymizeSettings = field(default_factory=AnonymizeSettings)
     safety: SafetySettings = field(default_factory=SafetySettings)
     dedup: DedupSettings = field(default_factory=DedupSettings)
@@ -177,10 +181,13 @@ def resolve(path: str, base: Path) -> Path:
 
 
 def _with_places(spec: CurateSpec, base: Path) -> CurateSpec:
-    """The specification with the paths of prompts and word lists as they are from anywhere."""
-    prompts = str(base / spec.prompts) if spec.prompts else ""
-    sensitive = str(base / spec.safety.sensitive) if spec.safety.sensitive else ""
-    return replace(spec, prompts=prompts, safety=replace(spec.safety, sensitive=sensitive))
+    """The specification with the paths of its other files as they are from anywhere."""
+
+    def at(path: str) -> str:
+        return str(base / path) if path else ""
+
+    safety = replace(spec.safety, sensitive=at(spec.safety.sensitive))
+    return replace(spec, prompts=at(spec.prompts), prices=at(spec.prices), safety=safety)
 
 
 def _validate(raw: dict[str, Any], path: Path) -> CurateSpec:
