@@ -14,6 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from h2htalk.text.chinese_surnames import looks_foreign, starts_with_surname
 from h2htalk.text.segmenter import bundled_segmenter
 
 
@@ -65,6 +66,24 @@ def chinese_word_features() -> Callable[[Language], Language]:
         return nlp
 
     return set_features
+
+
+@spacy.registry.callbacks("h2htalk_name_features.v1")  # type: ignore[untyped-decorator]
+def chinese_name_features() -> Callable[[Language], Language]:
+    """Beside a word's class, whether it is written like a name: with a surname first, or in transliteration."""
+
+    def set_features(nlp: Language) -> Language:
+        chinese_word_features()(nlp)
+        nlp.vocab.lex_attr_getters[SHAPE] = name_class
+        return nlp
+
+    return set_features
+
+
+def name_class(word: str) -> str:
+    """`word_class`, with `s` after it where the word begins with a surname and `t` where it is transliterated."""
+    marks = "s" if starts_with_surname(word) else ""
+    return word_class(word) + marks + ("t" if looks_foreign(word) else "")
 
 
 def word_class(word: str) -> str:

@@ -87,6 +87,8 @@ class Lexicon:
 
     def find(self, hashes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], Codes]:
         """Which of the hashes are a word's, and the number of each one's class, counted from 1."""
+        if not len(self.hashes):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
         at = np.searchsorted(self.hashes, hashes).clip(max=len(self.hashes) - 1)
         found = np.flatnonzero(self.hashes[at] == hashes)
         return found, self.classes[at[found]].astype(np.uint64) + np.uint64(1)
@@ -96,5 +98,6 @@ class Lexicon:
         if not word:
             return None
         sought = word_hash(word)
-        at = min(int(np.searchsorted(self.hashes, sought)), len(self.hashes) - 1)
-        return self.names[self.classes[at]] if self.hashes[at] == sought else None
+        at = int(np.searchsorted(self.hashes, sought))
+        listed = at < len(self.hashes) and self.hashes[at] == sought
+        return self.names[self.classes[at]] if listed else None

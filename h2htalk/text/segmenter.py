@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,8 @@ class Segmenter:
         """The text's words; runs of white space stand as items of their own. Joined, they are the text."""
         words: list[str] = []
         for stretch in _STRETCH.findall(text):
-            if stretch[0].isspace() or _FIRST_EMOJI.match(stretch):
+            # A character that stands alone is a word whatever its scores; these are 0.3 ms each.
+            if len(stretch) == 1 or stretch[0].isspace() or _FIRST_EMOJI.match(stretch):
                 words.append(stretch)
             else:
                 words += self._cut_stretch(stretch)
@@ -217,11 +219,17 @@ def word_ends(tags: list[int]) -> list[int]:
 
 
 MODELS = Path(__file__).parent / "models"
+_LOADING = Lock()
+
+
+def bundled_segmenter() -> Segmenter:
+    """The segmenter that comes with the package, loaded once, also where threads ask for it at the same time."""
+    with _LOADING:
+        return _loaded()
 
 
 @cache
-def bundled_segmenter() -> Segmenter:
-    """The segmenter that comes with the package."""
+def _loaded() -> Segmenter:
     return Segmenter.load(MODELS / "zh_segmenter")
 
 

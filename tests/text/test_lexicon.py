@@ -19,6 +19,22 @@ def test_a_word_has_its_class_and_another_none() -> None:
     assert lexicon.class_of("") is None
 
 
+def test_an_empty_list_knows_no_word(tmp_path: Path) -> None:
+    """Both questions raised an IndexError."""
+    empty = Lexicon.build([])
+    empty.save(tmp_path / "lexicon.npz")
+    for lexicon in (empty, Lexicon.load(tmp_path / "lexicon.npz")):
+        assert lexicon.class_of("咖啡") is None
+        found, classes = lexicon.find(window_hashes(code_points("咖啡"), 1)[0])
+        assert (len(found), len(classes)) == (0, 0)
+
+
+def test_a_list_answers_for_hashes_below_between_and_above_its_own() -> None:
+    lexicon = Lexicon(np.array([5, 9], dtype=np.uint32), np.array([1, 0], dtype=np.uint8), ("n", "v"))
+    found, classes = lexicon.find(np.array([0, 5, 7, 9, 2**32 - 1], dtype=np.uint32))
+    assert (found.tolist(), classes.tolist()) == ([1, 3], [2, 1])
+
+
 def test_what_was_stored_is_what_is_loaded(tmp_path: Path) -> None:
     lexicon = Lexicon.build(WORDS)
     lexicon.save(tmp_path / "lexicon.npz")

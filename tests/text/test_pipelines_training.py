@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import pytest
 import spacy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -23,6 +24,7 @@ from pipelines.treebanks import (
     read_uner,
     split_blocks,
 )
+from train_pipelines import main, settle_teacher
 
 CONLLU = """# newdoc id = a
 # text = I don't.
@@ -140,3 +142,59 @@ def test_pruning_drops_words_and_keeps_labels(tmp_path: Path) -> None:
     again = spacy.load(tmp_path)
     assert again.get_pipe("ner").labels == ("PERSON",)
     again("It still runs.")
+
+
+def test_a_stored_teacher_is_reused_with_a_word_about_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was taken in silence, whatever it had been trained on."""
+    stored = tmp_path / "en_teacher.pt"
+    stored.write_text("weights")
+    settle_teacher(stored, fresh=False)
+    said = capsys.readouterr().out
+    assert f"reusing {stored}" in said
+    assert "--fresh en_teacher" in said
+    assert stored.read_text() == "weights"
+
+
+def test_fresh_sets_a_stored_teacher_aside_so_that_one_is_trained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = tmp_path / "en_teacher.pt"
+    stored.write_text("weights")
+    settle_teacher(stored, fresh=True)
+    aside = tmp_path / "en_teacher.previous.pt"
+    assert not stored.exists()
+    assert aside.read_text() == "weights"
+    assert str(aside) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_without_a_stored_teacher_there_is_nothing_to_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fresh: bool
+) -> None:
+    settle_teacher(tmp_path / "en_teacher.pt", fresh=fresh)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        (["--check-teacher"], "train it: python tools/train_pipelines.py en_teacher"),
+        (["--fresh", "en_parser"], "name en_teacher too"),
+        ([], "name pipelines to train, or --check or --check-teacher"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_advice(
+    options: list[str],
+    advice: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(
+        sys, "argv", ["train_pipelines.py", "--data", str(tmp_path), "--work", str(tmp_path), *options]
+    )
+    with pytest.raises(SystemExit):
+        main()
+    assert advice in " ".join(capsys.readouterr().err.split())

@@ -1,18 +1,23 @@
 """Chinese words in the Universal Dependencies style. Figures on the test sets: tools/train_pipelines.py --check."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
+from threading import Barrier
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from h2htalk.text import segmenter
+from h2htalk.text.lexicon import Lexicon
 from h2htalk.text.segmenter import (
     BEGIN,
     END,
     MIDDLE,
     SINGLE,
+    Segmenter,
     best_tags,
     bundled_segmenter,
     segment,
@@ -49,6 +54,33 @@ def test_joined_the_words_are_the_text(text: str) -> None:
 def test_a_sentence_is_cut_alike_wherever_it_stands(text: str) -> None:
     """White space ends a sentence for the segmenter, so what stands before it changes nothing."""
     assert segment(f"你好 {text}") == segment("你好") + segment(text)
+
+
+@given(st.characters())
+def test_a_character_alone_is_a_word_by_its_scores_too(character: str) -> None:
+    """What `cut` takes for granted, the tagger would say."""
+    assert bundled_segmenter()._cut_stretch(character) == [character]
+
+
+def test_a_segmenter_without_a_dictionary_still_cuts() -> None:
+    """An empty word list raised an IndexError."""
+    bundled = bundled_segmenter()
+    bare = Segmenter(bundled.weights, bundled.transitions, Lexicon.build([]))
+    assert "".join(bare.cut("今天晚上 喝咖啡")) == "今天晚上 喝咖啡"
+
+
+def test_threads_that_ask_together_share_one_segmenter() -> None:
+    """Each of them loaded its own."""
+    segmenter._loaded.cache_clear()
+    together = Barrier(4)
+
+    def ask(_: int) -> Segmenter:
+        together.wait()
+        return bundled_segmenter()
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(ask, range(4)))
+    assert all(one is found[0] for one in found)
 
 
 def test_a_long_message_takes_time_in_proportion() -> None:

@@ -8,11 +8,7 @@ from pathlib import Path
 
 from pipelines.treebanks import NamedSentence
 
-# The commonest surnames of the People's Republic (Ministry of Public Security, 2021 report), most of its people.
-SURNAMES = (
-    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩邓冯曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢"
-    "姚沈钟姜崔谭陆范汪廖石金贾夏韦付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵万覃武钱戴严莫孔向常"
-)
+from h2htalk.text.chinese_surnames import SURNAMES
 
 
 def listed_chinese_names() -> list[str]:

@@ -2,6 +2,7 @@
 
 A word of the gold standard is found when the pipeline made a word of the same characters; LAS asks of it the
 same head and the same relation without its subtype. Precision is over the words made, recall over the gold ones.
+The teacher, which gets gold words, is counted in the same way.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 Place = tuple[int, int]
+Entity = tuple[int, int, str]  # start, end, label
 NOWHERE = (-1, -1)  # a head that is white space: no head of the gold standard
 
 
@@ -94,6 +96,16 @@ def score_parser(nlp: Language, texts: Iterable[list[Sentence]]) -> ParseScores:
             _found_nodes(doc),
             _gold_sentences(sentences),
             _found_sentences(doc),
+        )
+    return scores
+
+
+def score_trees(gold: Iterable[Sentence], found: Iterable[Sentence]) -> ParseScores:
+    """Heads and relations over gold words, a sentence a text; whether they make a tree is not asked."""
+    scores = ParseScores()
+    for one, other in zip(gold, found, strict=True):
+        _count(
+            scores, _gold_nodes([one]), _gold_nodes([other]), _gold_sentences([one]), _gold_sentences([other])
         )
     return scores
 
@@ -184,10 +196,17 @@ def score_names(nlp: Language, sentences: Iterable[NamedSentence]) -> dict[str, 
         "".join(word + (" " if space else "") for word, space in zip(s.words, s.spaces, strict=True)).rstrip()
         for s in gold
     )
+    return _name_tallies(map(_tagged_entities, gold), map(_found_entities, nlp.pipe(texts)))
+
+
+def score_name_tags(gold: Iterable[NamedSentence], found: Iterable[NamedSentence]) -> dict[str, Tally]:
+    """The same for tags over gold words."""
+    return _name_tallies(map(_tagged_entities, gold), map(_tagged_entities, found))
+
+
+def _name_tallies(gold: Iterable[Iterator[Entity]], found: Iterable[Iterator[Entity]]) -> dict[str, Tally]:
     tallies = {label: Tally() for label in ("PERSON", "LOC", "ORG")}
-    for sentence, doc in zip(gold, nlp.pipe(texts), strict=True):
-        expected = set(_gold_entities(sentence))
-        given = set(_found_entities(doc))
+    for expected, given in ((set(one), set(other)) for one, other in zip(gold, found, strict=True)):
         for label, tally in tallies.items():
             tally.right += sum(entity[2] == label for entity in expected & given)
             tally.gold += sum(entity[2] == label for entity in expected)
@@ -195,21 +214,22 @@ def score_names(nlp: Language, sentences: Iterable[NamedSentence]) -> dict[str, 
     return tallies
 
 
-def _gold_entities(sentence: NamedSentence) -> Iterator[tuple[int, int, str]]:
+def _tagged_entities(sentence: NamedSentence) -> Iterator[Entity]:
+    """An `I-` that continues nothing of its label begins an entity, as in the silver that is made of such tags."""
     at = 0
     start, label = 0, ""
     for word, tag in zip(sentence.words, sentence.tags, strict=True):
-        if label and not tag.startswith("I-"):
+        if label and tag != f"I-{label}":
             yield start, at, label
             label = ""
-        if tag.startswith("B-"):
+        if not label and tag != "O":
             start, label = at, tag[2:]
         at += len(word)
     if label:
         yield start, at, label
 
 
-def _found_entities(doc: Doc) -> Iterator[tuple[int, int, str]]:
+def _found_entities(doc: Doc) -> Iterator[Entity]:
     places = _found_places(doc)
     for entity in doc.ents:
         inside = [place for place in places[entity.start : entity.end] if place]
