@@ -186,8 +186,21 @@ def _with_places(spec: CurateSpec, base: Path) -> CurateSpec:
     def at(path: str) -> str:
         return str(base / path) if path else ""
 
-    safety = replace(spec.safety, sensitive=at(spec.safety.sensitive))
-    return replace(spec, prompts=at(spec.prompts), prices=at(spec.prices), safety=safety)
+    def model(name: str) -> str:
+        backend, mark, path = name.partition(":")
+        return f"{backend}:{base / path}" if mark and backend == "scripted" else name
+
+    simulate = spec.gather.simulate
+    simulate = replace(simulate, user=model(simulate.user), companion=model(simulate.companion))
+    return replace(
+        spec,
+        prompts=at(spec.prompts),
+        prices=at(spec.prices),
+        gather=replace(spec.gather, simulate=simulate),
+        safety=replace(spec.safety, sensitive=at(spec.safety.sensitive), guard=model(spec.safety.guard)),
+        compose=replace(spec.compose, model=model(spec.compose.model)),
+        review=replace(spec.review, model=model(spec.review.model)),
+    )
 
 
 def _validate(raw: dict[str, Any], path: Path) -> CurateSpec:

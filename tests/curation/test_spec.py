@@ -42,6 +42,12 @@ def test_paths_of_prompts_are_beside_the_file(tmp_path: Path) -> None:
     assert spec.prompts == str(tmp_path / "mine")
 
 
+def test_scripted_models_are_files_beside_it(tmp_path: Path) -> None:
+    models = '[compose]\nmodel = "scripted:c.jsonl"\n[review]\nmodel = "openai:gpt-4o"\n'
+    spec = read_spec(written(tmp_path, f'workspace = "work"\n{SOURCE}{models}'))
+    assert (spec.compose.model, spec.review.model) == (f"scripted:{tmp_path / 'c.jsonl'}", "openai:gpt-4o")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -1,0 +1,186 @@
+"""Score the safety stage: public data, and the frozen sets of tests/curation/golden.
+
+    python tools/eval_safety.py [--data FOLDER]
+
+Prints each figure beside what was asked for, with n and a 95 % interval (Wilson).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import os
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from h2htalk.curation.safety import assess
+from h2htalk.curation.safety_classifier import load
+
+from h2htalk.data.dialogue import Dialogue, Language, Turn
+
+GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
+_TURN = re.compile(r"^\s*[0-9.]+ ([01]) [0-9]+ (?:\[[^\]]*\] ?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many of so many, and what was asked for."""
+
+    what: str
+    found: int
+    of: int
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def reached(self) -> bool:
+        share = self.found / self.of
+        return (self.least is None or share >= self.least) and (self.most is None or share <= self.most)
+
+    def line(self) -> str:
+        share = self.found / self.of
+        low, high = wilson(self.found, self.of)
+        asked = f"  at least {self.least:g}" if self.least is not None else ""
+        asked += f"  at most {self.most:g}" if self.most is not None else ""
+        mark = "" if self.reached else "  NOT REACHED"
+        return f"{self.what:58} {share:.4f} [{low:.3f}, {high:.3f}] n {self.of:,}{asked}{mark}"
+
+
+def wilson(found: int, of: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % interval of a share."""
+    share = found / of
+    middle = share + z * z / (2 * of)
+    half = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return (middle - half) / (1 + z * z / of), (middle + half) / (1 + z * z / of)
+
+
+def one_message(name: str, language: Language, text: str) -> Dialogue:
+    return Dialogue(name, language, (Turn("user", text),))
+
+
+def esconv_rows(path: Path) -> Iterator[Dialogue]:
+    """Each row as one dialogue: speaker 0 seeks, speaker 1 supports."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        turns = []
+        for piece in line.split(" EOS "):
+            found = _TURN.match(piece)
+            text = _TURN.sub("", piece).strip()
+            if found and text:
+                role: Literal["user", "companion"] = "user" if found[1] == "0" else "companion"
+                turns.append(Turn(role, text))
+        if turns:
+            yield Dialogue(f"esconv-{number}", "en", tuple(turns))
+
+
+def smilechat(path: Path) -> Iterator[Dialogue]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        roles = {"client": "user", "counselor": "companion"}
+        turns = tuple(Turn(roles[m["role"]], m["content"]) for m in record["messages"])  # type: ignore[arg-type]
+        yield Dialogue(record["id"], "zh", turns)
+
+
+def golden(name: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (GOLDEN / name).read_text(encoding="utf-8").splitlines()]
+
+
+def crisis(dialogue: Dialogue) -> bool:
+    """Whether a dialogue is tagged crisis."""
+    return any(reason.startswith("crisis") for reason in assess(dialogue).reasons)
+
+
+def count(what: str, marks: Iterable[bool], least: float | None = None, most: float | None = None) -> Share:
+    found = list(marks)
+    return Share(what, sum(found), len(found), least, most)
+
+
+def cold(data: Path) -> Iterator[Share]:
+    with (data / "safety/cold_dev.csv").open(encoding="utf-8", newline="") as opened:
+        rows = [(row["TEXT"], row["label"] == "1") for row in csv.DictReader(opened)]
+    classifier = load("zh")
+    scores = classifier.scores([text for text, _ in rows])
+    right = (label == (score >= 0.5) for (_, label), score in zip(rows, scores, strict=True))
+    yield count("classifier: accuracy on COLD dev", right, least=0.90)
+    found = [(assess(one_message("cold", "zh", text)), label) for text, label in rows]
+    yield count("assess.remove: accuracy on COLD dev", (a.remove == label for a, label in found), least=0.87)
+    tagged = (any(r.startswith("crisis") for r in a.reasons) for a, label in found if not label)
+    yield count("crisis tags on COLD dev's inoffensive messages", tagged, most=0.05)
+
+
+def survivors(data: Path) -> Iterator[Share]:
+    rows = list(esconv_rows(data / "raw/esconv_dev_en.tsv"))
+    found = [assess(row) for row in rows]
+    yield count("ESConv dev rows removed", (a.remove for a in found), most=0.01)
+    tagged = (any(r.startswith("crisis") for r in a.reasons) for a in found)
+    yield count("ESConv dev rows tagged crisis", tagged, most=0.05)
+    removed = (assess(dialogue).remove for dialogue in smilechat(data / "raw/smilechat_zh.jsonl"))
+    yield count("SmileChat dialogues removed", removed, most=0.02)
+
+
+def frozen(language: Language) -> Iterator[Share]:
+    rows = golden(f"crisis_{language}.jsonl")
+    for kind in ("explicit", "oblique"):
+        texts = [row["text"] for row in rows if row["kind"] == kind]
+        yield count(
+            f"crisis {language}, {kind}: recall", (crisis(one_message("c", language, t)) for t in texts)
+        )
+    yield count(
+        f"crisis {language}: recall",
+        (crisis(one_message("c", language, row["text"])) for row in rows),
+        least=0.85,
+    )
+    insults = json.loads((GOLDEN / "insults.json").read_text(encoding="utf-8"))[language]
+    joint = " " if language == "en" else "，"
+    sworn = [
+        assess(one_message("c", language, joint.join(pair if at % 2 else pair[::-1]))).remove
+        for at, row in enumerate(rows)
+        for pair in [(row["text"], insults[at % len(insults)])]
+    ]
+    yield count(f"crisis {language} with an insult: removed", sworn, most=0.0)
+    political = golden(f"political_{language}.jsonl")
+    for label in ("sensitive", "harmless"):
+        acts = [assess(one_message("p", language, row["text"])) for row in political if row["label"] == label]
+        yield count(f"political {language}, {label}: removed", (a.remove for a in acts))
+        yield count(
+            f"political {language}, {label}: removed or to review",
+            (a.action in ("remove", "review") for a in acts),
+        )
+
+
+def speed(dialogues: Sequence[Dialogue]) -> float:
+    """Utterances a CPU second."""
+    start = time.process_time()
+    for dialogue in dialogues:
+        assess(dialogue)
+    return sum(len(d.messages) for d in dialogues) / (time.process_time() - start)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
+    options = parser.parse_args()
+    if options.data is None:
+        parser.error("name the data's folder with --data or H2HTALK_DATA")
+    data = Path(options.data)
+    shares = [*cold(data), *survivors(data), *frozen("en"), *frozen("zh")]
+    for share in shares:
+        print(share.line())
+    for name, dialogues in (
+        ("en", list(esconv_rows(data / "raw/esconv_dev_en.tsv"))[::10]),
+        ("zh", list(smilechat(data / "raw/smilechat_zh.jsonl"))[::4]),
+    ):
+        print(f"utterances a CPU second, {name}: {speed(dialogues):,.0f}  at least 1,000")
+    return 0 if all(share.reached for share in shares) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
