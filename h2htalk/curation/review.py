@@ -1,0 +1,274 @@
+"""The review stage: a model reviews every candidate, people get what it cannot decide.
+
+Three phases, each a file in the stage's folder, so that a kill repeats only what was in flight:
+
+calls/part-00000.jsonl       every reply, raw, as it came (`asking`)
+reviews/part-00000.jsonl     map: a candidate's comparisons and review as numbers, a line each
+hand_off.jsonl               reduce: which candidates people decide, and why; over all parts at once
+kept, rejected               what each candidate came to
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from h2htalk.chat.base import Request
+from h2htalk.curation.asking import Asking, AskSettings
+from h2htalk.curation.candidates import Candidate
+from h2htalk.curation.faireval import ORDERS, Calibration, EvidenceSample, audit_slice, calibrate, hand_off
+from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
+from h2htalk.curation.parts import Counts, StageFolder
+from h2htalk.curation.prompting import Prompts
+from h2htalk.curation.review_forms import TEMPLATES, Reviewer, pair_name, read_pair, read_rubric
+from h2htalk.curation.review_outcome import Decision, Pair, Rubric, choose_reference, decide
+from h2htalk.curation.spec import CurateSpec, ReviewSettings
+from h2htalk.curation.stages import Incomplete, Opener, Stage, claim, require_finished, run_stage
+from h2htalk.curation.workspace import Workspace, without_erased
+from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.run import Failure
+from h2htalk.errors import ConfigError, DataError
+
+VERSION = 1
+# Comparisons grow with the square of the references.
+MOST_COMPARED = 4
+
+
+def run_review(spec: CurateSpec, workspace: Workspace, key: bytes) -> Counts:
+    """Review what compose kept.
+
+    Raises:
+        ConfigError: no model is named, or the stage was made with other settings.
+        Incomplete: calls failed; the same command asks for them again.
+    """
+    settings = spec.review
+    if not settings.model:
+        raise ConfigError(
+            "review.model is empty: name who reviews, such as anthropic:claude-sonnet-5 or scripted:FILE"
+        )
+    prompts = Prompts.load(Path(spec.prompts) if spec.prompts else None)
+    folder = workspace.stage("review")
+    made = _stage(spec, prompts, folder.path)
+    before = workspace.stage("compose")
+    claim(folder, made, require_finished(before))
+    reviewer = Reviewer(settings.model, settings.temperature, spec.seed, prompts, key)
+    _review_parts(spec, reviewer, before, folder, workspace.erased())
+    _hand_off(settings, spec.seed, before, folder)
+    return run_stage(made, workspace)
+
+
+def _stage(spec: CurateSpec, prompts: Prompts, folder: Path) -> Stage:
+    settings = spec.review
+    names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
+    return Stage(
+        "review",
+        VERSION,
+        {
+            "model": settings.model,
+            "samples": settings.samples,
+            "margin": settings.margin,
+            "hand_off": settings.hand_off,
+            "audit": settings.audit,
+            "accept": settings.accept,
+            "temperature": settings.temperature,
+            "seed": spec.seed,
+            "prompts": prompts.fingerprint(*names),
+        },
+        Opener(open_rule, (folder, settings.accept)),
+        alone=True,
+    )
+
+
+# --- Map: ask, and read what came ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A candidate's comparisons and review, as numbers."""
+
+    id: str
+    pairs: tuple[Pair, ...]
+    chosen: int
+    rubric: Rubric
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "chosen": self.chosen,
+            "rubric": self.rubric.to_dict(),
+            "pairs": [
+                {
+                    "first": pair.first,
+                    "second": pair.second,
+                    "samples": [[s.order, s.score_a, s.score_b, s.status] for s in pair.samples],
+                }
+                for pair in self.pairs
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], margin: float) -> Reviewed:
+        pairs = []
+        for pair in raw["pairs"]:
+            samples = tuple(EvidenceSample(*sample) for sample in pair["samples"])
+            pairs.append(Pair(pair["first"], pair["second"], samples, calibrate(samples, margin=margin)))
+        return cls(raw["id"], tuple(pairs), raw["chosen"], Rubric.from_dict(raw["rubric"]))
+
+
+def _review_parts(
+    spec: CurateSpec, reviewer: Reviewer, before: StageFolder, folder: StageFolder, erased: frozenset[str]
+) -> None:
+    """Ask for the parts that lack their reviews; a part whose calls failed is left, the others are still asked."""
+    settings = AskSettings(spec.review.model, spec.review.max_cost, spec.review.batch, spec.prices)
+    failed = []
+    with Asking(settings, folder.path, "review") as asking:
+        for part in before.parts():
+            path = reviews_path(folder, part)
+            if path.exists():
+                continue
+            candidates = [Candidate.from_dict(r) for r in without_erased(before.part_records(part), erased)]
+            try:
+                reviewed = _review(candidates, reviewer, asking, part, spec.review)
+            except Incomplete as error:
+                failed.append(error)
+                continue
+            write_jsonl(path, (item.to_dict() for item in reviewed))
+    if failed:
+        raise Incomplete(f"{folder.path}: {'; '.join(map(str, failed[:3]))}; the same command asks again")
+
+
+def reviews_path(folder: StageFolder, part: str) -> Path:
+    """Where a part's reviews lie as numbers."""
+    return folder.path / "reviews" / f"{part}.jsonl"
+
+
+def _review(
+    candidates: Sequence[Candidate], reviewer: Reviewer, asking: Asking, part: str, settings: ReviewSettings
+) -> Iterator[Reviewed]:
+    """Two rounds: the comparisons, then the review of each candidate with the reference that won."""
+    requests: list[Request] = [
+        reviewer.comparison(candidate, pair, order, sample)
+        for candidate in candidates
+        for pair in compared(candidate)
+        for order in ORDERS
+        for sample in range(settings.samples)
+    ]
+    replies = asking.ask(requests, part)
+    found = []
+    for candidate in candidates:
+        pairs = []
+        for pair in compared(candidate):
+            samples = tuple(
+                read_pair(replies[pair_name(candidate.id, pair, order), sample], order)
+                for order in ORDERS
+                for sample in range(settings.samples)
+            )
+            pairs.append(Pair(*pair, samples, calibrate(samples, margin=settings.margin)))
+        found.append((candidate, tuple(pairs), choose_reference(pairs, len(candidate.references))))
+    rubrics = [
+        reviewer.rubric(candidate, candidate.references[chosen].text) for candidate, _, chosen in found
+    ]
+    replies = asking.ask(rubrics, part)
+    return (
+        Reviewed(candidate.id, pairs, chosen, _rubric(read_rubric(replies[request.id, 0])))
+        for (candidate, pairs, chosen), request in zip(found, rubrics, strict=True)
+    )
+
+
+def compared(candidate: Candidate) -> list[tuple[int, int]]:
+    """The pairs of references that are compared: each with each, of the first four."""
+    return list(combinations(range(min(len(candidate.references), MOST_COMPARED)), 2))
+
+
+def _rubric(read: Any) -> Rubric:
+    if isinstance(read, Failure):
+        return Rubric(unscored=read.reason)
+    return Rubric(read.scores(), read.evidence(), read.fitting_subtask, read.revision, read.verdict)
+
+
+# --- Reduce: who is decided by people ---------------------------------------------------------------------------
+
+
+def _hand_off(settings: ReviewSettings, seed: int, before: StageFolder, folder: StageFolder) -> None:
+    """Write which candidates people decide. One line a candidate; the cut is over all of them."""
+    path = folder.path / "hand_off.jsonl"
+    if path.exists():
+        return
+    ids: list[str] = []
+    worst: dict[str, Calibration] = {}
+    reasons: dict[str, list[str]] = {}
+    for part in before.parts():
+        for _, record in read_jsonl(reviews_path(folder, part)):
+            reviewed = Reviewed.from_dict(record, settings.margin)
+            ids.append(reviewed.id)
+            for number, pair in enumerate(reviewed.pairs):
+                worst[f"{reviewed.id}/{number}"] = pair.calibration
+    for name, why in hand_off(worst, share=settings.hand_off, audit=0, seed=seed).items():
+        reasons.setdefault(name.rpartition("/")[0], []).extend(why)
+    for name in audit_slice(ids, settings.audit, seed):
+        reasons.setdefault(name, []).append("audit")
+    write_jsonl(path, ({"id": name, "people": sorted(set(why))} for name, why in sorted(reasons.items())))
+
+
+# --- What each candidate came to --------------------------------------------------------------------------------
+
+
+def open_rule(folder: Path, accept: float) -> PartRule:
+    """The rule over a part of candidates; reads what the other two phases wrote."""
+    people = {record["id"]: tuple(record["people"]) for _, record in read_jsonl(folder / "hand_off.jsonl")}
+
+    def rule(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
+        reviews = {r["id"]: r for _, r in read_jsonl(reviews_path(StageFolder(folder), part))}
+        return [[_outcome(record, reviews, people, accept)] for record in records]
+
+    return rule
+
+
+def _outcome(
+    record: Record, reviews: Mapping[str, Any], people: Mapping[str, tuple[str, ...]], accept: float
+) -> Kept | Rejected:
+    candidate = Candidate.from_dict(record)
+    if candidate.id not in reviews:
+        raise DataError(f"{candidate.id} has no review; make the stage again with --again review")
+    raw = reviews[candidate.id]
+    reviewed = Reviewed.from_dict(raw, 0.0)
+    decision = decide(
+        reviewed.rubric,
+        candidate.scenario.subtask,
+        people=people.get(candidate.id, ()),
+        crisis=candidate.scenario.tags.risk != "none",
+        accept=accept,
+    )
+    review = _review_record(reviewed, raw, decision)
+    if decision.status == "reject":
+        evidence = {"scores": dict(reviewed.rubric.scores), "evidence": dict(reviewed.rubric.evidence)}
+        return Rejected(candidate.id, f"review:{decision.reasons[0]}", evidence, record)
+    made = with_reference_first(candidate, reviewed.chosen, review)
+    # A status and the reasons that people are asked for, without what only this item has.
+    reasons = [f"people:{reason}" for reason in decision.reasons] if decision.status == "needs_people" else []
+    return Kept(made.to_dict(), (decision.status, *reasons))
+
+
+def _review_record(reviewed: Reviewed, raw: Mapping[str, Any], decision: Decision) -> dict[str, Any]:
+    return {
+        "status": decision.status,
+        "reasons": list(decision.reasons),
+        "rubric": reviewed.rubric.to_dict(),
+        "chosen": reviewed.chosen,
+        "pairs": list(raw["pairs"]),
+    }
+
+
+def with_reference_first(candidate: Candidate, chosen: int, review: Mapping[str, Any]) -> Candidate:
+    """The candidate with the reference that won as its scenario's own; the others follow in their order."""
+    references = (
+        candidate.references[chosen],
+        *candidate.references[:chosen],
+        *candidate.references[chosen + 1 :],
+    )
+    scenario = replace(candidate.scenario, reference=references[0].text)
+    return Candidate(scenario, references, review)

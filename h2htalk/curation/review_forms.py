@@ -1,0 +1,179 @@
+"""What a reviewer is asked and how its replies are read: the rubric, and two answers side by side.
+
+Both forms are JSON with the evidence before the score. They are read strictly (`chat.structured`): a reply that is cut,
+refused, has a second object, a score out of range or a remark beside it is unscored with that reason, never a vote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, Field
+
+from h2htalk.chat.base import OWN_SAMPLING, Message, Reply, Request, Sampling, parse_model, request_seed
+from h2htalk.chat.structured import Form
+from h2htalk.curation.candidates import Candidate
+from h2htalk.curation.faireval import EvidenceSample, Order
+from h2htalk.curation.prompting import Fence, Prompts
+from h2htalk.data.run import Failure
+from h2htalk.data.subtasks import SUBTASKS
+
+CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
+TEMPLATES = ("review_rubric.j2", "review_item.j2", "review_compare.j2", "review_pair.j2")
+# Evidence of two sentences a criterion, and what JSON takes around it.
+RUBRIC_TOKENS = 1200
+PAIR_TOKENS = 600
+NO_SUBTASK = "none"
+
+ReviewVerdict = Literal["accept", "revise", "reject"]
+
+
+class Criterion(BaseModel):
+    """One criterion of the rubric: what was seen, then 1 to 5."""
+
+    evidence: str = Field(min_length=1, max_length=2000)
+    score: int = Field(ge=1, le=5)
+
+
+class RubricReply(BaseModel):
+    """A whole review of one candidate."""
+
+    accuracy: Criterion
+    consistency: Criterion
+    domain_compliance: Criterion
+    safety: Criterion
+    subtask_fit: Criterion
+    fitting_subtask: str = Field(max_length=64)
+    revision: str = Field(max_length=2000)
+    verdict: ReviewVerdict
+
+    def scores(self) -> dict[str, int]:
+        """Criterion -> score, 1 to 5, in the rubric's order."""
+        return {name: getattr(self, name).score for name in CRITERIA}
+
+    def evidence(self) -> dict[str, str]:
+        """Criterion -> what was seen."""
+        return {name: getattr(self, name).evidence for name in CRITERIA}
+
+
+class PairReply(BaseModel):
+    """Two answers as they stood: what was seen, then 1 to 10 each."""
+
+    evidence: str = Field(min_length=1, max_length=4000)
+    score_first: int = Field(ge=1, le=10)
+    score_second: int = Field(ge=1, le=10)
+
+
+@cache
+def rubric_form() -> Form:
+    return Form("review", RubricReply)
+
+
+@cache
+def pair_form() -> Form:
+    return Form("comparison", PairReply)
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------
+
+
+def read_rubric(reply: Reply) -> RubricReply | Failure:
+    """The review, or why the reply is none."""
+    filled = rubric_form().read(reply)
+    if isinstance(filled, Failure):
+        return filled
+    review = cast(RubricReply, filled)
+    if review.fitting_subtask not in (*SUBTASKS, NO_SUBTASK):
+        return Failure("malformed_output", "form review: fitting_subtask is none of the eleven, nor none")
+    return review
+
+
+def read_pair(reply: Reply, order: Order) -> EvidenceSample:
+    """One comparison as a sample: the scores mapped back to the answers, or unscored with the reason."""
+    filled = pair_form().read(reply)
+    if isinstance(filled, Failure):
+        return EvidenceSample(order, None, None, filled.reason)
+    pair = cast(PairReply, filled)
+    first, second = float(pair.score_first), float(pair.score_second)
+    return EvidenceSample(order, first, second) if order == "ab" else EvidenceSample(order, second, first)
+
+
+# --- Asking -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """Who is asked, and how: the model's name, the temperature of comparisons, the run's seed, prompts and secret."""
+
+    model: str
+    temperature: float
+    seed: int
+    prompts: Prompts
+    secret: bytes
+
+    def rubric(self, candidate: Candidate, reference: str) -> Request:
+        """The call that reviews a candidate with one of its references."""
+        name = f"{candidate.id}/rubric"
+        fence = Fence.of(self.secret, name, 0)
+        values = {
+            "subtask": candidate.scenario.subtask,
+            "subtasks": list(SUBTASKS),
+            "scenario": fence.around(scenario_text(candidate), "scenario"),
+            "reference": fence.around(reference, "reference"),
+        }
+        messages = self._messages(candidate, "review_rubric.j2", "review_item.j2", values)
+        return Request(name, messages, self._sampling(name, 0, 0.0, RUBRIC_TOKENS), 0, rubric_form())
+
+    def comparison(self, candidate: Candidate, pair: tuple[int, int], order: Order, sample: int) -> Request:
+        """The call that compares two of a candidate's references (counted from 0), in one order."""
+        name = pair_name(candidate.id, pair, order)
+        fence = Fence.of(self.secret, name, sample)
+        shown = pair if order == "ab" else pair[::-1]
+        first, second = (candidate.references[at].text for at in shown)
+        values = {
+            "subtask": candidate.scenario.subtask,
+            "scenario": fence.around(scenario_text(candidate), "scenario"),
+            "first": fence.around(first, "first answer"),
+            "second": fence.around(second, "second answer"),
+        }
+        messages = self._messages(candidate, "review_compare.j2", "review_pair.j2", values)
+        sampling = self._sampling(name, sample, self.temperature, PAIR_TOKENS)
+        return Request(name, messages, sampling, sample, pair_form())
+
+    def _messages(
+        self, candidate: Candidate, system: str, user: str, values: Mapping[str, object]
+    ) -> tuple[Message, ...]:
+        language = candidate.scenario.language
+        rules = self.prompts.render(f"{language}/{system}", {})
+        # The rules are the same for all: engines that cache prefixes read them once.
+        return (
+            Message("system", rules, shared=len(rules)),
+            Message("user", self.prompts.render(f"{language}/{user}", values)),
+        )
+
+    def _sampling(self, name: str, sample: int, temperature: float, tokens: int) -> Sampling:
+        backend, _ = parse_model(self.model)
+        own = backend in OWN_SAMPLING
+        return Sampling(
+            temperature=None if own else temperature,
+            max_tokens=tokens,
+            seed=request_seed(self.seed, name, sample),
+        )
+
+
+def pair_name(candidate_id: str, pair: tuple[int, int], order: Order) -> str:
+    """The id of a comparison's calls: `CANDIDATE/pair-1-2/ab`, references counted from 1."""
+    return f"{candidate_id}/pair-{pair[0] + 1}-{pair[1] + 1}/{order}"
+
+
+def scenario_text(candidate: Candidate) -> str:
+    """What a reviewer sees of a scenario: persona, inputs and tags as JSON, one input a line. No provenance."""
+    scenario = candidate.scenario
+    record: dict[str, Any] = scenario.to_dict()
+    lines = [f"persona: {scenario.persona}", f"risk: {scenario.tags.risk}"]
+    lines += [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in record["inputs"].items()]
+    return "\n".join(lines)

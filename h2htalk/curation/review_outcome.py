@@ -1,0 +1,134 @@
+"""From scores to accept, revise, reject or *needs people*: what becomes of a candidate. Rules and arithmetic alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from h2htalk.curation.faireval import Calibration, EvidenceSample
+
+Status = Literal["accept", "revise", "reject", "needs_people"]
+# A criterion at this score or below rejects; below the next one it cannot be accepted.
+REJECTING = 1
+ACCEPTABLE = 3
+# Of somebody in crisis: an answer whose safety is below this is for people to judge, whatever else it scored.
+SAFE_IN_CRISIS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """A review as numbers: criterion -> 1 to 5, the evidence for each, the task that fits, what to change.
+
+    An unscored one has no scores, and `unscored` says why.
+    """
+
+    scores: Mapping[str, int] = field(default_factory=dict)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    fitting_subtask: str = ""
+    revision: str = ""
+    verdict: str = ""
+    unscored: str = ""
+
+    @property
+    def mean(self) -> float:
+        """Of the criteria, 1 to 5; 0 where unscored."""
+        return sum(self.scores.values()) / len(self.scores) if self.scores else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        if self.unscored:
+            return {"unscored": self.unscored}
+        return {
+            "scores": dict(self.scores),
+            "evidence": dict(self.evidence),
+            "fitting_subtask": self.fitting_subtask,
+            "revision": self.revision,
+            "verdict": self.verdict,
+        }
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Rubric:
+        return cls(**raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two references of a candidate, by their places (from 0), and what their comparison came to."""
+
+    first: int
+    second: int
+    samples: tuple[EvidenceSample, ...]
+    calibration: Calibration
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A candidate's status and every reason for it."""
+
+    status: Status
+    reasons: tuple[str, ...]
+
+
+def choose_reference(pairs: Sequence[Pair], references: int) -> int:
+    """Which reference won: the most comparisons (a tie counts half), then the highest mean score, then the first.
+
+    A comparison that is unscored or in which the orders conflict says nothing; people decide it.
+    """
+    wins = [0.0] * references
+    points = [0.0] * references
+    for pair in pairs:
+        found = pair.calibration
+        if not found.scored or found.conflict:
+            continue
+        share = {"win": 1.0, "tie": 0.5, "lose": 0.0}[found.verdict or "tie"]
+        wins[pair.first] += share
+        wins[pair.second] += 1 - share
+        points[pair.first] += found.score_a or 0.0
+        points[pair.second] += found.score_b or 0.0
+    return max(range(references), key=lambda at: (wins[at], points[at], -at))
+
+
+def decide(
+    rubric: Rubric, subtask: str, *, people: Sequence[str] = (), crisis: bool = False, accept: float = 4.0
+) -> Decision:
+    """The outcome of one candidate.
+
+    In this order: an unscored review, or anything that hands the candidate to people, is for people; then a criterion
+    at 1 rejects (of somebody in crisis: people decide); a verdict that its own scores contradict is for people; a mean
+    of `accept` with nothing below 3 is accepted; the rest is to be revised.
+
+    Args:
+        rubric: the review.
+        subtask: what the candidate claims to be.
+        people: why comparisons or the audit hand it to people (`faireval.hand_off`).
+        crisis: whether the scenario is tagged as a person in crisis.
+        accept: the least mean of the criteria, 1 to 5.
+    """
+    if rubric.unscored:
+        return Decision("needs_people", (f"unscored:{rubric.unscored}", *people))
+    lowest = min(rubric.scores.values())
+    low = [name for name, score in rubric.scores.items() if score == lowest]
+    if people:
+        return Decision("needs_people", tuple(people))
+    if crisis and rubric.scores["safety"] < SAFE_IN_CRISIS:
+        return Decision("needs_people", ("crisis:safety",))
+    if lowest <= REJECTING:
+        return Decision("needs_people", ("crisis:rejected",)) if crisis else Decision("reject", (low[0],))
+    if _contradicts(rubric, lowest, accept):
+        return Decision("needs_people", ("contradiction",))
+    if rubric.verdict == "reject":
+        return Decision("reject", (low[0],))
+    if rubric.fitting_subtask != subtask:
+        return Decision("revise", (f"subtask:{rubric.fitting_subtask}",))
+    if rubric.verdict == "accept" and lowest >= ACCEPTABLE and rubric.mean >= accept:
+        return Decision("accept", ())
+    return Decision(
+        "revise", tuple(name for name, score in rubric.scores.items() if score < accept) or ("verdict",)
+    )
+
+
+def _contradicts(rubric: Rubric, lowest: int, accept: float) -> bool:
+    """A verdict against its own scores: rejected with nothing wrong, or accepted with something broken."""
+    if rubric.verdict == "reject":
+        return lowest >= ACCEPTABLE and rubric.mean >= accept
+    return rubric.verdict == "accept" and lowest < ACCEPTABLE

@@ -1,0 +1,131 @@
+"""What a reviewer answers is read strictly: a broken reply is unscored with its reason, never a vote."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from h2htalk.chat.base import Reply
+from h2htalk.curation.faireval import EvidenceSample
+from h2htalk.curation.prompting import Prompts
+from h2htalk.curation.review_forms import PairReply, RubricReply, read_pair, read_rubric
+from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.run import Failure
+
+PAIR = '{"evidence": "The first listens.", "score_first": 8, "score_second": 5}'
+CRITERION = {"evidence": "Seen.", "score": 4}
+RUBRIC = {
+    **dict.fromkeys(("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit"), CRITERION),
+    "fitting_subtask": "dialogue_base",
+    "revision": "",
+    "verdict": "accept",
+}
+
+
+def rubric(**changes: object) -> str:
+    return json.dumps({**RUBRIC, **changes})
+
+
+def test_a_pair_is_mapped_back_to_its_answers() -> None:
+    assert read_pair(Reply(PAIR), "ab") == EvidenceSample("ab", 8.0, 5.0)
+    assert read_pair(Reply(PAIR), "ba") == EvidenceSample("ba", 5.0, 8.0)
+
+
+def test_white_space_around_it_is_no_fault() -> None:
+    assert read_pair(Reply(f"\n  {PAIR}\n\n"), "ab").scored
+
+
+# The first are what the original parser got wrong (it read the last two lines, by position, without a range).
+BROKEN = {
+    "lines": "Evaluation evidence: good\nScore of the Assistant 1: 8\nScore of the Assistant 2: 7",
+    "trailing newline": "Score of the Assistant 1: 8\nScore of the Assistant 2: 7\n",
+    "blank line between": "Score of the Assistant 1: 8\n\nScore of the Assistant 2: 7",
+    "out of ten": '{"evidence": "x", "score_first": "8/10", "score_second": "7/10"}',
+    "bold": '**{"evidence": "x", "score_first": 8, "score_second": 5}**',
+    "one line": "Score 1: 8, Score 2: 7",
+    "closing remark": PAIR + "\nI hope this helps.",
+    "opening remark": "Here is my verdict: " + PAIR,
+    "fenced": f"```json\n{PAIR}\n```",
+    "swapped labels": "Assistant 2: 7\nAssistant 1: 8",
+    "eighty": '{"evidence": "x", "score_first": 80, "score_second": 5}',
+    "negative": '{"evidence": "x", "score_first": -3, "score_second": 5}',
+    "zero": '{"evidence": "x", "score_first": 0, "score_second": 5}',
+    "nan": '{"evidence": "x", "score_first": NaN, "score_second": 5}',
+    "infinity": '{"evidence": "x", "score_first": Infinity, "score_second": 5}',
+    "underscore": '{"evidence": "x", "score_first": 1_0, "score_second": 5}',
+    "text for number": '{"evidence": "x", "score_first": "8", "score_second": 5}',
+    "true for number": '{"evidence": "x", "score_first": true, "score_second": 5}',
+    "half": '{"evidence": "x", "score_first": 7.5, "score_second": 5}',
+    "two verdicts": PAIR + PAIR,
+    "list": f"[{PAIR}]",
+    "key twice": '{"evidence": "x", "score_first": 8, "score_first": 2, "score_second": 5}',
+    "missing": '{"evidence": "x", "score_first": 8}',
+    "more than asked": '{"evidence": "x", "score_first": 8, "score_second": 5, "score_third": 9}',
+    "no evidence": '{"evidence": "", "score_first": 8, "score_second": 5}',
+    "empty": "",
+    "a number": "8",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN.keys())
+def test_a_malformed_comparison_is_unscored(text: str) -> None:
+    sample = read_pair(Reply(text), "ab")
+    assert not sample.scored
+    assert sample.status in ("malformed_output", "out_of_range")
+
+
+def test_a_cut_or_refused_reply_says_so() -> None:
+    assert read_pair(Reply(PAIR[:40], "length"), "ab").status == "truncated"
+    assert read_pair(Reply(PAIR, "refusal"), "ab").status == "refusal"
+
+
+def test_a_review_is_scores_with_their_evidence() -> None:
+    review = read_rubric(Reply(rubric()))
+    assert isinstance(review, RubricReply)
+    assert review.scores() == dict.fromkeys(review.scores(), 4)
+    assert set(review.evidence().values()) == {"Seen."}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rubric(verdict="accepted"),
+        rubric(verdict="ACCEPT"),
+        rubric(fitting_subtask="smalltalk"),
+        rubric(safety={"evidence": "x", "score": 6}),
+        rubric(safety={"evidence": "x", "score": 0}),
+        rubric(safety={"score": 5}),
+        rubric(safety=5),
+        rubric(score=5),
+        rubric()[:-1],
+        rubric() + "\n" + rubric(verdict="reject"),
+        json.dumps({k: v for k, v in RUBRIC.items() if k != "verdict"}),
+        "accept",
+        "The item is fine. verdict: accept",
+    ],
+)
+def test_a_malformed_review_is_a_failure(text: str) -> None:
+    assert isinstance(read_rubric(Reply(text)), Failure)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_examples_in_the_prompts_parse(language: str) -> None:
+    prompts = Prompts.load()
+    for name, read in (
+        ("review_rubric.j2", read_rubric),
+        ("review_compare.j2", lambda r: read_pair(r, "ab")),
+    ):
+        example = re.findall(r"^\{.*\}$", prompts.render(f"{language}/{name}", {}), re.MULTILINE)
+        assert len(example) == 1
+        found = read(Reply(example[0]))
+        assert isinstance(found, RubricReply) or (isinstance(found, EvidenceSample) and found.scored)
+
+
+def test_evidence_stands_before_every_score() -> None:
+    assert next(iter(PairReply.model_fields)) == "evidence"
+    fields = RubricReply.model_fields["safety"].annotation
+    assert fields is not None
+    assert list(fields.model_fields) == ["evidence", "score"]
+    assert list(RubricReply.model_fields)[-1] == "verdict"
