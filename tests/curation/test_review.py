@@ -195,7 +195,7 @@ def test_running_it_again_changes_no_byte_and_other_settings_are_refused(tmp_pat
 
 def test_nobody_named_to_review(tmp_path: Path) -> None:
     workspace = composed(tmp_path, candidates(1))
-    with pytest.raises(ConfigError, match="review.model is empty"):
+    with pytest.raises(ConfigError, match=r"review\.model is empty"):
         run_review(CurateSpec(str(tmp_path), GatherSettings()), workspace, workspace.open_key())
 
 
