@@ -186,6 +186,12 @@ class StageFolder:
         if path.exists():
             yield from (record for _, record in read_jsonl(path))
 
+    def sweep(self) -> None:
+        """Remove what a kill left half written beside the parts: text that no `erase` would find."""
+        for kind in (KEPT, REJECTED, AUDIT):
+            for path in (self.path / kind).glob(".part-*"):
+                remove_file(path)
+
     def remove(self) -> None:
         """Remove the stage; its mark of identity first, so that what a kill leaves of it is not taken for whole."""
         for path in (self.path / "stage.json", self.path / "summary.json"):

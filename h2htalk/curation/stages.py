@@ -156,7 +156,7 @@ def identity(stage: Stage, source: str) -> str:
 
 
 def claim(folder: StageFolder, stage: Stage, source: str) -> None:
-    """Make a stage's folder, or see that the one there was made with the same settings.
+    """Make a stage's folder, or see that the one there was made with the same settings; its one writer calls this.
 
     Raises:
         ConfigError: it was made with others; names them.
@@ -175,6 +175,7 @@ def claim(folder: StageFolder, stage: Stage, source: str) -> None:
         write_json(path, made)
         return
     if there.get("fingerprint") == made["fingerprint"]:
+        folder.sweep()
         return
     raise ConfigError(
         f"{folder.path}: was made with another {_difference(there, made)}; make it and what follows again with "

@@ -46,6 +46,16 @@ def test_processes_and_parts_done_before_change_no_byte(tmp_path: Path, processe
     assert all_bytes(folder) == all_bytes(whole.stage("anonymize"))
 
 
+def test_what_a_kill_left_half_written_is_swept_away(tmp_path: Path) -> None:
+    workspace = gathered(tmp_path, MADE)
+    made = stage("anonymize", Opener(keeping))
+    run_stage(made, workspace, processes=1)
+    left = workspace.stage("anonymize").path / "kept" / ".part-00001.jsonl.999"
+    left.write_text('{"id": "somebody"')
+    run_stage(made, workspace, processes=1)
+    assert not left.exists()
+
+
 def test_a_finished_stage_is_not_made_again(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, MADE)
     made = stage("anonymize", Opener(dropping, ("sad",)))

@@ -1,0 +1,79 @@
+"""`memory_bank`: `{USER: {"name", "history": {DATE: [{"query", "response"}]}}}`; one dialogue a user and date."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from h2htalk.curation.sources.items import Item, OnRead, RawDialogue, RefusedItem, own_name
+from h2htalk.curation.sources.json_items import members
+from h2htalk.data.dialogue import Role
+
+_DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?\s*")
+
+
+def read(path: Path, on_read: OnRead) -> Iterator[Item]:
+    """Every day of every user, numbered through the file; a user without a history is one refused item.
+
+    Raises:
+        DataError: the file cannot be read, or is not one JSON object; names file and line.
+    """
+    row = 0
+    for line, key, user in members(path, on_read):
+        for found in _days(key, user):
+            row += 1
+            if isinstance(found, RefusedItem):
+                found.evidence = {"line": line, **found.evidence}
+            yield Item(row, line, found)
+
+
+def _days(key: str | None, user: Any) -> Iterator[RawDialogue | RefusedItem]:
+    history = user.get("history") if isinstance(user, Mapping) else None
+    if not isinstance(history, Mapping):
+        yield RefusedItem("broken")
+        return
+    if not history:
+        yield RefusedItem("empty")
+    named = own_name(user.get("name")) or own_name(key)
+    for day, exchanges in history.items():
+        try:
+            when = iso_date(day)
+            metadata = {"date": when} if when else {}
+            tags = () if when else ("undated",)
+            yield RawDialogue(_turns(exchanges), None, named, metadata=metadata, tags=tags)
+        except RefusedItem as refused:
+            yield refused
+
+
+def _turns(exchanges: object) -> tuple[tuple[Role, str], ...]:
+    if not isinstance(exchanges, list):
+        raise RefusedItem("broken")
+    turns: list[tuple[Role, str]] = []
+    for exchange in exchanges:
+        if not isinstance(exchange, Mapping):
+            raise RefusedItem("broken", message=len(turns) + 1)
+        for role, key in _SPEAKERS:
+            said = exchange.get(key)
+            if said is None:
+                raise RefusedItem("empty", message=len(turns) + 1)
+            if not isinstance(said, str):
+                raise RefusedItem("broken", message=len(turns) + 1)
+            turns.append((role, said))
+    return tuple(turns)
+
+
+_SPEAKERS: tuple[tuple[Role, str], ...] = (("user", "query"), ("companion", "response"))
+
+
+def iso_date(text: str) -> str | None:
+    """`2023-04-27` of `2023-04-27`, `2023/4/27` or `2023年4月27日`; None for anything else."""
+    match = _DATE.fullmatch(text[:40])
+    if match is None:
+        return None
+    try:
+        return date(*map(int, match.groups())).isoformat()
+    except ValueError:
+        return None

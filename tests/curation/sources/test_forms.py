@@ -1,0 +1,324 @@
+"""Every form of raw conversations: what it becomes, and what of it is refused, with which reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.curation.sources import READERS
+from h2htalk.curation.sources.items import Item, RawDialogue, RefusedItem
+from h2htalk.curation.sources.memory_bank import iso_date
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.errors import ConfigError, DataError
+
+
+def read(tmp_path: Path, form: str, text: str) -> list[Item]:
+    path = tmp_path / f"raw-{form}"
+    path.write_text(text, encoding="utf-8", newline="")
+    return list(READERS[form](path, lambda size: None))  # type: ignore[index]
+
+
+def one(tmp_path: Path, form: str, record: Any) -> RawDialogue | RefusedItem:
+    (item,) = read(tmp_path, form, json.dumps(record))
+    return item.found
+
+
+def dialogue(tmp_path: Path, form: str, record: Any) -> RawDialogue:
+    found = one(tmp_path, form, record)
+    assert isinstance(found, RawDialogue)
+    return found
+
+
+def reason(tmp_path: Path, form: str, record: Any) -> str:
+    found = one(tmp_path, form, record)
+    assert isinstance(found, RefusedItem)
+    return found.reason
+
+
+def said(role: str, content: Any) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+TWO = (("user", "Hi"), ("companion", "Hello"))
+
+# --- messages ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("user", "assistant"),
+        ("client", "counselor"),
+        ("seeker", "supporter"),
+        ("Human", " AI "),
+        ("来访者", "咨询师"),
+    ],
+)
+def test_messages_have_roles_of_many_names(tmp_path: Path, first: str, second: str) -> None:
+    found = dialogue(tmp_path, "messages", {"id": 7, "messages": [said(first, "Hi"), said(second, "Hello")]})
+    assert found.messages == TWO
+    assert found.raw_id == "7"
+
+
+def test_a_system_prompt_goes_into_the_metadata(tmp_path: Path) -> None:
+    record = {"messages": [said("system", "Be Nora."), said("user", "Hi"), said("assistant", "Hello")]}
+    assert dialogue(tmp_path, "messages", record).metadata == {"system": "Be Nora."}
+
+
+def test_a_person_is_taken_where_the_record_names_one(tmp_path: Path) -> None:
+    record = {"user_id": 12, "messages": [said("user", "Hi"), said("assistant", "Hello")]}
+    assert dialogue(tmp_path, "messages", record).person == "12"
+
+
+@pytest.mark.parametrize(
+    ("messages", "why"),
+    [
+        ([said("user", "Hi"), said("narrator", "He smiled.")], "role"),
+        ([said("user", "Hi"), said("system", "Be rude."), said("assistant", "No.")], "role"),
+        ([{"content": "Hi"}], "role"),
+        ([said("user", None)], "empty"),
+        ([said("user", 3)], "broken"),
+        (["Hi"], "broken"),
+        ("Hi", "broken"),
+        (None, "broken"),
+    ],
+)
+def test_messages_that_are_none(tmp_path: Path, messages: Any, why: str) -> None:
+    assert reason(tmp_path, "messages", {"messages": messages}) == why
+
+
+# --- openai and sharegpt ----------------------------------------------------------------------------------------
+
+
+def test_openai_messages_may_come_in_parts(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "Hello"}, {"type": "output_text", "text": "there"}]
+    found = dialogue(tmp_path, "openai", {"messages": [said("user", "Hi"), said("assistant", parts)]})
+    assert found.messages == (("user", "Hi"), ("companion", "Hello\nthere"))
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (said("tool", "42"), "tool"),
+        (said("function", "42"), "tool"),
+        ({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}, "tool"),
+        ({"role": "assistant", "content": "", "function_call": {"name": "f"}}, "tool"),
+        (said("user", [{"type": "tool_result", "content": "42"}]), "tool"),
+        (said("user", [{"type": "image_url", "image_url": {"url": "x"}}]), "not_text"),
+        (said("user", [{"type": "input_audio"}]), "not_text"),
+        (said("assistant", None), "empty"),
+        (said("user", [3]), "broken"),
+    ],
+)
+def test_openai_messages_that_are_no_talk(tmp_path: Path, message: Any, why: str) -> None:
+    assert reason(tmp_path, "openai", {"messages": [said("user", "Hi"), message]}) == why
+
+
+def test_sharegpt(tmp_path: Path) -> None:
+    turns = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
+    found = dialogue(tmp_path, "sharegpt", [{"id": "a", "system": "Be Ren.", "conversations": turns}])
+    assert (found.messages, found.raw_id, found.metadata) == (TWO, "a", {"system": "Be Ren."})
+    odd = [{"from": "human", "value": "Hi"}, {"from": "function_call", "value": "{}"}]
+    assert reason(tmp_path, "sharegpt", {"conversations": odd}) == "tool"
+    assert reason(tmp_path, "sharegpt", {"id": "a"}) == "broken"
+
+
+# --- persona ----------------------------------------------------------------------------------------------------
+
+
+def test_persona_exchanges_become_turns(tmp_path: Path) -> None:
+    exchanges = [
+        {"system": "Be Aiwei.", "input": "Hi", "output": "Hello"},
+        {"input": "Bye", "output": "Bye."},
+    ]
+    found = dialogue(tmp_path, "persona", [{"conversation": exchanges}])
+    assert found.messages == (*TWO, ("user", "Bye"), ("companion", "Bye."))
+    assert found.metadata == {"system": "Be Aiwei."}
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "why"),
+    [
+        ([{"input": "Hi"}], "empty"),
+        ([{"input": "Hi", "output": 3}], "broken"),
+        (
+            [{"system": "A", "input": "Hi", "output": "x"}, {"system": "B", "input": "Hi", "output": "x"}],
+            "role",
+        ),
+        ("Hi", "broken"),
+    ],
+)
+def test_persona_exchanges_that_are_none(tmp_path: Path, exchanges: Any, why: str) -> None:
+    assert reason(tmp_path, "persona", [{"conversation": exchanges}]) == why
+
+
+# --- questions --------------------------------------------------------------------------------------------------
+
+HEADER = "questionID,questionTitle,questionText,topic,answerText,upvotes\n"
+
+
+def test_each_answer_is_a_dialogue_and_those_of_a_question_are_linked(tmp_path: Path) -> None:
+    text = (
+        HEADER
+        + '9,Why?,"I wonder,\nwhy?",t,"<p>Because&nbsp;&amp; so.</p><p>Truly</p>",1\n9,Why?,I wonder,t,No idea <3,0\n'
+    )
+    first, second = (item.found for item in read(tmp_path, "questions", text))
+    assert isinstance(first, RawDialogue)
+    assert isinstance(second, RawDialogue)
+    assert first.messages == (("user", "Why?\nI wonder,\nwhy?"), ("companion", "Because\xa0& so.\n\nTruly"))
+    assert second.messages[1] == ("companion", "No idea <3")
+    assert first.question == second.question == "9"
+    assert [item.line for item in read(tmp_path, "questions", text)] == [2, 4]
+
+
+def test_a_row_of_another_length_is_refused_and_the_next_is_read(tmp_path: Path) -> None:
+    items = read(tmp_path, "questions", HEADER + "1,a,b\n2,T,Text,t,Answer,0\n3,T,Text,t,Answer,0,more\n")
+    assert [isinstance(item.found, RefusedItem) for item in items] == [True, False, True]
+    assert [item.row for item in items] == [1, 2, 3]
+
+
+def test_bytes_that_are_not_utf8_refuse_their_row(tmp_path: Path) -> None:
+    path = tmp_path / "raw.csv"
+    path.write_bytes(HEADER.encode() + b"1,T,caf\xe9,t,Answer,0\n2,T,Text,t,Answer,0\n")
+    first, second = (item.found for item in READERS["questions"](path, lambda size: None))
+    assert isinstance(first, RefusedItem)
+    assert (first.reason, first.evidence["line"]) == ("encoding", 2)
+    assert isinstance(second, RawDialogue)
+
+
+def test_a_quotation_mark_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"broken CSV, from line 3 on"):
+        read(tmp_path, "questions", HEADER + '1,T,Text,t,Answer,0\n2,T,"Text,t,Answer,0\n3,T,Text,t,A,0\n')
+
+
+def test_a_field_of_two_megabytes_is_read(tmp_path: Path) -> None:
+    (item,) = read(tmp_path, "questions", HEADER + f'1,T,"{"x" * 2_000_000}",t,Answer,0\n')
+    assert isinstance(item.found, RawDialogue)
+
+
+def test_a_table_of_something_else_names_the_columns_that_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="must name a question"):
+        read(tmp_path, "questions", "TEXT,label\nx,1\n")
+
+
+# --- memory_bank ------------------------------------------------------------------------------------------------
+
+
+def test_each_day_of_each_user_is_a_dialogue(tmp_path: Path) -> None:
+    day = [{"query": "Hi", "response": "Hello"}]
+    bank = {
+        " Ann ": {
+            "name": " Ann ",
+            "history": {"2023-04-27": day, "2023/5/1": day, "some day": day, "2023-05-02": 3},
+        },
+        "Bo": {"history": {}},
+        "Cy": {"history": {"2023-04-27": [{"query": "Hi"}]}},
+        "Di": "no user",
+    }
+    items = read(tmp_path, "memory_bank", json.dumps(bank, indent=1))
+    found = [item.found for item in items if isinstance(item.found, RawDialogue)]
+    assert [raw.person for raw in found] == ["Ann"] * 3
+    assert [raw.metadata.get("date") for raw in found] == ["2023-04-27", "2023-05-01", None]
+    assert found[2].tags == ("undated",)
+    refused = [(item.row, item.found.reason) for item in items if isinstance(item.found, RefusedItem)]
+    assert refused == [(4, "broken"), (5, "empty"), (6, "empty"), (7, "broken")]
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [("2023年4月7日", "2023-04-07"), ("2023.04.07", "2023-04-07"), ("2023-13-01", None), ("4/7/2023", None)],
+)
+def test_dates_of_many_ways_to_write_them(text: str, date: str | None) -> None:
+    assert iso_date(text) == date
+
+
+# --- contexts ---------------------------------------------------------------------------------------------------
+
+
+def line(*turns: tuple[int, int, str], between: str = " EOS ") -> str:
+    return between.join(f"0.0 {who} {number} {text}" for number, who, text in turns) + "\n"
+
+
+A, B, C, D = (0, 0, "Hello "), (1, 1, "[Questions] How are you?"), (2, 0, "Sad."), (3, 1, "[Other] Oh.")
+
+
+def test_a_conversation_stands_at_its_last_line_and_the_others_are_prefixes(tmp_path: Path) -> None:
+    items = read(
+        tmp_path, "contexts", line(A, B) + line(B, C, D) + line((0, 0, "Hello "), (1, 1, "[Other] Hey!"))
+    )
+    first, second, third = (item.found for item in items)
+    assert isinstance(first, RefusedItem)
+    assert first.reason == "prefix"
+    assert isinstance(second, RawDialogue)
+    assert [text for _, text in second.messages] == ["Hello", "How are you?", "Sad.", "Oh."]
+    assert [role for role, _ in second.messages] == ["user", "companion"] * 2
+    assert isinstance(third, RawDialogue)
+    assert [item.row for item in items] == [1, 2, 3]
+
+
+def test_contexts_may_be_columns(tmp_path: Path) -> None:
+    (item,) = read(tmp_path, "contexts", line(A, B, between="\t"))
+    assert isinstance(item.found, RawDialogue)
+    assert len(item.found.messages) == 2
+
+
+def test_somebody_may_write_eos_and_nothing_may_be_said(tmp_path: Path) -> None:
+    (item,) = read(
+        tmp_path, "contexts", line((0, 0, "What is EOS anyway"), (1, 1, ""), (2, 1, "[Other] An end."))
+    )
+    assert isinstance(item.found, RawDialogue)
+    assert item.found.messages == (("user", "What is EOS anyway"), ("companion", "An end."))
+
+
+def test_turns_that_no_line_shows_are_told(tmp_path: Path) -> None:
+    *_, item = read(tmp_path, "contexts", line(A, B) + line((7, 0, "Hm."), (8, 1, "[Other] Yes.")))
+    assert isinstance(item.found, RawDialogue)
+    assert item.found.tags == ("gap",)
+
+
+def test_a_line_that_is_no_context_is_broken_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    items = read(
+        tmp_path, "contexts", line(A, B) + "Hello there\n" + line((1, 0, "x"), (1, 0, "x")) + line(A, B, C, D)
+    )
+    assert [item.found.reason if isinstance(item.found, RefusedItem) else "read" for item in items] == [
+        "broken",
+        "broken",
+        "prefix",
+        "read",
+    ]
+
+
+def test_two_megabytes_of_white_space_take_no_time(tmp_path: Path) -> None:
+    (item,) = read(
+        tmp_path, "contexts", line(A, (1, 1, "[Other]" + " " * 2_000_000 + "EOS" + "\t" * 2_000_000 + "x"))
+    )
+    assert isinstance(item.found, RawDialogue)
+
+
+# --- dialogues --------------------------------------------------------------------------------------------------
+
+
+def test_our_own_dialogues_keep_what_this_package_knows(tmp_path: Path) -> None:
+    turns = (Turn("user", "Hi"), Turn("companion", "Hello"))
+    metadata = {
+        "emotion": "joy",
+        "interaction": "casual",
+        "home": "12 Elm St",
+        "date": "2024-01-01",
+        "complexity": 3,
+    }
+    record = Dialogue("d-1", "en", turns, {"person": "Ann"}, "CC0-1.0", metadata).to_dict()
+    found = dialogue(tmp_path, "dialogues", record)
+    assert found.metadata == {"emotion": "joy", "interaction": "casual", "date": "2024-01-01"}
+    assert (found.raw_id, found.person, found.language, found.licence) == ("d-1", "Ann", "en", "CC0-1.0")
+
+
+@pytest.mark.parametrize(
+    ("messages", "why"),
+    [([], "empty"), ([said("user", " ")], "empty"), ([said("assistant", "Hi")], "role"), ("Hi", "broken")],
+)
+def test_dialogues_that_are_none(tmp_path: Path, messages: Any, why: str) -> None:
+    assert reason(tmp_path, "dialogues", {"id": "d", "language": "en", "messages": messages}) == why

@@ -1,0 +1,162 @@
+"""What makes a raw conversation a dialogue."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from h2htalk.curation.sources.intake import LONGEST_MESSAGE, breaks_off, clean
+from h2htalk.curation.sources.items import RawDialogue, RefusedItem
+from h2htalk.curation.sources.markup import plain_text
+from h2htalk.data.dialogue import Language, Role, Turn
+
+USER, COMPANION = "user", "companion"
+
+
+def raw(*said: tuple[Role, str]) -> RawDialogue:
+    return RawDialogue(said)
+
+
+def refused(dialogue: RawDialogue) -> tuple[str, dict[str, int]]:
+    with pytest.raises(RefusedItem) as caught:
+        clean(dialogue, "en")
+    return caught.value.reason, caught.value.evidence
+
+
+@pytest.mark.parametrize(
+    ("dialogue", "why"),
+    [
+        (raw(), "empty"),
+        (raw((USER, "Hi"), (COMPANION, " \n ")), "empty"),
+        (raw((USER, "Hi"), (COMPANION, "\u202e\u2066")), "empty"),
+        (raw((USER, "Hi"), (USER, "Anyone?")), "one_speaker"),
+        (raw((COMPANION, "Hi")), "one_speaker"),
+        (raw((USER, "Hi"), (COMPANION, "Hel\x00lo")), "control"),
+        (raw((USER, "Hi \ud83d"), (COMPANION, "Hello")), "encoding"),
+        (raw((USER, "Hi"), (COMPANION, "\udcff")), "encoding"),
+        (raw((USER, "Hi"), (COMPANION, "I know, and the")), "truncated"),
+    ],
+)
+def test_what_is_no_dialogue(dialogue: RawDialogue, why: str) -> None:
+    assert refused(dialogue)[0] == why
+
+
+@pytest.mark.parametrize("character", ["x", "字", " ", "\u202e", "(", "a, ", "<"])
+def test_two_megabytes_are_refused_in_no_time(character: str) -> None:
+    start = time.process_time()
+    dialogue = raw((USER, character * 2_000_000), (COMPANION, "Hello"))
+    assert refused(dialogue) == ("too_long", {"message": 1, "characters": 2_000_000 * len(character)})
+    assert time.process_time() - start < 0.5
+
+
+def test_a_hundred_thousand_characters_are_not_too_long_but_many_messages_in_a_row_may_be() -> None:
+    assert (
+        clean(raw((USER, "x" * LONGEST_MESSAGE), (COMPANION, "Hello")), "en").messages[1].content == "Hello"
+    )
+    half = "x" * (LONGEST_MESSAGE // 2)
+    assert refused(raw((USER, half), (USER, half), (COMPANION, "Hello")))[0] == "too_long"
+
+
+def test_messages_in_a_row_become_one() -> None:
+    found = clean(raw((USER, "Hi "), (USER, "there"), (COMPANION, "Hello.")), "en")
+    assert found.messages == (Turn("user", "Hi\nthere"), Turn("companion", "Hello."))
+
+
+def test_what_acts_on_a_screen_is_taken_out_and_counted() -> None:
+    found = clean(raw((USER, "a\u202eb\u2066c\r\nd\re\x1b[2Jf"), (COMPANION, "Hello.\u200f")), "en")
+    assert found.messages[0].content == "abc\nd\ne [2Jf"
+    assert found.removed == {"control": 1, "direction": 3}
+
+
+def test_zero_width_characters_stay_for_the_recognisers_of_personal_data() -> None:
+    assert (
+        clean(raw((USER, "1\u200b3\u200d8"), (COMPANION, "Yes.")), "en").messages[0].content
+        == "1\u200b3\u200d8"
+    )
+
+
+# --- Broken off ---------------------------------------------------------------------------------------------------
+
+WHOLE = [
+    ("en", "Thank you, bye"),
+    ("en", "ok thanks so much :("),
+    ("en", "Take care! Yours, Dr. A"),
+    ("en", "I hope this helps.\n\nRobin, LPC"),
+    ("en", "See https://example.com/page"),
+    ("zh", "好的谢谢"),
+    ("zh", "不客气，祝你生活愉快！"),
+    ("zh", "加油！(ง•̀_•́)ง"),
+    ("zh", "（微笑）我一直都在的哦😊"),
+]
+CUT = [
+    ("en", "I hear you, and I"),
+    ("en", "That sounds hard. Maybe you could talk to"),
+    ("en", "We could look at your"),
+    ("en", "There are three things:"),
+    ("en", "He said ("),
+    ("zh", "首先，你可以试着每天早点睡，然后慢慢"),
+    ("zh", "我觉得，"),
+    ("zh", "你可以先告诉我：“"),
+]
+BEFORE = {"en": "I see. Tell me more.", "zh": "我明白。说说看。"}
+
+
+def ended(language: Language, text: str) -> list[Turn]:
+    before = BEFORE[language]
+    return [Turn("user", before), Turn("companion", before), Turn("user", before), Turn("companion", text)]
+
+
+@pytest.mark.parametrize(("language", "text"), WHOLE)
+def test_endings_that_are_whole(language: Language, text: str) -> None:
+    assert not breaks_off(ended(language, text), language)
+
+
+@pytest.mark.parametrize(("language", "text"), CUT)
+def test_endings_that_break_off(language: Language, text: str) -> None:
+    assert breaks_off(ended(language, text), language)
+
+
+def test_who_never_closes_a_sentence_has_not_broken_one_off() -> None:
+    free = [
+        Turn("user", "hey"),
+        Turn("companion", "how are you"),
+        Turn("user", "Not well. Look."),
+        Turn("companion", "oh no"),
+    ]
+    assert not breaks_off(
+        [*free, Turn("user", "x."), Turn("companion", "that is what I was afraid of")], "en"
+    )
+    talk = [
+        Turn("user", "在吗"),
+        Turn("companion", "在的呀怎么了"),
+        Turn("user", "我今天一个人去看了一场很好看的电影"),
+    ]
+    assert not breaks_off([Turn("user", "我想你了亲爱的朋友"), *talk[1:]], "zh")
+
+
+# --- Markup -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("<p>One.</p><p>Two&#8217;s</p>", "One.\n\nTwo’s"),
+        ("a<br/>b<BR>c", "a\nb\nc"),
+        ("<b>bold</b> &lt;b&gt;", "bold <b>"),
+        ("x<script>alert(1)</script>y<!-- no -->z", "xyz"),
+        ("<script>never closed", "never closed"),
+        ("I <3 you, 1 < 2 > 0", "I <3 you, 1 < 2 > 0"),
+        ("see <https://example.com>", "see <https://example.com>"),
+        ('<a href="x">İstanbul</a><style>p{}</style>!', "İstanbul!"),
+    ],
+)
+def test_markup_goes_and_text_stays(text: str, plain: str) -> None:
+    assert plain_text(text) == plain
+
+
+@pytest.mark.parametrize("piece", ["<", "<p ", "<!--", "<script>", "</p", "&", " ", "\n ", "<p>\n"])
+def test_hostile_markup_takes_time_in_proportion(piece: str) -> None:
+    start = time.process_time()
+    plain_text("<" + piece * (1_000_000 // len(piece)))
+    assert time.process_time() - start < 3

@@ -1,0 +1,264 @@
+"""Gather: raw files become dialogues with ids, provenance and a licence; what is left out is counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.curation.gather import run_gather
+from h2htalk.curation.parts import Counts
+from h2htalk.curation.spec import CurateSpec, GatherSettings, Source, SourceFormat
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.dialogue import Dialogue, Language
+from h2htalk.errors import ConfigError, DataError
+
+USERS = 9
+
+
+def talk(text: str, number: int = 0) -> dict[str, Any]:
+    said = [{"role": "user", "content": text}, {"role": "assistant", "content": f"I see {number}."}]
+    return {"id": f"raw-{number}", "messages": said}
+
+
+def write(path: Path, *records: Any) -> None:
+    lines = (record if isinstance(record, str) else json.dumps(record) for record in records)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def source(
+    name: str = "chat",
+    form: SourceFormat = "messages",
+    path: str = "raw.jsonl",
+    language: Language = "en",
+    **more: Any,
+) -> Source:
+    return Source(name, path, form, language, more.pop("licence", "CC0-1.0"), **more)
+
+
+def gather(
+    tmp_path: Path, *sources: Source, part: int = 4, workspace: str = "work", **settings: Any
+) -> Counts:
+    place = Workspace(tmp_path / workspace)
+    spec = CurateSpec(str(place.path), GatherSettings(sources, **settings), part=part)
+    return run_gather(spec, tmp_path, place, place.open_key())
+
+
+def kept(tmp_path: Path, workspace: str = "work") -> list[Dialogue]:
+    records = Workspace(tmp_path / workspace).stage("gather").records()
+    return [Dialogue.from_dict(record) for record in records]
+
+
+def lines(tmp_path: Path, kind: str, workspace: str = "work") -> list[Any]:
+    return list(Workspace(tmp_path / workspace).stage("gather").records(kind))
+
+
+def all_bytes(tmp_path: Path, workspace: str = "work") -> dict[str, bytes]:
+    folder = tmp_path / workspace / "01-gathered"
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def bank(tmp_path: Path) -> Source:
+    day = [{"query": "Hi", "response": "Hello."}]
+    users = {f"User {at}": {"history": {"2023-04-27": day, "2023-04-28": day}} for at in range(USERS)}
+    (tmp_path / "bank.json").write_text(json.dumps(users), encoding="utf-8")
+    return source("bank", "memory_bank", "bank.json")
+
+
+def test_records_say_where_they_come_from_and_never_whose_they_are(tmp_path: Path) -> None:
+    write(tmp_path / "raw.jsonl", talk("Hi", 1), "{broken", talk("Ho", 3))
+    counts = gather(tmp_path, source(licence="mit"), bank(tmp_path))
+    dialogues = kept(tmp_path)
+    assert [d.id for d in dialogues[:2]] == ["chat-000001", "chat-000003"]
+    assert {d.licence for d in dialogues} == {"MIT", "CC0-1.0"}
+    assert dialogues[0].provenance == {"source": "chat", "row": 1}
+    assert dialogues[4].provenance == {"source": "bank", "row": 3, "person": "bank-p0002"}
+    assert dialogues[4].metadata == {"date": "2023-04-27"}
+    assert (counts.read, counts.kept, counts.rejected) == (3 + 2 * USERS, 2 + 2 * USERS, 1)
+    assert "User" not in (tmp_path / "work/01-gathered/kept/part-00001.jsonl").read_text()
+
+
+def test_the_audit_leads_back_and_the_rejected_hold_no_text(tmp_path: Path) -> None:
+    odd = {"messages": [{"role": "Emily Stone", "content": "Hi"}]}
+    write(tmp_path / "raw.jsonl", talk("Hi\u202e", 1), "{broken", odd, talk("bye\x00"))
+    counts = gather(tmp_path, source())
+    index = {"file": "raw.jsonl", "row": 1, "line": 1, "id": "raw-1"}
+    assert lines(tmp_path, "audit") == [{"id": "chat-000001", "raw": index, "removed": {"direction": 1}}]
+    assert lines(tmp_path, "rejected") == [
+        {"id": "chat-000002", "stage": "gather", "reason": "broken", "evidence": {"line": 2}},
+        {"id": "chat-000003", "stage": "gather", "reason": "role", "evidence": {"line": 3, "message": 1}},
+        {"id": "chat-000004", "stage": "gather", "reason": "control", "evidence": {"line": 4, "message": 1}},
+    ]
+    assert counts.tags == {"cleaned": 1}
+
+
+def test_answers_to_one_question_are_linked(tmp_path: Path) -> None:
+    (tmp_path / "raw.csv").write_text(
+        "questionID,question,answer\n7,Why?,So.\n8,How?,Thus.\n7,Why?,Who knows.\n"
+    )
+    gather(tmp_path, source(form="questions", path="raw.csv"))
+    assert [d.provenance["question"] for d in kept(tmp_path)] == ["chat-q0001", "chat-q0002", "chat-q0001"]
+
+
+@pytest.mark.parametrize("part", [1, 3, 100])
+def test_ids_do_not_depend_on_the_size_of_parts(tmp_path: Path, part: int) -> None:
+    gather(tmp_path, bank(tmp_path), part=part)
+    gather(tmp_path, bank(tmp_path), part=7, workspace="other")
+    assert kept(tmp_path) == kept(tmp_path, "other")
+
+
+def test_what_a_kill_left_out_is_made_again_with_the_same_bytes(tmp_path: Path) -> None:
+    write(tmp_path / "raw.jsonl", *[talk(f"Hi {at}", at) if at % 3 else "{" for at in range(30)])
+    sources = (source(), bank(tmp_path))
+    gather(tmp_path, *sources)
+    whole = all_bytes(tmp_path)
+    folder = tmp_path / "work/01-gathered"
+    for name in ("summary.json", "parts/part-00001.json", "parts/part-00009.json"):
+        (folder / name).unlink()
+    (folder / "kept/part-00001.jsonl").write_text("half a li")
+    (folder / "kept/.part-00001.jsonl.4711").write_text("half a li")
+    untouched = (folder / "kept/part-00002.jsonl").stat().st_mtime_ns
+    gather(tmp_path, *sources)
+    assert all_bytes(tmp_path) == whole
+    assert (folder / "kept/part-00002.jsonl").stat().st_mtime_ns == untouched
+
+
+def test_a_finished_stage_reads_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "raw.jsonl", talk("Hi"))
+    first = gather(tmp_path, source())
+    assert gather(tmp_path, source()) == first
+
+
+def test_a_changed_file_is_another_source(tmp_path: Path) -> None:
+    write(tmp_path / "raw.jsonl", talk("Hi"))
+    gather(tmp_path, source())
+    write(tmp_path / "raw.jsonl", talk("Hi!"))
+    with pytest.raises(ConfigError, match="another setting of sources"):
+        gather(tmp_path, source())
+
+
+def test_a_file_may_move(tmp_path: Path) -> None:
+    write(tmp_path / "raw.jsonl", talk("Hi"))
+    gather(tmp_path, source())
+    (tmp_path / "raw.jsonl").rename(tmp_path / "moved.jsonl")
+    assert gather(tmp_path, source(path="moved.jsonl")).kept == 1
+
+
+@pytest.mark.parametrize("asked", ["bank-p0002", "bank-000003"])
+def test_who_was_taken_out_does_not_come_back(tmp_path: Path, asked: str) -> None:
+    (tmp_path / "work").mkdir()
+    write(tmp_path / "work/erased.jsonl", {"id": asked})
+    counts = gather(tmp_path, bank(tmp_path))
+    gone = {"bank-000003", "bank-000004"} if "p0" in asked else {"bank-000003"}
+    ids = {d.id for d in kept(tmp_path)}
+    assert ids == {f"bank-{row:06}" for row in range(1, 2 * USERS + 1)} - gone
+    assert counts.read == counts.kept == len(ids)
+
+
+def test_a_limit_counts_dialogues(tmp_path: Path) -> None:
+    write(tmp_path / "raw.jsonl", *[talk(f"Hi {at}", at) for at in range(9)])
+    assert gather(tmp_path, source(limit=5)).read == 5
+    rows = [
+        "0.0 0 0 Hi EOS 1.0 1 1 [Other] Hey",
+        "0.0 0 0 Hi EOS 0.0 1 1 [Other] Hey EOS 0.0 0 2 So EOS 1.0 1 3 [Other] Yes",
+        "0.0 0 0 Ho EOS 1.0 1 1 [Other] Hm",
+    ]
+    write(tmp_path / "raw.tsv", *rows)
+    counts = gather(tmp_path, source(form="contexts", path="raw.tsv", limit=1), workspace="contexts")
+    assert (counts.kept, counts.reasons) == (1, {"prefix": 1})
+
+
+def test_a_source_without_a_dialogue_is_an_error_that_says_why(tmp_path: Path) -> None:
+    write(tmp_path / "raw.jsonl", {"text": "Hi"}, {"text": "Ho"})
+    with pytest.raises(
+        DataError, match=r"all 2 items were rejected \(broken 2\); is its form really 'messages'"
+    ):
+        gather(tmp_path, source())
+    assert not (tmp_path / "work/01-gathered/summary.json").exists()
+    (tmp_path / "raw.jsonl").write_bytes(
+        "".join(json.dumps(talk("你好"), ensure_ascii=False)).encode("gb18030")
+    )
+    with pytest.raises(DataError, match="iconv -f GB18030"):
+        gather(tmp_path, source(), workspace="chinese")
+    (tmp_path / "raw.jsonl").write_text("\n\n")
+    with pytest.raises(DataError, match="holds no item"):
+        gather(tmp_path, source(), workspace="empty")
+
+
+def test_licences_are_looked_at_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot enter a release under CC-BY-4\.0"):
+        gather(tmp_path, source(licence="CC-BY-NC-4.0", path="not-there"))
+    assert not (tmp_path / "work/01-gathered").exists()
+
+
+def test_a_record_of_a_licence_that_the_release_does_not_allow_is_rejected(tmp_path: Path) -> None:
+    records = [
+        {**talk("Hi"), "id": name, "language": language, "licence": licence}
+        for name, language, licence in (
+            ("a", "en", "CC-BY-NC-4.0"),
+            ("b", "zh", "unknown"),
+            ("c", "en", "MIT"),
+        )
+    ]
+    for record in records:
+        record["messages"][1]["role"] = "companion"
+    write(tmp_path / "raw.jsonl", *records)
+    counts = gather(tmp_path, source(form="dialogues"))
+    assert counts.reasons == {"language": 1, "licence": 1}
+    assert [d.licence for d in kept(tmp_path)] == ["MIT"]
+
+
+def test_names_and_files_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        gather(tmp_path, source())
+    with pytest.raises(ConfigError, match="ids begin with its name"):
+        gather(tmp_path, source(name="a/b"))
+    with pytest.raises(ConfigError, match="limit is 0"):
+        gather(tmp_path, source(limit=0))
+    with pytest.raises(ConfigError, match="cannot be named 'simulated'"):
+        gather(tmp_path, source(name="simulated"))
+
+
+# --- Dialogues that stand in --------------------------------------------------------------------------------------
+
+
+def test_where_the_data_are_not_set_dialogues_stand_in_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NO_DATA", raising=False)
+    sources = (source(path="$NO_DATA/a"), source("zh", path="$NO_DATA/b", language="zh", limit=3))
+    counts = gather(tmp_path, *sources, stand_in=8)
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        "gather: $NO_DATA is not set; 8 generated dialogues stand in for source 'chat'",
+        "gather: $NO_DATA is not set; 3 generated dialogues stand in for source 'zh'",
+    ]
+    assert (counts.kept, counts.tags) == (11, {"stand_in": 11})
+    assert [d.language for d in kept(tmp_path)] == ["en"] * 8 + ["zh"] * 3
+    with pytest.raises(ConfigError, match=r"\$NO_DATA is not set; set it to the folder"):
+        gather(tmp_path, *sources, workspace="other")
+
+
+# --- Real data ----------------------------------------------------------------------------------------------------
+
+
+def test_the_public_data_gather_whole(tmp_path: Path, shared_data: Path) -> None:
+    """Counts read off by hand: 5 of SmileChat's replies break off, one of its dialogues has one speaker, one day of
+    John Zhang's is empty, and ESConv's 2,985 lines are 211 conversations."""
+    folder = f"{shared_data}/raw"
+    counts = gather(
+        tmp_path,
+        source("smile", "messages", f"{folder}/smilechat_zh.jsonl", "zh"),
+        source("aiwei", "persona", f"{folder}/emollm_aiwei_zh.json", "zh"),
+        source("counsel", "questions", f"{folder}/counselchat_en.csv"),
+        source("bank-en", "memory_bank", f"{folder}/memorybank_en.json"),
+        source("bank-zh", "memory_bank", f"{folder}/memorybank_zh.json", "zh"),
+        source("esconv", "contexts", f"{folder}/esconv_dev_en.tsv", licence="CC-BY-NC-4.0"),
+        part=250,
+        licence="CC-BY-NC-4.0",
+    )
+    assert (counts.read, counts.kept) == (5232, 2450)
+    assert counts.reasons == {"prefix": 2774, "truncated": 6, "empty": 1, "one_speaker": 1}
+    persons = {d.provenance["person"] for d in kept(tmp_path) if "person" in d.provenance}
+    assert len(persons) == 16

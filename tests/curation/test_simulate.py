@@ -1,0 +1,263 @@
+"""Simulated dialogues: a grid with equal shares, two models that see different things, no call repeated."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.chat.base import Reply, Request
+from h2htalk.curation.gather import run_gather
+from h2htalk.curation.outcomes import Kept, Outcome, Rejected
+from h2htalk.curation.parts import Counts
+from h2htalk.curation.simulate import END, LICENCE, Simulation, grid, open_simulation
+from h2htalk.curation.spec import CurateSpec, GatherSettings, SimulateSettings
+from h2htalk.curation.stages import Incomplete
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.dialogue import LANGUAGES, Dialogue
+from h2htalk.data.persona import bundled_personas
+from h2htalk.errors import ConfigError, DataError
+
+# --- The grid -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialogues", [1, 10, 54, 55, 200])
+def test_cells_have_equal_shares_in_each_language(dialogues: int) -> None:
+    plans = grid(SimulateSettings(dialogues=dialogues), ("nora", "ren", "third"), seed=1)
+    assert [plan.id for plan in plans] == [f"simulated-{row:06}" for row in range(1, 2 * dialogues + 1)]
+    for language in LANGUAGES:
+        mine = [plan.cell for plan in plans if plan.language == language]
+        assert len(mine) == dialogues
+        shares = Counter((c.interaction, c.emotion, c.complexity) for c in mine)
+        assert max(shares.values()) - (min(shares.values()) if len(shares) == 54 else 0) <= 1
+
+
+def test_every_cell_meets_every_persona() -> None:
+    plans = grid(SimulateSettings(dialogues=108, languages=("en",)), ("nora", "ren"), seed=1)
+    assert len({plan.cell for plan in plans}) == 108
+    first = [plan.cell for plan in plans[:54]]
+    assert Counter(cell.persona for cell in first) == {"nora": 27, "ren": 27}
+
+
+def test_the_seed_says_which_cells_come_first() -> None:
+    settings = SimulateSettings(dialogues=6)
+    assert grid(settings, ("nora",), 1) == grid(settings, ("nora",), 1)
+    assert grid(settings, ("nora",), 1) != grid(settings, ("nora",), 2)
+
+
+# --- Talking ------------------------------------------------------------------------------------------------------
+
+
+class Speaker:
+    """A model that answers by a table of (id, number) and remembers what it was asked."""
+
+    def __init__(self, answers: dict[tuple[str, int], Reply] | None = None) -> None:
+        self.answers = answers or {}
+        self.asked: list[Sequence[Request]] = []
+
+    def ask(self, requests: Sequence[Request], part: str) -> dict[tuple[str, int], Reply]:
+        self.asked.append(requests)
+        keys = [(request.id, request.sample) for request in requests]
+        return {key: self.answers.get(key, Reply(f"Line {key[1]} of {key[0]}.")) for key in keys}
+
+
+def simulation(**settings: Any) -> Simulation:
+    made = SimulateSettings(
+        **{"user": "embedded", "companion": "embedded", "dialogues": 2, "turns": 4, **settings}
+    )
+    return open_simulation(CurateSpec("work", GatherSettings(simulate=made)), Path())
+
+
+def talk(made: Simulation, user: Speaker, companion: Speaker) -> list[Outcome]:
+    return made.talk(made.plans, {"user": user, "companion": companion}, "part-00000")  # type: ignore[dict-item]
+
+
+def one(reply: Reply, number: int) -> Outcome:
+    """What becomes of a dialogue of four messages in which one of them is this reply."""
+    made = simulation(dialogues=1, languages=("en",))
+    speaker = Speaker({("simulated-000001", number): reply})
+    return talk(made, speaker, speaker)[0]
+
+
+def said(outcome: Outcome) -> list[str]:
+    assert isinstance(outcome, Kept)
+    return [turn.content for turn in Dialogue.from_dict(outcome.record).messages]
+
+
+def test_all_dialogues_of_a_part_speak_a_turn_together() -> None:
+    user, companion = Speaker(), Speaker()
+    outcomes = talk(simulation(), user, companion)
+    assert [len(requests) for requests in user.asked + companion.asked] == [4] * 4
+    assert [request.sample for requests in user.asked for request in requests] == [0] * 4 + [2] * 4
+    assert said(outcomes[0]) == [f"Line {number} of simulated-000001." for number in range(4)]
+
+
+def test_each_hears_the_talk_from_its_own_side() -> None:
+    user, companion = Speaker(), Speaker()
+    talk(simulation(), user, companion)
+    mine = user.asked[1][0].messages
+    theirs = companion.asked[1][0].messages
+    assert [message.role for message in mine] == ["system", "user", "assistant", "user"]
+    assert [message.role for message in theirs] == ["system", "user", "assistant", "user"]
+    assert mine[2].content == theirs[1].content == "Line 0 of simulated-000001."
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_user_never_sees_the_companions_instructions_nor_the_other_way_round(language: str) -> None:
+    user, companion = Speaker(), Speaker()
+    made = simulation(dialogues=54, languages=(language,))
+    talk(made, user, companion)
+    descriptions = [persona.descriptions[language] for persona in bundled_personas().values()]  # type: ignore[index]
+    for mine, theirs in zip(user.asked[0], companion.asked[0], strict=True):
+        system = theirs.messages[0].content
+        assert any(text in system for text in descriptions)
+        sentences = [
+            piece for text in descriptions for piece in text.replace("。", ". ").split(". ") if len(piece) > 8
+        ]
+        assert not any(piece in message.content for piece in sentences for message in mine.messages)
+        assert END not in system
+
+
+def test_a_record_says_who_spoke_and_about_what() -> None:
+    made = simulation()
+    (kept, *_) = talk(made, Speaker(), Speaker())
+    assert isinstance(kept, Kept)
+    dialogue = Dialogue.from_dict(kept.record)
+    cell = made.plans[0].cell
+    kind = {"interaction": cell.interaction, "emotion": cell.emotion, "complexity": cell.complexity}
+    made_by = {"user": "embedded", "companion": "embedded", "persona": cell.persona, **kind}
+    assert dialogue.provenance == {"source": "simulated", "row": 1, "simulated": made_by}
+    assert kind.items() <= dialogue.metadata.items()
+    assert (dialogue.licence, kept.tags) == (LICENCE, ("simulated",))
+
+
+def test_the_end_is_taken_out_and_the_companion_has_the_last_word() -> None:
+    user, companion = Speaker({("simulated-000001", 2): Reply(f"Good night! {END}")}), Speaker()
+    outcomes = talk(simulation(turns=8), user, companion)
+    assert said(outcomes[0])[2:] == ["Good night!", "Line 3 of simulated-000001."]
+    assert len(said(outcomes[1])) == 8
+
+
+def test_an_end_without_a_word_ends_with_what_was_said() -> None:
+    assert len(said(one(Reply(END), 2))) == 2
+
+
+def test_a_reply_that_was_cut_ends_with_its_last_whole_sentence() -> None:
+    outcome = one(Reply("I hear you. It is hard when th", "length"), 1)
+    assert said(outcome)[1] == "I hear you."
+    assert isinstance(outcome, Kept)
+    assert outcome.tags == ("simulated", "trimmed")
+
+
+def test_thinking_is_not_said() -> None:
+    assert said(one(Reply("<think>What to say?</think>Hello."), 1))[1] == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (Reply("It is hard when th", "length"), "truncated"),
+        (Reply("", "refusal"), "refused"),
+        (Reply(" "), "empty"),
+        (Reply("a\x00b"), "control"),
+        (Reply("half \ud83d"), "encoding"),
+    ],
+)
+def test_replies_that_end_a_dialogue(reply: Reply, why: str) -> None:
+    outcome = one(reply, 1)
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason == why
+
+
+def test_a_user_who_says_nothing_at_all_is_no_dialogue() -> None:
+    outcome = one(Reply(END), 0)
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason == "empty"
+
+
+# --- In a workspace -----------------------------------------------------------------------------------------------
+
+
+def script(path: Path, dialogues: int, turns: int, without: tuple[str, int] | None = None) -> None:
+    lines = [
+        {"id": f"simulated-{row:06}", "sample": number, "text": f"Line {number}."}
+        for row in range(1, dialogues + 1)
+        for number in range(turns)
+        if (f"simulated-{row:06}", number) != without
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+
+
+def gather(tmp_path: Path, workspace: str = "work", **settings: Any) -> Counts:
+    model = f"scripted:{tmp_path / 'script.jsonl'}"
+    made = SimulateSettings(**{"user": model, "companion": model, "dialogues": 3, "turns": 4, **settings})
+    place = Workspace(tmp_path / workspace)
+    spec = CurateSpec(str(place.path), GatherSettings(simulate=made), part=4)
+    return run_gather(spec, tmp_path, place, place.open_key())
+
+
+def calls(tmp_path: Path) -> int:
+    paths = (tmp_path / "work/01-gathered/calls").glob("*.jsonl")
+    return sum(len(path.read_text().splitlines()) for path in paths)
+
+
+def test_calls_that_failed_are_asked_again_and_no_other_is(tmp_path: Path) -> None:
+    script(tmp_path / "script.jsonl", 6, 4, without=("simulated-000006", 2))
+    with pytest.raises(Incomplete, match="1 calls of part-00001 failed"):
+        gather(tmp_path)
+    stored = calls(tmp_path)  # the first part whole, of the second three turns, one of them a failure
+    assert stored == 4 * 4 + 2 * 3
+    script(tmp_path / "script.jsonl", 6, 4)
+    assert gather(tmp_path).kept == 6
+    assert calls(tmp_path) == stored + 1 + 2
+
+
+def test_a_kill_repeats_no_call_and_gives_the_same_bytes(tmp_path: Path) -> None:
+    script(tmp_path / "script.jsonl", 6, 4)
+    gather(tmp_path)
+    folder = tmp_path / "work/01-gathered"
+    before = (folder / "kept/part-00001.jsonl").read_bytes(), calls(tmp_path)
+    for name in ("summary.json", "parts/part-00001.json", "kept/part-00001.jsonl"):
+        (folder / name).unlink()
+    gather(tmp_path)
+    assert ((folder / "kept/part-00001.jsonl").read_bytes(), calls(tmp_path)) == before
+
+
+def test_two_models_share_a_folder_and_not_a_ledger(tmp_path: Path) -> None:
+    script(tmp_path / "script.jsonl", 6, 4)
+    script(tmp_path / "other.jsonl", 6, 4)
+    assert gather(tmp_path, companion=f"scripted:{tmp_path / 'other.jsonl'}").kept == 6
+    assert calls(tmp_path) == 6 * 4
+
+
+def test_dialogues_that_are_all_rejected_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "script.jsonl").write_text('{"id": "*", "text": ""}')
+    with pytest.raises(DataError, match=r"all 6 simulated dialogues were rejected \(empty 6\)"):
+        gather(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"user": ""}, "gather.simulate.user is missing"),
+        ({"companion": "opnai:x"}, "unknown backend"),
+        ({"personas": ("nobody",)}, "no persona 'nobody'"),
+        ({"emotions": ()}, "at least one emotion"),
+    ],
+)
+def test_settings_that_cannot_be(tmp_path: Path, settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        gather(tmp_path, **settings)
+
+
+@pytest.mark.embedded
+def test_with_a_real_model(tmp_path: Path) -> None:
+    pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
+    counts = gather(tmp_path, user="embedded", companion="embedded", dialogues=2, turns=2, languages=("en",))
+    assert counts.read == 2
+    assert counts.kept + counts.rejected == 2
+    assert counts.kept
