@@ -53,22 +53,22 @@ def erase(workspace: Workspace, source_id: str) -> Erased:
 
 
 def _who(workspace: Workspace, source_id: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Every id of the source, and where the raw files hold it."""
-    gathered = workspace.stage("gather")
+    """Every id of the source, the person's own among them, and where the raw files hold it."""
+    index = {str(record["id"]): record.get("raw", {}) for record in workspace.stage("gather").records(AUDIT)}
     ids = {source_id} if source_id in workspace.erased() else set[str]()
     raw: set[str] = set()
-    named: dict[str, Record] = {str(record["id"]): record for record in gathered.records(AUDIT)}
     for record in _everything(workspace):
-        own = source_ids(record)
-        if (
-            source_id in own
-            or str(named.get(str(record.get("id")), {}).get("raw", {}).get("id")) == source_id
-        ):
-            ids.add(dialogue_of(record))
-    # A person's every dialogue, whichever of them was named.
-    for item in ids & named.keys():
-        place = named[item].get("raw", {})
-        raw.add(f"{place.get('file')}:{place.get('line', place.get('row', ''))}")
+        dialogue = dialogue_of(record)
+        place = index.get(dialogue, {})
+        person = record.get("provenance", {}).get("person")
+        if source_id in (person, place.get("person")) and isinstance(person, str):
+            ids |= {dialogue, person}
+        elif source_id in source_ids(record) or str(place.get("id")) == source_id:
+            ids.add(dialogue)
+        else:
+            continue
+        if place:
+            raw.add(f"{place.get('file')}:{place.get('line', place.get('row', ''))}")
     if not ids:
         raise DataError(
             f"{workspace.path}: nobody of id {quoted(source_id)} was gathered; ids stand in 01-gathered/kept, those of "

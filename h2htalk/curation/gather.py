@@ -165,6 +165,7 @@ def _kept(named: NamedItem, raw: RawDialogue, source: Source, release: str) -> K
     )
     file = "generated" if STAND_IN in raw.tags else source.path
     index = {"file": file, "row": named.item.row, "line": named.item.line, "id": raw.raw_id}
+    index["person"] = raw.person
     audit: dict[str, Any] = {"raw": {key: value for key, value in index.items() if value is not None}}
     if cleaned.removed:
         audit["removed"] = dict(cleaned.removed)
