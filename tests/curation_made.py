@@ -11,6 +11,10 @@ from h2htalk.curation.stages import Opener, Stage, claim, finish
 from h2htalk.curation.workspace import Workspace
 
 
+# What the raw files call a person.
+PERSONS = {"made-p0001": "Emily Carter"}
+
+
 def dialogue(number: int, *texts: str, person: str | None = None, source: str = "made") -> dict[str, object]:
     """A dialogue of alternating turns, the user first."""
     said = texts or (f"I slept badly, night {number}.", "That sounds hard. What kept you awake?")
@@ -32,13 +36,16 @@ def gathered(path: Path, dialogues: Sequence[Record], *, part: int = 3) -> Works
     folder = workspace.stage("gather")
     claim(folder, Stage("gather", 1, {}, Opener(keeping)), "")
     for number, start in enumerate(range(0, len(dialogues), part)):
-        outcomes = [
-            [Kept(d, audit={"raw": {"file": "raw.jsonl", "line": at}})]
-            for at, d in enumerate(dialogues[start : start + part], start + 1)
-        ]
+        chosen = dialogues[start : start + part]
+        outcomes = [[Kept(d, audit={"raw": _index(d, at)})] for at, d in enumerate(chosen, start + 1)]
         folder.write(part_name(number), outcomes, "gather")
     finish(folder)
     return workspace
+
+
+def _index(record: Record, line: int) -> dict[str, object]:
+    person = record["provenance"].get("person")
+    return {"file": "raw.jsonl", "line": line} | ({"person": PERSONS[person]} if person else {})
 
 
 def keeping() -> PartRule:
