@@ -10,7 +10,6 @@ from h2htalk.curation.parts import StageFolder, part_name
 from h2htalk.curation.stages import Opener, Stage, claim, finish
 from h2htalk.curation.workspace import Workspace
 
-
 # What the raw files call a person.
 PERSONS = {"made-p0001": "Emily Carter"}
 

@@ -41,6 +41,8 @@ def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
     [
         (("nowhere",), "no split 'nowhere'"),
         (("mini", "--against", "nowhere"), "no split 'nowhere'"),
+        (("mini", "--against", ""), "--against is empty"),
+        ((" ",), "SPLIT is empty"),
         (("mini", "--language", "fr"), "choose from en, zh"),
         (("mini", "--limit", "0"), "--limit is 0"),
         (("mini", "--processes", "-1"), "--processes is -1"),

@@ -41,9 +41,11 @@ def cut(text: str, tag: str) -> tuple[tuple[str, str], ...]:
             if tag == "NOUN" and text in lists.NOUNS_LIKE_COMPOUNDS
             else ((first, "VERB"), (rest, "NOUN"))
         )
+    if rest == "得" and text not in lists.BOUND_DE and (_is_verb(first) or lists.word_class(first) == "v"):
+        return ((first, "VERB"), (rest, ""))
     if first in lists.FREE_VERBS:
-        if rest == "得" and text not in ("记得", "取得", "懂得", "赢得", "认得", "使得"):
-            return ((first, "VERB"), (rest, ""))
+        if rest == "不":
+            return ((first, "VERB"), (rest, "ADV"))  # 提不|起
         if (
             len(text) == 3
             and rest[0] in lists.RESULTS
@@ -90,7 +92,7 @@ def _cut_unknown(text: str) -> tuple[tuple[str, str], ...] | None:
         return ((first, ""), (rest, "VERB"))
     if first in _BEFORE_VERBS and len(rest) > 1 and len(inner := cut(rest, "")) > 1:
         return ((first, ""), *inner)
-    if first in lists.FREE_VERBS and rest not in lists.RESULTS | lists.ENDINGS and _is_object(rest):
+    if first in lists.FREE_VERBS and rest not in lists.AFTER_VERB and _is_object(rest):
         return ((first, "VERB"), (rest, "NOUN"))
     if first in "连错坏好" and _is_object(rest):
         return ((first, ""), (rest, "NOUN"))

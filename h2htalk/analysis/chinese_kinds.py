@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from h2htalk.analysis import chinese_words as lists
 
@@ -16,8 +17,12 @@ class Kind:
     AUXILIARY = "X"
 
 
+# Words without a mark between them; the rules look back and forth, so what nobody writes is cut here.
+LONGEST_CLAUSE = 200
+
 Next = tuple[str, str, str]  # text and tag of the next part, text of the one after it
 
+_PLAIN_VERBS = lists.FREE_VERBS - lists.MODALS - lists.CLAUSAL
 # Verbs that are nouns as often.
 _NOUNS_TOO = frozenset("花画包锁刷盖铲扣夹生数点面线种背编奖报钉锯磨签印")
 
@@ -66,12 +71,9 @@ def open_kind(text: str, tag: str, before: list[Piece], following: Next) -> str:
         and before[-1].text in lists.WITH_DEEDS
     ):
         return Kind.NOUN  # 有帮助
-    if (
-        len(text) == 2
-        and text[0] in lists.FREE_VERBS
-        and text[1] in lists.RESULTS | lists.ENDINGS
-        and not modified
-    ) and (listed != "n" or text[1] in "进到给在成" or last in "BX" or _awaited(before)):
+    if (len(text) == 2 and text[0] in lists.FREE_VERBS and text[1] in lists.AFTER_VERB and not modified) and (
+        listed != "n" or text[1] in "进到给在成" or last in "BX" or _awaited(before)
+    ):
         return Kind.VERB
     if (
         following[0] in lists.ASPECTS
@@ -150,7 +152,7 @@ def goes_on(following: Next) -> bool:
 
 def _awaited(before: list[Piece]) -> bool:
     """Whether 把 or 将 and its noun stand before, and no verb yet."""
-    for piece in reversed(before):
+    for piece in islice(reversed(before), LONGEST_CLAUSE):
         if piece.kind in (Kind.VERB, Kind.STOP):
             return False
         if piece.kind == Kind.DISPOSAL:
@@ -158,9 +160,19 @@ def _awaited(before: list[Piece]) -> bool:
     return False
 
 
+def _only_noun(text: str, before: list[Piece], listed: str, following: Next) -> bool:
+    """Whether a word that the parser calls a verb is the noun that a plain verb before it acts on: 炖玉米排骨汤."""
+    if len(text) != 2 or listed != "n" or following[0] in lists.ASPECTS or not before:
+        return False
+    verb = before[-1]
+    return verb.kind == Kind.VERB and verb.text in _PLAIN_VERBS
+
+
 def _verbal(text: str, tag: str, before: list[Piece], listed: str, modified: bool, following: Next) -> str:
     """The kind of a longer word that the parser calls a verb."""
     last = before[-1].kind if before else Kind.STOP
+    if _only_noun(text, before, listed, following):
+        return Kind.NOUN
     if (
         listed == "a"
         and last in (Kind.ADJECTIVE, Kind.CLASSIFIER)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from h2htalk.analysis import chinese_words as lists
-from h2htalk.analysis.chinese_kinds import Kind, Piece
+from h2htalk.analysis.chinese_kinds import LONGEST_CLAUSE, Kind, Piece
 from h2htalk.analysis.chinese_phrases import BEFORE_VERB, Phrases
 from h2htalk.analysis.chinese_pieces import pieces
 from h2htalk.analysis.verb_nouns import Pair
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 _PLACE_ENDINGS = frozenset("在进到向往成回入至为作")
 # Verbs whose 到 leads to a place (搬到窗边), not to a result (收到信).
 _CARRYING = frozenset("送搬带寄放丢扔改挂抬扛推贴转调写拖排装塞倒存移塞运投")
-# Words without a mark between them; the rules look back and forth, so what nobody writes is cut here.
-LONGEST_CLAUSE = 200
+_DURATIONS = frozenset(
+    ("好久", "很久", "许久", "多久", "半天", "会儿", "一会儿", "片刻", "整天", "整晚", "整夜")
+)
 
 
 def chinese_pairs(doc: Doc) -> list[Pair]:
@@ -76,7 +77,9 @@ class _Clause(Phrases):
     # Verbs
 
     def _gives(self, at: int) -> bool:
-        """Whether this 给 is a verb: no verb stands before it, and none follows its person."""
+        """Whether this 给 is a verb: it has an aspect, or no verb stands before it, and none follows its person."""
+        if self.kind(at + 1) == Kind.ASPECT:
+            return Kind.VERB not in self.kinds[at + 1 :]
         if self.kind(at - 1) in Kind.VERB + Kind.RESULT + Kind.NOUN:
             return False
         return Kind.VERB not in self.kinds[at + 1 :]
@@ -119,10 +122,14 @@ class _Clause(Phrases):
             return False
         if ending == "到":
             return text[0] in _CARRYING
+        if ending == "在":
+            return True
         if ending in _PLACE_ENDINGS and len(text) == 2 and text[0] in lists.FREE_VERBS:
             return text not in lists.WHOLE
         unlisted = lists.word_class(text)[:1] != "v"
-        return (ending in _PLACE_ENDINGS and unlisted) or self.text(end) in ("在", "到", "成", "进")
+        return (ending in _PLACE_ENDINGS and unlisted) or (
+            self.text(end) in ("在", "到", "成", "进") and text not in lists.FEELING
+        )
 
     def _object(self, at: int, verb: str, end: int) -> tuple[int | None, int]:
         """The direct object that follows, of two the thing given."""
@@ -132,23 +139,16 @@ class _Clause(Phrases):
             end, direct=verb in lists.MODALS or verb in lists.CLAUSAL or verb in ("请", "帮")
         )
         if head is None:
-            loved = (
-                verb in lists.FEELING
-                and self.kind(end) == Kind.TIME
-                and self.kind(end + 1) in Kind.STOP + Kind.PARTICLE
-            )
-            return (end if loved else None), after
+            return self._time_loved(verb, end), after
         if self._closes_clause(at, head, end):
-            return (
-                None if verb in lists.INTRANSITIVE | lists.DIRECTIONS else self._own_object(end, head)
-            ), after
+            return (None if verb in lists.GOING else self._own_object(end, head)), after
         if self.kind(after) in Kind.NUMERAL + Kind.CLASSIFIER and verb in lists.GIVING:
             thing, after_thing = self.noun_after(after)
             if thing is not None:
                 return thing, after_thing
-        if verb in lists.INTRANSITIVE | lists.DIRECTIONS and not self._separated(verb, head):
+        if verb in lists.GOING and not self._separated(verb, head):
             return None, after
-        if self._together(at, head):
+        if self._together(at, head) or (verb == "做" and self._is_person(head)):
             return None, after
         if (
             verb in lists.CLAUSAL
@@ -162,6 +162,14 @@ class _Clause(Phrases):
         ):
             return None, after
         return head, after
+
+    def _time_loved(self, verb: str, at: int) -> int | None:
+        """A time that is felt for: 喜欢秋天, 想起那个夏天."""
+        while self.kind(at) in Kind.NUMERAL + Kind.CLASSIFIER:
+            at += 1
+        ends = self.kind(at + 1) in Kind.STOP + Kind.PARTICLE
+        felt = verb in lists.FEELING and self.kind(at) == Kind.TIME and self.text(at) not in _DURATIONS
+        return at if felt and ends else None
 
     def _own_object(self, end: int, head: int) -> int | None:
         """Inside a relative clause, the object before its 的."""
@@ -186,6 +194,11 @@ class _Clause(Phrases):
         """Whether an intransitive verb has the rest of its own word as object: 睡个好觉; 回邮件 is no way home."""
         noun = self.text(head)
         return noun in lists.SEPARABLE.get(verb[0], "") or (verb == "回" and noun in lists.MESSAGES)
+
+    def _is_person(self, head: int) -> bool:
+        """Whether the noun is what somebody is by trade: who 做工程师 is one, and makes none."""
+        noun = self.text(head)
+        return noun in lists.PEOPLE or (len(noun) > 1 and noun[-1] in "师员家")
 
     def _together(self, at: int, head: int) -> bool:
         """Whether verb and noun are one bound word with nothing between: 聊天, 聊聊天."""
@@ -222,9 +235,9 @@ class _Clause(Phrases):
         head, _after = self.noun_after(of + 1)
         if (
             head is None
+            or self.kind(at - 1) == Kind.MANNER  # 洗得发白的衬衫
             or self.text(head) in lists.ADJUNCTS
-            or verb in lists.INTRANSITIVE
-            or verb in lists.DIRECTIONS
+            or verb in lists.GOING
         ):
             return []
         if Kind.PASSIVE in self.kinds[:at] or (
@@ -235,12 +248,7 @@ class _Clause(Phrases):
 
     def _topic(self, at: int, verb: str, end: int) -> list[tuple[int, Pair]]:
         """An object that is the topic: 账单你付了吗, 连鞋都刷了."""
-        if (
-            verb in lists.INTRANSITIVE
-            or verb in lists.DIRECTIONS
-            or verb in lists.MODALS
-            or not self._nothing_after(verb, end)
-        ):
+        if verb in lists.GOING or verb in lists.MODALS or not self._nothing_after(verb, end):
             return []
         before = at - 1
         while self.kind(before) in BEFORE_VERB:

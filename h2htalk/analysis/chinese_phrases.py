@@ -12,10 +12,15 @@ _MODIFIERS = Kind.NUMERAL + Kind.CLASSIFIER + Kind.ADJECTIVE + Kind.PRONOUN
 # Modifier and head that are written as one word but are two: 热汤, 小狗.
 _PLAIN_ADJECTIVES = frozenset("热冷新旧老小大好长短黑白破脏")
 _PLAIN_NOUNS = frozenset("猫狗鸟鱼兔猪牛羊马树花车船碗杯锅瓶床灯茶汤粥饭菜歌信书画雨雪梦鞋伞球琴笔票店房")
+# Nouns of one character that stand alone, whatever is before them.
+_STANDING = _PLAIN_NOUNS | lists.FREE_NOUNS
 # What may stand between a subject and its verb.
 BEFORE_VERB = Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.ASPECT
 # A person after these is no subject of the verb that follows: 帮我抬行李.
 _HELPING = frozenset("帮替给陪让教请叫跟对")
+
+# Modal verbs that take people and things as often as deeds: 喜欢会唱歌的人.
+_FONDNESS = frozenset(("喜欢", "爱", "最爱", "讨厌"))
 
 
 @dataclass(slots=True)
@@ -45,7 +50,10 @@ class Phrases:
         joined = before + text
         if self.kind(at - 1) == Kind.NOUN and len(joined) > 2 and lists.is_noun(joined):
             return joined
-        return text
+        start = at
+        while text not in _STANDING and self.kind(start - 1) == Kind.NOUN and len(self.text(start - 1)) == 1:
+            start -= 1
+        return "".join(self.text(place) for place in range(start, at + 1))  # 青|团, 冰|美|式
 
     def noun_after(self, at: int, *, direct: bool = False) -> tuple[int | None, int]:
         """(head of the noun phrase that starts here or None, place after the phrase).
@@ -66,7 +74,7 @@ class Phrases:
             elif kind == Kind.LOCALIZER and head is not None:
                 if self.text(at) in lists.AFTERWARDS:
                     return head, at
-                if self.kind(at + 1) != Kind.OF:
+                if self.kind(at + 1) != Kind.OF and not self._described_at(at + 1):
                     return None, at
             elif kind in _MODIFIERS and head is None:
                 pass
@@ -78,6 +86,10 @@ class Phrases:
                 break
             at += 1
         return head, at
+
+    def _described_at(self, at: int) -> bool:
+        """Whether a subject and its verb stand here and lead to a noun: 厨房里[妈妈用过的]碗."""
+        return self.kind(at) in Kind.NOUN + Kind.PRONOUN and self._of_after(at + 1, at, at, False) is not None
 
     def _continues(self, at: int) -> bool:
         """Whether a noun follows, perhaps after modifiers."""
@@ -91,7 +103,7 @@ class Phrases:
             at == start
             and self.kind(at) == Kind.VERB
             and (direct or self.kinds[: self.kinds.find(Kind.OF, at)][-1:] == Kind.PRONOUN)
-        ):
+        ) or (direct and at == start and self._verb_phrase(at)):
             return None
         end = self.kinds.find(Kind.OF, at + 1)
         if (
@@ -112,6 +124,8 @@ class Phrases:
                 not in Kind.VERB + Kind.RESULT + Kind.ASPECT + Kind.ADJECTIVE + Kind.TIME + Kind.PRONOUN
             ):
                 return None
+            if inside[-1] == Kind.PRONOUN and not self._receives(end - 1):
+                return None
             tail = inside[inside.rfind(Kind.VERB) :]
             if Kind.ASPECT not in tail and any(
                 kind in tail for kind in Kind.NUMERAL + Kind.CLASSIFIER + Kind.TIME
@@ -119,6 +133,24 @@ class Phrases:
                 return None
             return end if inside.count(Kind.VERB) <= 1 or Kind.CLASSIFIER not in inside else None
         return end
+
+    def _verb_phrase(self, at: int) -> bool:
+        """Whether what follows a modal verb is what one wants to do: 想[用老照片剪一部片子], 想[尽量控制情绪]."""
+        if self.text(at - 1) not in lists.MODALS or self.text(at - 1) in _FONDNESS:
+            return False
+        if self.kind(at) in Kind.PREPOSITION + Kind.GIVE + Kind.DISPOSAL:
+            return True
+        start = at
+        while self.kind(at) in Kind.ADVERB + Kind.AUXILIARY:
+            at += 1
+        return at > start and self.kind(at) == Kind.VERB
+
+    def _receives(self, at: int) -> bool:
+        """Whether the person before 的 is given the head (借给她的书), and no owner of it (调整自己的心态)."""
+        verb = at - 1
+        while self.kind(verb) in Kind.RESULT + Kind.ASPECT:
+            verb -= 1
+        return self.kind(verb) in Kind.GIVE + Kind.PREPOSITION or bare_verb(self.text(verb)) in lists.GIVING
 
     def _first_bare(self, at: int, end: int) -> int | None:
         """The first noun in a stretch that is not the object of a preposition."""
@@ -207,8 +239,13 @@ class Phrases:
 
     def predicate(self, at: int) -> bool:
         """Whether what follows says something of the noun before it."""
-        while self.kind(at) in Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.PREPOSITION:
-            at += 1
+        while self.kind(at) in Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.PREPOSITION + Kind.CONJUNCTION:
+            with_person = (
+                self.kind(at + 1) == Kind.PRONOUN and self.kind(at + 2) != Kind.OF
+            )  # 有人和她一起做饭
+            if self.kind(at) == Kind.CONJUNCTION and not with_person:
+                return False
+            at += 2 if with_person else 1
         return self.kind(at) in Kind.VERB + Kind.ADJECTIVE + Kind.DISPOSAL + Kind.PASSIVE + Kind.GIVE
 
 
@@ -226,6 +263,8 @@ def _last_noun(text: str) -> str:
 
 def bare_verb(text: str) -> str:
     """A verb without doubling, result and direction: 看看 -> 看, 写完 -> 写; 打开 stays, a dictionary has it."""
+    if text in lists.DOUBLED:
+        return text
     if len(text) % 2 == 0 and text[: len(text) // 2] == text[len(text) // 2 :]:
         return text[: len(text) // 2]
     for size in (2, 1):
@@ -238,6 +277,6 @@ def bare_verb(text: str) -> str:
             and ending in ("完", "给", "在", "光", "掉", "好", "错", "够", "成", "进")
         ):
             return stem
-        if ending in lists.ENDINGS | lists.RESULTS and lists.word_class(text)[:1] != "v":
+        if ending in lists.AFTER_VERB and lists.word_class(text)[:1] != "v":
             return stem
     return text

@@ -22,6 +22,7 @@ def _characters(name: str) -> frozenset[str]:
 
 ADVERBS = _words("adverbs")
 BARE_CLASSIFIERS = _characters("bare_classifiers")
+VESSELS = _characters("vessels")
 CLASSIFIERS = _characters("classifiers") | _words("long_classifiers")
 CONJUNCTIONS = _words("conjunctions")
 DETERMINERS = _words("determiners")
@@ -55,6 +56,7 @@ COMPOUNDS: dict[str, str] = _LISTS["compounds"]
 NOUNS = _words("nouns")
 NOUNS_LIKE_COMPOUNDS = _words("nouns_like_compounds")
 SEPARABLE: dict[str, str] = _LISTS["separable"]
+BOUND_OBJECTS = frozenset("".join(SEPARABLE.values()))
 
 ASPECTS = frozenset("了着过")
 FREE_NOUNS = frozenset("".join(COMPOUNDS.values()))
@@ -76,6 +78,9 @@ KNOWN = (
 
 # Compounds that look like a verb with its ending, and nouns that look like a modifier with its head.
 WHOLE = _words("whole_verbs")
+DOUBLED = _words("doubled_verbs")
+# Words that end in 得 and are no verb with its degree.
+BOUND_DE = _words("words_in_de")
 ONE_THING = _words("whole_nouns")
 # Localizers that make a clause a time: what stands before keeps its object (失去奶奶以后).
 AFTERWARDS = _words("after_clauses")
@@ -93,6 +98,14 @@ WITH_DEEDS = _words("before_deeds")
 DEGREES = _words("degrees")
 # Words that look like an adverb with its verb.
 ADVERBIAL_WORDS = _words("adverbial_words")
+
+# Unions and differences that the rules ask for word by word: made once, for making one costs more than any rule.
+AFTER_VERB = RESULTS | ENDINGS
+GOING = INTRANSITIVE | DIRECTIONS
+FUNCTIONAL = KNOWN - CLASSIFIERS
+MEASURES = BARE_CLASSIFIERS | VESSELS
+COUNTED = CLASSIFIERS - TIME_UNITS
+SURE_VERBS = frozenset(word for word in INTRANSITIVE | DOUBLED if len(word) > 1)
 
 
 @lru_cache(65536)

@@ -128,9 +128,10 @@ def only_noun(word: str) -> bool:
 
 
 @lru_cache(REMEMBERED)
-def only_adverb(word: str) -> bool:
-    """Whether a dictionary knows the form as an adverb and as nothing else ("aloud")."""
-    return set(_lemminflect().getAllLemmas(word.lower())) == {"ADV"}
+def never_noun(word: str) -> bool:
+    """Whether a dictionary knows the form, and as adverb or adjective alone ("aloud", "shorter")."""
+    known = set(_lemminflect().getAllLemmas(word.lower()))
+    return known == {"ADV"} or (known == {"ADJ"} and word.lower().endswith("er"))
 
 
 def _known(word: str) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def acts(tree: Tree, place: int) -> bool:
     """
     pos = tree.pos[place]
     if pos == "VERB":
-        if tree.low[place] in PREPOSITIONS:
+        if tree.low[place] in PREPOSITIONS or _opens_name(tree, place):
             return False
         return tree.dep[place] not in ATTRIBUTES or tree.has(place, OBJECTS)
     if pos == "AUX":
@@ -105,6 +105,12 @@ def acts(tree: Tree, place: int) -> bool:
     ):
         return False
     return may_be_verb(tree.words[place]) and not tree.has(place, _DETERMINERS)
+
+
+def _opens_name(tree: Tree, place: int) -> bool:
+    """Whether a verb form in the middle of a sentence is part of a name ("walks to Dock Lane")."""
+    names = tree.words[place : place + 2]
+    return len(names) == 2 and all(map(str.istitle, names)) and place > 0 and tree.words[place - 1].islower()
 
 
 def _find_phrases(tree: Tree) -> None:

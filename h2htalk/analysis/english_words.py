@@ -25,6 +25,12 @@ PRONOUN_NOUNS = words(
     "one ones something anything nothing everything someone anyone everyone somebody anybody everybody "
     "nobody none"
 )
+# Words of number and choice that stand for a noun left out ("leave one", "cleared the last of it").
+HEADLESS = words(
+    "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty seventy "
+    "eighty ninety hundred thousand first third fourth fifth sixth seventh eighth ninth tenth last next "
+    "other others another both each either many few several some any much more most less all half enough"
+)
 # Linking verbs: what follows is said of the subject, nothing is acted on.
 COPULAS = words("be become seem appear remain")
 # Verbs that take no direct object; they never share the object of a verb beside them ("sit and read a book").
@@ -127,6 +133,13 @@ DEICTIC_TIMES = words(
 TIME_MARKS = words(
     "last next this that these those every each all some any one once twice few several half most whole "
     "entire same other yesterday tomorrow"
+)
+# Units of which "an hour" says how long, behind a verb that takes none ("cooked an hour").
+TIME_UNITS = words("second minute min hour day night week month year decade moment while mile kilometer km")
+# Verbs that take "an hour" as well, if no "today".
+UNIT_TAKERS = words(
+    "have take give make buy leave allow spare book set find add owe offer promise reserve steal win gain "
+    "use request ask grant lend cost bring mark choose pick name"
 )
 # Verbs that do act on a time: "spend the evening", "waste two hours".
 TIME_TAKERS = words(

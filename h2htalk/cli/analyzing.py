@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from h2htalk.cli.options import OutOption
+from h2htalk.data.splits import list_splits
+from h2htalk.errors import ConfigError
 from h2htalk.output import say
 
 
@@ -33,11 +35,19 @@ def analyze(
     from h2htalk.analysis.analyze import AnalyzeSpec
     from h2htalk.analysis.analyze import analyze as run
     from h2htalk.analysis.overview import overview
-    from h2htalk.analysis.worker_processes import usable_cores
     from h2htalk.analysis.writing import require_output, write_analysis
+    from h2htalk.worker_processes import usable_cores
 
+    _require_name("SPLIT", split)
+    _require_name("--against", against)
     require_output(out)
     models = tuple(spacy_model or ())
     analysis = run(AnalyzeSpec(split, against, language, limit, tokenizer, models, embedder, processes))
     page = write_analysis(analysis, out, processes or usable_cores())
     say(f"{overview(analysis)}\n\npage: {page.resolve()}")
+
+
+def _require_name(option: str, split: str | None) -> None:
+    if split is not None and not split.strip():
+        bundled = ", ".join(list_splits())
+        raise ConfigError(f"{option} is empty: name a bundled split ({bundled}), a folder or a file")

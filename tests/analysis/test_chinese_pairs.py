@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -97,6 +98,62 @@ def test_a_relative_clause_gives_its_noun_or_keeps_its_own(
     assert found(tagged) == expected
 
 
+@pytest.mark.parametrize(
+    ("tagged", "expected"),
+    [
+        ("喝/V 口/V 茶/U", [("喝", "茶")]),
+        ("看场/N 电影/N", [("看", "电影")]),
+        ("下盘/V 棋/U", [("下", "棋")]),
+        ("买瓶/N 水/N", [("买", "水")]),
+        ("打/V 包/V", []),
+    ],
+)
+def test_a_classifier_needs_no_number_behind_a_verb(tagged: str, expected: list[tuple[str, str]]) -> None:
+    assert found(tagged) == expected
+
+
+@pytest.mark.parametrize(
+    ("tagged", "expected"),
+    [
+        ("想/X 用/P 毛线/N 织/V 手套/N", [("织", "手套")]),
+        ("想/X 尽量/D 控制/V 自己/R 的/U 情绪/N", [("控制", "情绪")]),
+        ("我/R 想/X 我/R 应该/X 调整/V 自己/R 的/U 心态/N", [("调整", "心态")]),
+        ("想/X 很/D 消极/A 的/U 事情/N", [("想", "事情")]),
+        ("喜欢/V 在/P 海边/N 散步/V 的/U 人/N", [("喜欢", "人")]),
+    ],
+)
+def test_what_one_wants_to_do_is_no_object_of_wanting(tagged: str, expected: list[tuple[str, str]]) -> None:
+    assert found(tagged) == expected
+
+
+@pytest.mark.parametrize(
+    ("tagged", "expected"),
+    [
+        ("有/V 时会/N 觉得/V 累/A", []),
+        ("更好/A 地面/N 对/P 问题/N", [("面对", "问题")]),
+        ("讨厌/V 窒息/V 感/U", [("讨厌", "窒息感")]),
+        ("看来/V 信/N", [("看", "来信")]),
+        ("吃/V 青/N 团/N", [("吃", "青团")]),
+        ("阿哲/V 喝/V 粥/N", [("喝", "粥")]),
+    ],
+)
+def test_misplaced_borders_are_moved(tagged: str, expected: list[tuple[str, str]]) -> None:
+    assert found(tagged) == expected
+
+
+@pytest.mark.parametrize(
+    "tagged",
+    ["变/V 个/M 冰箱/N", "做/V 工程师/N", "压/V 在/P 胸口/N", "无法/V 专心/N", "压得/V 喘/N"],
+)
+def test_becoming_places_and_what_one_cannot_do_give_nothing(tagged: str) -> None:
+    assert found(tagged) == []
+
+
+def test_thanks_are_a_word_and_no_doubled_verb() -> None:
+    assert bare_verb("谢谢") == "谢谢"
+    assert found("试/V 一/M 试/N 这个/R 方法/N") == [("试", "方法")]
+
+
 def test_a_topic_is_an_object_and_the_subject_of_bei_is_none() -> None:
     assert found("作业/N 我/R 写/V 完/V 了/X") == [("写", "作业")]
     assert found("蛋糕/N 被/P 弟弟/N 吃/V 了/X") == []
@@ -171,6 +228,13 @@ def test_any_sequence_of_words_gives_pairs_made_of_the_text(words: Sequence[tupl
 def test_a_hundred_thousand_characters_without_a_mark_end_soon() -> None:
     long = Doc(Vocab(), words=["我", "喝", "茶"] * 33_000, pos=["PRON", "VERB", "NOUN"] * 33_000)
     assert Pair("喝", "茶") in chinese_pairs(long)
+
+
+def test_nouns_without_a_verb_or_a_mark_end_soon() -> None:
+    """Each noun looked back to the start of the text for a 把 that waits for its verb: minutes for 60,000."""
+    started = time.process_time()
+    assert chinese_pairs(Doc(Vocab(), words=["青", "团", "感"] * 20_000, pos=["NOUN"] * 60_000)) == []
+    assert time.process_time() - started < 20
 
 
 @pytest.mark.parametrize("text", ["", "😀😀", "hello world", "  \n", "。。。"])

@@ -25,8 +25,8 @@ from h2htalk.analysis.parallel import (
     good_processes,
 )
 from h2htalk.analysis.verb_nouns import PairCount
-from h2htalk.worker_processes import usable_cores
 from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.worker_processes import usable_cores
 
 # --- Counters that stand in for the parser; the processes import them from here --------------------------------
 

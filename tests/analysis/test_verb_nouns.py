@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +27,8 @@ from h2htalk.errors import ConfigError, MissingExtraError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from eval_pairs import Score, Sentence, main, match, score
+
+SENTENCES = {"en": ["Wash the dishes, then feed the cat."], "zh": ["我想吃块蛋糕，再看场电影。"]}
 
 some_pairs = st.lists(st.builds(Pair, st.sampled_from("abc"), st.sampled_from("xyz")), max_size=40)
 
@@ -156,3 +160,28 @@ class TestScoring:
         printed = capsys.readouterr().out
         assert ("missed  feed dog" in printed) == bool(status)
         assert "1 sentences, 1 pairs" in printed
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_process_with_one_thread_multiplies_by_numpy_and_finds_the_same_pairs(language: str) -> None:
+    pytest.importorskip("spacy", reason="needs the analysis extra")
+    code = """
+import json, sys
+from h2htalk.analysis.verb_nouns import verb_noun_pairs
+from h2htalk.text.parsing import load_parser
+pairs = verb_noun_pairs(json.loads(sys.argv[2]), sys.argv[1])
+print(json.dumps([[p.verb, p.noun] for p in pairs]), load_parser(sys.argv[1]).get_pipe("parser").model.ops.use_blis)
+"""
+    said = {
+        threads: subprocess.run(
+            [sys.executable, "-c", code, language, json.dumps(SENTENCES[language])],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout.rsplit(maxsplit=1)
+        for threads in ("1", "2")
+    }
+    assert [said["1"][1], said["2"][1]] == ["False", "True"]
+    assert json.loads(said["1"][0]) == json.loads(said["2"][0]) != []

@@ -6,8 +6,11 @@ luminance contrast of at least 4.5 (WCAG 2.2, 1.4.3), so that words drawn in it 
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.errors import MissingExtraError
@@ -65,18 +68,34 @@ _NOT_OURS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw with matplotlib's defaults and ours, whatever a `matplotlibrc` says; usable as a decorator.
+    """Draw with matplotlib's defaults and ours, whatever a `matplotlibrc` or `MPLBACKEND` says; usable as a decorator.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise MissingExtraError("drawing figures", INSTALL) from None
+    mpl = _matplotlib()
     settings: Any = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _NOT_OURS}
     with mpl.rc_context({**settings, **_RC}):
         yield
+
+
+def _matplotlib() -> Any:
+    """matplotlib, whose import a wrong `MPLBACKEND` would end: no figure here needs a screen, each file its format.
+
+    A right one is set all the same, for whoever draws on a screen in the same process.
+    """
+    screen = None if "matplotlib" in sys.modules else os.environ.pop("MPLBACKEND", None)
+    try:
+        mpl = import_module("matplotlib")
+    except ImportError:
+        raise MissingExtraError("drawing figures", INSTALL) from None
+    finally:
+        if screen is not None:
+            os.environ["MPLBACKEND"] = screen
+    if screen:
+        with suppress(ValueError):
+            mpl.rcParams["backend"] = screen
+    return mpl
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,30 @@ assert "matplotlib.pyplot" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("asked", "got"), [("nonsense", ""), ("", ""), ("svg", "svg")])
+def test_a_screen_that_matplotlib_does_not_know_keeps_no_figure_from_being_drawn(
+    tmp_path: Path, asked: str, got: str
+) -> None:
+    code = """
+import os, sys
+from pathlib import Path
+import h2htalk.analysis.figures as figures
+assert len(figures.save_figure(figures.draw_sentence("drawn"), Path(sys.argv[1]), "figure")) == 3
+import matplotlib
+assert os.environ["MPLBACKEND"] == sys.argv[2]
+assert sys.argv[3] in ("", matplotlib.rcParams["backend"]), matplotlib.rcParams["backend"]
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path, asked, got],
+        env={**os.environ, "MPLBACKEND": asked},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(path.stat().st_size for path in tmp_path.iterdir())
 
 
 def test_without_matplotlib_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
