@@ -1,0 +1,60 @@
+"""One spelling for many, and the way back to the text as it was written."""
+
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.curation.safety_folding import fold, original_places
+
+
+@pytest.mark.parametrize(
+    ("written", "folded"),
+    [
+        ("ＩＤＩＯＴ", "idiot"),
+        ("i\u200bd\u00adi\u2060ot", "idiot"),
+        ("ídïöt", "idiot"),
+        ("i\u0301diot", "idiot"),
+        ("\u202eidiot\u202c", "idiot"),
+        ("臺灣獨立", "台湾独立"),
+        ("妳們說什麼", "你们说什么"),
+        ("ｗｅｉｘｉｎ１２３", "weixin123"),
+        ("a\x00b\tc", "a b c"),
+        ("\ud83d", "\ufffd"),
+        ("❤️", "❤"),
+        ("が한", "が한"),
+        ("", ""),
+    ],
+)
+def test_what_readers_take_for_the_same_is_written_the_same(written: str, folded: str) -> None:
+    assert fold(written) == folded
+
+
+@given(st.text(st.characters(codec=None), max_size=40))
+def test_folding_is_settled_character_by_character(text: str) -> None:
+    assert fold(text) == "".join(fold(character) for character in text)
+    assert not any(unicodedata.category(character) in ("Cc", "Cs", "Cf") for character in fold(text))
+
+
+@given(st.text(max_size=30), st.sampled_from(["废物", "idiot"]), st.text(max_size=30))
+def test_a_place_in_the_folded_text_is_a_place_in_the_original(before: str, word: str, after: str) -> None:
+    text = before + word + after
+    start = len(fold(before))
+    assert original_places(text, [(start, start + len(word))]) == [(len(before), len(before) + len(word))]
+
+
+def test_what_cannot_be_seen_belongs_to_the_word_around_it() -> None:
+    text = "㎏ 废\u200b\u200b物!"
+    folded = fold(text)
+    start = folded.index("废物")
+    [(first, end)] = original_places(text, [(start, start + 2)])
+    assert text[first:end] == "废\u200b\u200b物"
+
+
+def test_two_million_characters_are_folded_in_a_second() -> None:
+    text = "a\u200b臺\u202e" * 500_000
+    started = time.process_time()
+    fold(text)
+    assert time.process_time() - started < 2

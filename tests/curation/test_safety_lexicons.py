@@ -1,0 +1,208 @@
+"""Word lists as weak evidence: what they see, what they must let pass, and how disguises are read."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h2htalk.curation.safety_lexicons import (
+    DATA,
+    MOST_A_CATEGORY,
+    compiled,
+    evidence,
+    hidden_entry,
+    load,
+)
+from h2htalk.data.dialogue import LANGUAGES, Language
+
+
+def categories(text: str, language: Language, least: float = 0.4) -> set[str]:
+    return {piece.category for piece in evidence(text, language) if piece.score >= least}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "category"),
+    [
+        ("en", "You are such an idiot.", "offensive.abuse"),
+        ("en", "Immigrants are vermin.", "offensive.hate"),
+        ("en", "The government is corrupt and the election was rigged.", "political.sensitive"),
+        ("en", "Taiwan deserves independence now.", "political.sensitive"),
+        ("en", "Guaranteed returns! WhatsApp +1 555 010 9999", "spam.advert"),
+        ("en", "Claim your deposit bonus at www.example.com/win", "spam.gambling"),
+        ("en", "We were sexting all night.", "sexual.explicit"),
+        ("zh", "你就是个废物。", "offensive.abuse"),
+        ("zh", "外地人没一个好东西。", "offensive.hate"),
+        ("zh", "政府就是独裁。", "political.sensitive"),
+        ("zh", "臺灣應該獨立。", "political.sensitive"),
+        ("zh", "刷单兼职日结，加我微信 vx: abc12345", "spam.advert"),
+        ("zh", "百家乐注册送彩金，扫码进群", "spam.gambling"),
+        ("zh", "我们裸聊了一晚上。", "sexual.explicit"),
+    ],
+)
+def test_what_the_lists_are_for(language: Language, text: str, category: str) -> None:
+    assert category in categories(text, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "I'm an idiot and I hate myself."),
+        ("en", "My government exam is on Monday."),
+        ("en", "I flew to Taiwan to see my grandmother."),
+        ("en", "Her number is in my phone, I could call her on WhatsApp."),
+        ("en", "I work from home and it is lonely."),
+        ("en", "The immigrants in my class taught me to cook."),
+        ("en", "He lives in Scunthorpe and plays the classics."),
+        ("en", "My kids watched a film about a little girl and a whale."),
+        ("zh", "我就是个废物，什么都做不好。"),
+        ("zh", "我在准备国考，政府的岗位很难考。"),
+        ("zh", "我想去台湾玩，看看日月潭。"),
+        ("zh", "他加了我微信，可是从来不跟我说话。"),
+        ("zh", "抒发情绪的方法有很多。"),
+        ("zh", "我是一个东北人，在广东上班。"),
+        ("zh", "孩子上初二了，成绩一直上不去。"),
+    ],
+)
+def test_what_they_must_let_pass(language: Language, text: str) -> None:
+    assert categories(text, language) == set()
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("en", "Fuck, what a shitty day."), ("zh", "妈的，今天真倒霉，卧槽。")]
+)
+def test_swearing_is_only_noted(language: Language, text: str) -> None:
+    assert {(piece.category, piece.score) for piece in evidence(text, language)} == {("profanity.only", 0.2)}
+
+
+@pytest.mark.parametrize(
+    "disguise", ["你这个废物", "你这个废 物", "你这个廢物", "你这个废*物", "你这个废\u200b物", "你这个废..物"]
+)
+def test_disguised_words_are_read(disguise: str) -> None:
+    [piece] = [piece for piece in evidence(f"喂，{disguise}！", "zh") if piece.category == "offensive.abuse"]
+    assert f"喂，{disguise}！"[piece.start : piece.end] == disguise
+
+
+def test_a_report_of_abuse_is_not_an_erotic_text_about_a_child() -> None:
+    """Only the second may stand alone: a hard category overrides the veto for people in crisis."""
+    assert "sexual.minors" not in categories("When I was 9 he molested me. He wanted nudes.", "en", 0.8)
+    assert "sexual.minors" not in categories(
+        "小时候我十二岁，被邻居猥亵，他给我看裸照，我报警了。", "zh", 0.8
+    )
+    assert "sexual.minors" not in categories(
+        "My 15 years old daughter asked me about sex and condoms.", "en", 0.5
+    )
+    assert "sexual.minors" in categories("The schoolgirl, horny as ever, sent more nudes.", "en", 0.8)
+
+
+def test_hidden_words_are_found_and_cannot_be_read() -> None:
+    lists = {
+        "words": {"swearing": ["x"]},
+        "hidden": {"slur": [hidden_entry("Blorp"), hidden_entry("卜噜")]},
+        "rules": [{"category": "offensive.hate", "score": 0.6, "all": ["slur"]}],
+    }
+    lexicon = compiled(lists)
+    assert lexicon.hits("you blorp, 你们卜噜")["slur"] == [(4, 9), (13, 15)]
+    assert "slur" not in lexicon.hits("blorps and 卜 and 噜卜")
+    assert not re.search("blorp|卜噜", str(lists), re.IGNORECASE)
+
+
+def test_words_of_a_rule_must_stand_close_together() -> None:
+    lists = {
+        "words": {"one": ["alpha"], "two": ["beta gamma"]},
+        "rules": [{"category": "c", "score": 0.5, "all": ["one", "two"], "within": 10}],
+    }
+    lexicon = compiled(lists)
+    assert set(lexicon.hits("alpha beta gamma alphabet")) == {"one", "two"}
+    assert set(lexicon.hits("alphabet beta and gamma")) == set()
+
+
+def test_rules_must_ask_for_classes_that_exist() -> None:
+    with pytest.raises(ValueError, match="unknown classes: two"):
+        compiled({"words": {"one": ["a"]}, "rules": [{"category": "c", "score": 0.5, "all": ["two"]}]})
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_score_is_one_of_the_three_kinds(language: Language) -> None:
+    for rule in load(language).rules:
+        assert rule.score == 0.2 or 0.4 <= rule.score <= 0.7 or 0.8 <= rule.score <= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "you",
+                "idiot",
+                "废物",
+                "你",
+                "微信",
+                " ",
+                "\u200b",
+                "刷单",
+                "+1 555 010 9999",
+                "😂",
+                "\ud800",
+                "㎏",
+            ]
+        ),
+        max_size=30,
+    )
+)
+def test_spans_lie_in_the_text_and_in_order(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    for language in LANGUAGES:
+        found = evidence(text, language)
+        assert all(0 <= piece.start < piece.end <= len(text) for piece in found)
+        assert found == sorted(found, key=lambda piece: (piece.start, piece.end))
+
+
+@pytest.mark.parametrize(
+    ("language", "unit"),
+    [
+        ("en", "you "),
+        ("en", "shut up "),
+        ("en", "+1"),
+        ("en", "www."),
+        ("en", "a@"),
+        ("zh", "你废物"),
+        ("zh", "加 . "),
+        ("zh", "十"),
+    ],
+)
+def test_a_hostile_message_passes_in_linear_time(language: Language, unit: str) -> None:
+    """400 kB of what each expression starts with: a quadratic one would take minutes."""
+    started = time.process_time()
+    found = evidence(unit * (400_000 // len(unit.encode())), language)
+    assert time.process_time() - started < 5
+    assert all(
+        sum(piece.category == category for piece in found) <= MOST_A_CATEGORY
+        for category in {piece.category for piece in found}
+    )
+
+
+def test_the_files_name_their_licence_and_show_no_slur() -> None:
+    assert (DATA / "LICENSE.md").exists()
+    assert (DATA / "ATTRIBUTION.md").exists()
+    for language in LANGUAGES:
+        hidden = (
+            (DATA / f"lexicon_{language}.toml")
+            .read_text(encoding="utf-8")
+            .split("[hidden]")[1]
+            .split("[[rules]]")[0]
+        )
+        entries = re.findall(r'"(.+)"', hidden)
+        assert len(entries) > 20
+        assert all(re.fullmatch(r"\d{1,4}:[0-9a-f]{24}:\d", entry) for entry in entries)
+
+
+def test_support_conversations_hold_nothing_that_may_stand_alone(shared_data: Path) -> None:
+    import json
+
+    lines = (shared_data / "raw/smilechat_zh.jsonl").read_text(encoding="utf-8").splitlines()
+    dialogues = [[message["content"] for message in json.loads(line)["messages"]] for line in lines[:200]]
+    alone = [line for line in dialogues if any(categories(text, "zh", 0.8) for text in line)]
+    assert alone == []
