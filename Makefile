@@ -76,7 +76,7 @@ $(VENV)/embedded.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 	$(PIP) --constraint constraints.txt torch
-	$(PIP) --constraint constraints.txt --editable ".[embedded,analysis,local,dev]"
+	$(PIP) --constraint constraints.txt --editable ".[embedded,analysis,curation,local,dev]"
 	touch $@
 
 clean:
