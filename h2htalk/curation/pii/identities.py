@@ -1,0 +1,130 @@
+"""Which windows of digits are national ids, bank cards, accounts and QQ numbers."""
+
+from __future__ import annotations
+
+import re
+
+from h2htalk.curation.pii import checksums
+from h2htalk.curation.pii.numbers import Window
+
+# Brands by their first digits, and how long their cards are: enough to believe Luhn without a cue.
+_BRANDS = re.compile(
+    r"62[0-9]{14,17}|4[0-9]{15}|5[1-5][0-9]{14}|(?:222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"
+    r"|3[47][0-9]{13}|35[0-9]{14}|6(?:011|5[0-9]{2}|4[4-9][0-9])[0-9]{12}|3(?:0[0-5]|[68][0-9])[0-9]{11}"
+)
+_CARD_CUES = ("card",)
+_ACCOUNT_CUES = ("account",)
+# Numbers that say something ("I love you"), and rows that count.
+_SAYINGS = re.compile(
+    r"520|521|1314|5201314|1314520|5211314|52013[0-9]*|([0-9])\1{4,}|0?123456789?0?|987654321|12345|54321"
+)
+
+
+def national_id_zh(window: Window) -> float:
+    """A Chinese resident id of 18 characters (the window's digits with a closing `X` added by the caller) or 15."""
+    value = window.digits
+    distance = window.near.distance("id")
+    other = window.near.nearest == "other"
+    if len(value) == 18:
+        if checksums.resident_id(value):
+            if distance is not None:
+                return 0.99
+            return 0.96 if not other and (window.whole or len(window.shape) < 4) else 0.0
+        near = distance is not None and distance <= 6
+        return 0.6 if near and not other and checksums.resident_shape(value) and window.whole else 0.0
+    if len(value) == 15 and distance is not None and checksums.old_resident_id(value):
+        return 0.95
+    return 0.0
+
+
+def national_id_en(window: Window, words: str) -> float:
+    """SSN, NHS number, SIN, TFN, Medicare. `words`: the text before, in which the cue names the country."""
+    digits, distance = window.digits, window.near.distance("id")
+    if len(digits) == 9 and window.shape == (3, 2, 4) and checksums.social_security(digits):
+        if distance is not None:
+            return 0.97
+        dashed = all(gap.strip() in ("-", ".") for gap in window.gaps)
+        return 0.9 if dashed and window.whole and window.near.nearest != "other" else 0.0
+    if distance is None or window.near.nearest == "other":
+        return 0.0
+    nearer = window.near.distance("phone", "account", "card")
+    if nearer is not None and nearer < distance:
+        return 0.0
+    if len(digits) == 9:
+        checked = checksums.luhn(digits) or checksums.tax_file(digits)
+        return 0.97 if checked else 0.85 if checksums.social_security(digits) else 0.0
+    if len(digits) in (10, 11):
+        if len(digits) == 10 and checksums.nhs(digits) and "nhs" in words:
+            return 0.97
+        return 0.97 if checksums.medicare(digits) and "medicare" in words else 0.0
+    if len(digits) == 12 and ("aadhaar" in words or "aadhar" in words):
+        return 0.8
+    return 0.0
+
+
+def card(window: Window) -> float:
+    """Bank cards: Luhn always; without a cue also a brand's first digits and length."""
+    digits = window.digits
+    if not 12 <= len(digits) <= 19 or window.near.nearest == "other" or not digits.isdecimal():
+        return 0.0
+    if not checksums.luhn(digits):
+        return 0.0
+    brand = _BRANDS.fullmatch(digits) is not None
+    if window.near.distance(*_CARD_CUES, *_ACCOUNT_CUES) is not None:
+        if brand:
+            return 0.97
+        return 0.93 if window.near.distance(*_CARD_CUES) is not None and window.whole else 0.0
+    if not brand or not window.whole or window.glued:
+        return 0.0
+    return (
+        0.9
+        if len(window.shape) <= 5 or max(window.shape) >= 4 or min(window.shape) == max(window.shape)
+        else 0.0
+    )
+
+
+def account(window: Window) -> float:
+    """Numbers of accounts, insurances, schools and firms: a cue names them, nothing checks them."""
+    digits = window.digits
+    distance = window.near.distance(*_ACCOUNT_CUES)
+    if distance is None or not window.whole or _amount(window):
+        return 0.0
+    nearest = window.near.nearest
+    if nearest in ("phone", "landline", "qq", "wechat", "card", "id") or (len(digits) < 8 and distance > 12):
+        return 0.0
+    return 0.9 if distance <= 10 else 0.75 if distance <= 24 else 0.0
+
+
+def qq(window: Window) -> float:
+    """QQ numbers: 5 to 11 digits, not 0 first, and a cue."""
+    digits, distance = window.digits, window.near.distance("qq")
+    if distance is None or window.near.nearest not in ("qq", "phone", "account", "email"):
+        return 0.0
+    if not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole or _amount(window):
+        return 0.0
+    if window.near.nearest != "qq" and distance > 12 and len(digits) == 11:
+        return 0.0
+    if _SAYINGS.fullmatch(digits) and distance > 3:
+        return 0.0
+    if len(digits) <= 6 and distance > 8:
+        return 0.0
+    return 0.93 if distance <= 8 else 0.75
+
+
+def wechat_number(window: Window) -> float:
+    """A WeChat id that is a phone or QQ number: a cue, right before it for anything but a mobile's eleven digits."""
+    digits, distance = window.digits, window.near.distance("wechat")
+    if distance is None or window.near.nearest != "wechat" or not window.whole or _amount(window):
+        return 0.0
+    if len(digits) == 11 and digits[0] == "1":
+        return 0.98 if distance <= 12 else 0.0
+    return (
+        0.85
+        if 6 <= len(digits) <= 11 and digits[0] != "0" and distance <= 4 and not _SAYINGS.fullmatch(digits)
+        else 0.0
+    )
+
+
+def _amount(window: Window) -> bool:
+    """Digits with a decimal point."""
+    return len(window.gaps) == 1 and window.gaps[0] == "." and window.shape[1] <= 2

@@ -1,0 +1,101 @@
+"""Ids that mix letters and digits: IBAN, UK National Insurance, passports, licences, member and student numbers."""
+
+from __future__ import annotations
+
+import re
+
+from h2htalk.curation.pii import checksums
+from h2htalk.curation.pii.cues import Cue, Cues
+from h2htalk.curation.pii.normalize import Reading
+from h2htalk.curation.pii.places import Places
+from h2htalk.curation.pii.spans import Span
+
+_IBAN = re.compile(r"(?<![a-z0-9])[a-z]{2}[0-9]{2}(?:[ -]?[a-z0-9]){11,30}")
+_NINO = re.compile(r"(?<![a-z0-9])[a-z]{2}(?:[ .\-/]{0,2}[0-9]){6}[ .\-/]{0,2}[a-d](?![a-z0-9])")
+_SORT_CODE = re.compile(
+    r"(?<![a-z])sort(?:\s?code)?[\s:#]{1,3}(?:is\s)?([0-9]{2}([ -]?)[0-9]{2}\2[0-9]{2})(?![0-9])"
+)
+# Prefixes that are given out; others are only believed beside a cue.
+_GIVEN_OUT = re.compile(r"(?!bg|gb|nk|kn|tn|nt|zz)[a-ceghj-prstw-z][a-ceghj-nprstw-z]")
+_LEAD = re.compile(
+    r"(?:[\s:,.#=\"'(\[-]|is|was|no\.?|number|num|号码?|是|就是|为|编号|的|我|it'?s|填的?|写的?|id|:|在|到|for|and|,){0,10}"
+)
+_VALUE = re.compile(
+    r"(?:[a-z]{1,2} |[a-z]{0,4}-?)[0-9](?:[ -]?[0-9]){4,17}(?:[ -]?[a-z](?![a-z])[a-z]?(?![a-z]))?(?![a-z0-9])"
+    r"|[a-z]{1,2}[0-9][a-z0-9]{4,16}(?![a-z0-9])|[a-z]{5}[0-9]{6}[a-z0-9]{5}(?![a-z0-9])|[a-z]{2}[0-9]{7}(?![0-9])"
+)
+
+
+def lettered_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
+    """Spans (places of the reading) of ids that hold a letter, outside of what is taken, which they join."""
+    text = reading.text
+    found: list[Span] = []
+    for match in _IBAN.finditer(text):
+        end = _iban_end(text, match)
+        if end:
+            found.append(Span(match.start(), end, "ACCOUNT_NUMBER", 0.98))
+    for match in _SORT_CODE.finditer(text) if "sort" in text else ():
+        found.append(Span(*match.span(1), "ACCOUNT_NUMBER", 0.95))
+    for match in _NINO.finditer(reading.digits):
+        near = cues.near(match.start(), match.end())
+        cued = near.distance("id") is not None
+        strict = _GIVEN_OUT.match(match.group()) is not None
+        if cued or (
+            strict
+            and near.nearest not in ("other", "account", "plate")
+            and reading.shown[match.start()].isupper()
+        ):
+            found.append(Span(match.start(), match.end(), "NATIONAL_ID", 0.97 if cued else 0.85))
+    found = taken.keep(found)
+    for cue in cues.found:
+        if cue.kind == "account":
+            span = _behind(reading, cue) or _before(reading, cue)
+            if span is not None:
+                found += taken.keep([span])
+    return found
+
+
+def _iban_end(text: str, match: re.Match[str]) -> int | None:
+    """Where an IBAN ends: the first length at which its check digits are right."""
+    value = ""
+    for place in range(match.start(), match.end()):
+        if text[place].isalnum():
+            value += text[place].upper()
+            if len(value) >= 15 and checksums.iban(value) and not text[place + 1 : place + 2].isdigit():
+                return place + 1
+    return None
+
+
+def _behind(reading: Reading, cue: Cue) -> Span | None:
+    text = reading.text
+    lead = _LEAD.match(text, cue.end)
+    start = lead.end() if lead else cue.end
+    while (
+        start > cue.end
+        and text[start - 1].isascii()
+        and text[start - 1].isalnum()
+        and text[start : start + 1].isalnum()
+    ):
+        start -= 1
+    match = _VALUE.match(text, start)
+    if match is None or not any(char.isalpha() for char in match.group()):
+        return None
+    return Span(start, match.end(), "ACCOUNT_NUMBER", 0.92)
+
+
+def _before(reading: Reading, cue: Cue) -> Span | None:
+    """An id in front of its cue: "E12345678是我护照号"."""
+    text = reading.text
+    floor = max(0, cue.start - 32)
+    link = re.search(
+        r"[\s,，]{0,2}(?:(?:这|那)?个?(?:就|才)?是(?:我|他|她)?的?(?:新|旧|老)?"
+        r"|(?:is|was|that'?s) (?:my |her |his )?|\()$",
+        text[floor : cue.start],
+    )
+    if link is None:
+        return None
+    end = floor + link.start()
+    match = re.search(r"(?<![a-z0-9])[a-z]{1,2}[0-9]{5,14}$", text[floor:end])
+    if match is None:
+        return None
+    return Span(floor + match.start(), end, "ACCOUNT_NUMBER", 0.9)

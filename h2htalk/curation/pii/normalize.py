@@ -1,0 +1,133 @@
+"""One character for one character: what people write in other shapes of the same letters, digits and marks.
+
+`plain` keeps the length, so places found in it are places of the text as given. `Reading` goes further for the
+recognisers of structured data: it also leaves out what nobody sees, and remembers where everything stood.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+_DOTS = "․·•∙⋅‧・･᛫●▪"
+_DASHES = "‐‑‒–—―−﹘﹣－➖ー─━⸺"
+_MARKS = {
+    **dict.fromkeys(map(ord, _DOTS), "·"),
+    **dict.fromkeys(map(ord, _DASHES), "-"),
+    **{
+        ord(a): b
+        for a, b in zip(
+            "、﹑【】「」『』〔〕《》〈〉“”‘’⁄∕＿～〜∶꞉➕", ",,[][][][]<><>\"\"''//_~~::+", strict=True
+        )
+    },
+    **{ord(a): b for a, b in zip("\t\u00a0\u2007\u202f\u3000", " " * 5, strict=True)},
+    **{ord(a): b for a, b in zip("❶❷❸❹❺❻❼❽❾⓿⓵⓶⓷⓸⓹⓺⓻⓼⓽", "1234567890123456789", strict=True)},
+    **{ord(a): b for a, b in zip("⑴⑵⑶⑷⑸⑹⑺⑻⑼⒈⒉⒊⒋⒌⒍⒎⒏⒐", "123456789123456789", strict=True)},
+    **{ord(a): b for a, b in zip("➀➁➂➃➄➅➆➇➈➊➋➌➍➎➏➐➑➒", "123456789123456789", strict=True)},
+    # Cyrillic and Greek letters that look like Latin ones, seen only where somebody dodges a filter.
+    **{ord(a): b for a, b in zip("аеорсухіѕјАВЕКМНОРСТХοΟ", "aeopcyxisjABEKMHOPCTXoO", strict=True)},
+}
+_KEPT = set("。｡《》〈〉“”‘’「」『』")
+HAN_DIGITS = {
+    **dict(zip("〇零一二三四五六七八九", "00123456789", strict=True)),
+    **dict(zip("幺壹贰叁肆伍陆柒捌玖", "1123456789", strict=True)),
+    **dict(zip("貳參陸弌弍弎", "236123", strict=True)),
+}
+HAN = "".join(HAN_DIGITS)
+_HAN_TABLE = str.maketrans(HAN_DIGITS)
+# Characters that nobody sees: zero-width ones, soft hyphens, direction marks, variation selectors, key caps, strokes
+# laid over a character.
+_UNSEEN = re.compile(
+    "[\u00ad\u0300-\u036f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u20d0-\u20ff"
+    "\ufe00-\ufe0f\ufeff]"
+)
+# Those of them that belong to the character before.
+_LAID_OVER = re.compile("[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f]")
+_RISING = {ord(c): ord(c) + 32 for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_LONE_O = re.compile(
+    r"(?<=[0-9])([^a-z0-9\n]?)o(?=[^a-z]|$)|(?<![a-z])o(?=[^a-z0-9\n]?[0-9])|(?<=[0-9])oo(?=[0-9])"
+)
+
+
+class _Table(dict[int, str]):
+    """What each character reads as, worked out when it is met first."""
+
+    def __missing__(self, code: int) -> str:
+        known = _MARKS.get(code)
+        char = chr(code)
+        found = known if known is not None and char not in _KEPT else _ascii(char) or char
+        self[code] = found
+        return found
+
+
+def _ascii(char: str) -> str:
+    """The ASCII character that another one is a shape of (full-width, circled, bold, of another script), or ''."""
+    decimal = unicodedata.digit(char, None)
+    if decimal is not None:
+        return str(decimal)
+    shape = unicodedata.normalize("NFKC", char)
+    return shape if len(shape) == 1 and shape.isascii() and shape.isprintable() else ""
+
+
+_TABLE = _Table()
+
+
+def plain(text: str) -> str:
+    """The text with full-width, circled, bold and foreign digits, letters and marks as plain ones; same length.
+
+    Dashes become `-`, middle dots `·`, tabs and wide spaces a space. Han digits, `。` and quotation marks stay.
+    """
+    return text if text.isascii() and "\t" not in text else text.translate(_TABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as the recognisers read it. All strings have one length.
+
+    `shown`: the characters as given, without the unseen ones. `text`: plain, in lower case. `digits`: Han digits and an
+    `o` among digits as digits too. `offsets`: where each character
+    stood, or None where nothing was left out; `given`: the text as given.
+    """
+
+    shown: str
+    text: str
+    digits: str
+    offsets: tuple[int, ...] | None
+    given: str
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """A stretch of the reading as places of the text as given, with the unseen characters inside and, of key
+        caps, behind it."""
+        if self.offsets is None:
+            return start, end
+        last = self.offsets[end - 1] + 1
+        while last < len(self.given) and _LAID_OVER.match(self.given[last]):
+            last += 1
+        return self.offsets[start], last
+
+
+def read(given: str) -> Reading:
+    """How a text reads."""
+    shown, offsets = given, None
+    if not given.isascii() and _UNSEEN.search(given):
+        unseen = {match.start() for match in _UNSEEN.finditer(given)}
+        places = [i for i in range(len(given)) if i not in unseen]
+        shown = "".join([given[i] for i in places])
+        offsets = tuple(places)
+    text = plain(shown).translate(_RISING)
+    digits = text.translate(_HAN_TABLE) if not text.isascii() else text
+    if "o" in digits or "○" in digits or "◯" in digits or "⭕" in digits:
+        digits = digits.replace("○", "0").replace("◯", "0").replace("⭕", "0")
+        digits = _zeros(digits)
+    return Reading(shown, text, digits, offsets, given)
+
+
+def _zeros(digits: str) -> str:
+    """`o` for 0, where it stands among digits."""
+    for _ in range(3):  # "1oo4": each round reads the neighbours of the last
+        again = _LONE_O.sub(lambda m: m.group().replace("o", "0"), digits)
+        if again == digits:
+            break
+        digits = again
+    return digits

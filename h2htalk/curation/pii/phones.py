@@ -1,0 +1,186 @@
+"""Which windows of digits are phone numbers: mainland China, the North American plan, UK, AU, IE, NZ, IN, any `+`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+
+from h2htalk.curation.pii.numbers import Window
+
+_CUES = ("phone", "landline")
+# Numbers that begin with 0 at home: UK, Ireland, Australia, New Zealand, and (mobile) India with its trunk 0.
+_TRUNK = re.compile(
+    r"07[0-9]{9}|0[1-3][0-9]{9}|08[04][0-9]{8}|01[0-9]{8,9}"
+    r"|04[0-9]{8}|0[2378][0-9]{8}"
+    r"|08[35679][0-9]{7}|0[1-9][0-9]{7,8}|02[0-9]{7,9}|0[6-9][0-9]{9}"
+)
+_SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
+
+
+@cache
+def _table(name: str) -> frozenset[str]:
+    """A table of `phones.toml`, its ranges written out."""
+    raw = tomllib.loads(resources.files(__package__).joinpath("phones.toml").read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for entry in raw[name]:
+        first, _, last = entry.partition("-")
+        found.update(str(code) for code in range(int(first), int(last or first) + 1)) if last else found.add(
+            first
+        )
+    return frozenset(found)
+
+
+def is_hotline(digits: str) -> bool:
+    """A public line for help or service: content, not personal data."""
+    return digits in _table("hotlines")
+
+
+def phone(window: Window, language: str) -> float:
+    """How sure we are, in [0, 1], that a window is a phone number. 0: it is none."""
+    if window.near.nearest == "other" and not window.plus:
+        return 0.0
+    if window.plus:
+        return 0.97 if _international(window.digits) and window.whole else 0.0
+    if window.near.nearest in ("card", "id") and language == "en" and not _cue(window):
+        return 0.0
+    if language == "zh":
+        found = max(_mobile(window), _landline(window))
+        return found or _cued_english(window)
+    return _english(window)
+
+
+def _cue(window: Window, reach: int = 99) -> bool:
+    distance = window.near.distance(*_CUES)
+    return distance is not None and distance <= reach
+
+
+def _international(digits: str) -> bool:
+    """Country code and 6 to 12 digits: E.164."""
+    countries = _table("countries")
+    if not 8 <= len(digits) <= 15:
+        return False
+    if digits.startswith("1"):
+        return len(digits) == 11
+    if digits.startswith("86"):
+        return len(digits) in (11, 12, 13, 14)
+    if digits.startswith("44"):
+        return len(digits) in (11, 12, 13)
+    return any(digits[:n] in countries for n in (2, 3))
+
+
+def _mobile(window: Window) -> float:
+    digits = window.digits
+    for prefix in ("0086", "86", ""):
+        if digits.startswith(prefix) and len(digits) == 11 + len(prefix):
+            if digits[len(prefix) :][:3] not in _table("mobile_prefixes"):
+                continue
+            if _cue(window):
+                return 0.97
+            return 0.9 if window.whole and not window.glued else 0.0
+    return 0.0
+
+
+def _landline(window: Window) -> float:
+    digits = window.digits
+    if digits.startswith("0086"):
+        digits = "0" + digits[4:]
+    elif digits.startswith("860"):
+        digits = digits[2:]
+    if re.fullmatch(r"[48]00[0-9]{7}", digits):
+        spaced = window.shape in ((3, 3, 4), (3, 4, 3), (3, 7), (10,))
+        return 0.95 if _cue(window) else 0.8 if spaced and window.whole else 0.0
+    if digits[:1] == "0":
+        for size in (3, 4):
+            local = digits[size:]
+            if digits[1:size] in _table("area_codes") and _local(local, size):
+                return 0.95 if _cue(window) else _uncued_landline(window, size)
+    direct = window.near.distance("landline")
+    direct = window.near.distance("phone") if direct is None else direct
+    if (
+        len(digits) in (7, 8)
+        and digits[0] in "2345678"
+        and direct is not None
+        and direct <= 3
+        and window.whole
+    ):
+        return 0.7
+    return 0.0
+
+
+def _local(local: str, area: int) -> bool:
+    return len(local) in ((8,) if area == 3 else (7, 8)) and local[0] in "2345678"
+
+
+def _uncued_landline(window: Window, area: int) -> float:
+    if not window.whole or window.glued:
+        return 0.0
+    split = len(window.shape) > 1 and window.shape[0] == area
+    return 0.85 if split else 0.65 if len(window.shape) == 1 else 0.0
+
+
+def _nanp(digits: str) -> bool:
+    return len(digits) == 10 and digits[0] in "23456789" and digits[3] in "23456789"
+
+
+def _cued_english(window: Window) -> float:
+    """Foreign numbers in a Chinese text: only in their own grouping and with a cue."""
+    if window.shape in _SHAPES_EN and _cue(window, 10) and _nanp(window.digits[-10:]):
+        return 0.8
+    return 0.0
+
+
+def _english(window: Window) -> float:
+    digits, shape = window.digits, window.shape
+    cued = _cue(window)
+    if digits.startswith("00") and 10 <= len(digits) <= 16 and _international(digits[2:]):
+        return 0.9 if cued or (window.whole and len(shape) > 1) else 0.0
+    if digits.startswith("011") and 12 <= len(digits) <= 17 and _international(digits[3:]) and cued:
+        return 0.9
+    ten = digits[1:] if len(digits) == 11 and digits[0] == "1" else digits
+    if len(ten) == 10 and ten[0] in "23456789":
+        return _north_american(window, ten, cued)
+    if digits[0] == "0" and _TRUNK.fullmatch(digits):
+        return _trunk(window, cued)
+    if len(digits) == 12 and digits[:2] == "91" and digits[2] in "6789" and cued:
+        return 0.85
+    if len(digits) in (11, 12) and digits[:2] in ("44", "61") and digits[2] in "2347" and cued:
+        return 0.85
+    if (
+        len(digits) == 7
+        and digits[0] in "23456789"
+        and shape in ((3, 4), (7,))
+        and _cue(window, 12)
+        and window.whole
+    ):
+        return 0.7
+    return 0.0
+
+
+def _north_american(window: Window, ten: str, cued: bool) -> float:
+    grouped = window.shape in _SHAPES_EN
+    if cued and (window.whole or grouped):
+        return 0.95
+    if grouped and len(window.shape) > 2 and window.whole and not window.glued:
+        return 0.85
+    indian = ten[0] in "6789" and window.shape == (5, 5)
+    known = ten[:3] in _table("nanp") and ten[3] in "23456789"
+    if window.whole and not window.glued and (indian or (known and _no_list(window))):
+        return 0.65
+    return 0.0
+
+
+def _trunk(window: Window, cued: bool) -> float:
+    if cued:
+        return 0.93 if window.whole or len(window.shape) <= 4 else 0.75
+    if not window.whole or window.glued or not _no_list(window):
+        return 0.0
+    if window.digits[:2] in ("07", "04") or len(window.shape) > 1:
+        return 0.75
+    return 0.6 if len(window.digits) == 11 else 0.0
+
+
+def _no_list(window: Window) -> bool:
+    """Not a row of small numbers ("4 8 15 16 23 42")."""
+    return len(window.shape) == 1 or max(window.shape) >= 3

@@ -1,0 +1,59 @@
+"""One character for one character: places in a plain text are places in the text as given."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.curation.pii.normalize import plain, read
+
+
+@pytest.mark.parametrize(
+    ("given_text", "expected"),
+    [
+        ("１３８－００１３", "138-0013"),
+        ("①⑧⓪", "180"),
+        ("𝟭𝟮𝟯 ²", "123 2"),
+        ("٠١٢ ०१", "012 01"),
+        ("ｌｉｎ＠ｑｑ．ｃｏｍ", "lin@qq.com"),
+        ("a—b–c−d", "a-b-c-d"),
+        ("京A·1 京A•1 京A・1", "京A·1 京A·1 京A·1"),
+        ("（你好），【好】", "(你好),[好]"),
+        ("аеор", "aeop"),
+    ],
+)
+def test_other_shapes_of_a_character_read_as_the_plain_one(given_text: str, expected: str) -> None:
+    assert plain(given_text) == expected
+
+
+@pytest.mark.parametrize("kept", ["一二三幺", "今天。好", "《活着》", "éß", "高兴😀", "\ud800\x00\u202e"])
+def test_what_is_no_shape_of_something_plain_stays(kept: str) -> None:
+    assert plain(kept) == kept
+
+
+@given(st.text(alphabet=st.characters(codec=None)))
+def test_the_length_never_changes(text: str) -> None:
+    assert len(plain(text)) == len(text)
+
+
+@given(st.text())
+def test_all_strings_of_a_reading_have_one_length_and_places_lie_in_the_text(text: str) -> None:
+    reading = read(text)
+    assert len({len(reading.shown), len(reading.text), len(reading.digits)}) == 1
+    for place in range(len(reading.text)):
+        start, end = reading.place(place, place + 1)
+        assert 0 <= start < end <= len(text)
+        assert text[start] == reading.shown[place]
+
+
+def test_unseen_characters_are_left_out_and_key_caps_belong_to_their_digit() -> None:
+    reading = read("a1\u200b\ufe0f2\ufe0f\u20e3b")
+    assert reading.text == "a12b"
+    assert reading.place(1, 3) == (1, 7)
+
+
+def test_han_digits_and_lone_letters_o_read_as_digits_only_for_numbers() -> None:
+    reading = read("幺三八 1o2O你")
+    assert reading.text == "幺三八 1o2o你"
+    assert reading.digits == "138 1020你"
