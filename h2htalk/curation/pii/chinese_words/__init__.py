@@ -1,0 +1,39 @@
+"""Words that the Chinese recognisers go by: files of facts, each with its source in its head."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_FOLDER = Path(__file__).parent
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """A TOML file of this folder."""
+    return tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def sections(name: str) -> dict[str, frozenset[str]]:
+    """A text file of this folder: words by the `[section]` they stand in; `#` starts a comment line.
+
+    Words are parted by white space; in lines that hold `|` by that, so that a name may hold spaces.
+    """
+    found: dict[str, set[str]] = {"": set()}
+    here = found[""]
+    for line in (_FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            here = found.setdefault(line.strip("[] "), set())
+        elif not line.startswith("#"):
+            here.update(
+                word.strip() for word in (line.split("|") if "|" in line else line.split()) if word.strip()
+            )
+    return {section: frozenset(words) for section, words in found.items()}
+
+
+def words(name: str, section: str, key: str) -> frozenset[str]:
+    """The words of one entry of a TOML file."""
+    return frozenset(table(name)[section][key].split())
