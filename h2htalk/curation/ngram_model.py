@@ -1,7 +1,8 @@
 """A small linear model over hashed pieces of a folded text: NumPy alone, weights of one byte, nothing pickled.
 
 A text's features are the hashes of its pieces (runs of characters, words, pairs of words with a gap), each once; its
-score is the logistic function of their weights' sum over the root of their number and a little. Long texts are read in sentences
+score is the logistic function of their weights' sum over the root of their number and a little. Long texts are read in
+sentences
 as well: the surest counts, so that words around a sentence do not thin it out.
 """
 

@@ -1,0 +1,102 @@
+"""Politically sensitive content: rules over two kinds of words, and a small model for what no list foresees.
+
+Public lists of sensitive words know 3 to 30 % of such statements and hit everyday talk (reference: safety layers). A
+rule asks for a public matter and a stance on it in one sentence; the model has read statements and harmless mentions
+of the same words. Both agreeing is sure; one alone is for a person, or a guard model, to judge.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from h2htalk.curation.evidence import Evidence
+from h2htalk.curation.folding import fold, origin
+from h2htalk.curation.ngram_model import Model, load
+from h2htalk.data.dialogue import Language
+from h2htalk.errors import ConfigError, DataError
+
+CATEGORY = "political.sensitive"
+DATA = "political_data"
+# What a sign's score says: the rules and the model agree, or one of them is alone.
+AGREED, ALONE = 0.95, 0.6
+_SENTENCE = re.compile(r"[^.!?;]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A political statement found: AGREED or ALONE, and where it stands in the folded text."""
+
+    score: float
+    start: int
+    end: int
+
+
+def find(text: str, language: Language, terms: frozenset[str] = frozenset()) -> Evidence | None:
+    """What one message shows of politics; None for nothing.
+
+    Args:
+        text: one message, of any length.
+        language: whose rules and model are asked.
+        terms: folded terms of the user's own (`read_terms`); each counts as a rule.
+    """
+    folded = fold(text, language)
+    sign = sign_in(folded, load(DATA, language), terms)
+    if sign is None:
+        return None
+    return Evidence("political", CATEGORY, sign.score, *origin(text, language, sign.start, sign.end))
+
+
+def sign_in(folded: str, model: Model, terms: frozenset[str] = frozenset()) -> Sign | None:
+    """As `find`, of a folded text."""
+    ruled = _ruled(folded, model.language)
+    if ruled is None and terms:
+        ruled = next(((at, at + len(t)) for t in sorted(terms) if (at := folded.find(t)) >= 0), None)
+    score, start, end = model.score(folded)
+    if ruled is not None:
+        return Sign(AGREED if score >= model.high() else ALONE, *ruled)
+    return Sign(ALONE, start, end) if score >= model.high() else None
+
+
+def _ruled(folded: str, language: Language) -> tuple[int, int] | None:
+    """The first sentence that names a public matter and takes a stance on it."""
+    matter, stance, everyday = _rules(language)
+    if matter.search(folded) is None:
+        return None
+    for sentence in _SENTENCE.finditer(folded):
+        text = sentence[0]
+        if matter.search(text) and stance.search(text) and not everyday.search(text):
+            return sentence.span()
+    return None
+
+
+@lru_cache(maxsize=4)
+def _rules(language: Language) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """What public matters, stances and everyday talk look like; raises DataError where the file is damaged."""
+    path = Path(__file__).parent / DATA / f"rules_{language}.toml"
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        return re.compile(raw["matter"]), re.compile(raw["stance"]), re.compile(raw["everyday"])
+    except (OSError, KeyError, TypeError, ValueError, re.error) as error:
+        raise DataError(f"{path}: cannot be read ({error}); install h2htalk again") from error
+
+
+@lru_cache(maxsize=8)
+def read_terms(path: str, language: Language) -> frozenset[str]:
+    """Terms of the user's own, a line each (`#` opens a comment), folded; empty for no path.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if not path:
+        return frozenset()
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: the list of sensitive terms cannot be read as UTF-8 text: {error}"
+        ) from error
+    return frozenset(fold(line, language) for line in lines if line.strip() and not line.startswith("#"))

@@ -1,0 +1,168 @@
+"""The safety stage: every layer looks at a dialogue, one policy decides, a guard model may settle the undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from h2htalk.curation import crisis, political, safety_classifier, safety_lexicons, safety_rules
+from h2htalk.curation.detached import beside_insults
+from h2htalk.curation.evidence import Evidence
+from h2htalk.curation.guard import Guard, Verdict
+from h2htalk.curation.ngram_model import load
+from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue
+from h2htalk.curation.safety_policy import HARD, Assessment, Thresholds, decide, settle
+from h2htalk.curation.safety_rules import Seen
+from h2htalk.curation.spec import CurateSpec
+from h2htalk.curation.stages import Opener, Stage
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.dialogue import LANGUAGES, Dialogue
+from h2htalk.errors import DataError
+
+__all__ = ["Assessment", "assess", "make_stage"]
+
+VERSION = 1
+# Characters of one message that the layers read: its start and its end. Nobody writes more by hand, and a message of
+# megabytes must not cost a minute.
+READ = 20_000
+
+
+def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessment:
+    """What becomes of a dialogue: kept, kept with tags, kept for a person's look, or removed.
+
+    Args:
+        dialogue: of any length; linear in its text.
+        terms: politically sensitive terms of the user's own, folded (`political.read_terms`).
+
+    Returns:
+        The decision with its evidence; the same for the same dialogue, whatever else is assessed.
+
+    Raises:
+        DataError: the bundled models or lists are damaged.
+    """
+    classifier = safety_classifier.load(dialogue.language)
+    read = [replace(turn, content=_read(turn.content)) for turn in dialogue.messages]
+    scores = classifier.scores([turn.content for turn in read])
+    spoken = sum(turn.role == "user" for turn in read)
+    seen: list[Seen] = []
+    for at, turn in enumerate(read):
+        listed = safety_lexicons.evidence(turn.content, dialogue.language)
+        seen += [Seen(at, evidence) for evidence in listed]
+        offends = scores[at] >= classifier.low
+        if offends:
+            seen.append(Seen(at, Evidence("classifier", "offensive", scores[at])))
+        sign = political.find(turn.content, dialogue.language, terms)
+        if sign is not None:
+            seen.append(Seen(at, sign))
+        if turn.role == "user":
+            told = crisis.find(turn.content, dialogue.language, spoken)
+            if told is None:
+                rest = beside_insults(turn.content, dialogue.language, listed, classifier, offends)
+                told = (
+                    crisis.find_beside(rest, len(turn.content), dialogue.language, spoken) if rest else None
+                )
+            if told is not None:
+                seen.append(Seen(at, told))
+    seen += safety_rules.look(dialogue)
+    return decide(dialogue, seen, Thresholds(classifier.low, classifier.high))
+
+
+def _read(text: str) -> str:
+    """A message as the layers read it: a giant one's start and end."""
+    return text if len(text) <= READ else f"{text[: READ // 2]}\n{text[-READ // 2 :]}"
+
+
+# --- The stage ---------------------------------------------------------------------------------------------------
+
+
+def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
+    """The stage `safety` of a curation; `key` is not used: nothing of it is secret.
+
+    Raises:
+        ConfigError: the guard or the list of terms cannot be used.
+    """
+    settings = spec.safety
+    for language in LANGUAGES:
+        political.read_terms(settings.sensitive, language)
+    made = {
+        "guard": settings.guard,
+        "terms": sorted(political.read_terms(settings.sensitive, "zh")),
+        "models": {
+            language: [
+                safety_classifier.load(language).version,
+                load(crisis.DATA, language).manifest["texts_sha256"][:12],
+                load(political.DATA, language).manifest["texts_sha256"][:12],
+            ]
+            for language in LANGUAGES
+        },
+    }
+    arguments = (settings.guard, settings.sensitive, settings.max_cost, str(workspace.stage("safety").path))
+    return Stage("safety", VERSION, made, Opener(open_rule, arguments), alone=bool(settings.guard))
+
+
+def open_rule(guard: str, sensitive: str, max_cost: float | None, folder: str) -> PartRule:
+    """The stage's rule: with a guard, of a part; without one, of a dialogue."""
+    terms = {language: political.read_terms(sensitive, language) for language in LANGUAGES}
+    if not guard:
+        return each_dialogue(lambda dialogue: [outcome(dialogue, assess(dialogue, terms[dialogue.language]))])
+    asking = Guard(guard, Path(folder), max_cost)
+
+    def of_part(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
+        read = [_dialogue(record) for record in records]
+        found = {d.id: assess(d, terms[d.language]) for d in read if isinstance(d, Dialogue)}
+        asked = [d for d in read if isinstance(d, Dialogue) and _undecided(found[d.id])]
+        verdicts = asking.ask(asked, part)
+        return [[_outcome_of(one, found, verdicts)] for one in read]
+
+    return of_part
+
+
+def _dialogue(record: Record) -> Dialogue | Rejected:
+    try:
+        return Dialogue.from_dict(record)
+    except DataError as error:
+        return Rejected(str(record.get("id", "")), "unreadable", {"error": str(error)})
+
+
+def _undecided(assessment: Assessment) -> bool:
+    """Whether a guard is asked: what waits for a person, and what politics removed."""
+    return assessment.action == "review" or assessment.reasons == ("political.sensitive",)
+
+
+def _outcome_of(
+    one: Dialogue | Rejected, found: dict[str, Assessment], verdicts: dict[str, Verdict]
+) -> Outcome:
+    if isinstance(one, Rejected):
+        return one
+    assessment, verdict = found[one.id], verdicts.get(one.id)
+    if verdict is None:
+        return outcome(one, assessment)
+    return outcome(one, settle(assessment, verdict.safety, verdict.categories), verdict)
+
+
+def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None) -> Outcome:
+    """A kept dialogue with `metadata.safety`, or a rejection by its first reason with all the evidence.
+
+    What is hard (an apparent minor in a sexual setting, a method) is rejected by id and reason only.
+    """
+    told: dict[str, Any] = assessment.to_dict()
+    if verdict is not None:
+        told["guard"] = {"safety": verdict.safety, "categories": list(verdict.categories)}
+    if assessment.remove:
+        hard = next((code for code in HARD if code in assessment.reasons), None)
+        if hard is not None:
+            return Rejected(dialogue.id, hard, {"reasons": told["reasons"]})
+        return Rejected(dialogue.id, assessment.reasons[0], told, dialogue.to_dict())
+    tags = _tags(assessment)
+    noted = {"action": assessment.action, "tags": list(assessment.reasons), "risk": assessment.risk}
+    kept = replace(dialogue, metadata={**dialogue.metadata, "safety": noted})
+    return Kept(kept.to_dict(), tags, told if assessment.evidence else None)
+
+
+def _tags(assessment: Assessment) -> tuple[str, ...]:
+    """What the stage's summary counts: `review`, `crisis`, and each reason."""
+    tags = ["review"] if assessment.action == "review" else []
+    tags += ["crisis"] if any(code.startswith("crisis.") for code in assessment.reasons) else []
+    return (*tags, *assessment.reasons)

@@ -1,0 +1,188 @@
+"""A guard's reply is read strictly: what is in neither form is undecided, never safe."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.curation.guard import Guard, moderated, parse
+from h2htalk.curation.safety import assess
+from h2htalk.curation.safety_policy import settle
+from h2htalk.curation.stages import Incomplete
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("reply", "safety", "codes"),
+    [
+        ("Safety: Safe\nCategories: None", "safe", []),
+        ("Safety: Safe\nCategories: None\nRefusal: No", "safe", []),
+        ("Safety: Unsafe\nCategories: Politically Sensitive Topics", "unsafe", ["political.sensitive"]),
+        ("Safety: Unsafe\nCategories: Suicide & Self-Harm", "unsafe", ["crisis.ideation"]),
+        ("Safety: Controversial\nCategories: Unethical Acts", "controversial", ["offensive.abuse"]),
+        ("Safety: Unsafe\nCategories: PII", "unsafe", []),
+        ("safe", "safe", []),
+        ("\n\nsafe\n", "safe", []),
+        ("unsafe\nS1,S10", "unsafe", ["offensive.hate", "offensive.violence"]),
+        ("unsafe\nS11", "unsafe", ["crisis.ideation"]),
+        ("unsafe\nS4", "unsafe", ["sexual.minors"]),
+        ("", "undecided", []),
+        ("I am happy to help! This looks safe to me.", "undecided", []),
+        ("unsafe", "undecided", []),
+        ("unsafe\nS99", "undecided", []),
+        ("safe\nS1", "undecided", []),
+        ("safe\nunsafe\nS1", "undecided", []),
+        ("Safety: Safe", "undecided", []),
+        ("Safety: Safe\nCategories: Violent", "undecided", []),
+        ("Safety: Unsafe\nCategories: None", "undecided", []),
+        ("Safety: Safe\nCategories: None\nSafety: Unsafe\nCategories: Violent", "undecided", []),
+        ("Safety: Mostly\nCategories: None", "undecided", []),
+        ("Safety: Unsafe\nCategories: Bad Vibes", "undecided", []),
+        ("Safety: Un", "undecided", []),
+        ("Safety: Safe\nCategories: None" + " " * 3000, "undecided", []),
+    ],
+)  # fmt: skip
+def test_replies(reply: str, safety: str, codes: list[str]) -> None:
+    verdict = parse(reply)
+    assert verdict.safety == safety
+    assert sorted(verdict.categories.values()) == codes
+
+
+@pytest.mark.parametrize(
+    ("result", "safety"),
+    [
+        ({"flagged": False, "categories": {"hate": False}}, "safe"),
+        ({"flagged": True, "categories": {"hate": True}}, "unsafe"),
+        ({"flagged": True, "categories": {"hate": False}}, "undecided"),
+        ({"flagged": "yes", "categories": {}}, "undecided"),
+        ({"categories": {}}, "undecided"),
+        ({}, "undecided"),
+    ],
+)
+def test_moderation_results(result: dict[str, Any], safety: str) -> None:
+    assert moderated(result).safety == safety
+
+
+def one(text: str, item: str = "d1") -> Dialogue:
+    return Dialogue(item, "en", (Turn("user", text), Turn("companion", "I see."), Turn("user", "Yes.")))
+
+
+def test_self_harm_is_kept_and_tagged_controversial_and_undecided_are_for_people() -> None:
+    undecided = assess(one("The government lies to us and must be overthrown"))
+    assert undecided.action == "review"
+    told = settle(undecided, "unsafe", {"Suicide & Self-Harm": "crisis.ideation"})
+    assert not told.remove
+    assert "crisis.ideation" in told.reasons
+    assert settle(undecided, "controversial", {"Unethical Acts": "offensive.abuse"}).action == "review"
+    assert settle(undecided, "undecided", {}).action == "review"
+    assert settle(undecided, "unsafe", {}).action == "review"
+    assert settle(undecided, "safe", {}).action == "keep"
+    assert settle(undecided, "unsafe", {"x": "political.sensitive"}).remove
+
+
+# --- OpenAI's moderation endpoint, a double of it on the loopback interface ----------------------------------------
+
+NAMES = [
+    "harassment",
+    "harassment/threatening",
+    "hate",
+    "hate/threatening",
+    "illicit",
+    "illicit/violent",
+    "self-harm",
+    "self-harm/intent",
+    "self-harm/instructions",
+    "sexual",
+    "sexual/minors",
+    "violence",
+    "violence/graphic",
+]
+
+
+class Moderations(BaseHTTPRequestHandler):
+    """`POST /v1/moderations`: flags hate where the input says `vile`; refuses where it says `broken`."""
+
+    asked: list[dict[str, Any]]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.asked.append({"path": self.path, "key": self.headers["authorization"], **body})
+        bad = "vile" in body["input"]
+        result = {
+            "flagged": bad,
+            "categories": {name: bad and name == "hate" for name in NAMES},
+            "category_scores": {name: 0.9 if bad and name == "hate" else 0.01 for name in NAMES},
+            "category_applied_input_types": {name: ["text"] for name in NAMES},
+        }
+        answer = {"id": "modr-1", "model": body["model"], "results": [result]}
+        status = 400 if "broken" in body["input"] else 200
+        raw = json.dumps(
+            answer if status == 200 else {"error": {"message": "no", "type": "invalid_request_error"}}
+        ).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    Moderations.asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Moderations)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+    yield Moderations.asked
+    server.shutdown()
+    server.server_close()
+
+
+def test_moderation_is_asked_once_a_dialogue_and_stored(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+    guard = Guard("openai:omni-moderation-latest", tmp_path)
+    pair = [one("vile words"), one("kind words \ud800", "d2")]
+    found = guard.ask(pair, "part-00000")
+    assert [found["d1"].safety, found["d2"].safety] == ["unsafe", "safe"]
+    assert list(found["d1"].categories.values()) == ["offensive.hate"]
+    assert asked[0]["path"] == "/v1/moderations"
+    assert asked[0]["model"] == "omni-moderation-latest"
+    again = Guard("openai:omni-moderation-latest", tmp_path).ask(pair, "part-00000")
+    assert again == found
+    assert len(asked) == 2
+    stored = (tmp_path / "calls" / "part-00000.jsonl").read_text(encoding="utf-8")
+    assert "vile" not in stored
+    assert "sk-test-key" not in stored
+
+
+def test_a_failed_call_leaves_the_part_open_and_keeps_what_came(
+    asked: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    guard = Guard("openai:omni-moderation-latest", tmp_path)
+    with pytest.raises(Incomplete, match="d2"):
+        guard.ask([one("kind"), one("broken", "d2")], "part-00000")
+    guard.ask([one("kind")], "part-00000")
+    assert sum("kind" in call["input"] for call in asked) == 1
+
+
+def test_a_chat_guard_answers_through_stored_calls(tmp_path: Path) -> None:
+    replies = tmp_path / "replies.jsonl"
+    replies.write_text(json.dumps({"id": "*", "text": "unsafe\nS10"}) + "\n", encoding="utf-8")
+    found = Guard(f"scripted:{replies}", tmp_path / "stage").ask([one("words")], "part-00000")
+    assert found["d1"].safety == "unsafe"
+    assert (tmp_path / "stage" / "calls" / "part-00000.jsonl").exists()
+
+
+def test_an_unknown_guard_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown backend"):
+        Guard("opnai:x", tmp_path)

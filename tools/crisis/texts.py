@@ -1,0 +1,102 @@
+"""The texts that the crisis model learns from: our own, and harmless talk under free licences. Never ESConv."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from h2htalk.curation.crisis_cues import cues
+from h2htalk.curation.folding import fold
+from h2htalk.data.dialogue import Language
+
+CRISIS = Path(__file__).parent
+POLITICAL = CRISIS.parent / "political"
+_CHOICE = re.compile(r"\{([^{}]*)\}")
+# Of a line with choices, so many of its readings.
+READINGS = 6
+# Topics of CounselChat where a crisis is likely, whatever the words.
+_GRAVE_TOPICS = ("self-harm",)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A message: whether it tells of a crisis, how much it counts, and where it is from."""
+
+    text: str
+    crisis: bool
+    weight: float
+    source: str
+
+
+def own(folder: Path, language: Language, kind: str) -> list[str]:
+    """Our own lines of `crisis_en.txt` and the like, their choices read out; the same each time."""
+    lines = (folder / f"{kind}_{language}.txt").read_text(encoding="utf-8").splitlines()
+    return [text for line in lines if line and not line.startswith("[") for text in readings(line)]
+
+
+def readings(line: str) -> Iterator[str]:
+    """A line with each choice `{a|b}` made: READINGS of them, drawn by the line itself."""
+    parts = _CHOICE.split(line)
+    choices = [[part] if n % 2 == 0 else part.split("|") for n, part in enumerate(parts)]
+    every = ["".join(made) for made in itertools.islice(itertools.product(*choices), 4000)]
+    yield from random.Random(line).sample(every, min(READINGS, len(every)))
+
+
+def harmless(language: Language, data: Path) -> list[Text]:
+    """Talk of the domain without a crisis: what a strong cue marks is left out (most of it is one)."""
+    found = _english(data) if language == "en" else _chinese(data)
+    seen: dict[str, Text] = {}
+    for text in found:
+        folded = fold(text.text, language)
+        if folded and not any(not hit.weak for hit in cues(language).hits(folded)):
+            seen.setdefault(folded, text)
+    return list(seen.values())
+
+
+def _english(data: Path) -> Iterator[Text]:
+    for record in json.loads((data / "safety/diasafety_train.json").read_text(encoding="utf-8")):
+        # Posts of people at risk: some are in a crisis that no cue marks, so they count for less.
+        weight = 0.2 if record["category"] == "Risk Ignorance" else 0.5
+        yield Text(record["context"], False, weight, "diasafety")
+        yield Text(record["response"], False, 0.3, "diasafety replies")
+    with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["topic"] not in _GRAVE_TOPICS and "suicid" not in "".join(row.values()).lower():
+                for sentence in _sentences(row["questionText"]):
+                    yield Text(sentence, False, 0.5, "counselchat")
+    yield from _memory_bank(data / "raw/memorybank_en.json")
+
+
+def _chinese(data: Path) -> Iterator[Text]:
+    for line in (data / "raw/smilechat_zh.jsonl").read_text(encoding="utf-8").splitlines():
+        dialogue = json.loads(line)
+        if dialogue["id"][-1] not in "01":  # held out, for measuring
+            for message in dialogue["messages"]:
+                if message["role"] == "client":
+                    for sentence in _sentences(message["content"]):
+                        yield Text(sentence, False, 0.5, "smilechat")
+    for n, record in enumerate(json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))):
+        for turn in record["conversation"] if n % 2 == 0 else []:
+            yield Text(turn["input"], False, 0.5, "emollm")
+    with (data / "safety/cold_train.csv").open(encoding="utf-8-sig", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["label"] == "0" and int(row[""] or 0) % 2 == 0:
+                yield Text(row["TEXT"], False, 0.3, "cold")
+    yield from _memory_bank(data / "raw/memorybank_zh.json")
+
+
+def _memory_bank(path: Path) -> Iterator[Text]:
+    for user in json.loads(path.read_text(encoding="utf-8")).values():
+        for day in user["history"].values():
+            for turn in day:
+                yield Text(turn["query"], False, 0.5, "memorybank")
+
+
+def _sentences(text: str) -> list[str]:
+    return [part.strip() for part in re.split(r"(?<=[.!?。！？])\s*", text) if part.strip()]
