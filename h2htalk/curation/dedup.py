@@ -1,0 +1,185 @@
+"""Dedup: of dialogues that are one, keep the best; leave out what holds an item of a benchmark.
+
+Map: each part to hashes and signatures (`dedup_map`). Group: pairs that may be one (`dedup_groups`,
+`near_duplicates`). Reduce: who goes (`dedup_clusters`), a table; then the stage looks each dialogue up in it. The
+steps' files lie in the stage's folder until the stage is finished:
+
+work/                     what the map was made of (`made.json`), map/part-00000.npz, texts.bin, pairs.npz
+losers.jsonl              {"id", "reason", "evidence"}, by id; there when the reduce step is done
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import as_completed
+from itertools import islice
+from pathlib import Path
+
+from h2htalk.curation.dedup_clusters import choose
+from h2htalk.curation.dedup_groups import Gathered, Nodes, Pairs, group
+from h2htalk.curation.dedup_map import map_part, open_index, read_mapped
+from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Rejected, each_dialogue
+from h2htalk.curation.parts import Counts, StageFolder
+from h2htalk.curation.spec import CurateSpec
+from h2htalk.curation.stages import Opener, Stage, claim, require_finished, run_stage
+from h2htalk.curation.workspace import Workspace, without_erased
+from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl, write_problem
+from h2htalk.data.splits import load_split
+from h2htalk.errors import DataError
+from h2htalk.progress import Progress
+from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
+
+WORK, LOSERS = "work", "losers.jsonl"
+
+
+def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
+    """The stage that looks dialogues up in the table of those that go; `run_dedup` makes the table first.
+
+    Raises:
+        ConfigError, DataError: a split of `dedup.against` is not there or damaged.
+    """
+    settings = {
+        "threshold": spec.dedup.threshold,
+        "against": {name: load_split(name).fingerprint for name in spec.dedup.against},
+    }
+    table = workspace.stage("dedup").path / LOSERS
+    return Stage("dedup", 1, settings, Opener(open_rule, (str(table),)))
+
+
+def run_dedup(spec: CurateSpec, workspace: Workspace, key: bytes, *, processes: int | None = None) -> Counts:
+    """Make the stage, or what a kill left undone of it.
+
+    Args:
+        spec: `dedup.threshold` and `dedup.against`.
+        workspace: its lock held.
+        key: the workspace's secret; not used, as nothing here is drawn.
+        processes: 1 works in this process; None: the usable cores.
+
+    Raises:
+        ConfigError: the stage before is not finished, this one was made with other settings, or no such split.
+        DataError: a file is damaged or cannot be written.
+    """
+    stage = make_stage(spec, workspace, key)
+    before, folder = workspace.stage("safety"), workspace.stage("dedup")
+    claim(folder, stage, require_finished(before))
+    table = folder.path / LOSERS
+    if not table.exists() and any(not folder.done(part) for part in before.parts()):
+        _make_table(spec, workspace, processes)
+    counts = run_stage(stage, workspace, processes=processes)
+    # Ids and texts of others are in there; `erase` has no business with what nobody needs any more.
+    shutil.rmtree(folder.path / WORK, ignore_errors=True)
+    table.unlink(missing_ok=True)
+    return counts
+
+
+def open_rule(table: str) -> PartRule:
+    """The rule: a dialogue goes where the table says so; one that stays for others' sake names them."""
+    gone: dict[str, tuple[str, dict[str, object]]] = {}
+    merged: dict[str, list[str]] = {}
+    for _, line in read_jsonl(Path(table)):
+        gone[line["id"]] = (line["reason"], line["evidence"])
+        if line["reason"] != "contaminated":
+            merged.setdefault(line["evidence"]["of"], []).append(line["id"])
+
+    def rule(dialogue: Dialogue) -> Outcomes:
+        record = dialogue.to_dict()
+        if dialogue.id in gone:
+            reason, evidence = gone[dialogue.id]
+            return [Rejected(dialogue.id, reason, evidence, record)]
+        if dialogue.id in merged:
+            record["provenance"]["merged"] = merged[dialogue.id]
+        return [Kept(record)]
+
+    return each_dialogue(rule)
+
+
+def _make_table(spec: CurateSpec, workspace: Workspace, processes: int | None) -> None:
+    """Map, group, reduce; each step's files are whole or not there."""
+    folder = workspace.stage("dedup")
+    work = folder.path / WORK
+    erased = workspace.erased()
+    made = {"erased": hashlib.sha256("\0".join(sorted(erased)).encode()).hexdigest()[:16]}
+    try:
+        there = read_json_object(work / "made.json")
+    except FileNotFoundError:
+        there = {}
+    if there != made:
+        shutil.rmtree(work, ignore_errors=True)
+        write_json(work / "made.json", made)
+    threshold = spec.dedup.threshold
+    against = (spec.dedup.against, threshold + (1 - threshold) / 3)
+    paths = _map(workspace.stage("safety"), work, erased, against, processes)
+    gathered = Gathered(paths, work / "texts.bin")
+    nodes = Nodes.of(gathered)
+    losers = choose(gathered, nodes, _pairs(work / "pairs.npz", paths, gathered, nodes), threshold)
+    write_jsonl(folder.path / LOSERS, (loser.to_dict() for loser in losers))
+
+
+def _map(
+    before: StageFolder,
+    work: Path,
+    erased: frozenset[str],
+    against: tuple[tuple[str, ...], float],
+    processes: int | None,
+) -> list[Path]:
+    """The files of all parts, those made that are not there."""
+    parts = before.parts()
+    paths = {part: work / "map" / f"{part}.npz" for part in parts}
+    missing = [part for part in parts if not paths[part].exists()]
+    jobs = [(before, part, paths[part], erased, against) for part in missing]
+    workers = min(len(jobs), processes or usable_cores())
+    with Progress("dedup: signatures", sum(before.counts(part).written for part in missing)) as progress:
+
+        def advance(count: int) -> None:
+            for _ in range(count):
+                progress.advance()
+
+        if workers < 2:
+            for job in jobs:
+                advance(_map_one(*job))
+            return list(paths.values())
+        with WorkerProcesses(workers) as pool:
+            waiting = iter(jobs)
+            futures = {pool.submit(_map_one, *job) for job in islice(waiting, 2 * workers)}
+            while futures:
+                done = next(as_completed(futures))
+                futures.remove(done)
+                futures.update(pool.submit(_map_one, *job) for job in islice(waiting, 1))
+                advance(result_of(done))
+    return list(paths.values())
+
+
+def _map_one(
+    before: StageFolder,
+    part: str,
+    path: Path,
+    erased: frozenset[str],
+    against: tuple[tuple[str, ...], float],
+) -> int:
+    """Map a part into its file; returns how many records it holds."""
+    records = without_erased(before.part_records(part), erased)
+    map_part(records, open_index(*against)).save(path)
+    return len(records)
+
+
+def _pairs(path: Path, mapped: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
+    """The pairs, from their file where it is there."""
+    import numpy as np
+
+    if path.exists():
+        return Pairs(*read_mapped(path, "first", "second", "distinct"))
+    pairs = group(mapped, gathered, nodes)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            np.savez(file, first=pairs.first, second=pairs.second, distinct=pairs.distinct)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return pairs

@@ -1,0 +1,216 @@
+"""The group step of dedup: what all parts were mapped to, put together, and the pairs that may be one.
+
+Dialogues that are equal as compared are one node. Nodes are numbered by their texts' hashes, so nothing here depends
+on the order of parts or rows.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.curation.dedup_map import KINDS, read_mapped
+from h2htalk.curation.dedup_shingles import VALUES
+from h2htalk.curation.dedup_similarity import LEAST_INPUTS, LEAST_REFERENCES, Sides
+from h2htalk.curation.near_duplicates import candidate_pairs
+from h2htalk.curation.quality import Quality
+from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.files import write_problem
+from h2htalk.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# The same reply to more inputs than this is a phrase of the companion's, however long.
+MOST_INPUTS_OF_A_REPLY = 10
+
+
+class Gathered:
+    """All mapped dialogues, numbered through all parts. Some 70 bytes each in memory; texts lie in a file."""
+
+    def __init__(self, paths: Sequence[Path], texts: Path) -> None:
+        """Read the parts' files (`Mapped.save`), and put their texts together in the file `texts`.
+
+        Raises:
+            DataError: a file is damaged, or `texts` cannot be written.
+        """
+        import numpy as np
+
+        names = ("language", "hashes", "quality", "ends")
+        tables: list[list[Any]] = [
+            [np.empty(0, np.uint8)],
+            [np.empty((0, 2), np.uint64)],
+            [np.empty((0, 4), np.int64)],
+            [np.empty((0, 3), np.int64)],
+        ]
+        self.contaminated: dict[int, Any] = {}
+        self.starts: list[int] = []
+        count = offset = 0
+        try:
+            with texts.open("wb") as file:
+                for path in paths:
+                    *found, text, notes = read_mapped(path, *names, "texts", "contaminated")
+                    found[3] = found[3] + offset
+                    for table, array in zip(tables, found, strict=True):
+                        table.append(array)
+                    for line in notes.tobytes().splitlines():
+                        number, evidence = json.loads(line)
+                        self.contaminated[count + number] = evidence
+                    self.starts.append(count)
+                    count, offset = count + len(found[0]), offset + file.write(text.tobytes())
+        except OSError as error:
+            raise DataError(f"{texts}: {write_problem(error)}") from error
+        self.language, self.hashes, self.quality, self.ends = (np.concatenate(table) for table in tables)
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self.language)
+
+    @cached_property
+    def _bytes(self) -> mmap.mmap | bytes:
+        with self._texts.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if len(self) else b""
+
+    def id(self, number: int) -> str:
+        return self._text(int(self.ends[number - 1, 2]) if number else 0, int(self.ends[number, 0]))
+
+    def sides(self, number: int) -> Sides:
+        """The texts of a dialogue as they are compared."""
+        identity, user, companion = map(int, self.ends[number])
+        return Sides(
+            LANGUAGES[int(self.language[number])], self._text(identity, user), self._text(user, companion)
+        )
+
+    def quality_of(self, number: int) -> Quality:
+        review, turns, cut, reply = map(int, self.quality[number])
+        return Quality(bool(review), turns, bool(cut), reply, self.id(number))
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Bytes of each dialogue's user's and companion's side, (n, 2)."""
+        import numpy as np
+
+        return np.diff(self.ends, axis=1)
+
+    def _text(self, start: int, end: int) -> str:
+        return self._bytes[start:end].decode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Dialogues by what they say: `node` (n,) of each, -1 for the contaminated; `first` (nodes,), one of each."""
+
+    node: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, gathered: Gathered) -> Nodes:
+        """Equal language and texts: one node. Numbered in the order of their hashes."""
+        import numpy as np
+
+        clean = np.ones(len(gathered), bool)
+        clean[list(gathered.contaminated)] = False
+        places = np.flatnonzero(clean)
+        keys = np.column_stack([gathered.language[places].astype(np.uint64), gathered.hashes[places]])
+        _, first, node = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        nodes = np.full(len(gathered), -1, np.int64)
+        nodes[places] = node.reshape(-1)
+        return cls(nodes, places[first])
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of nodes, `first < second`, ascending; `distinct`: more than common phrases unites the two."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    distinct: NDArray[np.bool_]
+
+
+def group(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
+    """The pairs of nodes that may be one: equal on one side, or near duplicates by their signatures."""
+    import numpy as np
+
+    found = [_code(*_equal_sides(gathered, nodes, side).T) for side in (0, 1)]
+    found += [_code(*three) for three in _by_signatures(paths, gathered, nodes)]
+    codes = np.concatenate(found)
+    found.clear()
+    codes.sort()
+    new = np.ones(len(codes), bool)
+    new[1:] = codes[1:] >> 1 != codes[:-1] >> 1  # of equal pairs the first, a distinct one
+    codes = codes[new]
+    first, second = codes >> 32, codes >> 1 & 0x7FFFFFFF
+    other = first != second
+    return Pairs(first[other], second[other], (codes[other] & 1) == 0)
+
+
+def _code(
+    first: NDArray[np.int64], second: NDArray[np.int64], distinct: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Each pair as one number, for memory: the smaller node, the larger (31 bits each), whether it is not distinct."""
+    import numpy as np
+
+    return np.minimum(first, second) << 32 | np.maximum(first, second) << 1 | 1 - distinct
+
+
+def _equal_sides(gathered: Gathered, nodes: Nodes, side: int) -> NDArray[np.int64]:
+    """(m, 3): each node and the next one that is equal on a side; (first, second, 1).
+
+    Sizes are bytes here, so this lets some short sides through; `dedup_similarity.match` has the last word.
+    """
+    import numpy as np
+
+    members = nodes.first
+    language, hashes = gathered.language[members], gathered.hashes[members, side]
+    least = LEAST_INPUTS if side == 0 else LEAST_REFERENCES
+    enough = gathered.sizes()[members, side] >= np.array([least[name] for name in LANGUAGES])[language]
+    places = np.flatnonzero(enough)
+    order = places[np.lexsort((places, hashes[places], language[places]))]
+    same = (hashes[order][1:] == hashes[order][:-1]) & (language[order][1:] == language[order][:-1])
+    if side == 1:
+        group = np.concatenate([[0], np.cumsum(~same)]).astype(np.int64)[: len(order)]
+        same &= np.bincount(group)[group][1:] <= MOST_INPUTS_OF_A_REPLY
+    first, second = order[:-1][same], order[1:][same]
+    return np.column_stack([first, second, np.ones(len(first), np.int64)])
+
+
+def _by_signatures(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Any:
+    """(first, second, distinct) of every kind of signature."""
+    import numpy as np
+
+    owner, kind, digest, signature = _rows(paths, gathered)
+    node = nodes.node[owner]
+    for wanted in range(KINDS):
+        places = np.flatnonzero((kind == wanted) & (node >= 0))
+        # One node for each text: those that share it are pairs already, or it is too short to make any.
+        order = places[np.lexsort((node[places], digest[places]))]
+        new = np.ones(len(order), bool)
+        new[1:] = digest[order][1:] != digest[order][:-1]
+        rows = order[new]
+        if len(rows) < 2:
+            continue
+        found = candidate_pairs(signature[rows], digest[rows])
+        yield node[rows[found.first]], node[rows[found.second]], found.distinct.astype(np.int64)
+
+
+def _rows(paths: Sequence[Path], gathered: Gathered) -> tuple[Any, ...]:
+    """The rows of all parts: dialogue, kind, hash, signature."""
+    import numpy as np
+
+    sizes = [len(read_mapped(path, "row_kind")[0]) for path in paths]
+    total = sum(sizes)
+    owner, kind = np.empty(total, np.int64), np.empty(total, np.uint8)
+    digest, signature = np.empty(total, np.uint64), np.empty((total, VALUES), np.uint32)
+    start = 0
+    names = ("row_dialogue", "row_kind", "row_hash", "row_signature")
+    for path, before, size in zip(paths, gathered.starts, sizes, strict=True):
+        part = slice(start, start + size)
+        owner[part], kind[part], digest[part], signature[part] = read_mapped(path, *names)
+        owner[part] += before
+        start += size
+    return owner, kind, digest, signature

@@ -1,0 +1,171 @@
+"""The map of dedup: a part of dialogues becomes hashes, signatures and plain texts, in one file.
+
+What a dialogue gives depends on it and the splits alone, so parts can be mapped anywhere, in any order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+from h2htalk.curation.dedup_contamination import SplitIndex
+from h2htalk.curation.dedup_shingles import SCALES, plain_side, signatures, text_hash
+from h2htalk.curation.dedup_similarity import LEAST_INPUTS
+from h2htalk.curation.outcomes import Record
+from h2htalk.curation.quality import Quality, quality
+from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language
+from h2htalk.data.files import remove_file, write_problem
+from h2htalk.data.splits import load_split
+from h2htalk.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+VIEWS = ("user", "companion", "whole")
+KINDS = len(LANGUAGES) * len(VIEWS) * 2  # of signatures that may be compared: a language, a view, a scale
+# Where a side is shorter than this, few shingles stand for it, and both together are looked at as well.
+_SHORT_SIDE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What a part's dialogues are compared by. Arrays by dialogue (n), by view's text (rows), and bytes.
+
+    `texts` holds, dialogue after dialogue, id, user's side and companion's side in UTF-8 (lone surrogates kept);
+    `ends` (n, 3) says where each ends. `quality` (n, 4) is `Quality` without the id. `contaminated` (JSON lines)
+    gives [number, evidence]. `row_*`: the dialogue a row belongs to, its kind, its text's hash, its signature.
+    """
+
+    language: NDArray[np.uint8]
+    hashes: NDArray[np.uint64]
+    quality: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    texts: NDArray[np.uint8]
+    contaminated: NDArray[np.uint8]
+    row_dialogue: NDArray[np.int64]
+    row_kind: NDArray[np.uint8]
+    row_hash: NDArray[np.uint64]
+    row_signature: NDArray[np.uint32]
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all; raises DataError."""
+        import numpy as np
+
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                np.savez(file, **{name: getattr(self, name) for name in self.__slots__})
+            os.replace(temporary, path)
+        except OSError as error:
+            raise DataError(f"{path}: {write_problem(error)}") from error
+        finally:
+            remove_file(temporary)
+
+
+def read_mapped(path: Path, *names: str) -> list[Any]:
+    """Arrays of a file that `Mapped.save` wrote, by their names; raises DataError where it is damaged."""
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return [file[name] for name in names]
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise DataError(f"{path}: damaged; remove it and start the same command again") from error
+
+
+def map_part(records: Sequence[Record], index: SplitIndex) -> Mapped:
+    """Map a part. A record that is no dialogue is left out: the stage's rule says so of it, and rejects it."""
+    import numpy as np
+
+    dialogues = [dialogue for record in records if (dialogue := _dialogue(record)) is not None]
+    sides = [(_side(dialogue, "user"), _side(dialogue, "companion")) for dialogue in dialogues]
+    rows = [
+        (number, kind, text, digest)
+        for number, (dialogue, texts) in enumerate(zip(dialogues, sides, strict=True))
+        for kind, text, digest in _views(dialogue.language, *texts)
+    ]
+    blobs = [
+        [text.encode("utf-8", "surrogatepass") for text in (dialogue.id, *texts)]
+        for dialogue, texts in zip(dialogues, sides, strict=True)
+    ]
+    lengths = np.array([len(blob) for three in blobs for blob in three], np.int64)
+    found = enumerate(index.find(dialogues))
+    notes = "".join(json.dumps([number, item.evidence()]) + "\n" for number, item in found if item)
+    return Mapped(
+        language=np.array([LANGUAGES.index(d.language) for d in dialogues], np.uint8),
+        hashes=np.array([[text_hash(t) for t in texts] for texts in sides], np.uint64).reshape(-1, 2),
+        quality=np.array([_numbers(quality(d)) for d in dialogues], np.int64).reshape(-1, 4),
+        ends=np.cumsum(lengths).reshape(-1, 3),
+        texts=np.frombuffer(b"".join(blob for three in blobs for blob in three), np.uint8),
+        contaminated=np.frombuffer(notes.encode(), np.uint8),
+        row_dialogue=np.array([row[0] for row in rows], np.int64),
+        row_kind=np.array([row[1] for row in rows], np.uint8),
+        row_hash=np.array([row[3] for row in rows], np.uint64),
+        row_signature=_signed([(row[1], row[2]) for row in rows]),
+    )
+
+
+@lru_cache(maxsize=1)
+def open_index(against: tuple[str, ...], least: float) -> SplitIndex:
+    """The texts of splits by name, once a process; raises what `load_split` raises."""
+    return SplitIndex([(name, load_split(name)) for name in against], least)
+
+
+def _dialogue(record: Record) -> Dialogue | None:
+    try:
+        return Dialogue.from_dict(record)
+    except DataError:
+        return None
+
+
+def _side(dialogue: Dialogue, role: str) -> str:
+    return plain_side([turn.content for turn in dialogue.messages if turn.role == role], dialogue.language)
+
+
+def _numbers(found: Quality) -> tuple[int, ...]:
+    return (int(found.review), found.turns, int(found.cut), found.reply)
+
+
+def _views(language: Language, user: str, companion: str) -> list[tuple[int, str, int]]:
+    """(kind, text, hash) of what a dialogue is looked for by."""
+    least = LEAST_INPUTS[language] // 2
+    texts = {"user": user, "companion": companion}
+    views = {view: text for view, text in texts.items() if len(text) >= least}
+    if min(len(user), len(companion)) < _SHORT_SIDE and (user or companion):
+        views["whole"] = f"{user}\n{companion}"
+    return [
+        (_kind(language, view, number), text, text_hash(text))
+        for view, text in views.items()
+        for number, scale in enumerate(SCALES[language])
+        if scale.fits(len(text))
+    ]
+
+
+def _kind(language: Language, view: str, scale: int) -> int:
+    return (LANGUAGES.index(language) * len(VIEWS) + VIEWS.index(view)) * 2 + scale
+
+
+def _signed(rows: Sequence[tuple[int, str]]) -> NDArray[np.uint32]:
+    """The signatures of (kind, text), in order."""
+    import numpy as np
+
+    from h2htalk.curation.dedup_shingles import VALUES
+
+    found = np.empty((len(rows), VALUES), np.uint32)
+    for language_number, language in enumerate(LANGUAGES):
+        for number, scale in enumerate(SCALES[language]):
+            places = [
+                place
+                for place, (kind, _) in enumerate(rows)
+                if kind % 2 == number and kind // (2 * len(VIEWS)) == language_number
+            ]
+            found[places] = signatures([rows[place][1] for place in places], scale.width)
+    return found

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from dedup_made import edited, words
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.curation.dedup_similarity import Sides, match, similarity
+
+A, B, C = words("a", 20), words("b", 20), words("c", 20)
+LONG, LONGER = words("reply", 40), words("other", 40)
+
+
+def sides(user, companion, language="en"):
+    return Sides(language, user, companion)
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_similarity_is_symmetric_and_a_share(a, b):
+    assert similarity(a, b) == similarity(b, a)
+    assert 0 <= similarity(a, b) <= 1
+    assert (similarity(a, b) == 1) == (a == b)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.15])
+def test_long_texts_are_compared_by_shingles_with_nearly_the_same_result(share):
+    text = words("long", 5000)
+    assert len(text) > 20_000
+    other = edited(text, share)
+    start = time.process_time()
+    assert abs(similarity(text, other) - (1 - share)) < 0.03
+    assert time.process_time() - start < 5
+    assert similarity(text, words("unrelated", 5000)) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "on"),
+    [
+        (sides(A, B), sides(A, B), "both"),
+        (sides(A, B), sides(edited(A, 0.15), edited(B, 0.15)), "both"),
+        (sides(A, B), sides(edited(A, 0.1), C), "inputs"),
+        (sides(A, B), sides(A, C), "inputs"),
+        (sides(A, LONG), sides(B, edited(LONG, 0.1)), "references"),
+        (sides("hi", "hello you"), sides("hi", "hello you"), "both"),
+        (sides(f"{A}\n{B}", C), sides(f"{edited(A, 0.1)}\n{edited(B, 0.1)}", LONG), "inputs"),
+    ],
+)
+def test_one(a, b, on):
+    found = match(a, b, 0.7)
+    assert found is not None
+    assert found.on == on
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (sides(A, LONG), sides(B, LONGER)),
+        (sides("hi there", A), sides("hi there", B)),
+        (sides(A, "I am so sorry to hear that."), sides(B, "I am so sorry to hear that.")),
+        (sides("我今天好累", "听起来很不容易"), sides("我和他吵架了", "听起来很不容易")),
+        (sides(f"{LONG}\n{A}", B), sides(f"{LONG}\n{C}", B)),
+        (sides(f"{LONG}\n{A}", B), sides(LONG, B)),
+        (sides("", ""), sides(A, "")),
+        (sides("🙂", "🙂🙂"), sides("🙃", "💔💔")),
+    ],
+    ids=["other", "greeting", "phrase", "zh phrase", "shared opening", "opening only", "empty", "emoji"],
+)
+def test_two(a, b):
+    assert match(a, b, 0.7) is None
+    assert match(b, a, 0.7) is None
+
+
+@pytest.mark.parametrize("slots", [(3, 3), (4, 2), (0, 6)])
+def test_one_frame_with_other_content_is_two(slots):
+    def letter(seed):
+        return " ".join(f"{words(f'frame {n}', 6)} {words((seed, n), slots[n])}".strip() for n in range(2))
+
+    assert 0.5 < similarity(letter(1), letter(2)) < 0.9
+    assert match(sides(letter(1), letter(3)), sides(letter(2), letter(4)), 0.5) is None
+
+
+def test_what_only_common_phrases_unite_must_be_more_alike():
+    a, b = sides(A, B), sides(edited(A, 0.22), edited(B, 0.22))
+    assert match(a, b, 0.7) is not None
+    assert match(a, b, 0.7, distinct=False) is None

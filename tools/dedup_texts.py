@@ -1,0 +1,190 @@
+"""Dialogues to measure dedup on: unrelated ones, copies with edits, and what looks alike but is not."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+
+from synthetic_words import WORDS
+
+from h2htalk.data.dialogue import Dialogue, Language, Turn
+
+LENGTHS = (20, 40, 80, 160, 400, 1000, 2000)
+KINDS = ("characters", "words", "mixed")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_HAN = "的一是了我不人在他有这个上们来到时大地为子中你说生国年着就那和要她出也得里后自以会家可下而过天去能"
+_CJK = re.compile(r"[\u4e00-\u9fff]")
+
+
+def edited(text: str, share: float, kind: str, language: Language, rng: random.Random) -> str:
+    """A text with a share (0 to 1) of its characters or words substituted, deleted or followed by a new one.
+
+    `mixed`: half the share in words, half in characters, and case and punctuation changed besides.
+    """
+    if kind == "mixed":
+        text = edited(text, share / 2, "words", language, rng)
+        text = edited(text, share / 2, "characters", language, rng)
+        return _other_marks(text, share, rng)
+    units = list(text) if kind == "characters" else _words(text, language)
+    places = [place for place, unit in enumerate(units) if unit.strip() and unit != "\n"]
+    for place in rng.sample(places, round(share * len(places))):
+        new = _new_unit(kind, language, rng)
+        units[place] = rng.choice((new, "", units[place] + new))
+    return "".join(units) if "".join(units).strip() else text
+
+
+def _other_marks(text: str, share: float, rng: random.Random) -> str:
+    swaps = {".": "!", ",": ";", "。": "！", "，": ",", "?": "??", "？": "?"}
+    return "".join(
+        swaps.get(c, c.swapcase() if c.isascii() else c) if rng.random() < 2 * share else c for c in text
+    )
+
+
+def _words(text: str, language: Language) -> list[str]:
+    """Words with the space after them; in Chinese pairs of characters stand for words."""
+    return re.findall(r"\S+\s*" if language == "en" else r"[\u4e00-\u9fff]{1,2}|[^\u4e00-\u9fff]", text)
+
+
+def _new_unit(kind: str, language: Language, rng: random.Random) -> str:
+    if language == "zh":
+        return "".join(rng.choices(_HAN, k=1 if kind == "characters" else 2))
+    if kind == "characters":
+        return rng.choice(_LETTERS)
+    return "".join(rng.choices(_LETTERS, k=rng.randint(2, 8))) + " "
+
+
+def copy_of(dialogue: Dialogue, share: float, kind: str, rng: random.Random) -> Dialogue:
+    """A near duplicate: every message edited; its id begins with `copy-`."""
+    turns = tuple(
+        Turn(turn.role, edited(turn.content, share, kind, dialogue.language, rng))
+        for turn in dialogue.messages
+    )
+    return Dialogue(f"copy-{dialogue.id}", dialogue.language, turns)
+
+
+# --- Unrelated texts --------------------------------------------------------------------------------------------
+
+
+def read_pool(data: Path | None, language: Language, rng: random.Random) -> Iterator[str]:
+    """Sentences without an end, none twice: those of public dialogues, or generated ones."""
+    sentences = list(dict.fromkeys(_public(data, language))) if data is not None else []
+    rng.shuffle(sentences)
+    yield from sentences
+    while True:
+        yield f"{short_text(language, rng, plain=True)}. "
+
+
+def _public(data: Path, language: Language) -> Iterator[str]:
+    if language == "en":
+        with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
+            texts = [row[key] or "" for row in csv.DictReader(file) for key in ("questionText", "answerText")]
+    else:
+        lines = (data / "raw/smilechat_zh.jsonl").read_text(encoding="utf-8").splitlines()
+        texts = [turn["content"] for line in lines for turn in json.loads(line)["messages"]]
+    for text in texts:
+        yield from (s.strip() + " " for s in re.findall(r"[^.!?。！？\n]{4,}[.!?。！？]?", text) if s.strip())
+
+
+def sentence(language: Language, rng: random.Random) -> str:
+    """A generated sentence; patterns and slots come back, so unrelated ones share runs of characters."""
+    words = WORDS[language]
+    filled = re.sub(r"\{(\w+)\}", lambda m: rng.choice(words.slots[m[1]]), rng.choice(words.patterns))
+    return filled + words.gap
+
+
+@cache
+def _vocabulary(language: Language) -> tuple[list[str], list[float]]:
+    """20,000 invented words, or 2,500 characters, and weights that fall as in natural language (Zipf)."""
+    rng = random.Random(language)
+    if language == "zh":
+        words = [chr(code) for code in rng.sample(range(0x4E00, 0x9FA5), 2500)]
+    else:
+        syllables = [a + b + c for a in "bdfglmnprstw" for b in "aeiou" for c in ("", "n", "r", "st")]
+        words = ["".join(rng.choices(syllables, k=rng.choice((1, 2, 2, 3)))) for _ in range(20_000)]
+    return words, list(accumulate(1 / (rank + 3) for rank in range(len(words))))
+
+
+def short_text(language: Language, rng: random.Random, *, plain: bool = False) -> str:
+    """Eight to thirty words of a large vocabulary; unless `plain`, in one of three texts a sentence that comes back."""
+    words, weights = _vocabulary(language)
+    size = rng.randint(8, 30)
+    text = ("" if language == "zh" else " ").join(rng.choices(words, cum_weights=weights, k=size))
+    return f"{text}. {sentence(language, rng)}" if not plain and rng.random() < 1 / 3 else text
+
+
+def piece(pool: Iterator[str], length: int) -> str:
+    """A text of `length` characters from the next sentences."""
+    text = ""
+    while len(text) < length:
+        text += next(pool)
+    return text[:length].strip()
+
+
+def unrelated(pool: Iterator[str], count: int, language: Language, name: str) -> list[Dialogue]:
+    """Dialogues of one to three exchanges; the sides have LENGTHS characters in turn, each text is used once."""
+    found = []
+    for number in range(count):
+        length, exchanges = LENGTHS[number % len(LENGTHS)], 1 + number % 3 if number % 7 > 1 else 1
+        turns = []
+        for _ in range(exchanges):
+            turns.append(Turn("user", piece(pool, max(length // exchanges, 12)) or "?"))
+            turns.append(Turn("companion", piece(pool, max(length // exchanges, 12)) or "?"))
+        found.append(Dialogue(f"{name}-{language}-{length:04}-{number:05}", language, tuple(turns)))
+    return found
+
+
+# --- Alike, but not one -----------------------------------------------------------------------------------------
+
+_GREETINGS = {
+    "en": ("Hi there!", "Hello! I'm so glad you wrote. How are you feeling today?"),
+    "zh": ("你好呀！", "你好，很高兴见到你，今天过得怎么样，有什么想和我聊聊的吗？"),
+}
+_CANNED = {
+    "en": "I'm so sorry to hear that. It sounds really hard, and I'm here for you. Would you like to tell me more?",
+    "zh": "听起来你最近真的很不容易，我会一直在这里陪着你的，想和我多说一说吗？",
+}
+_LETTER = {
+    "en": "Hi, I'm {} and I would like some advice, please. {} Since then I keep thinking that {} What should I do?",
+    "zh": "你好，我叫{}，想听听你的建议。{}从那以后我总是在想，{}我该怎么办呢？",
+}
+_ANSWER = {
+    "en": "Thank you for telling me, {}. {} Maybe a first step is this: {}",
+    "zh": "谢谢你愿意告诉我，{}。{}也许可以先从这一步开始：{}",
+}
+_NAMES = {
+    "en": ("Maya", "Tom", "Priya", "Jonas", "Aisha", "Leo"),
+    "zh": ("小林", "阿杰", "晓雯", "子涵", "大伟", "小雨"),
+}
+
+
+def lookalikes(pool: Iterator[str], count: int, language: Language, rng: random.Random) -> list[Dialogue]:
+    """Shared greetings, canned replies, a form letter with other content, a shared opening: `count` of each."""
+    opening = piece(pool, 160), piece(pool, 160)
+    makers: dict[str, Callable[[], Sequence[str]]] = {
+        "greeting": lambda: (*_GREETINGS[language], piece(pool, 80), piece(pool, 80)),
+        "canned": lambda: (piece(pool, rng.choice((20, 40, 80))), _CANNED[language]),
+        "letter": lambda: (_letter(_LETTER, pool, language, rng), _letter(_ANSWER, pool, language, rng)),
+        "opening": lambda: (*opening, piece(pool, 120), piece(pool, 120), piece(pool, 120), piece(pool, 120)),
+    }
+    return [
+        Dialogue(
+            f"{kind}-{language}-{number:04}",
+            language,
+            tuple(
+                Turn("companion" if place % 2 else "user", text or "?") for place, text in enumerate(make())
+            ),
+        )
+        for kind, make in makers.items()
+        for number in range(count)
+    ]
+
+
+def _letter(frame: dict[str, str], pool: Iterator[str], language: Language, rng: random.Random) -> str:
+    length = 60 if language == "en" else 22
+    return frame[language].format(rng.choice(_NAMES[language]), piece(pool, length), piece(pool, length))
