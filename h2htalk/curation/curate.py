@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -84,6 +85,8 @@ def _run(name: str, spec: CurateSpec, base: Path, workspace: Workspace, key: byt
     called = getattr(import_module(module), function)
     if function == "make_stage":
         return run_stage(called(spec, workspace, key), workspace, processes=spec.processes)
+    if name == "dedup":
+        called = partial(called, processes=spec.processes)
     places = (base, workspace) if name == "gather" else (workspace,)
     counts: Counts = called(spec, *places, key)
     return counts

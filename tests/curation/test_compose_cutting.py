@@ -1,0 +1,178 @@
+"""Where a dialogue is cut: turns that are answered as the contract wants it, spread, drawn, and never too long."""
+
+from __future__ import annotations
+
+import pytest
+from compose_made import talk
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.curation.compose_cutting import (
+    MOST_CHARACTERS,
+    MOST_CUTS,
+    MOST_TRIED,
+    MOST_TURNS,
+    answered,
+    cut,
+    history,
+)
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.persona import bundled_personas
+from h2htalk.data.subtasks import SUBTASKS
+
+NORA = bundled_personas()["nora"]
+ALL = tuple(SUBTASKS)
+
+
+def chat(*texts: str, first: str = "user", **changes: object) -> Dialogue:
+    roles = ("user", "companion") if first == "user" else ("companion", "user")
+    return talk(
+        messages=[{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)], **changes
+    )
+
+
+def exchanges(count: int) -> Dialogue:
+    pairs = [
+        (f"I planted bean number {n} on the balcony.", f"What colour is bean {n}?") for n in range(count)
+    ]
+    return chat(*[text for pair in pairs for text in pair])
+
+
+@pytest.mark.parametrize(("count", "cuts"), [(1, 1), (4, 1), (5, 2), (9, 3), (40, MOST_CUTS)])
+def test_one_cut_for_every_four_turns_spread_over_the_dialogue(count: int, cuts: int) -> None:
+    found = cut(exchanges(count), NORA, ALL, 0).drafts
+    assert len(found) == cuts
+    stretches = [(draft.turn - 1) // 2 * cuts // count for draft in found if draft.turn]
+    assert stretches == list(range(cuts))
+
+
+def test_the_seed_draws_the_turns_and_the_same_seed_the_same_ones() -> None:
+    dialogue = exchanges(12)
+    drawn = {seed: [draft.turn for draft in cut(dialogue, NORA, ALL, seed).drafts] for seed in range(8)}
+    assert drawn == {seed: [d.turn for d in cut(dialogue, NORA, ALL, seed).drafts] for seed in range(8)}
+    assert len({tuple(turns) for turns in drawn.values()}) > 1
+
+
+def test_a_goodbye_is_taken_only_where_nothing_else_can_be() -> None:
+    texts = (
+        "Hello!",
+        "Hi there.",
+        "I planted beans on the balcony today.",
+        "Which kind?",
+        "Bye!",
+        "See you.",
+    )
+    assert all(cut(chat(*texts), NORA, ALL, seed).drafts[0].turn == 3 for seed in range(10))
+    assert cut(chat("Hello!", "Hi there."), NORA, ALL, 0).drafts[0].turn == 1
+
+
+def test_the_turn_with_most_feeling_is_the_emotional_one() -> None:
+    texts = (
+        "I was a bit nervous, to be honest.",
+        "Why?",
+        "Now I am furious, angry and ashamed all at once.",
+        "All three?",
+    )
+    emotion, base = sorted(
+        cut(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True
+    )
+    assert (emotion.subtask, emotion.turn, emotion.tags.emotion) == ("dialogue_emotion", 3, "anger")
+    assert (base.subtask, base.turn) == ("dialogue_base", 1)
+
+
+def test_metadata_make_a_turn_emotional_and_a_calm_one_not() -> None:
+    texts = ("The old cat sleeps on my coat all day long.", "Leave it there.")
+    sad, calm = (chat(*texts, metadata={"emotion": emotion}) for emotion in ("sadness", "calm"))
+    assert cut(sad, NORA, ALL, 0).drafts[0].subtask == "dialogue_emotion"
+    assert cut(calm, NORA, ALL, 0).drafts[0].subtask == "dialogue_base"
+
+
+def test_what_says_the_companions_own_name_is_no_reference() -> None:
+    found = cut(chat("Who are you, by the way?", "I am Nora, your friend."), NORA, ALL, 0)
+    assert (found.drafts, found.reason) == ((), "contract:persona_name")
+
+
+def test_why_nothing_can_be_cut() -> None:
+    assert cut(chat("Are you there?", "Yes.", first="companion"), NORA, ALL, 0).reason == "no_turn"
+    assert cut(exchanges(1), NORA, ("itinerary_basic",), 0).reason == "nothing"
+    assert cut(chat("a " * MOST_CHARACTERS, "Yes."), NORA, ALL, 0).reason == "too_long"
+    assert (
+        cut(chat("Where do herons sleep?", "哪儿都睡，你想去看看吗？"), NORA, ALL, 0).reason
+        == "contract:language"
+    )
+
+
+def test_a_crisis_gives_the_reply_its_room() -> None:
+    reply = " ".join(["Please call 988 now.", "Stay with me.", "Is anyone near you?", "Tell me."])
+    texts = ("I want to kill myself tonight, I cannot go on.", reply)
+    high = chat(*texts, metadata={"safety": {"risk": "high"}})
+    assert cut(high, NORA, ALL, 0).drafts[0].tags.risk == "high"
+    assert cut(chat(*texts), NORA, ALL, 0).reason == "contract:too_many_sentences"
+
+
+TURNS = st.lists(
+    st.tuples(st.sampled_from(["user", "companion"]), st.text(min_size=1, max_size=60)).filter(
+        lambda t: t[1].strip()
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(TURNS, st.integers(0, 5), st.sampled_from(["en", "zh"]))
+def test_every_cut_is_the_dialogue_as_it_stands(
+    turns: list[tuple[str, str]], seed: int, language: str
+) -> None:
+    said = tuple(Turn(role, text) for role, text in turns)  # type: ignore[arg-type]
+    dialogue = Dialogue("made-000001", language, said)  # type: ignore[arg-type]
+    found = cut(dialogue, NORA, ALL, seed)
+    assert bool(found.drafts) != bool(found.reason)
+    assert len({draft.turn for draft in found.drafts}) == len(found.drafts)
+    for draft in found.drafts:
+        assert draft.turn is not None
+        assert draft.turn - 1 in answered(dialogue)
+        assert draft.original == said[draft.turn].content
+        turns_of = [Turn.from_dict(turn, "") for turn in draft.inputs["history"]]
+        assert list(said[draft.turn - len(turns_of) : draft.turn]) == turns_of
+
+
+@given(TURNS, st.data())
+def test_a_history_is_bounded_and_ends_where_it_was_cut(
+    turns: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    said = tuple(Turn(role, text * 40) for role, text in turns)  # type: ignore[arg-type]
+    at = data.draw(st.integers(0, len(said) - 1))
+    found = history(Dialogue("made-000001", "en", said), at)
+    assert len(found) <= MOST_TURNS
+    assert sum(len(turn.content) for turn in found) <= MOST_CHARACTERS
+    assert not found or found[-1] == said[at]
+    assert len(found) in (0, at + 1) or found[0].role == "user"
+
+
+def test_a_long_history_is_its_last_messages_from_a_users_on() -> None:
+    found = history(exchanges(20), 32)
+    assert len(found) == MOST_TURNS - 1  # the twelfth from the end is the companion's
+    assert (found[0].role, found[-1].content) == ("user", "I planted bean number 16 on the balcony.")
+    wide = chat(*["word " * 400] * 9)
+    assert [turn.role for turn in history(wide, 8)] == ["user", "companion", "user"]
+
+
+def test_two_replies_in_a_row_are_both_left_out_at_the_start() -> None:
+    """A cut history began with the companion's where two of its messages stood together."""
+    roles = ["user", "companion", "companion", *["user"] * 10]
+    dialogue = talk(messages=[{"role": role, "content": f"word {at}"} for at, role in enumerate(roles)])
+    assert [turn.content for turn in history(dialogue, 12)] == [f"word {at}" for at in range(3, 13)]
+
+
+def test_of_very_many_turns_only_the_first_drawn_are_tried() -> None:
+    texts = [text for _ in range(400) for text in ("I planted a bean on the balcony.", "One. Two. Three.")]
+    assert cut(chat(*texts), NORA, ("dialogue_base",), 0).evidence["tried"] == MOST_CUTS * MOST_TRIED
+
+
+def test_a_chat_of_years_is_cut_in_a_moment() -> None:
+    import time
+
+    texts = [f"I am sad about day {n}. One. Two. Three. Four. Five." for n in range(8000)]
+    start = time.process_time()
+    assert cut(chat(*texts), NORA, ALL, 0).reason == "contract:too_many_sentences"
+    assert time.process_time() - start < 5

@@ -1,0 +1,110 @@
+"""What a scenario is about: metadata first, then what a model proposed, then words."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from compose_made import talk
+
+from h2htalk.curation.compose_tags import feelings, is_pleasantry, read_emotion, strength, tags_of
+from h2htalk.data.dialogue import Language, Turn
+from h2htalk.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "emotion"),
+    [
+        ("en", "I’m so worried about tomorrow, I can’t sleep.", "anxiety"),
+        ("en", "We broke up and I cried for an hour.", "sadness"),
+        ("en", "I am so excited, I can't wait!", "excitement"),
+        ("en", "It is all my fault.", "guilt"),
+        ("zh", "我好焦虑，晚上总是睡不着", "anxiety"),
+        ("zh", "分手以后我一直很难过", "sadness"),
+        ("zh", "领导当众骂我，气死了", "anger"),
+        ("en", "I am not afraid and never lonely.", None),
+        ("zh", "我不难过，也没生气", None),
+        ("en", "The table is made of oak.", None),
+        ("zh", "桌子是橡木做的", None),
+        ("en", "The sadistic angrywolf.", None),
+    ],
+)
+def test_words_tell_a_feeling(language: Language, text: str, emotion: str | None) -> None:
+    assert next(iter(feelings(text, language)), None) == emotion
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("Sadness", "sadness"),
+        ("self pity", "self_pity"),
+        (" joy\n", "joy"),
+        ("悲伤", None),
+        ("", None),
+        (7, None),
+        ("a" * 90, None),
+    ],
+)
+def test_an_emotion_is_one_lower_case_word(said: object, word: str | None) -> None:
+    assert read_emotion(said) == word
+
+
+def test_metadata_come_before_a_model_and_a_model_before_words() -> None:
+    turns = (Turn("user", "I am so worried."),)
+    named = {"emotion": "hope", "complexity": "advanced", "interaction": "memory"}
+    plain, told = talk(), talk(metadata={"emotion": "joy", "complexity": "basic", "interaction": "casual"})
+    assert tags_of(plain, turns).to_dict()["emotion"] == "anxiety"
+    assert tags_of(plain, turns, named).to_dict() == {**named, "risk": "none"}
+    assert tags_of(told, turns, named).emotion == "joy"
+    assert tags_of(told, turns, {**named, "emotion": "??"}).complexity == "basic"
+    with pytest.raises(DataError, match="no word"):
+        tags_of(plain, turns, {**named, "emotion": "??"})
+
+
+def test_metadata_that_are_none_of_the_choices_are_passed_over() -> None:
+    odd = talk(metadata={"emotion": 7, "complexity": "hard", "interaction": [], "safety": {"risk": "very"}})
+    assert tags_of(odd, odd.messages).to_dict() == tags_of(talk(), talk().messages).to_dict()
+
+
+def test_complexity_and_interaction_follow_the_talk() -> None:
+    def tags(*texts: str):
+        return tags_of(talk(), [Turn("user", text) for text in texts])
+
+    assert tags("I am sad.").complexity == "basic"
+    assert tags("I am sad.", "It rains.", "Still.").complexity == "intermediate"
+    assert tags("I am sad.", "Also angry.", "a", "b", "c").complexity == "advanced"
+    assert tags("I am sad.").interaction == "emotional_support"
+    assert tags("It rains here.").interaction == "casual"
+    assert tags("Do you remember the heron?").interaction == "memory"
+
+
+def test_a_short_message_shows_nothing_of_what_metadata_say() -> None:
+    dialogue = talk(
+        messages=[{"role": "user", "content": "Ok, thanks."}, {"role": "companion", "content": "Ok."}]
+    )
+    assert (
+        strength(talk(messages=[t.to_dict() for t in dialogue.messages], metadata={"emotion": "joy"}), 0) == 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "empty"),
+    [
+        ("en", "Thanks, bye!", True),
+        ("en", "ok", True),
+        ("en", "My thesis was rejected this morning.", False),
+        ("zh", "谢谢你，晚安", True),
+        ("zh", "嗯", True),
+        ("zh", "今天论文被退回来了，心里空落落的", False),
+    ],
+)
+def test_pleasantries(language: Language, text: str, empty: bool) -> None:
+    assert is_pleasantry(text, language) == empty
+
+
+def test_two_megabytes_are_read_in_a_moment() -> None:
+    start = time.process_time()
+    for text in ("so " * 700_000, "不" * 2_000_000, "can't " * 350_000):
+        feelings(text, "en")
+        feelings(text, "zh")
+    assert time.process_time() - start < 2

@@ -1,0 +1,120 @@
+"""`kill -9` in every stage, twice: the same bytes in the end, and no paid call repeated beyond those in flight."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from curation_made import all_bytes
+from providers import ProviderServer, price_file
+
+from h2htalk.curation.curate import summaries
+from h2htalk.curation.workspace import STAGES, Workspace
+
+pytestmark = pytest.mark.live
+
+IN_FLIGHT = 32  # calls of one stage at once (`asking.AskSettings.concurrency`)
+KILLS = 2
+SPEC = """
+workspace = "workspace"
+part = 8
+processes = 2
+prices = "prices.toml"
+
+[gather]
+stand_in = 60
+
+[[gather.sources]]
+name = "made_en"
+path = "$H2HTALK_NO_SUCH_FOLDER/en.jsonl"
+format = "messages"
+language = "en"
+licence = "CC0-1.0"
+
+[[gather.sources]]
+name = "made_zh"
+path = "$H2HTALK_NO_SUCH_FOLDER/zh.jsonl"
+format = "messages"
+language = "zh"
+licence = "CC0-1.0"
+
+[compose]
+model = "openai:gpt-test"
+references = 1
+
+[review]
+model = "anthropic:claude-test"
+samples = 2
+"""
+
+
+def made(folder: Path) -> Path:
+    """A curation that has not begun."""
+    folder.mkdir()
+    (folder / "prices.toml").write_text(price_file())
+    spec = folder / "curate.toml"
+    spec.write_text(SPEC)
+    return spec
+
+
+def start(spec: Path, server: ProviderServer) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "h2htalk", "curate", "run", str(spec)]
+    return subprocess.Popen(
+        command, env=server.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def progress(folder: Path) -> int:
+    """Something that grows while a stage works: its parts and the lines of its calls."""
+    lines = sum(len(path.read_bytes().splitlines()) for path in folder.rglob("calls/*.jsonl"))
+    return len(list(folder.glob("parts/*.json"))) + len(list(folder.glob("work/**/*"))) + lines
+
+
+def kill_within(stage: Path, spec: Path, server: ProviderServer, beyond: int) -> bool:
+    """Start, and kill when the stage has got further than before; False where it was too quick to be caught."""
+    running = start(spec, server)
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and running.poll() is None:
+        if (stage / "stage.json").exists() and progress(stage) > beyond:
+            break
+        time.sleep(0.002)
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    return not (stage / "summary.json").exists()
+
+
+@pytest.mark.timeout(1500)
+def test_killed_in_every_stage_twice(tmp_path: Path) -> None:
+    with ProviderServer(latency=0.02) as server:
+        control = made(tmp_path / "control")
+        assert start(control, server).wait() == 0
+        whole = Workspace(tmp_path / "control" / "workspace")
+        paid = len(server.charged())
+
+        spec = made(tmp_path / "killed")
+        killed = Workspace(tmp_path / "killed" / "workspace")
+        killed.path.mkdir()
+        # The same key: surrogates and fences are a function of it.
+        for name in ("secret.key", "workspace.json"):
+            shutil.copy(whole.path / name, killed.path / name)
+        caught = 0
+        for name in STAGES:
+            folder = killed.stage(name).path
+            for _ in range(KILLS):
+                if (folder / "summary.json").exists():
+                    break
+                caught += kill_within(folder, spec, server, progress(folder))
+        assert start(spec, server).wait() == 0
+        again = len(server.charged()) - paid
+
+    for name in STAGES:
+        assert all_bytes(killed.stage(name)) == all_bytes(whole.stage(name)), name
+    assert [s.counts for s in summaries(killed)] == [s.counts for s in summaries(whole)]
+    assert caught >= len(STAGES)
+    assert paid <= again <= paid + 2 * KILLS * IN_FLIGHT
