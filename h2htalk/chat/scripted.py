@@ -4,7 +4,8 @@ Each line of FILE is one JSON object:
 
     {"id": "dialogue_base-en-01", "sample": 0, "text": "Good morning!", "finish_reason": "stop", "delay": 0.1}
     {"id": "dialogue_base-en-02", "failure": {"reason": "timeout", "message": "never answered"}}
-    {"id": "*", "text": "what every other item gets"}
+    {"id": "*/rubric", "text": "what every other item gets whose id ends so"}
+    {"id": "*", "text": "what all others get"}
 
 `sample` (default 0), `finish_reason` (default "stop") and `delay` (seconds, default 0) may be left out.
 """
@@ -58,6 +59,8 @@ class ScriptedChat:
             raise ConfigError(f"{name}: cannot read scripted replies: {error.strerror}") from error
         self._path = name
         self._lines = read_lines(raw, name)
+        endings = {name for name, _ in self._lines if name.startswith(DEFAULT_ID)}
+        self._endings = sorted(endings, key=lambda name: (-len(name), name))
         self._concurrency = options.concurrency
         self._hash = hashlib.sha256(raw).hexdigest()
 
@@ -85,11 +88,16 @@ class ScriptedChat:
         """Nothing is held."""
 
     def _find(self, request: Request) -> Line:
-        line = self._lines.get((request.id, request.sample)) or self._lines.get((DEFAULT_ID, 0))
-        if line is not None:
-            return line
+        for name, sample in ((request.id, request.sample), *self._defaults(request.id)):
+            if (line := self._lines.get((name, sample))) is not None:
+                return line
         what = f"{self._path} has no line for {request.id} sample {request.sample}, and none for '*'"
         return Line(request.id, request.sample, Failure("missing", what), 0.0)
+
+    def _defaults(self, item_id: str) -> list[tuple[str, int]]:
+        """The keys of the lines for many items that fit an id, the longest first."""
+        fitting = [ending for ending in self._endings if item_id.endswith(ending[1:])]
+        return [(ending, 0) for ending in fitting]
 
     def _wait_for_each(self, lines: Sequence[Line], on_done: OnDone | None) -> None:
         """Let `concurrency` delays pass at a time, and hand over each outcome as its delay ends."""
@@ -139,8 +147,8 @@ def read_line(record: object, where: str) -> Line:
         raise DataError(f"{where}: id must be text that is not empty")
     if not isinstance(sample, int) or isinstance(sample, bool) or sample < 0:
         raise DataError(f"{where}: sample must be a whole number, 0 or more")
-    if item_id == DEFAULT_ID and sample:
-        raise DataError(f"{where}: the line for '*' answers every sample; leave sample out")
+    if item_id.startswith(DEFAULT_ID) and sample:
+        raise DataError(f"{where}: the line for {item_id!r} answers every sample; leave sample out")
     return Line(item_id, sample, _read_outcome(record, where), _read_delay(record, where))
 
 

@@ -30,6 +30,24 @@ def request(item_id: str, sample: int = 0) -> Request:
     return Request(item_id, (Message("user", "hello"),), Sampling(), sample)
 
 
+def test_a_star_with_an_ending_answers_every_id_that_ends_so_the_longest_first(tmp_path: Path) -> None:
+    chat = chat_of(
+        tmp_path,
+        {"id": "*", "text": "any"},
+        {"id": "*/rubric", "text": "a rubric"},
+        {"id": "*:base/rubric", "text": "a rubric of base"},
+        {"id": "x:base/rubric", "text": "its own"},
+    )
+    names = ("x:base/rubric", "y:base/rubric", "y:plan/rubric", "y/pair")
+    texts = [
+        outcome.text
+        for outcome in chat.complete([request(n, 1) for n in names[1:]])
+        if isinstance(outcome, Reply)
+    ]
+    assert texts == ["a rubric of base", "a rubric", "any"]
+    assert chat.complete([request(names[0])]) == [Reply("its own")]
+
+
 def test_each_item_gets_its_line_and_the_rest_the_star(tmp_path: Path) -> None:
     chat = chat_of(
         tmp_path,
