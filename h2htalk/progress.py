@@ -23,6 +23,7 @@ class Progress:
         total: int,
         stream: TextIO | None = None,
         money: Callable[[], str] | None = None,
+        silent: float = 0.0,
     ) -> None:
         """Start the clock.
 
@@ -31,19 +32,21 @@ class Progress:
             total: how many items there are.
             stream: where to write; standard error.
             money: asked at each drawing what was spent so far; an empty text is not shown.
+            silent: seconds within which nothing is drawn; work that is done by then leaves no line.
         """
         self._label, self._total, self._money = label, total, money
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._done = self._failed = 0
         self._start = self._drawn = time.monotonic()
+        self._speaks = self._start + silent
 
     def advance(self, failed: bool = False) -> None:
         """One item more is finished."""
         self._done += 1
         self._failed += failed
         now = time.monotonic()
-        if now - self._drawn >= (_TERMINAL_EVERY if self._terminal else _LOG_EVERY):
+        if now >= self._speaks and now - self._drawn >= (_TERMINAL_EVERY if self._terminal else _LOG_EVERY):
             self._drawn = now
             self._draw()
 
@@ -68,7 +71,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._total:
+        if self._total and time.monotonic() >= self._speaks:
             self._draw(last=True)
 
 

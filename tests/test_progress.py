@@ -115,3 +115,11 @@ def test_a_line_never_wraps_on_a_terminal_for_drawing_it_anew_would_leave_its_st
         drawn = stream.getvalue().removeprefix("\r\x1b[K")
         assert (len(drawn), drawn[-1]) == (shown - 1, "…")
     assert stream.getvalue().endswith(f"{spent}\n")  # the last one may wrap: it stays
+
+
+def test_quick_work_leaves_no_line_where_silence_is_asked_for() -> None:
+    stream = io.StringIO()
+    with Progress("calls", 2, stream, silent=60) as progress:
+        progress.advance()
+        progress.advance()
+    assert stream.getvalue() == ""

@@ -62,7 +62,8 @@ def reviewer() -> Iterator[dict[str, Any]]:
                         pair = f"{name}:{subtask}/pair-1-2/{order}"
                         yield {"id": pair, "sample": sample, "text": comparison(9, 4)}
     for subtask in CUT:
-        yield {"id": f"*:{subtask}/rubric", "text": review(subtask, "accept")}
+        for number in ("", *(f":{n}" for n in range(2, 10))):
+            yield {"id": f"*:{subtask}{number}/rubric", "text": review(subtask, "accept")}
 
 
 def composer() -> Iterator[dict[str, Any]]:

@@ -94,6 +94,8 @@ def curate_purge(
 
 def _print_funnel(workspace: Workspace) -> None:
     from h2htalk.curation.curate import summaries
-    from h2htalk.curation.funnel import funnel_table
+    from h2htalk.curation.funnel import funnel_table, notes
 
-    console().print(funnel_table(summaries(workspace)))
+    found = summaries(workspace)
+    console().print(funnel_table(found))
+    say(notes(found))

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from h2htalk.chat.base import HOSTED, Chat, ChatOptions, Outcome, Reply, Request, open_chat, parse_model
 from h2htalk.chat.batch_jobs import BatchFolder
+from h2htalk.chat.bookings import dollars_text
 from h2htalk.chat.costs import load_prices
 from h2htalk.chat.ledger import Ledger
 from h2htalk.curation.stages import Incomplete
@@ -24,6 +25,8 @@ from h2htalk.data.shard import Shard
 from h2htalk.errors import DataError
 from h2htalk.progress import Progress
 
+# A part whose calls take no longer is told by the stage's own line.
+_QUICK = 2.0  # seconds
 Answers = Mapping[SampleKey, Reply]
 
 
@@ -114,7 +117,7 @@ class Asking:
                 self._usage[key] = outcome.usage
             progress.advance(isinstance(outcome, Failure))
 
-        with Progress(f"{self._stage} calls", len(missing)) as progress:
+        with Progress(f"{self._stage} calls", len(missing), money=self._spent, silent=_QUICK) as progress:
             self._open().complete(missing, on_done)
         return failures
 
@@ -129,6 +132,13 @@ class Asking:
             )
             self._chat = open_chat(self._settings.model, options)
         return self._chat
+
+    def _spent(self) -> str:
+        """What all calls of the stage cost so far, for the line of progress; empty where they cost nothing."""
+        if self._ledger is None:
+            return ""
+        paid = self._ledger.totals().usd_paid
+        return "price unknown" if paid is None else f"{dollars_text(paid)} US dollars"
 
     def _path(self, part: str) -> Path:
         return self._folder / "calls" / f"{part}.jsonl"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h2htalk.curation.curate import StageCounts
 from h2htalk.errors import MissingExtraError
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # What a stage reads; dialogues become candidates in compose.
 _UNITS = {"review": "candidates"}
-_SHOWN = 4  # reasons a stage, most frequent first; the rest as one sum
+_SHOWN = 8  # reasons a stage, most frequent first; the rest as one sum
 
 
 def unit(stage: str) -> str:
@@ -23,37 +23,37 @@ def unit(stage: str) -> str:
 
 
 def funnel_table(found: Sequence[StageCounts]) -> Table:
-    """A row a stage, for the terminal."""
+    """A row a stage, for the terminal; `notes` says why."""
     from rich.table import Table
 
     table = Table(title="Funnel", title_justify="left", expand=False)
     for heading in ("stage", "reads", "read", "kept", "rejected", "goes on"):
         table.add_column(heading, justify="left" if heading in ("stage", "reads") else "right")
-    table.add_column("why, and what is marked", overflow="fold")
     for item in found:
         counts = item.counts
         numbers = (counts.read, counts.kept, counts.rejected, counts.written)
-        table.add_row(item.stage, unit(item.stage), *(f"{n:,}" for n in numbers), "\n".join(notes(item)))
+        table.add_row(item.stage, unit(item.stage), *(f"{n:,}" for n in numbers))
     return table
 
 
-def notes(item: StageCounts) -> list[str]:
-    """A stage's reasons and tags in words."""
+def notes(found: Sequence[StageCounts]) -> str:
+    """Each stage's reasons and marks in words, a line each."""
     lines = []
-    if item.counts.reasons:
-        lines.append(f"rejected: {_listed(item.counts.reasons)}")
-    if item.counts.dropped:
-        lines.append(f"{item.counts.dropped:,} of these from dialogues that gave others")
-    if item.counts.tags:
-        lines.append(f"marked: {_listed(item.counts.tags)}")
-    return lines
+    for item in found:
+        counts = item.counts
+        if counts.reasons:
+            beside = f" ({counts.dropped:,} beside what was kept)" if counts.dropped else ""
+            lines.append(f"{item.stage:10} rejected{beside}: {_listed(counts.reasons)}")
+        if counts.tags:
+            lines.append(f"{item.stage:10} marked: {_listed(counts.tags)}")
+    return "\n".join(lines)
 
 
-def _listed(counts: Any) -> str:
+def _listed(counts: Mapping[str, int]) -> str:
     shown = list(counts.items())
     said = [f"{name} {number:,}" for name, number in shown[:_SHOWN]]
     rest = sum(number for _, number in shown[_SHOWN:])
-    return ", ".join([*said, *([f"{len(shown) - _SHOWN} more reasons {rest:,}"] if rest else [])])
+    return ", ".join([*said, *([f"and {len(shown) - _SHOWN} more kinds {rest:,}"] if rest else [])])
 
 
 def draw_funnel(found: Sequence[StageCounts], path: Path) -> None:

@@ -1,0 +1,154 @@
+"""examples/curate.toml, as a new user runs it: every planted dialogue comes to what was planned for it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from h2htalk.curation.curate import StageCounts, summaries
+from h2htalk.curation.workspace import STAGES, Workspace
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+MINUTES = 4  # that the whole may take on two cores
+# The plan of a planted dialogue -> the stage that ends its way, and how.
+PLANS = {
+    "accept": ("review", "accept"),
+    "revise": ("review", "revise"),
+    "reject": ("review", "review:safety"),
+    "conflict": ("review", "needs_people"),
+    "malformed": ("review", "needs_people"),
+    "injected": ("safety", "prompt_leak.instruction"),
+    "one-speaker": ("gather", "one_speaker"),
+    "truncated": ("gather", "truncated"),
+    "empty": ("gather", "empty"),
+    "abuse": ("safety", "offensive.hate"),
+    "spam": ("safety", "spam.advert"),
+    "leak": ("safety", "prompt_leak.model"),
+}
+
+
+def run(workspace: Path, data: str | None) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "H2HTALK_DATA"}
+    if data is not None:
+        environment["H2HTALK_DATA"] = data
+    command = [sys.executable, "-m", "h2htalk", "curate", "run", str(EXAMPLES / "curate.toml")]
+    command += ["--workspace", str(workspace)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def planted() -> dict[str, str]:
+    """Each planted dialogue's id and its plan."""
+    found = {}
+    for language in ("en", "zh"):
+        lines = (EXAMPLES / f"planted_{language}.jsonl").read_text(encoding="utf-8").splitlines()
+        for row, line in enumerate(lines, 1):
+            plan = json.loads(line)["id"]
+            found[f"planted_{language}-{row:06}"] = plan if plan in PLANS else plan.rpartition("-")[0]
+    return found
+
+
+def ends(workspace: Workspace) -> dict[str, set[tuple[str, str]]]:
+    """Where each planted dialogue's way ended: rejections, and the status of its candidates."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for stage in STAGES:
+        for record in workspace.stage(stage).records("rejected"):
+            found.setdefault(record["id"].partition(":")[0], set()).add((stage, record["reason"]))
+    for record in workspace.stage("review").records():
+        name = record["id"].partition(":")[0]
+        found.setdefault(name, set()).add(("review", record["review"]["status"]))
+    return {name: ways for name, ways in found.items() if name.startswith("planted_")}
+
+
+def require_plans(workspace: Workspace) -> None:
+    found = ends(workspace)
+    plans = planted()
+    for name, plan in plans.items():
+        if plan in PLANS:
+            assert PLANS[plan] in found[name], (name, plan, found[name])
+    for one, other in (
+        ("planted_en-000018", "planted_en-000019"),
+        ("planted_zh-000012", "planted_zh-000013"),
+    ):
+        reasons = {reason for name in (one, other) for _, reason in found[name]}
+        assert reasons & {"duplicate", "near_duplicate"}, (one, other, reasons)
+
+
+def require_sums(found: list[StageCounts]) -> None:
+    """The funnel's numbers add up, and its last row shows exactly what was planted."""
+    for before, after in itertools.pairwise(found):
+        assert before.counts.written == after.counts.read
+    for item in found:
+        assert item.counts.kept + item.counts.rejected == item.counts.read
+    plans = Counter(planted().values())
+    last = found[-1].counts
+    assert last.reasons == {"review:safety": plans["reject"]}
+    assert last.tags["revise"] == plans["revise"]
+    assert last.tags["people:conflict"] == plans["conflict"]
+    assert last.tags["people:unscored:malformed_output"] == plans["malformed"]
+    assert last.tags["needs_people"] == plans["conflict"] + plans["malformed"]
+    assert last.tags["accept"] == last.read - last.rejected - last.tags["needs_people"] - last.tags["revise"]
+
+
+def require_privacy(workspace: Workspace) -> None:
+    """What planted people told of themselves is nowhere after the first stage; people in crisis are still there."""
+    told = (
+        "Ottilie",
+        "Brandhorst",
+        "900461",
+        "Henrike",
+        "Larkspur",
+        "欧阳若琳",
+        "13800138021",
+        "ruolin",
+        "周子墨",
+        "文三路",
+    )
+    for stage in list(STAGES)[1:]:
+        for path in sorted(workspace.stage(stage).path.rglob("*.jsonl")):
+            # Surrogates of other dialogues may bear such a name by chance.
+            lines = [line for line in path.read_text(encoding="utf-8").splitlines() if '"planted_' in line]
+            assert not [word for word in told if any(word in line for line in lines)], path
+    safe = {r["id"]: r["metadata"]["safety"] for r in workspace.stage("safety").records()}
+    for name in ("planted_en-000016", "planted_zh-000009"):
+        assert safe[name]["action"] == "keep_tag"
+        assert any(tag.startswith("crisis.") for tag in safe[name]["tags"])
+
+
+def test_the_example_comes_to_what_was_planted(tmp_path: Path) -> None:
+    """Without the public data: generated dialogues stand in, and the screen says so."""
+    started = time.monotonic()
+    done = run(tmp_path / "work", None)
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < MINUTES * 60
+    assert "H2HTALK_DATA" in done.stderr
+    workspace = Workspace(tmp_path / "work")
+    found = summaries(workspace)
+    assert found[0].counts.read >= 900
+    require_sums(found)
+    require_plans(workspace)
+    require_privacy(workspace)
+    for item in found:
+        assert f"{item.counts.read:,}" in done.stdout
+
+
+@pytest.mark.live
+def test_the_example_on_public_dialogues(tmp_path: Path, shared_data: Path) -> None:
+    started = time.monotonic()
+    done = run(tmp_path / "work", str(shared_data))
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < MINUTES * 60
+    workspace = Workspace(tmp_path / "work")
+    found = summaries(workspace)
+    assert found[0].counts.read == 1000
+    require_sums(found)
+    require_plans(workspace)
+    require_privacy(workspace)
