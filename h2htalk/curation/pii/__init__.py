@@ -1,1 +1,8 @@
-"""Personal data in chat text, English and Chinese."""
+"""Personal data: found (`find_spans`) and replaced by surrogates (`surrogates.Surrogates`)."""
+
+from __future__ import annotations
+
+from h2htalk.curation.pii.find import find_spans, find_spans_many
+from h2htalk.curation.pii.spans import TYPES, Span
+
+__all__ = ["TYPES", "Span", "find_spans", "find_spans_many"]

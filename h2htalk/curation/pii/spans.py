@@ -51,8 +51,24 @@ def resolve(spans: Iterable[Span]) -> list[Span]:
     surer one whole is not lost: what sticks out on either side stays marked, so that nothing found shows again.
     Neighbours of one type stay apart ("Tom Ann" are two people).
     """
+    settled: list[Span] = []
+    group: list[Span] = []
+    reach = 0
+    # Group by group of spans that touch: a long text has many, and each looks at those of its group alone.
+    for span in sorted(spans):
+        if group and span.start >= reach:
+            settled += _settle(group)
+            group, reach = [], 0
+        group.append(span)
+        reach = max(reach, span.end)
+    return settled + _settle(group)
+
+
+def _settle(group: list[Span]) -> list[Span]:
+    if len(group) < 2:
+        return group
     kept: list[Span] = []
-    ordered = sorted(spans, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start))
+    ordered = sorted(group, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start))
     for span in ordered:
         kept.extend(_free(span, [other for other in kept if other.overlaps(span)]))
     return sorted(kept)

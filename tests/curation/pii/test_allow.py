@@ -1,0 +1,51 @@
+"""What stays: companions, figures, titles."""
+
+from __future__ import annotations
+
+import pytest
+
+from h2htalk.curation.pii.allow import NameIndex, allowances, spoken_to
+
+
+def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:
+    return [(text[a.start : a.end], a.kind) for a in allowances(text, language, names)]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "names", "expected"),
+    [
+        ("en", "Nora Vale, are you there, nora?", (), [("Nora Vale", "companion")]),
+        (
+            "en",
+            "Talia, are you there? talia!",
+            ("Talia Brook",),
+            [("Talia", "companion"), ("talia", "companion")],
+        ),
+        ("en", "my boss Talia Smith called. Talia I miss you", ("Talia",), [("Talia", "companion")]),
+        ("en", "Like Hermione or Frodo", (), [("Hermione", "figure"), ("Frodo", "figure")]),
+        ("en", "Hermiones", (), []),
+        ("en", "my name is Hermione", (), []),
+        (
+            "zh",
+            "苏晚你好，读了《张伟的信》，喜欢林黛玉",
+            (),
+            [("苏晚", "companion"), ("《张伟的信》", "title"), ("林黛玉", "figure")],
+        ),
+        ("zh", "我叫孙悟空", (), []),
+    ],
+)
+def test_what_stays(
+    language: str, text: str, names: tuple[str, ...], expected: list[tuple[str, str]]
+) -> None:
+    assert stays(text, language, *names) == expected
+
+
+def test_the_longest_name_counts_and_latin_ones_stand_alone() -> None:
+    index = NameIndex(["Ann", "Ann Lee", "张", "张三丰"])
+    assert index.find("ann lee, annie, 张三丰") == [(0, 7), (16, 19)]
+    assert index.find("我ann好") == [(1, 4)]
+
+
+def test_bundled_personas_are_spoken_to_where_they_are_named_in_full() -> None:
+    assert spoken_to(["I am NORA VALE."]) == ["Nora Vale"]
+    assert spoken_to(["I am Nora."]) == []

@@ -1,0 +1,149 @@
+"""Finding personal data: any text, in time proportional to its length; what stays is left alone."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h2htalk.curation.pii import TYPES, Span, find_spans, find_spans_many
+from h2htalk.curation.pii.find import MARGIN, WINDOW
+from h2htalk.errors import ConfigError
+
+
+def found(text: str, language: str, **options: object) -> list[tuple[str, str]]:
+    return [(text[s.start : s.end], s.type) for s in find_spans(text, language, **options)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        (
+            "en",
+            "my name is Emily Carter, call me at (415) 555-2671 or emily@gmail.com",
+            [
+                ("Emily Carter", "PERSON"),
+                ("(415) 555-2671", "PHONE_NUMBER"),
+                ("emily@gmail.com", "EMAIL_ADDRESS"),
+            ],
+        ),
+        (
+            "zh",
+            "我叫张伟，电话13812345678，住在和平里小区6栋176",
+            [("张伟", "PERSON"), ("13812345678", "PHONE_NUMBER"), ("和平里小区6栋176", "ADDRESS")],
+        ),
+        ("zh", "my name is Emily Carter and I am tired", [("Emily Carter", "PERSON")]),
+        ("en", "my friend 张伟强 lives there", [("张伟强", "PERSON")]),
+    ],
+)
+def test_all_kinds_are_found_together(language: str, text: str, expected: list[tuple[str, str]]) -> None:
+    assert found(text, language) == expected
+
+
+def test_characters_that_nobody_sees_hide_no_name() -> None:
+    text = "我叫张\u200b伟，电话138\u200b12345678"
+    assert found(text, "zh") == [("张\u200b伟", "PERSON"), ("138\u200b12345678", "PHONE_NUMBER")]
+    text = "my name is Jose\u0301 Garci\u0301a"
+    assert found(text, "en") == [("Jose\u0301 Garci\u0301a", "PERSON")]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "I listened to Taylor Swift while reading Harry Potter, and Hermione is me"),
+        ("en", "please call 988 or 1-800-273-8255 if it gets worse"),
+        ("zh", "我喜欢周杰伦，最近在看《林黛玉传》"),
+        ("zh", "难受的时候可以打12356，或者400-161-9995"),
+    ],
+)
+def test_figures_titles_and_help_lines_stay(language: str, text: str) -> None:
+    assert found(text, language) == []
+
+
+def test_names_that_are_allowed_stay_and_others_do_not() -> None:
+    text = "Biscuit says hi. my name is Biscuit Miller, and my friend Talia knows"
+    assert ("Talia", "PERSON") in found(text, "en")
+    assert found("my friend Talia knows", "en", allow=["Talia Brook"]) == []
+    assert found("艾薇，我叫李思琪", "zh", allow=["艾薇"]) == [("李思琪", "PERSON")]
+
+
+def test_a_figures_name_beside_a_number_is_a_persons() -> None:
+    assert found("收件人孙悟空，电话13912345678", "zh") == [
+        ("孙悟空", "PERSON"),
+        ("13912345678", "PHONE_NUMBER"),
+    ]
+    assert found("Katniss Everdeen, phone: 415-555-2671", "en")[0] == ("Katniss Everdeen", "PERSON")
+    assert found("I love Katniss Everdeen. anyway my phone is 415-555-2671", "en") == [
+        ("415-555-2671", "PHONE_NUMBER")
+    ]
+
+
+def test_without_the_trained_reader_rules_still_work() -> None:
+    assert found("my name is Emily Carter", "en", ner="none") == [("Emily Carter", "PERSON")]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@given(texts=st.lists(st.text(alphabet=st.characters(), max_size=60), max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_any_text_gives_spans_in_order_inside_it(language: str, texts: list[str]) -> None:
+    for text, spans in zip(texts, find_spans_many(texts, language), strict=True):
+        assert all(
+            0 <= s.start < s.end <= len(text) and s.type in TYPES and 0.5 <= s.score <= 1 for s in spans
+        )
+        assert all(a.end <= b.start for a, b in pairwise(spans))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_half_surrogates_and_nul_are_read_like_all_else(language: str) -> None:
+    text = "\ud800\x00 my name is Emily Carter \udfff 我叫张伟\x00"
+    assert ("Emily Carter", "PERSON") in found(text, "en")
+    assert ("张伟", "PERSON") in found(text, language)
+
+
+@pytest.mark.parametrize(
+    "place", [0, WINDOW - MARGIN - 5, WINDOW - 8, 2 * WINDOW - 3 * MARGIN + 4, 3 * WINDOW]
+)
+def test_a_value_is_found_wherever_a_long_text_is_cut(place: int) -> None:
+    filler = "今天天气不错，" * (5 * WINDOW // 7)
+    text = filler[:place] + "我叫张伟，电话13812345678。" + filler[place:]
+    assert [(s.start - place, text[s.start : s.end]) for s in find_spans(text, "zh")] == [
+        (2, "张伟"),
+        (7, "13812345678"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("language", "unit"),
+    [
+        ("zh", "我叫张伟，电话13812345678，住在和平里小区6栋。"),
+        ("en", "my name is Emily Carter, 415-555-2671. "),
+        ("en", "(" * 40),
+        ("zh", "《张" * 20),
+    ],
+)
+def test_time_is_proportional_to_length(language: str, unit: str) -> None:
+    def seconds(length: int) -> float:
+        text = (unit * (length // len(unit) + 1))[:length]
+        start = time.process_time()
+        find_spans(text, language)
+        return time.process_time() - start
+
+    seconds(1000)
+    short, long = seconds(50_000), seconds(200_000)
+    assert long < 4 * 2.5 * short + 0.2
+
+
+def test_an_unknown_language_or_recogniser_is_an_error_that_names_the_choices() -> None:
+    with pytest.raises(ConfigError, match="choose from en, zh"):
+        find_spans("hi", "fr")
+    with pytest.raises(ConfigError, match=r"spacy:MODEL, gliner:MODEL, lac"):
+        find_spans("hi", "en", ner="flair")
+
+
+def test_spans_say_nothing_of_texts_read_with_them() -> None:
+    alone = [find_spans(text, "en") for text in ("my friend Talia called", "ok", "I am Talia")]
+    assert find_spans_many(["my friend Talia called", "ok", "I am Talia"], "en") == alone
+    assert all(isinstance(span, Span) for spans in alone for span in spans)

@@ -1,0 +1,68 @@
+"""Our recognisers in Presidio's engine, its operators over our spans; no network, no model."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from h2htalk.curation.pii import find_spans
+from h2htalk.errors import ConfigError
+
+pytest.importorskip("presidio_analyzer")
+
+from presidio_anonymizer.entities import OperatorConfig
+
+from h2htalk.curation.pii.presidio import analyzer, operated, recognizers, registry_with_ours
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a recogniser called out")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "my name is Tom Baker, mail tom@baker.com, phone 415-555-2671, I work at Mercy Hospital"),
+        ("zh", "我叫张伟，邮箱是lin88@qq.com吧，电话13812345678，QQ 12345678，住在和平里小区6栋176"),
+    ],
+)
+def test_the_engine_finds_what_we_find(language: str, text: str) -> None:
+    results = analyzer(language).analyze(text, language=language)
+    ours = [(s.start, s.end, s.type) for s in find_spans(text, language)]
+    assert sorted((r.start, r.end, r.entity_type) for r in results) == ours
+    assert {r.recognition_metadata["recognizer_name"] for r in results} == {
+        "ChatStructuredRecognizer",
+        "ChatNamesRecognizer",
+    }
+
+
+def test_entities_can_be_chosen_and_names_allowed() -> None:
+    engine = analyzer("en", allow=["Tom Baker"])
+    text = "my name is Tom Baker, mail tom@baker.com"
+    assert [r.entity_type for r in engine.analyze(text, language="en")] == ["EMAIL_ADDRESS"]
+    assert engine.analyze(text, language="en", entities=["PERSON"]) == []
+
+
+def test_one_registry_holds_both_languages() -> None:
+    registry = registry_with_ours()
+    assert {r.supported_language for r in registry.recognizers} == {"en", "zh"}
+    assert "QQ" in registry.get_supported_entities(["zh"])
+    with pytest.raises(ConfigError, match="choose from en, zh"):
+        recognizers("fr")
+
+
+def test_operators_work_over_our_spans_and_keep_neighbours_apart() -> None:
+    text = "my friends Tom Baker and Ann Miller, mail tom@baker.com"
+    spans = find_spans(text, "en")
+    assert operated(text, spans) == "my friends <PERSON> and <PERSON>, mail <EMAIL_ADDRESS>"
+    mask = OperatorConfig("mask", {"masking_char": "*", "chars_to_mask": 99, "from_end": False})
+    masked = operated(text, spans, {"PERSON": mask, "DEFAULT": OperatorConfig("redact")})
+    assert masked == "my friends ********* and **********, mail "
+    numbered = OperatorConfig("custom", {"lambda": lambda value: f"[{len(value)}]"})
+    assert operated(text, spans, {"DEFAULT": numbered}) == "my friends [9] and [10], mail [13]"

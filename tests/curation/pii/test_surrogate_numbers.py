@@ -1,0 +1,175 @@
+"""Numbers that stand in for real ones cannot be used, and are written as those were."""
+
+from __future__ import annotations
+
+import re
+
+import phonenumbers
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h2htalk.curation.pii import checksums
+from h2htalk.curation.pii.surrogate_draws import Draw
+from h2htalk.curation.pii.surrogate_net import email, ip_address, url
+from h2htalk.curation.pii.surrogate_numbers import (
+    NUMBERS,
+    account,
+    card,
+    national_id,
+    passes,
+    phone,
+    plate,
+    qq,
+    wechat,
+)
+from h2htalk.curation.pii.surrogate_shapes import shape_of
+
+MANY = range(30)
+
+
+def draws() -> list[Draw]:
+    return [Draw(bytes([n] * 32), "x") for n in MANY]
+
+
+@pytest.mark.parametrize(
+    ("language", "digits", "pattern"),
+    [
+        ("zh", "13812345678", r"(?:154|16[013489]|169|179)\d{8}"),
+        ("zh", "8613812345678", r"86(?:154|16[013489]|179)\d{8}"),
+        ("zh", "02162345678", r"02\d[01]\d{7}"),
+        ("zh", "057188776655", r"0\d{3}[01]\d{7}"),
+        ("zh", "62345678", r"[01]\d{7}"),
+        ("zh", "4008123123", r"400000\d{4}"),
+        ("en", "4155552671", r"\d{3}55501\d\d"),
+        ("en", "14155552671", r"1\d{3}55501\d\d"),
+        ("en", "5552671", r"55501\d\d"),
+        ("en", "07911123456", r"07700900\d{3}"),
+        ("en", "447911123456", r"447700900\d{3}"),
+        ("en", "02079461234", r"02079460\d{3}"),
+        ("en", "01614961234", r"01632960\d{3}"),
+        ("en", "0412345678", r"0491\d{6}"),
+        ("en", "61412345678", r"61491\d{6}"),
+        ("en", "0298765432", r"02(?:5550|7010)\d{4}"),
+        ("en", "33612345678", r"3363998\d{4}"),
+        ("en", "4915112345678", r"4900\d{9}"),
+        ("en", "919876543210", r"9100\d{8}"),
+        ("en", "00353861234567", r"0035300\d{7}"),
+    ],
+)
+def test_telephone_numbers_are_of_ranges_that_nobody_has(language: str, digits: str, pattern: str) -> None:
+    for draw in draws():
+        other = phone(draw, digits, language)
+        assert len(other) == len(digits)
+        assert re.fullmatch(pattern, other), other
+
+
+@pytest.mark.parametrize("digits", ["13812345678", "13012345678", "18912345678"])
+def test_no_chinese_surrogate_is_a_number_in_use(digits: str) -> None:
+    for draw in draws():
+        number = phonenumbers.parse(phone(draw, digits, "zh"), "CN")
+        assert phonenumbers.number_type(number) != phonenumbers.PhoneNumberType.MOBILE
+
+
+@given(
+    kind=st.sampled_from(sorted(NUMBERS)),
+    value=st.text("0123456789abx", min_size=1, max_size=22),
+    language=st.sampled_from(["en", "zh"]),
+    attempt=st.sampled_from([0, 1, 100]),
+)
+@settings(max_examples=400, deadline=None)
+def test_every_kind_keeps_the_length(kind: str, value: str, language: str, attempt: int) -> None:
+    made = NUMBERS[kind](Draw(b"k" * 32, kind, value), value, language, attempt)
+    assert len(made) == len(value)
+
+
+def test_ids_cards_and_accounts_fail_their_check_digits() -> None:
+    for draw in draws():
+        other = national_id(draw, "110101199003078515", "zh")
+        assert checksums.resident_shape(other)
+        assert not checksums.resident_id(other)
+        assert not checksums.old_resident_id(national_id(draw, "110101900307851", "zh"))
+        assert not checksums.social_security(national_id(draw, "219099999", "en"))
+        assert national_id(draw, "ab123456c", "en").startswith("qq")
+        assert not checksums.nhs(national_id(draw, "9434765919", "en"))
+        assert not checksums.luhn(card(draw, "6222021234567890128", "zh"))
+        iban = account(draw, "gb29nwbk60161331926819", "en")
+        assert iban[:4] == "gb00"
+        assert not checksums.iban(iban.upper())
+        assert not passes(account(draw, "021000021", "en"))
+        assert account(draw, "6217001234567", "zh").startswith("00")
+        assert account(draw, "e12345678", "zh")[:2] == "e0"
+
+
+def test_messengers_and_plates_are_of_forms_that_are_not_given_out() -> None:
+    for draw in draws():
+        assert qq(draw, "12345678", "zh")[0] == "0"
+        assert wechat(draw, "zhang_88", "zh")[0] == "0"
+        assert re.fullmatch(r"(?:154|16[013489]|179)\d{8}", wechat(draw, "13812345678", "zh"))
+        assert set(plate(draw, "a12345", "zh")) & set("io")
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern"),
+    [
+        ("emily.carter92@gmail.com", r"[a-z]{5}\.[a-z]{6}\d\d@example\.(?:com|org|net)"),
+        ("zhangwei＠qq.com", r"[a-z]{8}＠example\.(?:com|org|net)"),
+        ("Tom (at) gmail [dot] com", r"[A-Z][a-z]{2} \(at\) example \[dot\] (?:com|org|net)"),
+        ("li88 @ 163 . com", r"[a-z]{2}\d\d @ example . (?:com|org|net)"),
+        ("lin#qq.com", r"[a-z]{3}#example\.(?:com|org|net)"),
+        ("ＡＢ１＠ｑｑ．ｃｏｍ", r"[Ａ-Ｚ]{2}[０-９]＠ｅｘａｍｐｌｅ．(?:ｃｏｍ|ｏｒｇ|ｎｅｔ)"),
+    ],
+)
+def test_mail_goes_to_domains_kept_for_examples(value: str, pattern: str) -> None:
+    for draw in draws()[:5]:
+        other = email(draw, value)
+        assert re.fullmatch(pattern, other), other
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern"),
+    [
+        ("https://www.instagram.com/emilyc92", r"https://www\.example\.(?:com|org|net)/[a-z]{6}\d\d"),
+        ("weibo.com/u/1234567", r"example\.(?:com|org|net)/[a-z]/\d{7}"),
+        ("mysite.cn", r"[a-z]{6}\.example\.(?:com|org|net)"),
+        ("http://10.0.0.8:8080/x?y=1", r"http://example\.(?:com|org|net):\d{4}/[a-z]\?[a-z]=\d"),
+    ],
+)
+def test_urls_lead_to_domains_kept_for_examples(value: str, pattern: str) -> None:
+    for draw in draws()[:5]:
+        other = url(draw, value)
+        assert re.fullmatch(pattern, other), other
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern"),
+    [
+        ("83.12.45.9", r"(?:192\.0\.2|198\.51\.100|203\.0\.113)\.\d{1,3}"),
+        ("83 . 12 . 45 . 9", r"(?:192 \. 0 \. 2|198 \. 51 \. 100|203 \. 0 \. 113) \. \d{1,3}"),
+        ("fe80::1ff:fe23:4567:890a", r"2001:db8::[0-9a-f]{1,4}:[0-9a-f]{1,4}:[0-9a-f]{1,4}"),
+    ],
+)
+def test_ip_addresses_are_kept_for_documentation(value: str, pattern: str) -> None:
+    for draw in draws()[:5]:
+        assert re.fullmatch(pattern, ip_address(draw, value))
+
+
+@pytest.mark.parametrize(
+    ("value", "compact", "other", "dressed"),
+    [
+        ("138-1234", "1381234", "9990000", "999-0000"),
+        ("１３８", "138", "904", "９０４"),
+        ("①③⑧", "138", "904", "⑨⓪④"),
+        ("⓪①", "01", "70", "⑦⓪"),
+        ("一三八", "138", "904", "九〇四"),
+        ("幺三八", "138", "104", "一〇四"),
+        ("Five five 5", "555", "012", "Zero one 2"),
+        ("1oo4", "1004", "9876", "9876"),
+        ("1️⃣3️⃣", "13", "90", "9️⃣0️⃣"),
+        ("AB 12c", "ab12c", "xy34z", "XY 34z"),
+    ],
+)
+def test_a_value_keeps_its_dress(value: str, compact: str, other: str, dressed: str) -> None:
+    shape = shape_of(value, numeric=True)
+    assert shape.compact == compact
+    assert shape.dressed(other) == dressed

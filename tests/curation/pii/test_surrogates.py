@@ -1,0 +1,245 @@
+"""Surrogates: of the same kind, the same within a dialogue, others in every other, and never one of its own values."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h2htalk.curation.pii.dialogue_values import DialogueData, Values, find_in_dialogue
+from h2htalk.curation.pii.pools import pools
+from h2htalk.curation.pii.spans import Span
+from h2htalk.curation.pii.surrogates import Surrogates, norm
+
+KEY = b"k" * 32
+
+
+def replaced(language: str, *texts: str, key: bytes = KEY) -> list[str]:
+    data = find_in_dialogue(texts, language)
+    made = Surrogates(key, texts, data)
+    return [made.replace(text, spans)[0] for text, spans in zip(texts, data.spans, strict=True)]
+
+
+def stand_in(
+    value: str, kind: str, language: str = "zh", key: bytes = KEY, among: tuple[str, ...] = ()
+) -> str:
+    """The surrogate of a value in a dialogue that says it, and others of its kind, and no more."""
+    texts = [value, *among]
+    spans = tuple((Span(0, len(text), kind, 0.9),) for text in texts)
+    data = DialogueData(spans, Values([]), language, ())
+    return Surrogates(key, texts, data).replace(value, spans[0])[0]
+
+
+def test_forms_of_address_stay_and_share_the_surname() -> None:
+    texts = replaced("zh", "我叫张伟", "小张你好", "张老师好", "张伟哥也好")
+    surname, given_name = texts[0][2], texts[0][3:]
+    assert surname != "张"
+    assert "伟" not in given_name
+    assert texts[1:] == [f"小{surname}你好", f"{surname}老师好", f"{surname}{given_name}哥也好"]
+
+
+def test_a_given_name_alone_is_that_of_the_full_name() -> None:
+    full, alone = replaced("zh", "我叫李思琪", "思琪，别哭")
+    assert full[-2:] == alone[:2] != "思琪"
+
+
+def test_english_names_keep_their_link_their_case_and_what_hangs_on_them() -> None:
+    texts = replaced(
+        "en",
+        "my name is Emily Carter",
+        "emily's here",
+        "EMILY!",
+        "Mr. Carter called",
+        "Dr Emily Carter's dog",
+    )
+    first, last = texts[0].removeprefix("my name is ").split(" ")
+    assert texts[1:] == [
+        f"{first.lower()}'s here",
+        f"{first.upper()}!",
+        f"Mr. {last} called",
+        f"Dr {first} {last}'s dog",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "section"),
+    [("Emily", "female"), ("Katherine", "female"), ("Brian", "male"), ("Christopher", "male")],
+)
+def test_english_given_names_keep_gender_and_length_class(name: str, section: str) -> None:
+    made = {stand_in(name, "PERSON", "en", key=bytes([n] * 32)) for n in range(20)}
+    assert made <= set(pools("people_en")[section])
+    assert len(made) > 5
+    longest, shortest = (15, 8) if len(name) > 7 else (7, 5)
+    assert all(shortest <= len(other) <= longest for other in made)
+
+
+@pytest.mark.parametrize(
+    ("name", "section"), [("王芳", "given1_female"), ("王建国", "given2_male"), ("欧阳静", "given1_female")]
+)
+def test_chinese_names_keep_gender_and_length(name: str, section: str) -> None:
+    made = [stand_in(name, "PERSON", key=bytes([n] * 32)) for n in range(20)]
+    assert all(len(other) == len(name) for other in made)
+    cut = 2 if name.startswith("欧阳") else 1
+    assert {other[cut:] for other in made} <= set(pools("people_zh")[section])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "小静姐姐",
+        "阿May",
+        "Vivian姐",
+        "买买提·阿不都",
+        "Zhang Wei",
+        "乔治·布莱克",
+        "O'Brien",
+        "J. R. Smith",
+        "mary-jane",
+    ],
+)
+def test_any_kind_of_name_is_another_of_its_kind(name: str) -> None:
+    other = stand_in(name, "PERSON")
+    assert other != name
+    assert [c.isascii() for c in other[:1]] == [c.isascii() for c in name[:1]]
+    assert name.islower() == other.islower()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_surrogates_are_of_the_dialogue_and_the_key_alone(language: str) -> None:
+    texts = ["my name is Emily Carter, 415-555-2671, a.b@gmail.com", "我叫张伟，电话13812345678"]
+    once = replaced(language, *texts)
+    assert once == replaced(language, *texts)
+    assert not set(once) & set(replaced(language, *texts, key=b"j" * 32))
+    assert once[0] != replaced(language, texts[0], "another dialogue")[0]
+
+
+def test_the_same_value_in_another_dress_is_the_same() -> None:
+    texts = replaced(
+        "zh",
+        "电话13812345678",
+        "电话１３８１２３４５６７８",
+        "电话 138-1234-5678",
+        "电话一三八一二三四五六七八",
+    )
+    digits = texts[0].removeprefix("电话")
+    assert len(digits) == 11
+    assert texts[1] == "电话" + "".join(chr(ord(d) + 0xFEE0) for d in digits)
+    assert texts[2] == f"电话 {digits[:3]}-{digits[3:7]}-{digits[7:]}"
+    assert re.fullmatch("电话[〇一二三四五六七八九]{11}", texts[3])
+
+
+KINDS = [
+    "EMAIL_ADDRESS",
+    "URL",
+    "PHONE_NUMBER",
+    "QQ",
+    "CREDIT_CARD",
+    "IP_ADDRESS",
+    "LICENSE_PLATE",
+    "ADDRESS",
+]
+NAMES = st.sampled_from(
+    ["张伟", "张丽", "小张", "张老师", "李思琪", "思琪", "王芳", "小王", "婷婷", "李姐", "欧阳静", "王", "Emily Carter",
+     "Emily", "emily", "Carter", "Mr Carter", "Brian", "Bo", "Zhang Wei", "Grace Lee", "安娜·卡特", "阿强", "建国"]
+)  # fmt: skip
+OTHERS = st.tuples(
+    st.sampled_from([*KINDS, "NATIONAL_ID", "ACCOUNT_NUMBER", "WECHAT", "ORGANIZATION"]),
+    st.one_of(
+        st.text("0123456789", min_size=4, max_size=19),
+        st.from_regex(r"[a-z]{3,8}@[a-z]{3,6}\.com", fullmatch=True),
+        st.sampled_from(
+            ["清泉路18号", "14 Maple Street", "阳光小区3栋", "Acme Inc", "北京一中", "10.0.0.1", "京A12345"]
+        ),
+    ),
+)
+
+
+@given(names=st.lists(NAMES, max_size=12), others=st.lists(OTHERS, max_size=12), seed=st.integers(0, 5))
+@settings(max_examples=150, deadline=None)
+def test_no_two_values_share_a_surrogate_none_is_a_value_and_order_does_not_matter(
+    names: list[str], others: list[tuple[str, str]], seed: int
+) -> None:
+    said = [("PERSON", name) for name in names] + others
+    text = " ".join(value for _, value in said)
+    spans, at = [], 0
+    for kind, value in said:
+        spans.append(Span(at, at + len(value), kind, 0.9))
+        at += len(value) + 1
+    made = _made(text, spans)
+    again = list(dict.fromkeys(spans))
+    random.Random(seed).shuffle(again)
+    assert made == _made(text, again)
+    by_value: dict[str, str] = {}
+    for (kind, value), surrogate in made.items():
+        assert norm(kind, surrogate) not in {norm(k, v) for k, v in said}
+        assert by_value.setdefault(norm(kind, surrogate), norm(kind, value)) == norm(kind, value)
+
+
+def _made(text: str, spans: list[Span]) -> dict[tuple[str, str], str]:
+    data = DialogueData((tuple(spans),), Values([]), "zh", ())
+    surrogates = Surrogates(KEY, [text], data)
+    return {
+        (s.type, text[s.start : s.end]): surrogates.replace(
+            text[s.start : s.end], [Span(0, s.end - s.start, s.type, 1)]
+        )[0]
+        for s in spans
+    }
+
+
+def test_a_dialogue_full_of_names_still_gets_a_surrogate_each() -> None:
+    surnames = (
+        "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦尤许何吕施张孔曹严华金魏陶姜戚谢邹喻柏水窦章云苏潘葛奚范彭郎"
+    )
+    names = tuple(
+        f"{surname}{given_name}" for surname in surnames for given_name in ("建国", "伟", "丽", "芳", "思琪")
+    )
+    texts = list(names)
+    spans = tuple((Span(0, len(text), "PERSON", 0.9),) for text in texts)
+    made = Surrogates(KEY, texts, DialogueData(spans, Values([]), "zh", ()))
+    others = {made.replace(text, own)[0] for text, own in zip(texts, spans, strict=True)}
+    assert len(others) == len(names)
+    assert not others & set(names)
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern"),
+    [
+        ("上海市浦东新区世纪大道100号2栋301室", r"\w{2}市\w{2,3}区\w{2}大道[1-9]\d\d号[1-9]栋[1-9]\d\d室"),
+        ("和平里小区6栋176", r"\w{2,3}小区[1-57-9]栋[1-9]\d\d|\w{2}里小区[1-57-9]栋[1-9]\d\d"),
+        ("阳光花园三单元", r"\w{2}花园[一二三四五六七八九]单元"),
+        (
+            "1428 Elm Street, Apt 3B, Springfield, IL 62704",
+            r"[1-9]\d{3} \w+ Street, Apt \d[A-Z], \w+, [A-Z]{2} 000\d\d",
+        ),
+        ("22 baker street, london nw1 6xe", r"[1-9]\d \w+ street, \w+ [qvx][a-z]\d \d[a-z]{2}"),
+        ("PO Box 1290, Boise", r"PO Box [1-9]\d{3}, \w+"),
+    ],
+)
+def test_addresses_keep_their_make(value: str, pattern: str) -> None:
+    for n in range(10):
+        other = stand_in(value, "ADDRESS", key=bytes([n] * 32))
+        assert re.fullmatch(pattern, other), other
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern"),
+    [
+        ("阳光科技有限公司", r"\w{2}科技有限公司"),
+        ("杭州第二中学", r"\w{2}\w{2}中学"),
+        ("Riverside General Hospital", r"[A-Z]\w+ General Hospital"),
+        ("st. mary's church", r"st\. [a-z]+'s church"),
+        ("Acme Inc.", r"[A-Z]\w+ Inc\."),
+    ],
+)
+def test_organisations_keep_what_they_are(value: str, pattern: str) -> None:
+    other = stand_in(value, "ORGANIZATION")
+    assert other != value
+    assert re.fullmatch(pattern, other), other
+
+
+def test_characters_that_nobody_sees_do_not_spoil_a_url() -> None:
+    other = stand_in("ht\u200ctp\u200cs://pan.baidu.com/s/1aBc", "URL")
+    assert re.fullmatch(r"https://example\.(?:com|org|net)/[a-z]/\d[a-zA-Z]{3}", other), other

@@ -1,0 +1,159 @@
+"""The stage: what it keeps, what it says of it, what it rejects, and that it is a function of each dialogue alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from curation_made import all_bytes, dialogue, gathered
+
+from h2htalk.curation.anonymize import anonymized, make_stage
+from h2htalk.curation.outcomes import Kept, Rejected
+from h2htalk.curation.pii import dialogue_values
+from h2htalk.curation.pii.spans import Span
+from h2htalk.curation.spec import AnonymizeSettings, CurateSpec, GatherSettings, Source
+from h2htalk.curation.stages import run_stage
+from h2htalk.data.dialogue import Dialogue
+from h2htalk.errors import ConfigError
+
+KEY = b"k" * 32
+EMILY = dialogue(
+    1,
+    "my name is Emily Carter, call 415-555-2671",
+    "Hi Emily! Your mail is still a.b92@gmail.com?",
+    "yes, emily said",
+)
+
+
+def kept(record: dict[str, Any], **options: Any) -> Kept:
+    outcome = anonymized(Dialogue.from_dict(record), KEY, **options)
+    assert isinstance(outcome, Kept)
+    return outcome
+
+
+def texts(outcome: Kept) -> list[str]:
+    return [message["content"] for message in outcome.record["messages"]]
+
+
+def test_every_message_and_the_system_prompt_speak_of_the_same_other_person() -> None:
+    record = EMILY | {
+        "metadata": {"system": "You are Nora Vale, Emily Carter's friend.", "date": "2023-04-27"}
+    }
+    outcome = kept(record)
+    said = texts(outcome)
+    name = said[0].removeprefix("my name is ").split(",")[0]
+    assert name != "Emily Carter"
+    assert said[1].startswith(f"Hi {name.split()[0]}!")
+    assert said[2] == f"yes, {name.split()[0].lower()} said"
+    assert outcome.record["metadata"]["system"] == f"You are Nora Vale, {name}'s friend."
+    assert outcome.record["metadata"]["date"] == "2023-04-27"
+    assert "415-555-2671" not in json.dumps(outcome.record)
+    assert "gmail" not in json.dumps(outcome.record)
+
+
+def test_metadata_counts_and_the_audit_holds_places_without_text() -> None:
+    outcome = kept(EMILY | {"metadata": {"system": "Be kind to Emily."}})
+    counts = outcome.record["metadata"]["anonymized"]["spans"]
+    assert counts == {"EMAIL_ADDRESS": 1, "PERSON": 4, "PHONE_NUMBER": 1}
+    assert outcome.audit is not None
+    spans = outcome.audit["spans"]
+    assert len(spans) == 6
+    assert {key for span in spans for key in span} == {"message", "field", "start", "end", "type", "score"}
+    said = texts(outcome)
+    first = next(span for span in spans if span.get("message") == 3)
+    assert said[2][first["start"] : first["end"]] == said[1][3 : said[1].index("!")].lower()
+    assert [span["field"] for span in spans if "field" in span] == ["system"]
+
+
+def test_nothing_to_replace_leaves_the_words_as_they_are() -> None:
+    record = dialogue(2, "I slept badly.", "That sounds hard.")
+    outcome = kept(record)
+    assert texts(outcome) == ["I slept badly.", "That sounds hard."]
+    assert outcome.record["metadata"] == {"anonymized": {"spans": {}}}
+    assert outcome.tags == ()
+
+
+def test_names_found_with_little_evidence_are_tagged_for_review(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        dialogue_values,
+        "find_spans_many",
+        lambda texts, *a, **k: [[Span(0, 5, "PERSON", 0.5)]] + [[]] * (len(texts) - 1),
+    )
+    outcome = kept(dialogue(3, "Zorbo came by.", "Oh?"))
+    assert outcome.tags == ("review",)
+    assert outcome.record["metadata"]["anonymized"] == {"spans": {"PERSON": 1}, "review": True}
+
+
+def test_a_value_that_is_still_to_be_read_rejects_the_dialogue_without_its_text() -> None:
+    record = dialogue(4, "my name is Emily Carter", "Hi Emily!")
+    record["provenance"] = {"source": "made", "row": 4, "person": "Emily Carter"}
+    outcome = anonymized(Dialogue.from_dict(record), KEY)
+    assert outcome == Rejected("made-000004", "leak")
+    assert outcome.to_dict("anonymize") == {
+        "id": "made-000004",
+        "stage": "anonymize",
+        "reason": "leak",
+        "evidence": {},
+    }
+
+
+def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None:
+    said = [dialogue(1, "我叫李思琪，艾薇你好", "思琪你好，我是艾薇", source=name) for name in ("one", "two")]
+    said = [record | {"language": "zh"} for record in said]
+    spec = _spec(tmp_path, companions=("艾薇",))
+    workspace = gathered(tmp_path / "w", said)
+    run_stage(make_stage(spec, workspace, workspace.open_key()), workspace, processes=1)
+    records = list(workspace.stage("anonymize").records())
+    first = [m["content"] for m in records[0]["messages"]]
+    assert first[0].endswith("艾薇你好")
+    assert "思琪" not in "".join(first)
+
+
+def _spec(path: Path, *, companions: tuple[str, ...] = (), **options: Any) -> CurateSpec:
+    source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions)
+    return CurateSpec(str(path / "w"), GatherSettings((source,)), anonymize=AnonymizeSettings(**options))
+
+
+def test_the_same_bytes_in_any_order_of_parts_and_processes(tmp_path: Path) -> None:
+    said = [dialogue(n, f"my name is Emily Carter, 415-555-{n:04}", "Hi Emily!") for n in range(1, 9)]
+    key = None
+    made = []
+    for number, (part, processes) in enumerate([(3, 1), (3, 2)]):
+        workspace = gathered(tmp_path / str(number), said, part=part)
+        key = key or workspace.open_key()
+        stage = make_stage(_spec(tmp_path), workspace, key)
+        counts = run_stage(stage, workspace, processes=processes)
+        assert (counts.read, counts.kept) == (8, 8)
+        made.append(all_bytes(workspace.stage("anonymize")))
+    assert made[0] == made[1]
+    names = {
+        line.split(b"my name is ")[1].split(b",")[0] for line in made[0]["kept/part-00000.jsonl"].splitlines()
+    }
+    assert len(names) == 3  # another person in every dialogue
+
+
+def test_the_key_is_in_no_file_of_the_stage(tmp_path: Path) -> None:
+    workspace = gathered(tmp_path, [EMILY])
+    key = workspace.open_key()
+    stage = make_stage(_spec(tmp_path), workspace, key)
+    run_stage(stage, workspace, processes=1)
+    everything = b"".join(p.read_bytes() for p in workspace.stage("anonymize").path.rglob("*") if p.is_file())
+    assert key not in everything
+    assert key.hex().encode() not in everything
+    assert b"Emily" not in everything
+
+
+def test_an_unknown_recogniser_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
+    workspace = gathered(tmp_path, [EMILY])
+    with pytest.raises(ConfigError, match="no recogniser of names 'flair'"):
+        make_stage(_spec(tmp_path, ner="flair"), workspace, KEY)
+
+
+@pytest.mark.parametrize(
+    "text", ["\x00 Emily \u202e", "a" * 300_000, "🙂" * 50, "\ud83d my name is Emily Carter"]
+)
+def test_hostile_texts_are_kept_or_rejected_and_nothing_breaks(text: str) -> None:
+    outcome = anonymized(Dialogue.from_dict(dialogue(9, text, "ok")), KEY)
+    assert isinstance(outcome, (Kept, Rejected))

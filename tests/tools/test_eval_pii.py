@@ -1,0 +1,64 @@
+"""The measure of the recognisers: overlaps, exact spans, sealed sentences, intervals."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from h2htalk.curation.pii import Span
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from eval_pii import measure, negatives, report, wilson
+
+ROWS = [
+    {
+        "id": "a",
+        "form": "plain",
+        "text": "I am Ann, 0123456789",
+        "spans": [
+            {"start": 5, "end": 8, "type": "PERSON", "kind": ""},
+            {"start": 10, "end": 20, "type": "PHONE_NUMBER", "kind": "mobile"},
+        ],
+    },
+    {
+        "id": "b",
+        "form": "hostile",
+        "text": "Tom",
+        "spans": [{"start": 0, "end": 3, "type": "PERSON", "kind": ""}],
+    },
+]
+FOUND = [[Span(5, 9, "PERSON", 0.9), Span(10, 20, "QQ", 0.9)], [Span(0, 3, "PERSON", 0.9)]]
+
+
+def test_spans_count_by_overlap_exactly_and_whatever_the_type() -> None:
+    result = measure(ROWS, FOUND)
+    person = result.by_type["PERSON", "", "all"]
+    assert (person.gold, person.found, person.exact) == (2, 2, 1)
+    phone = result.by_type["PHONE_NUMBER", "mobile", "plain"]
+    assert (phone.gold, phone.found, phone.any_type) == (1, 0, 1)
+    assert (result.marked["PERSON", "all"].marked, result.marked["PERSON", "all"].right) == (2, 2)
+    assert ("QQ", "all") not in result.marked  # a type that nothing here is labelled with
+
+
+def test_a_sentence_is_sealed_when_every_labelled_character_is_covered() -> None:
+    assert (measure(ROWS, FOUND).sealed, measure(ROWS, FOUND).sentences) == (2, 2)
+    assert measure(ROWS, [[Span(5, 8, "PERSON", 0.9), Span(11, 20, "QQ", 0.9)], FOUND[1]]).sealed == 1
+
+
+def test_the_report_names_every_type_and_form() -> None:
+    lines = list(report(measure(ROWS, FOUND)))
+    assert any(line.startswith("PHONE_NUMBER     mobile    plain    0.000") for line in lines)
+    assert lines[-1].startswith("sealed sentences: 1.000")
+
+
+def test_negatives_are_counted_by_sentence() -> None:
+    rows = [{"id": "n", "text": "order 12345", "why": "order number"}, {"id": "m", "text": "ok", "why": ""}]
+    lines = list(negatives(rows, [[Span(6, 11, "QQ", 0.6)], []]))
+    assert lines[0].startswith("negatives hit: 0.500")
+    assert "12345 (QQ 0.60)" in lines[1]
+
+
+def test_the_interval_is_wilsons() -> None:
+    assert wilson(45, 50) == (pytest.approx(0.786, abs=0.001), pytest.approx(0.957, abs=0.001))

@@ -1,0 +1,159 @@
+"""Throughput of our recognisers of personal data beside Presidio's engine, on the same texts and entity types.
+
+    python tools/bench_pii.py [--texts 2000] [--rounds 5] [--language en] [--data FOLDER]
+
+Presidio's engine is set up as its users do: the recognisers it ships for these types (English; those for names read
+spaCy's entities, here of the bundled names pipeline). For Chinese it ships patterns for e-mail, URL, IP, card and
+telephone alone; they are given with the same pipeline. Rounds take turns, so that a busy machine slows both; medians
+count.
+Then one process of ours against two, each with its own share of the texts, recognisers loaded beforehand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import logging
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from h2htalk.curation.pii import find_spans_many
+from h2htalk.text.parsing import MODELS
+from h2htalk.worker_processes import WorkerProcesses, result_of
+
+# What Presidio has of our types, by its names.
+ENTITIES = {
+    "en": (
+        "EMAIL_ADDRESS PHONE_NUMBER US_SSN UK_NHS CREDIT_CARD IBAN_CODE US_BANK_NUMBER URL IP_ADDRESS LOCATION PERSON"
+        " ORGANIZATION"
+    ),
+    "zh": "EMAIL_ADDRESS PHONE_NUMBER CREDIT_CARD IBAN_CODE URL IP_ADDRESS LOCATION PERSON ORGANIZATION",
+}
+
+
+def texts_of(folder: Path, language: str, limit: int) -> list[str]:
+    """Messages of the public conversations, and of the labelled sentences, in turn."""
+    said: list[str] = []
+    if language == "en":
+        with (folder / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file)
+            said += [part for row in rows for part in (row["questionText"] or "").split(". ") if part.strip()]
+        said += [
+            item["full_text"]
+            for item in json.loads((folder / "pii/presidio_generated_small.json").read_text())
+        ]
+    else:
+        with (folder / "raw/smilechat_zh.jsonl").open(encoding="utf-8") as file:
+            said += [m["content"] for line in file for m in json.loads(line)["messages"]]
+    bank = json.loads((folder / f"raw/memorybank_{language}.json").read_text(encoding="utf-8"))
+    turns = [turn for user in bank.values() for day in user["history"].values() for turn in day]
+    said += [turn[key] for turn in turns for key in ("query", "response")]
+    step = max(len(said) // limit, 1)
+    return list(islice(said[::step], limit))
+
+
+def presidio(language: str) -> Callable[[Sequence[str]], int]:
+    """Presidio's engine with its own recognisers and the bundled names pipeline."""
+    from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
+    from presidio_analyzer import predefined_recognizers as shipped
+    from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
+
+    if language == "zh":
+        import h2htalk.text.chinese_pipeline  # noqa: F401  makes the words known to spaCy
+    import tldextract
+
+    # Its e-mail recogniser would fetch a list of domains; the one that comes with the package does.
+    tldextract.extract = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
+    logging.getLogger("presidio-analyzer").setLevel(logging.ERROR)
+    mapping = {"PERSON": "PERSON", "LOC": "LOCATION", "ORG": "ORGANIZATION"}
+    configuration = NerModelConfiguration(model_to_presidio_entity_mapping=mapping, labels_to_ignore=[])
+    models = [{"lang_code": language, "model_name": str(MODELS / f"{language}_names")}]
+    nlp = SpacyNlpEngine(models, configuration)
+    nlp.load()
+    names = [
+        "EmailRecognizer",
+        "PhoneRecognizer",
+        "CreditCardRecognizer",
+        "IbanRecognizer",
+        "UrlRecognizer",
+        "IpRecognizer",
+    ]
+    if language == "en":
+        names += ["UsSsnRecognizer", "NhsRecognizer", "UsBankRecognizer"]
+    kinds: Any = shipped
+    own = [getattr(kinds, name)(supported_language=language) for name in names]
+    registry = RecognizerRegistry(own, supported_languages=[language])
+    registry.add_nlp_recognizer(nlp)
+    engine = AnalyzerEngine(registry=registry, nlp_engine=nlp, supported_languages=[language])
+    entities = ENTITIES[language].split()
+
+    def run(texts: Sequence[str]) -> int:
+        return sum(len(engine.analyze(text, language=language, entities=entities)) for text in texts)
+
+    return run
+
+
+def ours(language: str) -> Callable[[Sequence[str]], int]:
+    return lambda texts: sum(map(len, find_spans_many(texts, language)))
+
+
+def seconds(run: Callable[[Sequence[str]], int], texts: Sequence[str], clock: Callable[[], float]) -> float:
+    start = clock()
+    run(texts)
+    return clock() - start
+
+
+def share(texts: tuple[str, ...], language: str) -> int:
+    """What a process does of its share; the first call loads the recognisers."""
+    return sum(map(len, find_spans_many(texts, language)))
+
+
+def wall(processes: int, texts: Sequence[str], language: str, rounds: int) -> float:
+    """Median seconds in which so many processes read all the texts, once they are warm."""
+    shares = [tuple(texts[at::processes]) for at in range(processes)]
+    taken = []
+    with WorkerProcesses(processes) as workers:
+        for _ in range(rounds + 1):  # the first loads
+            start = time.perf_counter()
+            for future in [workers.submit(share, each, language) for each in shares]:
+                result_of(future)
+            taken.append(time.perf_counter() - start)
+    return statistics.median(taken[1:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--texts", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--language", choices=("en", "zh"), default=None)
+    parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
+    args = parser.parse_args()
+    if args.data is None:
+        sys.exit("name the folder of public data with --data, or set H2HTALK_DATA")
+    for language in [args.language] if args.language else ["en", "zh"]:
+        texts = texts_of(args.data, language, args.texts)
+        print(f"# {language}: {len(texts)} texts of {sum(map(len, texts)) / len(texts):.0f} characters")
+        runs = {"ours": ours(language), "presidio": presidio(language)}
+        for run in runs.values():
+            run(texts[:200])
+        taken: dict[str, list[float]] = {name: [] for name in runs}
+        for _ in range(args.rounds):
+            for name, run in runs.items():
+                taken[name].append(seconds(run, texts, time.process_time))
+        medians = {name: statistics.median(times) for name, times in taken.items()}
+        for name, median in medians.items():
+            print(f"{name:9} {len(texts) / median:8.0f} texts a CPU second, median of {args.rounds}")
+        print(f"ours is {medians['presidio'] / medians['ours']:.2f} times as fast")
+        one, two = (wall(n, texts * 8, language, args.rounds) for n in (1, 2))
+        print(f"2 processes against 1: {one / two:.2f} times (wall clock {one:.2f} s, {two:.2f} s)")
+
+
+if __name__ == "__main__":
+    main()
