@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import re
 import tomllib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import product
 
-# How far a cue may stand before its value, in characters: a clause or so.
-_REACH = {"en": 45, "zh": 24}
-_AFTER = {"en": 26, "zh": 14}
+# How far a cue may stand before its value, in characters: some clauses. Words whose numbers are nobody's reach less
+# far, and so do cues behind a value: the next value's cue stands there too.
+_REACH = {"en": 110, "zh": 60}
+_OTHER_REACH = {"en": 34, "zh": 17}
+_AFTER = {"en": 90, "zh": 45}
+_AROUND = {"en": 200, "zh": 110}
+# How far before "number" stands what it is the number of.
+_ANTECEDENT = {"en": 36, "zh": 16}
+_NEW_SENTENCE = 12
+_NOT_LED_BACK = 18
 # What leads from a value back to a cue behind it: "12345 is my number", 12345这是我qq, "12345 (cell)".
 _LEADS_BACK = re.compile(
-    r"[\s\"'，,)\]。.!~-]{0,3}(?:[(\[/:<]|<?-+|(?:这|那|它)?(?:个|串|张)?(?:也|就|才|都)?(?:是|系)(?!不)|为|的|(?:这|那)(?:个|张)|[\s,，]?(?:我|他|她|你)的|"
+    r"[\s\"'，,)\]。.!~-]{0,3}(?:[(\[/:<]|<?-+|←|(?:这|那|它)?(?:个|串|张)?(?:也|就|才|都)?(?:是|系)(?!不)"
+    r"|为|的|(?:这|那)(?:个|张)|[\s,，]?(?:我|他|她|你)的|"
     r"(?:is|was|are|that'?s|thats|this is|as|for|on|it'?s)\b|=|)"
 )
 _BREAK = re.compile(r"[。！？!?;；\n]|\.\s")
+# A cue behind a value that has a value of its own: 我qq是12345.
+_OWN_VALUE = re.compile(r"(?:[\s:,.#=(\"'-]|号码?|是|为|叫|is|number|no\.?|was){0,6}[a-z]{0,4}[0-9]{3}")
+_DIGITS = re.compile(r"[0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +48,11 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """The cues of one value: kinds, nearest first, with the characters in between."""
+    """The cues of one value: kinds, nearest first, with the characters in between; `around`: all kinds of cues in the
+    message about it, wherever they stand."""
 
     kinds: tuple[tuple[str, int], ...]
+    around: frozenset[str] = frozenset()
 
     @property
     def nearest(self) -> str:
@@ -54,7 +69,11 @@ class Near:
         return None
 
 
+# Kinds that 编号 and "number" may be the number of.
+_NUMBERED = frozenset(["account", "id", "card", "plate", "qq", "wechat", "other"])
 NOTHING = Near(())
+# Kinds that name a situation, not a value: they count only as what a message is about.
+_SITUATIONS = frozenset(["vehicle", "adding"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,31 +88,54 @@ class Cues:
     def near(self, start: int, end: int, barrier: int = 0) -> Near:
         """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts."""
         kinds: list[tuple[str, int]] = []
-        for cue in reversed(
-            self.found[max(0, bisect_right(self.starts, start) - 8) : bisect_right(self.starts, start)]
-        ):
+        at = bisect_right(self.starts, start)
+        for cue in reversed(self.found[max(0, at - 12) : at]):
             gap = start - cue.end
             if gap > _REACH[self.language] or cue.start < barrier:
                 break
-            if gap >= 0:
+            if gap < 0 or cue.kind in _SITUATIONS:
+                continue
+            kind = cue.kind if cue.kind != "generic" else self._generic(cue)
+            if kind != "other" or gap <= _OTHER_REACH[self.language]:
                 between = self.text[cue.end : start]
-                kinds.append((cue.kind, gap + (12 if _BREAK.search(between) else 0)))
+                kinds.append((kind, gap + (_NEW_SENTENCE if _BREAK.search(between) else 0)))
         kinds.extend(self._behind(end))
-        return Near(tuple(sorted(kinds, key=lambda kind: kind[1])))
+        return Near(tuple(sorted(kinds, key=lambda kind: kind[1])), self.around(start, end))
+
+    def _generic(self, cue: Cue) -> str:
+        """What 编号 or "number" is the number of: what was named just before; else nobody's in Chinese, a phone's in
+        English."""
+        at = bisect_left(self.starts, cue.start)
+        for other in reversed(self.found[max(0, at - 3) : at]):
+            if other.kind in _NUMBERED and cue.start - other.end <= _ANTECEDENT[self.language]:
+                return other.kind
+        return "other" if self.language == "zh" else "phone"
+
+    def around(self, start: int, end: int) -> frozenset[str]:
+        """The kinds of the cues within a few sentences of a value."""
+        first = bisect_left(self.starts, start - _AROUND[self.language])
+        last = bisect_right(self.starts, end + _AROUND[self.language])
+        return frozenset(cue.kind for cue in self.found[first : min(last, first + 40)])
 
     def _behind(self, end: int) -> list[tuple[str, int]]:
         """Cues behind a value. They weigh less than those before it: the next value's cue stands there too."""
         found = []
         at = bisect_right(self.starts, end - 1)
-        for cue in self.found[at : at + 3]:
+        for cue in self.found[at : at + 4]:
             gap = cue.start - end
             if gap > _AFTER[self.language]:
                 break
             between = self.text[end : cue.start]
+            if cue.kind in _SITUATIONS or _DIGITS.search(between):
+                continue
             leads = _LEADS_BACK.match(between)
             direct = leads is not None and leads.group().strip(" ，,。.!~)]'\"-\n") != ""
-            if (direct or gap <= 1) and not _BREAK.search(between) and not re.search(r"\d", between):
-                found.append((cue.kind, gap + (4 if direct else 10)))
+            kind = cue.kind if cue.kind != "generic" else self._generic(cue)
+            ended = _BREAK.search(between) is not None
+            if (direct or gap <= 1) and not ended:
+                found.append((kind, gap + (4 if direct else 10)))
+            elif kind != "other" and not _OWN_VALUE.match(self.text, cue.end):
+                found.append((kind, gap + _NOT_LED_BACK + (_NEW_SENTENCE if ended else 0)))
         return found
 
 
@@ -107,18 +149,39 @@ def find_cues(text: str, language: str) -> Cues:
 @cache
 def _words(language: str) -> dict[str, str]:
     raw = resources.files(__package__).joinpath(f"cues_{language}.toml").read_text(encoding="utf-8")
-    return {word.lower(): kind for kind, words in tomllib.loads(raw).items() for word in words}
+    tables = tomllib.loads(raw)
+    found: dict[str, str] = {}
+    for kind, words in tables.items():
+        if kind != "spellings":
+            for word in words:
+                found.setdefault(word.lower(), kind)  # the table that stands first wins
+    for parts in tables.get("spellings", []):
+        for a, b in product(parts["first"], parts["second"]):
+            found.setdefault(a + b, parts["kind"])
+    return found
 
 
 @cache
 def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, str]]:
     """One alternation over all cues, the longest first, and what each stands for."""
     kinds = dict(_words("en")) if language == "en" else {**_words("en"), **_words("zh")}
-    latin = [word for word in kinds if word[0].isascii() and word[0].isalpha() and word[-1].isascii()]
-    rest = [word for word in kinds if word not in set(latin)]
-    parts = [rf"(?<![a-z])(?:{_any(latin)})(?![a-z])", *([_any(rest)] if rest else [])]
+    latin = {word for word in kinds if word[0].isascii() and word[0].isalpha() and word[-1].isascii()}
+    parts = [rf"(?<![a-z]){_any(latin)}(?![a-z])"]
+    if len(latin) < len(kinds):
+        parts.append(_any(word for word in kinds if word not in latin))
     return re.compile("|".join(parts)), kinds
 
 
-def _any(words: list[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))
+def _any(words: Iterable[str]) -> str:
+    """A pattern for any of the words, the longest first; those with one beginning share it, which is far faster."""
+    tails: dict[str, list[str]] = {}
+    for word in words:
+        tails.setdefault(word[:1], []).append(word[1:])
+    parts = []
+    for first in sorted(tails, reverse=True):
+        rest = tails[first]
+        if first:
+            parts.append(re.escape(first) + ("" if rest == [""] else _any(rest)))
+        else:
+            parts.append("")
+    return f"(?:{'|'.join(parts)})"

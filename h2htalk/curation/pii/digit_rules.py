@@ -69,8 +69,8 @@ def _edges(window: Window, text: str, kind: str) -> tuple[int, int]:
     """A phone number's `+` and opening bracket, and the bracket that closes what it opened, belong to it."""
     start, end = window.start, window.end
     if kind == "PHONE_NUMBER":
-        before = re.search(r"\+[\s\-(]{0,2}$|\($", text[max(0, start - 3) : start])
-        if before and (before.group()[0] == "+" or ")" in text[start:end]):
+        before = re.search(r"\+[\s\-(]{0,2}$|[(\[]$", text[max(0, start - 3) : start])
+        if before and (before.group()[0] == "+" or ")" in text[start:end] or "]" in text[start:end]):
             start -= len(before.group())
     inside = text[start:end]
     for opening, closing in (("(", ")"), ("[", "]")):
@@ -121,6 +121,8 @@ def _thousands(window: Window) -> bool:
 def _settle(scores: dict[str, float], window: Window) -> None:
     """Where a number may be two things, the nearer cue says which."""
     nearest = window.near.nearest
+    if nearest == "id" and scores.get("NATIONAL_ID", 0):
+        scores["PHONE_NUMBER"] = 0.0
     for kind, name in (("qq", "QQ"), ("account", "ACCOUNT_NUMBER"), ("wechat", "WECHAT")):
         if nearest == kind and scores.get(name, 0) and scores.get("PHONE_NUMBER", 0):
             scores["PHONE_NUMBER"] = 0.0

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 
 # A dot that nobody takes for the end of a sentence: in brackets, spelt between marks.
-HIDDEN_DOT = r"(?:\s?[(\[{<]\s?(?:dot|d0t|\.|点|。|point)\s?[)\]}>]\s?|[-_](?:dot|d0t)[-_])"
+HIDDEN_DOT = r"(?:\s?[(\[{<]\s?(?:dot|d0t|\.|点|。|point)\s?[)\]}>]\s?|[-_\"*|/]\s?(?:dot|d0t)\s?[-_\"*|/])"
 # A dot that might be something else: a word, a full stop, a dot between spaces.
 LOOSE_DOT = r"(?:\s{1,2}(?:dot|d0t)\s{1,2}|\s?。\s?|\s?点\s?|\s?·\s?|\s{1,2}\.\s{0,2}|\.\s{1,2})"
 # A label, in which `-dot-` is no part.
@@ -27,6 +27,7 @@ def words(name: str) -> frozenset[str]:
 
 def is_ending(label: str) -> bool:
     """Whether a label is a top-level domain that we know."""
+    label = label.replace("0", "o")
     return label in words("strong") or label in words("weak")
 
 

@@ -14,8 +14,9 @@ _LONGEST = 64
 # Where an address may turn: `@` itself, then the ways around it. `sure`: nothing else is written so.
 _AT = re.compile(
     r"(?P<sign>\s{0,2}@\s{0,2})"
-    r"|(?P<sure>\s?[(\[{<]\s?(?:at|a|@|艾特|圈a)\s?[)\]}>]\s?|\s?(?:艾特|圈a|小老鼠)\s?|(?<=[a-z0-9])[-_]at[-_](?=[a-z0-9]))"
-    r"|(?P<word>\s{1,2}at\s{1,2})|(?P<hash>\s?[#*&$]\s?)"
+    r"|(?P<sure>\s?[(\[{<]\s?(?:at|a|@|艾特|圈a)\s?[)\]}>]\s?|\s?(?:艾特|圈a|小老鼠|arroba)\s?"
+    r"|\s?[\"*|/]\s?at\s?[\"*|/]\s?|(?<=[a-z0-9])[-_]at[-_](?=[a-z0-9]))"
+    r"|(?P<word>\s{1,2}at\s{1,2})|(?P<hash>\s?[#*&$]\s?|(?<=[a-z0-9])[^\w\s!-~]{1,2}(?=[a-z0-9]{2,12}\.(?:com|net|cn)))"
 )
 _DOMAIN = re.compile(
     rf"{domains.LABEL}(?:{domains.ANY_DOT}{domains.LABEL}){{1,4}}|[a-z0-9]{{1,20}}com(?![a-z0-9])"
@@ -207,7 +208,11 @@ def _domain(reading: Reading, at: re.Match[str]) -> tuple[int, bool, bool] | Non
         if (
             len(labels) > 1
             and domains.is_ending(label)
-            and (best is None or label in domains.words("strong"))
+            and (
+                best is None
+                or label in domains.words("strong")
+                or labels[-2] in ("co", "com", "ac", "org", "net")
+            )
         ):
             best = end
         elif len(labels) > 1 and best is not None:
@@ -263,7 +268,7 @@ def _local_start(reading: Reading, at: re.Match[str], floor: int, *, bare: bool,
             start -= 1
         return start if known and at.start() - start >= 5 else None
     for _ in range(0 if bare else 4):
-        joint = _LOCAL_JOINT.search(text, max(floor, start - 9), start)
+        joint = _LOCAL_JOINT.search(text, max(floor, start - 14), start)
         before = _token(text, joint.start(), floor) if joint else None
         if joint is None or before is None or text[before : joint.start()] in _NO_LOCALS:
             break

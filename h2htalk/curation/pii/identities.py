@@ -14,6 +14,8 @@ _BRANDS = re.compile(
 )
 _CARD_CUES = ("card",)
 _ACCOUNT_CUES = ("account",)
+# Further off than this, a cue only says what a message is about.
+_FAR = 70
 # Numbers that say something ("I love you"), and rows that count.
 _SAYINGS = re.compile(
     r"520|521|1314|5201314|1314520|5211314|52013[0-9]*|([0-9])\1{4,}|0?123456789?0?|987654321|12345|54321"
@@ -43,12 +45,15 @@ def national_id_en(window: Window, words: str) -> float:
     if len(digits) == 9 and window.shape == (3, 2, 4) and checksums.social_security(digits):
         if distance is not None:
             return 0.97
-        dashed = all(gap.strip() in ("-", ".") for gap in window.gaps)
-        return 0.9 if dashed and window.whole and window.near.nearest != "other" else 0.0
+        alike = len({gap.strip() for gap in window.gaps}) == 1
+        sure = window.gaps[0].strip() == "-" or "id" in window.near.around
+        if not alike or not window.whole or window.near.nearest in ("other", "account", "qq"):
+            return 0.0
+        return 0.9 if sure else 0.75
     if distance is None or window.near.nearest == "other":
         return 0.0
-    nearer = window.near.distance("phone", "account", "card")
-    if nearer is not None and nearer < distance:
+    nearer = window.near.distance("phone", "account")
+    if nearer is not None and nearer < distance and (len(digits) > 9 or nearer <= 3):
         return 0.0
     if len(digits) == 9:
         checked = checksums.luhn(digits) or checksums.tax_file(digits)
@@ -87,26 +92,55 @@ def account(window: Window) -> float:
     """Numbers of accounts, insurances, schools and firms: a cue names them, nothing checks them."""
     digits = window.digits
     distance = window.near.distance(*_ACCOUNT_CUES)
-    if distance is None or not window.whole or _amount(window):
-        return 0.0
     nearest = window.near.nearest
-    if nearest in ("phone", "landline", "qq", "wechat", "card", "id") or (len(digits) < 8 and distance > 12):
+    if not window.whole or _amount(window) or len(digits) < 5:
         return 0.0
-    return 0.9 if distance <= 10 else 0.75 if distance <= 24 else 0.0
+    if distance is None or distance > _FAR:
+        about = "account" in window.near.around and nearest in ("", "card", "account", "adding")
+        return 0.6 if about and len(digits) >= 9 and not _day(digits) else 0.0
+    if nearest in ("landline", "qq", "wechat", "id") or (len(digits) < 8 and distance > 12):
+        return 0.0
+    if nearest in ("phone", "card") and (distance > 24 or (nearest == "phone" and _phone_like(digits))):
+        return 0.0
+    return 0.9 if distance <= 10 else 0.75 if distance <= 24 else 0.6 if not _day(digits) else 0.0
+
+
+def _day(digits: str) -> bool:
+    """20240315"""
+    return re.fullmatch(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-2][0-9]|3[01])", digits) is not None
+
+
+def _phone_like(digits: str) -> bool:
+    return (
+        re.fullmatch(r"1[3-9][0-9]{9}|0[1-9][0-9]{8,10}|[2-9][0-9]{6}|1?[2-9][0-9]{2}[2-9][0-9]{6}", digits)
+        is not None
+    )
 
 
 def qq(window: Window) -> float:
     """QQ numbers: 5 to 11 digits, not 0 first, and a cue."""
     digits, distance = window.digits, window.near.distance("qq")
-    if distance is None or window.near.nearest not in ("qq", "phone", "account", "email"):
-        return 0.0
     if not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole or _amount(window):
+        return 0.0
+    mobile = len(digits) == 11 and digits[0] == "1"
+    if distance is None or window.near.nearest in ("other", "wechat", "card", "id", "landline"):
+        about = "qq" in window.near.around and window.near.nearest in ("", "phone", "qq")
+        return (
+            0.6
+            if about
+            and not mobile
+            and len(digits) >= 6
+            and not _day(digits)
+            and not _SAYINGS.fullmatch(digits)
+            else 0.0
+        )
+    if mobile and distance > 14:
         return 0.0
     if window.near.nearest != "qq" and distance > 12 and len(digits) == 11:
         return 0.0
     if _SAYINGS.fullmatch(digits) and distance > 3:
         return 0.0
-    if len(digits) <= 6 and distance > 8:
+    if (len(digits) <= 5 and distance > 12) or (distance > 12 and _day(digits)):
         return 0.0
     return 0.93 if distance <= 8 else 0.75
 

@@ -12,7 +12,7 @@ from h2htalk.curation.pii.spans import Span
 
 _DOT = (
     r"(?:\s{0,2}[.。点·]\s{0,2}|\s?[(\[{<]\s?(?:dot|\.|点|。)\s?[)\]}>]\s?|\s{1,2}dot\s{1,2}"
-    r"|[-_]dot[-_]|(?P<loose>\s?[,_-]\s?|\s))"
+    r"|[-_]dot[-_]|(?P<loose>\s?[,_*/|;:~+#=-]\s?|\s{1,3}))"
 )
 _WORD = r"(?:zero|one|two|three|four|five|six|seven|eight|nine|oh)"
 _OCTET = rf"(?:[0-9]{{1,3}}|(?:[0-9] ){{1,2}}[0-9]|{_WORD}(?:[ -]{_WORD}){{0,2}})"
@@ -24,12 +24,16 @@ _V4 = re.compile(
 _V6 = re.compile(
     r"(?:(?<![0-9a-z.])(?<![0-9a-f]:)|(?<=ip)(?!:))(?:[0-9a-fo]{0,4}:){2,7}[0-9a-fo]{0,4}(?![0-9a-z:])"
 )
+_V6_LOOSE = re.compile(
+    r"(?<![0-9a-z])[0-9a-f]{1,4}(?P<s>[-.;_,|/* ])(?:[0-9a-f]{1,4}(?P=s)){6}[0-9a-f]{1,4}(?![0-9a-z])"
+)
 _SPELT = {
     w: str(i)
     for i, w in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
 } | {"oh": "0"}
 _VERSION = re.compile(
-    r"(?:(?<![a-z])(?:v|ver|version|ios|android|build|chapter|section|patch|firmware)|版本号?|固件|系统|更新到?|升级到?|第)[\s.:]{0,2}$"
+    r"(?:(?<![a-z])(?:v|ver|version|ios|android|build|chapter|section|patch|firmware)|版本号?"
+    r"|固件|系统|更新到?|升级到?|第)[\s.:]{0,2}$"
 )
 _VERSION_AFTER = re.compile(r"\s?(?:版|version|update|patch|build|firmware|release|系统|固件|更新|升级)")
 
@@ -42,7 +46,11 @@ def ip_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
         for match in _V6.finditer(text):
             if _six(match.group()) and taken.free(*match.span()):
                 found.append(Span(match.start(), match.end(), "IP_ADDRESS", 0.95))
-    at = 0
+    for match in _V6_LOOSE.finditer(text):
+        cued = cues.near(*match.span()).distance("ip") is not None
+        if cued and re.search("[a-f]", match.group()) and taken.free(*match.span()):
+            found.append(Span(*match.span(), "IP_ADDRESS", 0.85))
+    at = found[-1].end if found and found[-1].score == 0.85 else 0
     while four := _V4.search(text, at):
         score = _four(four, reading, cues) if taken.free(*four.span()) else 0.0
         if score:

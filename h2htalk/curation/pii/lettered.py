@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from h2htalk.curation.pii import checksums
 from h2htalk.curation.pii.cues import Cue, Cues
@@ -11,17 +12,22 @@ from h2htalk.curation.pii.places import Places
 from h2htalk.curation.pii.spans import Span
 
 _IBAN = re.compile(r"(?<![a-z0-9])[a-z]{2}[0-9]{2}(?:[ -]?[a-z0-9]){11,30}")
-_NINO = re.compile(r"(?<![a-z0-9])[a-z]{2}(?:[ .\-/]{0,2}[0-9]){6}[ .\-/]{0,2}[a-d](?![a-z0-9])")
+_NINO = re.compile(
+    r"(?<![a-z0-9])[a-z][ .\-]?[a-z](?:[ .\-/_·,*|~…()]{0,3}[0-9]){6}[ .\-/_·,*|~…()]{0,3}[a-d](?![a-z0-9])"
+)
 _SORT_CODE = re.compile(
     r"(?<![a-z])sort(?:\s?code)?[\s:#]{1,3}(?:is\s)?([0-9]{2}([ -]?)[0-9]{2}\2[0-9]{2})(?![0-9])"
 )
 # Prefixes that are given out; others are only believed beside a cue.
 _GIVEN_OUT = re.compile(r"(?!bg|gb|nk|kn|tn|nt|zz)[a-ceghj-prstw-z][a-ceghj-nprstw-z]")
+_PASSPORT = re.compile(r"(?<![a-z0-9])[a-z]{1,2}[/-]?[0-9](?:[\s.,·_/~-]{0,2}[0-9]){5,13}(?![a-z0-9])")
 _LEAD = re.compile(
     r"(?:[\s:,.#=\"'(\[-]|is|was|no\.?|number|num|号码?|是|就是|为|编号|的|我|it'?s|填的?|写的?|id|:|在|到|for|and|,){0,10}"
 )
 _VALUE = re.compile(
-    r"(?:[a-z]{1,2} |[a-z]{0,4}-?)[0-9](?:[ -]?[0-9]){4,17}(?:[ -]?[a-z](?![a-z])[a-z]?(?![a-z]))?(?![a-z0-9])"
+    r"(?:(?!(?:on|in|at|is|no|my|to|of|it|by|as|or|so|an|i|a|be|we|he|up|if|do"
+    r"|us) )[a-z]{1,2} "
+    r"|[a-z]{0,4}-?)[0-9](?:[ -]?[0-9]){4,17}(?:[ -]?[a-z](?![a-z])[a-z]?(?![a-z]))?(?![a-z0-9])"
     r"|[a-z]{1,2}[0-9][a-z0-9]{4,16}(?![a-z0-9])|[a-z]{5}[0-9]{6}[a-z0-9]{5}(?![a-z0-9])|[a-z]{2}[0-9]{7}(?![0-9])"
 )
 
@@ -52,7 +58,22 @@ def lettered_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
             span = _behind(reading, cue) or _before(reading, cue)
             if span is not None:
                 found += taken.keep([span])
-    return found
+    return found + taken.keep(_about(reading, cues))
+
+
+def _about(reading: Reading, cues: Cues) -> Iterator[Span]:
+    """A letter or two and digits, in a message that speaks of a passport or an account."""
+    if not any(cue.kind in ("account", "id") for cue in cues.found):
+        return
+    for match in _PASSPORT.finditer(reading.digits):
+        near = cues.near(*match.span())
+        if near.around & {"account", "id"} and near.nearest not in ("other", "wechat", "plate", "qq"):
+            yield Span(
+                match.start(),
+                match.end(),
+                "ACCOUNT_NUMBER",
+                0.9 if near.distance("account", "id") is not None else 0.7,
+            )
 
 
 def _iban_end(text: str, match: re.Match[str]) -> int | None:

@@ -25,6 +25,8 @@ _MARKS = {
     **{ord(a): b for a, b in zip("❶❷❸❹❺❻❼❽❾⓿⓵⓶⓷⓸⓹⓺⓻⓼⓽", "1234567890123456789", strict=True)},
     **{ord(a): b for a, b in zip("⑴⑵⑶⑷⑸⑹⑺⑻⑼⒈⒉⒊⒋⒌⒍⒎⒏⒐", "123456789123456789", strict=True)},
     **{ord(a): b for a, b in zip("➀➁➂➃➄➅➆➇➈➊➋➌➍➎➏➐➑➒", "123456789123456789", strict=True)},
+    # Letters in filled circles and squares, and those that flags are made of.
+    **{first + i: chr(65 + i) for first in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)},
     # Cyrillic and Greek letters that look like Latin ones, seen only where somebody dodges a filter.
     **{ord(a): b for a, b in zip("аеорсухіѕјАВЕКМНОРСТХοΟ", "aeopcyxisjABEKMHOPCTXoO", strict=True)},
 }

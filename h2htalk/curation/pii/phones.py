@@ -98,14 +98,16 @@ def _landline(window: Window) -> float:
                 return 0.95 if _cue(window) else _uncued_landline(window, size)
     direct = window.near.distance("landline")
     direct = window.near.distance("phone") if direct is None else direct
-    if (
-        len(digits) in (7, 8)
-        and digits[0] in "2345678"
-        and direct is not None
-        and direct <= 3
-        and window.whole
-    ):
-        return 0.7
+    if len(digits) in (7, 8) and digits[0] in "2345678" and window.whole and not window.glued:
+        if direct is not None and direct <= 3:
+            return 0.7
+        about = window.near.around & {"phone", "landline"} and window.near.nearest in (
+            "",
+            "phone",
+            "landline",
+        )
+        if about and not digits.startswith(("19", "20")):
+            return 0.65 if direct is not None else 0.55
     return 0.0
 
 

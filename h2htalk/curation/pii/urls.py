@@ -17,11 +17,19 @@ _HOST = re.compile(r"(?<![a-z0-9@._%+-])(?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,24}(?!
 _REST = re.compile(rf"(?::[0-9]{{2,5}})?(?:[/?#]{_PATH}*)?")
 _ANY_PATH = re.compile(rf"{_PATH}+")
 _HIDDEN = re.compile(
-    rf"(?<![a-z0-9@._%+-])(?:{_SCHEME})?[a-z0-9-]{{1,63}}(?:{domains.ANY_DOT}[a-z0-9-]{{1,63}}){{1,5}}"
+    rf"(?<![a-z0-9@._%+-])(?:{_SCHEME})?{domains.LABEL}(?:{domains.ANY_DOT}{domains.LABEL}){{1,5}}"
 )
-_SLASHES = re.compile(r"(?:\s?/\s?|\s{1,2}(?:slash|forward slash)\s{1,2}|\s?斜杠\s?)[a-z0-9\-_~%=?&#]+")
+_SLASHES = re.compile(
+    r"(?:\s?/\s?|\s{1,2}(?:slash|forward slash)\s{1,2}|\s?斜杠\s?|\s?[(\[]\s?(?:slash"
+    r"|/)\s?[)\]]\s?)[a-z0-9\-_~%=?&#]+(?:\s(?:underscore|dash|dot)\s[a-z0-9]+){0,3}"
+)
 _SUFFIX = re.compile(rf"{domains.ANY_DOT}(?:html?|php|aspx?|jsp)(?![a-z])")
-_LABEL = re.compile(r"[a-z0-9-]+")
+_LABEL = domains.LABELS
+_STAND_IN = re.compile(
+    r"(?<![a-z0-9@._,-])(?P<host>[a-z0-9-]{2,40}(?P<sign>[,_*~|·])(?:[a-z0-9-]{2,30}(?P=sign)){0,2}(?:com"
+    r"|org|net|co(?P=sign)uk|me|io|cn))(?![a-z0-9_])"
+)
+_NEXT_LINE = re.compile(r"\s?\n(?=[a-z0-9_-]*[0-9/_-])[a-z0-9\-_~%=?&#/.]{3,}(?=\s|$|[^a-z0-9])")
 _LOOSE_STOP = re.compile(r"\.\s|。")
 _FULL_STOPS = frozenset("，。！？；、（）【】《》“”‘’：")
 
@@ -30,9 +38,28 @@ def url_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
     """Spans (places of the reading) of web addresses outside of what is taken, which they join."""
     found = taken.keep(_with_scheme(reading))
     found += taken.keep(_bare(reading, cues, taken))
+    found += taken.keep(_stood_in(reading, cues))
     if _hides(reading.text):
         found += taken.keep(_hidden(reading, cues, taken))
     return found
+
+
+def _stood_in(reading: Reading, cues: Cues) -> list[Span]:
+    """Hosts with a comma or an underscore for every dot: bigkevwrites,wordpress,com."""
+    found = []
+    for match in _STAND_IN.finditer(reading.text):
+        near = cues.near(*match.span())
+        labels = match["host"].split(match["sign"])
+        if ("url" in near.around or len(labels) > 2) and len(labels[0]) > 2:
+            end = _after_host(reading, match.start(), match.end())
+            found.append(Span(match.start(), end, "URL", 0.85))
+    return found
+
+
+def _wrapped(reading: Reading, end: int) -> int:
+    """Where an address ends that a line break cut behind a slash."""
+    more = _NEXT_LINE.match(reading.text, end) if "/" in reading.text[end - 1 : end + 3] else None
+    return end if more is None else max(end, _trimmed(reading, end + 1, more.end()))
 
 
 def _hides(text: str) -> bool:
@@ -49,7 +76,7 @@ def _with_scheme(reading: Reading) -> list[Span]:
     while match := _WITH_SCHEME.search(text, at):
         path = _ANY_PATH.match(text, match.end())
         end = _trimmed(reading, match.start(), path.end() if path else match.end())
-        end = _on_through_dots(reading, match.end(), end)
+        end = _wrapped(reading, _on_through_dots(reading, match.end(), end))
         if end > match.end():
             found.append(Span(match.start(), end, "URL", 0.98))
         at = max(end, match.end())
@@ -85,7 +112,7 @@ def _bare(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
         labels = match.group().split(".")
         host = end
         end = _trimmed(reading, start, _REST.match(text, end).end())  # type: ignore[union-attr]
-        end = last = max(end, host)
+        end = last = _wrapped(reading, max(end, host))
         if _believed(labels, end > host + 1, reading, cues, start, end):
             found.append(Span(start, end, "URL", 0.95 if end > host or labels[0] == "www" else 0.8))
     return found
@@ -185,11 +212,11 @@ def _ending(text: str, start: int, end: int) -> int | None:
     """Where the host ends that begins at `start`: its last label that is an ending."""
     best: int | None = None
     for place, label in enumerate(_LABEL.finditer(text, start, end)):
-        if place and domains.is_ending(label.group()):
-            if best is not None and label.group() in domains.words("weak"):
+        if place and domains.is_ending(label[1]):
+            if best is not None and label[1] in domains.words("weak"):
                 break
             best = label.end()
-        elif best is not None and label.group() not in ("dot", "d0t"):
+        elif best is not None and label[1] not in ("dot", "d0t"):
             break
     return best
 
