@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from h2htalk.curation.pii.chinese_address_edges import widened
 from h2htalk.curation.pii.chinese_addresses import addresses
 from h2htalk.curation.pii.chinese_organizations import organizations
 from h2htalk.curation.pii.chinese_persons import persons
 from h2htalk.curation.pii.chinese_segments import segments
+from h2htalk.curation.pii.chinese_traditional import simplified
 from h2htalk.curation.pii.normalize import plain
 from h2htalk.curation.pii.spans import Span, resolve
 
@@ -41,7 +43,7 @@ def find_chinese(text: str, taken: Sequence[Span] = ()) -> list[Span]:
 
     Source: a unigram segmenter over jieba's dictionary with priors for names (`chinese_naming`), and rules.
     """
-    masked = _masked(plain(text), ((span.start, span.end) for span in taken))
+    masked = _masked(simplified(plain(text)), ((span.start, span.end) for span in taken))
     found: list[Span] = []
     for start, end in _stretches(masked):
         if _NAMEABLE.search(masked, start, end):
@@ -93,10 +95,9 @@ def _find(stretch: str, offset: int) -> Iterator[Span]:
     close, joined = _without(seen, _SPACED)
     read = segments(seen)
     titles = [found.span() for found in _TITLED.finditer(seen)]
-    placed = [
-        *_mapped(addresses(close, read if close == seen else segments(close)), joined, "ADDRESS"),
-    ]
-    firms = _mapped(organizations(close, read if close == seen else segments(close)), joined, "ORGANIZATION")
+    near = read if close == seen else segments(close)
+    placed = _mapped(widened(close, sorted(addresses(close, near)), near), joined, "ADDRESS")
+    firms = _mapped(organizations(close, near), joined, "ORGANIZATION")
     blocked = [*titles, *((span.start, span.end) for span in placed)]
     firms = [span for span in firms if not _touches(span.start, span.end, blocked)]
     blocked += [(span.start, span.end) for span in firms]

@@ -23,7 +23,7 @@ _LONGEST_NAME = 9  # characters of a street's or an estate's name before its suf
 _SKIPPED_TAGS = frozenset({"r", "p", "c", "d", "u", "uj", "ul", "y", "e", "o"})
 _NAME_TAGS = frozenset({"ns", "nz", "nt", "nr", "nrt", "nrfg"})
 # After a name that has ended.
-_CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "vn", "zg", "t"})
+_CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "vn", "zg", "t", "s"})
 # A part may be followed so closely by the name of the next one: 石桥乡大李庄村. An estate's last character is seldom
 # one, but stands in the next name.
 _NEAR = {"street": 6, "area": 6, "estate": 0}
@@ -45,11 +45,11 @@ def _suffixes() -> re.Pattern[str]:
     kinds = []
     for kind in ("estate", "area", "street"):
         found = "|".join(sorted(words("places", "suffixes", kind), key=lambda word: (-len(word), word)))
-        tail = "(?:(?:[东西南北中上下]|[一二三四五六七八])段)?店?" if kind == "street" else ""
+        tail = "(?:(?:[东西南北中上下]|[一二三四五六七八])段)?(?:店|口(?=[0-9]))?" if kind == "street" else ""
         kinds.append(f"(?P<{kind}>(?:{found}){tail})" + ("(?!口)" if kind == "street" else ""))
     door = "|".join(sorted(words("places", "suffixes", "door"), key=lambda word: (-len(word), word)))
     # Not 39号 of "39号楼下", not 门 of "1204门口".
-    door = f"{_NUMBER}\\s?(?:(?:{door})(?<!楼(?=[下上顶]))(?<!门(?=口))(?<!街(?=路)))"
+    door = f"{_NUMBER}\\s?(?:(?:{door})(?<!楼(?=下))(?<!门(?=口))(?<!街(?=路)))"
     door += f"|[东南西北中]?[{_NUMERAL}A-Z]?区(?![别分域])"
     return re.compile(f"(?P<door>{door})|" + "|".join(kinds))
 
@@ -109,7 +109,8 @@ def parts(text: str, read: Sequence[Segment]) -> Iterator[Part]:
         if open_end and text[hit.start : hit.end] in weak():
             continue
         start = _name_start(text, hit, ends, free)
-        named = start < hit.start and not _common(text, start, hit, ends)
+        numbered = touched and after is not None and after.kind in ("door", "room")
+        named = start < hit.start and not _common(text, start, hit, ends, numbered)
         if named or (touched and hit.end - hit.start > 2):
             yield Part(start, hit.end, hit.kind)
             free = hit.end
@@ -201,9 +202,24 @@ def _name_start(text: str, hit: Part, ends: dict[int, Segment], free: int) -> in
     while at > free and hit.start - at < _LONGEST_NAME:
         segment = ends.get(at)
         if segment is None or not _may_name(text, segment, at == hit.start):
+            inner = joined_by_and(text, at, ends)
+            if inner > max(free, 0):
+                at = inner
             break
         at = segment.start
     return max(at, free)
+
+
+def joined_by_and(text: str, at: int, ends: dict[int, Segment]) -> int:
+    """Where a name of two characters starts that ends with 和 at `at` (天和, 泰和); -1 for none."""
+    last, first = ends.get(at), ends.get(at - 1)
+    if last is None or first is None or text[last.start : at] != "和" or first.end - first.start != 1:
+        return -1
+    letter = text[first.start]
+    named = (
+        "\u4e00" <= letter <= "\u9fff" and letter not in _stops() and tags().get(letter) not in _SKIPPED_TAGS
+    )
+    return first.start if named else -1
 
 
 def _may_name(text: str, segment: Segment, last: bool) -> bool:
@@ -214,11 +230,15 @@ def _may_name(text: str, segment: Segment, last: bool) -> bool:
     return not (tag in _SKIPPED_TAGS and (len(word) == 1 or not last))
 
 
-def _common(text: str, start: int, hit: Part, ends: dict[int, Segment]) -> bool:
+def _common(text: str, start: int, hit: Part, ends: dict[int, Segment], numbered: bool) -> bool:
+    """Whether it is a word of every day. With a number behind it, 云|山路 is a street."""
     word = text[start : hit.end]
     last = ends.get(hit.end)
     if word in _ordinary() or (
-        last is not None and last.start < hit.start and text[last.start : last.end] in _ordinary()
+        last is not None
+        and last.start < hit.start
+        and not (numbered and start < last.start)
+        and text[last.start : last.end] in _ordinary()
     ):
         return True
     single = hit.end - hit.start == 1

@@ -5,6 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from h2htalk.curation.pii.chinese_address_edges import (
+    at_gate,
+    gated,
+    leads_on,
+    numbered_homes,
+    only_gate,
+    told_homes,
+    townships,
+)
 from h2htalk.curation.pii.chinese_address_parts import CROSSING_END, Part, divisions, parts, weak
 from h2htalk.curation.pii.chinese_dictionary import usual
 from h2htalk.curation.pii.chinese_segments import Segment
@@ -26,11 +35,16 @@ def addresses(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, fl
             chain = []
         chain.append(part)
     yield from _address(text, chain)
+    yield from numbered_homes(text, read)
+    yield from townships(text)
+    yield from told_homes(text)
 
 
 def _joined(text: str, before: Part, after: Part) -> bool:
     gap = text[before.end : after.start]
     if before.kind == after.kind == "street" and gap in ("与", "和", "跟", "、", "/"):
+        return True
+    if after.kind in ("door", "room") and only_gate(gap):
         return True
     if gap and after.kind in ("door", "room") and before.kind != "division":
         return gap in ((" ", "-", ",", "，", "—") if after.kind == "door" else (" ", "-", ",", "，"))
@@ -48,6 +62,8 @@ def _address(text: str, chain: list[Part]) -> Iterator[tuple[int, int, float]]:
     if crossing and chain[-1].kind == "street":
         end = crossing.end()
         score = max(score, 0.75)
+    if score < 0.5 and chain[-1].kind == "street" and leads_on(text, end):
+        score = 0.6
     if score >= 0.5:
         yield chain[0].start, end, score
 
@@ -88,12 +104,21 @@ def _weight(text: str, chain: list[Part]) -> float:
     return 0.0
 
 
+def _led_on(text: str, part: Part, name: str) -> float:
+    """A way on from the gate is as good as a number: 小区东门, 村东头第三家. A park's gate is nobody's."""
+    if not gated(text, part.end) or len(name) < 3:
+        return 0.0
+    return 0.0 if at_gate(text, part.end) and (name.endswith(tuple(weak())) or part.kind == "area") else 0.65
+
+
 def _alone(text: str, part: Part) -> float:
     """An estate or a village without a number is an address where somebody lives."""
     before = text[max(0, part.start - 4) : part.start]
     name = text[part.start : part.end]
     home = any(before.endswith(word) for word in words("places", "stop", "home"))
-    if name.endswith("村"):
+    if led := _led_on(text, part, name):
+        return led
+    if name.endswith(("村", "屯", "庄", "寨", "堡")) and len(name) > 2:
         return 0.6 if home else 0.0
     if len(name) < 4 or name.endswith(tuple(weak())) or part.kind == "area":
         return 0.0
@@ -103,6 +128,19 @@ def _alone(text: str, part: Part) -> float:
 # A name before these says where somebody lives, even without a number.
 _DWELLINGS = (
     "小区",
+    "嘉园",
+    "佳园",
+    "雅园",
+    "豪园",
+    "丽园",
+    "北里",
+    "南里",
+    "东里",
+    "西里",
+    "名苑",
+    "教师楼",
+    "职工楼",
+    "家属楼",
     "花园",
     "家园",
     "花苑",

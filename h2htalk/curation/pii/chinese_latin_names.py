@@ -8,8 +8,14 @@ from functools import cache
 
 from h2htalk.curation.pii.chinese_naming import KIN, left_cue, right_cue
 from h2htalk.curation.pii.chinese_words import sections
+from h2htalk.curation.pii.english_lists import RARE, folded, words
 
-_WORD = re.compile(r"(?<![A-Za-z0-9@._/-])[A-Za-z]{2,20}(?![A-Za-z0-9@_/])")
+_LETTER = "A-Za-z\u00c0-\u024f"
+_WORD = re.compile(rf"(?<![{_LETTER}0-9@._/-])[{_LETTER}]{{2,20}}(?![{_LETTER}0-9@_/])")
+_PREFIX = "阿小老"
+_TITLE = re.compile(
+    "(?:老师|医生|同学|先生|女士|小姐|阿姨|叔叔|学长|学姐|学妹|学弟|师兄|师姐|教练|经理|总监|教授|大哥|姐姐|哥哥|姐|哥|总|叔|姨|妈妈|爸爸|妈|爸)(?![姐妹哥夫])"
+)
 _FINALS = (
     "iang|iong|uang|ang|eng|ian|iao|ing|ong|uai|uan|ai|an|ao|ei|en|er|ia|ie|in"
     "|iu|ou|ua|ue|ui|un|uo|ve|a|e|i|o|u|v"
@@ -65,8 +71,15 @@ def _in_run(text: str, run: list[re.Match[str]]) -> Iterator[tuple[int, int, flo
     while at < len(run):
         size, score = _name(text, run, at)
         if size and not _public(text[run[at].start() : run[at + size - 1].end()]):
-            yield run[at].start(), run[at + size - 1].end(), score
+            yield *_titled(text, run[at].start(), run[at + size - 1].end()), score
         at += max(size, 1)
+
+
+def _titled(text: str, start: int, end: int) -> tuple[int, int]:
+    """With the form of address on either side: 阿May, Vivian姐."""
+    title = _TITLE.match(text, end)
+    before = text[start - 1 : start]
+    return start - 1 if before and before in _PREFIX else start, title.end() if title else end
 
 
 def _public(name: str) -> bool:
@@ -89,6 +102,8 @@ def _name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
         if second and written and second[0].isupper() and (second.lower() in surnames or len(run) == 2):
             return 2, 0.85
         return (1, 0.8) if written or len(run) == 1 else (0, 0.0)
+    if _told(text, run, at, left):
+        return 1, 0.7
     alike = bool(second) and first[0].isupper() == second[0].isupper()
     if alike and _two_words(first.lower(), second.lower(), surnames):
         around = max(left, right_cue(text, run[at + 1].end()))
@@ -98,6 +113,20 @@ def _name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
         around = max(left, right_cue(text, run[at].end()))
         return (1, 0.7) if around > 1.3 else (0, 0.0)
     return 0, 0.0
+
+
+def _told(text: str, run: list[re.Match[str]], at: int, left: float) -> bool:
+    """A capitalised word that the English lists know as a given name, or that stands with a form of address."""
+    word = run[at].group()
+    if len(run) > 1 or not word[0].isupper() or (word.isupper() and len(word) > 1):
+        return False
+    lists = words()
+    name = folded(word)
+    start, end = _titled(text, run[at].start(), run[at].end())
+    if end - start > len(word) and name not in lists.never:
+        return True
+    kind = lists.given.get(name, 0)
+    return kind >= RARE or (kind > 0 and left >= KIN)
 
 
 def _two_words(first: str, second: str, surnames: frozenset[str]) -> bool:

@@ -20,7 +20,7 @@ _FULL, _GIVEN, _NICK, _TITLED, _DOUBLED, _FOREIGN = -6.0, -7.5, -8.0, -10.0, -9.
 STRONG, KIN, _BEFORE, _EDGE, _INSIDE = 7.0, 3.5, 2.0, 1.2, -1.2
 _RIGHT_EDGE, _AFTER, _RIGHT_INSIDE = 0.6, 1.4, -1.5
 _RARE = 0.4  # weight of a character that is not listed among those of given names
-_LONGEST_CUE = 6
+_LONGEST_CUE, _LONGEST_TITLE = 6, 4
 # Characters that stand in no name: pronouns, particles, and what makes verbs and questions.
 _NEVER = frozenset("的了是我你他她它们在不就都这那没有吗呢吧啊呀哦嘛哈么什很太最也又还才您咱俺這對個們來說沒")
 # Nor these, unless the text says that a name comes.
@@ -141,9 +141,6 @@ def _lists() -> dict[str, frozenset[str]]:
     return found
 
 
-_LONGEST_TITLE = 4
-
-
 @cache
 def ordinary() -> frozenset[str]:
     """Words that look like full names and are none."""
@@ -151,7 +148,7 @@ def ordinary() -> frozenset[str]:
 
 
 def listed_characters(name: str) -> bool:
-    """Whether a name without its surname is written with characters that are common in given names."""
+    """Whether what follows a surname is written with characters common in given names."""
     rest = name[2:] if name[:2] in surnames() else name[1:] if name[:1] in surnames() else name
     return all(letter in _given() for letter in rest)
 
@@ -294,9 +291,8 @@ def _listed(text: str, start: int, left: float | None) -> Iterator[Naming]:
             yield from _closed(text, start, start + length, score + left, left, "foreign")
         if word in lists["japanese"]:
             left = left_cue(text, start) if left is None else left
-            yield from _closed(text, start, start + length, _FOREIGN - 7.0 + left, left, "foreign")
-            for more in (1, 2):
+            for more in (0, 1, 2):
                 rest = text[start + length : start + length + more]
                 if len(rest) == more and all(given(letter) is not None for letter in rest):
-                    score = _FOREIGN - 6.0 - 5.0 * more + left
+                    score = _FOREIGN + left - (6.0 + 5.0 * more if more else 7.0)
                     yield from _closed(text, start, start + length + more, score, left, "foreign")

@@ -9,7 +9,8 @@ from h2htalk.curation.pii.chinese_words import words
 
 KINDS = ("firm", "school", "care", "worship", "club", "office")
 BRANCH = re.compile(
-    r"(?:(?![门那这的在]|旁边|楼下|对面)[^\W\d_]){1,5}(?:店|支行|分行|分公司|分校|校区|分院|院区|分店|门店)"
+    r"[(（][^()（）\s]{1,12}(?:店|支行|分行|分公司|分校|校区|分院|院区|门诊|厂)[)）]"
+    r"|(?:(?![门那这的在]|旁边|楼下|对面)[^\W\d_]){1,5}(?:店|支行|分行|分公司|分校|校区|分院|院区|分店|门店)"
 )
 CUT = 4
 
@@ -38,7 +39,24 @@ def generic_words() -> frozenset[str]:
 @cache
 def ends_name() -> frozenset[str]:
     """Words that no name begins with or holds."""
-    return words("places", "stop", "words") - {"同学", "朋友", "老师"}
+    return words("places", "stop", "words") - {
+        *(
+            "同学",
+            "朋友",
+            "老师",
+            "希望",
+            "未来",
+            "需要",
+            "存在",
+            "一直",
+            "大家",
+            "自己",
+            "常",
+            "三",
+            "东",
+            "西",
+        ),
+    }
 
 
 @cache

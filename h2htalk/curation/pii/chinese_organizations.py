@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from h2htalk.curation.pii.chinese_address_parts import divisions
+from h2htalk.curation.pii.chinese_address_parts import divisions, joined_by_and
 from h2htalk.curation.pii.chinese_dictionary import tags, usual
 from h2htalk.curation.pii.chinese_employers import unsuffixed
 from h2htalk.curation.pii.chinese_organization_words import (
@@ -55,7 +55,7 @@ def organizations(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int
 def _suffixed(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
     ends = {segment.end: segment for segment in read}
     free = 0
-    hits = list(_suffix_pattern().finditer(text))
+    hits = list(_kinds(text))
     for number, hit in enumerate(hits):
         if (
             number + 1 < len(hits)
@@ -64,7 +64,12 @@ def _suffixed(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, fl
         ):
             continue
         end = hit.end()
-        if end not in ends and not any(at in ends and ends[at].shape for at in range(end + 1, end + 4)):
+        cut = len(hit.group()) < 3 and hit.group() not in _ENTIRE
+        if (
+            cut
+            and end not in ends
+            and not any(at in ends and ends[at].shape for at in range(end + 1, end + 4))
+        ):
             continue  # 二小 of 十二小时
         if _other_words(text, hit, ends):
             continue
@@ -78,6 +83,18 @@ def _suffixed(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, fl
             end = branch.end()
         yield start, end, score
         free = end
+
+
+def _kinds(text: str) -> Iterator[re.Match[str]]:
+    """Suffixes from left to right; one that is cut through by another goes: 八中 of 第八|中学."""
+    pattern = _suffix_pattern()
+    for hit in pattern.finditer(text):
+        for at in range(hit.start() + 1, hit.end()):
+            other = pattern.match(text, at)
+            if other and other.end() > hit.end():
+                hit = other
+                break
+        yield hit
 
 
 def _other_words(text: str, hit: re.Match[str], ends: dict[int, Segment]) -> bool:
@@ -95,7 +112,7 @@ def _other_words(text: str, hit: re.Match[str], ends: dict[int, Segment]) -> boo
         last is not None
         and len(suffix) == 1
         and last.end - last.start > 1
-        and tags().get(text[last.start : last.end]) == "n"
+        and tags().get(text[last.start : last.end], "n")[0] in "nvti"
     ):
         return True  # 迷宫
     apart = last is not None and last.end - last.start == 1 and len(suffix) == 2
@@ -110,7 +127,10 @@ def _start(text: str, at: int, limit: int, ends: dict[int, Segment], free: int) 
     while start > free and at - start < _LONGEST_NAME:
         segment = ends.get(start)
         if segment is None or segment.start < free or not _may_name(text, segment, at):
-            if segment is not None and segment.end == at and _stated(text, segment, at):
+            inner = joined_by_and(text, start, ends)
+            if inner >= free and inner >= 0:
+                start = inner
+            elif segment is not None and segment.end == at and _stated(text, segment, at):
                 start = segment.start
             break
         if text[max(0, start - 4) : start].endswith(stating()):
@@ -134,6 +154,8 @@ def _may_name(text: str, segment: Segment, at: int) -> bool:
     if word in ends_name() or word in words_before() or word in leading_words() or not word.isalnum():
         return False
     tag = tags().get(word, "")
+    if word in _HOPEFUL:
+        return True
     if tag == "m" and all(letter in _NUMERALS for letter in word):
         return True  # 第|三十九|中学
     if len(word) > 1 and (tag in _NEVER_TAGS or (tag in _OFTEN_TAGS and usual(word) and word[0] != "第")):
@@ -147,18 +169,19 @@ def _score(text: str, core: str, suffix: str, start: int, end: int) -> float:
     context = context_of(text, start, end)
     kind = suffixes()[suffix]
     placed = core[:1] in tuple("市省县区") and kind in ("school", "care", "office")
-    placed = placed and (len(core) > 1 or suffix[:1] in _ORDINALS or suffix in _STATE or context > 1)
+    placed = placed and (
+        len(core) > 1 or suffix[:1] in _ORDINALS or suffix in _STATE or len(suffix) > 3 or context > 1
+    )
     if not core or placed or (suffix == "人民医院" and core in divisions()):
         own = placed or suffix in _WHOLE or (suffix[:1] in _ORDINALS and len(suffix) == 2)
         return 0.6 if own and context > (0 if placed else 1) else 0.0
-    if core in generic_words() or (core in divisions() and suffix in loose_suffixes() | _EVERYWHERE):
+    if kind == "office" and _governed(core):
+        return 0.7
+    spread = core in divisions() and suffix in loose_suffixes() | _EVERYWHERE
+    if core in generic_words() or (spread and context < 3):
         return 0.0
     if suffix in loose_suffixes() and core.endswith(("心理", "性", "学校", "家庭", "个人", "社会")):
         return 0.0
-    if kind == "office" and any(
-        core[:length] in divisions() and core[:length][-1] in "省市区县" for length in range(2, 8)
-    ):
-        return 0.7
     named, plain = not only_generic(core), _plain(core)
     if suffix in loose_suffixes():
         sure = context == CUT or context > (2 if plain else 1)
@@ -166,16 +189,27 @@ def _score(text: str, core: str, suffix: str, start: int, end: int) -> float:
             return 0.55
         return 0.7 if named and sure and len(core) > 1 else 0.0
     if not named:
-        return 0.6 if context > 1 and _placed(core) else 0.0
+        numbered = _ORDINAL.match(core) is not None and context > 0
+        return 0.6 if numbered or (context > 1 and _placed(core)) else 0.0
     if len(core) == 1 or plain:
         return 0.6 if context > (1 if len(core) == 1 else 0) else 0.0
     return 0.85 if context > 1 else 0.75
 
 
+# Words of every day that firms and schools are named by.
+_HOPEFUL_WORDS = (
+    "希望 未来 成长 起点 起航 腾飞 飞翔 绽放 启蒙 启航 奋斗 飞跃 超越 领航 卓越 自在 自由 遇见 悦己 "
+    "爱心 春天 阳光 幸福 快乐 开心 美丽"
+)
+_HOPEFUL = frozenset(_HOPEFUL_WORDS.split())
+_ENTIRE = frozenset({"中学", "大学", "学院", "医院", "小学", "公司", "法院", "工厂", "药店", "超市", "诊所"})
+_ORDINAL = re.compile("第[一二三四五六七八九十百0-9]{1,4}")
 _SMALL = frozenset("了着过的不于到中里上下别没在是有去来我你他她能会要想得把被给和点")
 _NUMERALS = frozenset("第零〇一二三四五六七八九十百0123456789")
 _ORDINALS = tuple("一二三四五六七八九十")
-_WHOLE = frozenset({"人民医院", "恩典堂", "实验二小", "实验一小", "福音堂"})
+_WHOLE = frozenset(
+    {"疗护中心", "灵光堂", "县中", "省实验", "人民医院", "恩典堂", "实验二小", "实验一小", "福音堂"}
+)
 _STATE = frozenset(
     {
         "卫校",
@@ -210,6 +244,11 @@ _EVERYWHERE = frozenset(
 )
 
 
+def _governed(core: str) -> bool:
+    """Whether a court or a bureau is a district's: 四方台区|法院."""
+    return any(core[:length] in divisions() and core[:length][-1] in "省市区县" for length in range(2, 8))
+
+
 def _placed(core: str) -> bool:
     """Whether a place or a number tells which one it is: 市第三人民医院, 武汉职业技术学院."""
     return (
@@ -219,4 +258,4 @@ def _placed(core: str) -> bool:
 
 def _plain(core: str) -> bool:
     """Whether a name is one common word of the language: 互联网, 星座."""
-    return tags().get(core, "nz") not in _NAMED_TAGS and usual(core, 100)
+    return tags().get(core, "nz") not in _NAMED_TAGS and usual(core, 1000)

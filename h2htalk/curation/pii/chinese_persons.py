@@ -8,6 +8,7 @@ from functools import cache
 
 from h2htalk.curation.pii.chinese_latin_names import latin_names
 from h2htalk.curation.pii.chinese_naming import KIN, STRONG
+from h2htalk.curation.pii.chinese_nicknames import nicknames
 from h2htalk.curation.pii.chinese_segments import Segment
 from h2htalk.curation.pii.chinese_words import sections
 
@@ -26,10 +27,10 @@ _HAN = "\u4e00-\u9fff"
 _DOTTED = re.compile(f"[{_HAN}]{{1,7}}(?:[·•・‧][{_HAN}]{{1,7}}){{1,3}}")
 _DOT = re.compile("[·•・‧]")
 _WORK = re.compile(
-    r"的?(?:新?歌|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
+    r"的?(?:新?歌|演得|演的|唱的那首|那首|原唱|代表作|新专|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
 )
 _FAMOUS = re.compile(
-    r"(?:歌手|演员|导演|作家|明星|偶像|影星|歌星|主演|饰演|扮演|心理学家|哲学家|诗人|科学家|画家|音乐家|作曲家|主持人|博主|主播|网红|皇帝|总统|主席|古人|小说家|文学家|数学家|物理学家|企业家|教育家|思想家|听|追|粉|单曲循环|主人公|主角|角色|女主|男主|人物)$"
+    r"(?:歌手|演员|导演|作家|明星|偶像|影星|歌星|主演|饰演|扮演|心理学家|哲学家|诗人|科学家|画家|音乐家|作曲家|主持人|博主|主播|网红|皇帝|总统|主席|古人|小说家|文学家|数学家|物理学家|企业家|教育家|思想家|听|听着|循环|翻唱|重温|读|偶像是|男神|女神|爱豆|追|粉|单曲循环|主人公|主角|角色|女主|男主|人物)$"
 )
 
 
@@ -49,9 +50,13 @@ def persons(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, floa
     Args:
         read: the text's segments (`chinese_segments.segments`).
     """
+    called = [span for span in nicknames(text) if not _listed(text, span[0], span[1])]
+    yield from called
     dotted = [found.span() for found in _DOTTED.finditer(text)] if _DOT.search(text) else []
     for segment in read:
         if not segment.shape or any(start < segment.end and segment.start < end for start, end in dotted):
+            continue
+        if any(start < segment.end and segment.start < end for start, end, _ in called):
             continue
         if segment.cue < STRONG and _known(text, segment):
             continue

@@ -11,6 +11,8 @@ from h2htalk.curation.pii.english_persons import find_persons, open_words
 from h2htalk.curation.pii.english_tokens import Tokens, tokens
 from h2htalk.curation.pii.spans import Span
 
+_SHORTEST = 8  # characters of an address beside something else's
+
 
 @dataclass(frozen=True, slots=True)
 class _Ruled:
@@ -69,7 +71,9 @@ def find_english_many(
 
 def _by_rules(text: str, taken: Sequence[Span]) -> _Ruled:
     words = tokens(text, taken)
-    addresses = _free(find_addresses(text), sorted(taken))
+    addresses = _left_over(
+        find_addresses(text), sorted(span for span in taken if span.type != "allowed:figure")
+    )
     words.block(addresses)
     organizations = find_organizations(words)
     words.block(organizations)
@@ -77,17 +81,24 @@ def _by_rules(text: str, taken: Sequence[Span]) -> _Ruled:
     return _Ruled(words, [*addresses, *organizations], persons, open_words(words, persons))
 
 
-def _free(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
-    """Those that no taken one touches; both in order. One walk over both: a long text has many."""
+def _left_over(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
+    """What no taken one covers: a state and its post code are sometimes taken for a plate, the street stays.
+
+    Both in order. One walk over both: a long text has many.
+    """
     free = []
     at = 0
-    reach = 0
     for span in spans:
-        while at < len(taken) and taken[at].start < span.end:
-            reach = max(reach, taken[at].end)
+        while at < len(taken) and taken[at].end <= span.start:
             at += 1
-        if reach <= span.start:
-            free.append(span)
+        start, beside = span.start, at
+        while beside < len(taken) and taken[beside].start < span.end:
+            if taken[beside].start - start >= _SHORTEST:
+                free.append(Span(start, taken[beside].start, span.type, span.score))
+            start = max(start, taken[beside].end)
+            beside += 1
+        if span.end - start >= _SHORTEST or start == span.start:
+            free.append(Span(start, span.end, span.type, span.score))
     return free
 
 

@@ -1,6 +1,7 @@
 """Addresses in English text: what leads to a door or a building, from the first word of it to the last.
 
-An address is a chain of pieces: "Flat 3" and "27 Camden High Street" and "London" and "NW1 7JE". Each kind of piece has
+An address is a chain of pieces: "Flat 3" and "27 Camden High "
+    "Street" and "London" and "NW1 7JE". Each kind of piece has
 one pattern of bounded length; a chain counts where a piece is sure by itself or two weak ones hold each other up.
 """
 
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from h2htalk.curation.pii.english_address_edges import house_before, reach, spelled_streets, told_homes
 from h2htalk.curation.pii.english_lists import COMMON, hint, is_word, words
 from h2htalk.curation.pii.spans import Span
 
@@ -29,6 +31,13 @@ _ZIP = r"\d{5}(?:-\d{4})?(?![\w-])"
 _LANE = re.compile(r"[A-Z][\w'’-]{1,24}[ ](?:Lane|Road|Street|Close|Avenue|Walk|Drive|Row|Terrace)\b")
 _DIGIT = re.compile(r"\d")
 _CITY = r"[^\W\d_a-z][\w'’.-]{1,24}(?:[ ](?:[^\W\d_a-z][\w'’.-]{1,24}|upon|on|de|la|of|by|le|under)){0,3}"
+
+
+# Streets that have no other name: 3 Esplanade.
+_ALONE_WORDS = (
+    "broadway concourse strand esplanade parade crescent promenade terrace mall quay green embankment highway"
+)
+_ALONE = frozenset(_ALONE_WORDS.split())
 
 
 class _Piece(NamedTuple):
@@ -119,18 +128,20 @@ def find_addresses(text: str) -> list[Span]:
 
     Linear in the text's length: every pattern is bounded.
     """
-    if not (_DIGIT.search(text) or _LANE.search(text)):
+    if not (_DIGIT.search(text) or _LANE.search(text) or any(True for _ in spelled_streets(text))):
         return []
     patterns = _patterns()
     found: list[Span] = []
     for chain in _chains(text, _pieces(text, patterns)):
         if _counts(chain):
-            end = _with_tail(text, chain[-1].end, patterns)
-            found.append(Span(chain[0].start, end, "ADDRESS", _SCORE))
+            end = _with_tail(text, reach(text, chain[-1].end, last=False), patterns)
+            start = house_before(text, chain[0].start, chain[0].kind)
+            found.append(Span(start, reach(text, end, last=True), "ADDRESS", _SCORE))
     for match in patterns.cued.finditer(text):
         if _is_cued(text, match, patterns):
             end = _with_tail(text, match.end("place"), patterns)
             found.append(Span(match.start("place"), end, "ADDRESS", _GUESSED))
+    found += [Span(start, end, "ADDRESS", _GUESSED) for start, end in told_homes(text)]
     return _joined(found)
 
 
@@ -152,6 +163,7 @@ def _pieces(text: str, patterns: _Patterns) -> list[_Piece]:
         if _is_street(text, m, patterns.lists)
     ]
     found += [_Piece(*m.span(), "street") for m in patterns.typed.finditer(text)]
+    found += [_Piece(*span, "street") for span in spelled_streets(text)]
     units = [_Piece(*m.span(), "unit") for m in patterns.unit.finditer(text)]
     found += units
     found += [_building(m) for m in patterns.building.finditer(text)]
@@ -195,7 +207,7 @@ def _is_street(text: str, match: re.Match[str], lists: dict[str, frozenset[str]]
     if not name:
         # "5 Broadway" and "12 The Crescent", not "3 way" nor "2 Park".
         two = len(match[0].split()) > len(match["number"].split()) + 1
-        return (two or kind in ("broadway", "concourse", "strand")) and match["kind"][0].isupper()
+        return (two or kind in _ALONE) and match["kind"][0].isupper()
     if match["kind"][0].isupper() and not small:
         return len(match["kind"]) > 2 or name[-1].lower() not in lists["no_name"]
     if not small and kind not in ("dr", "way", "place", "run", "view"):

@@ -36,6 +36,8 @@ def by_sentence(found: Tokens, place: int) -> tuple[int, int, float] | None:
         return None
     if word in ("called", "named") and found.word(place - 1) in lists["called"] and is_capital(found, first):
         return place + 1, last_word(found, first) + 1, PLACED
+    if word in ("called", "named") and found.word(place - 2) not in lists["called"]:
+        return None
     if not is_capital(found, first):
         return _small_employer(found, place, first) if word in STRICT and first == place + 1 else None
     return _named_employer(found, place, first)

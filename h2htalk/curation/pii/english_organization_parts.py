@@ -68,6 +68,20 @@ def last_word(found: Tokens, place: int) -> int:
             and (found.words[after] == "of" or found.words[after + 1] in org_words()["suffix"])
         ):
             last = after + 1
+        elif (further := _of_the(found, last)) > last:
+            last = further
         else:
             break
     return last
+
+
+def _of_the(found: Tokens, last: int) -> int:
+    """The word in capitals after "of the", after "for" behind a kind: Institute for Coastal Studies."""
+    small = found.word(last + 1)
+    kind = found.words[last] in org_words()["suffix"] | hint("fronted")
+    if small not in ("of", "for", "on") or (small != "of" and not kind) or not found.spaced[last + 1]:
+        return last
+    at = last + 3 if found.word(last + 2) == "the" else last + 2
+    if at >= len(found) or not is_capital(found, at) or not joined(found, at) or not found.spaced[at - 1]:
+        return last
+    return at if found.words[at] not in hint("not_names") else last

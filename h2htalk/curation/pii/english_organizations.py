@@ -7,9 +7,11 @@ what follows is one ("I work at Foodbarn", "my union, Local 482": english_employ
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from h2htalk.curation.pii.english_employers import by_sentence
 from h2htalk.curation.pii.english_lists import hint, is_word, words
+from h2htalk.curation.pii.english_organization_cues import cued_organizations
 from h2htalk.curation.pii.english_organization_parts import (
     LONGEST,
     NAMED,
@@ -25,6 +27,8 @@ from h2htalk.curation.pii.english_tokens import LOWER, Tokens
 from h2htalk.curation.pii.spans import Span
 
 _INSIDE = frozenset(("of", "and", "the", "for", "at", "in", "de", "del", "la", "le", "des", "du", "st", "y"))
+_INITIAL = re.compile(r"(?<![\w.])[A-Z]\. $")
+_SHORTENED = frozenset(("co", "assoc", "univ", "dept", "bros"))
 _NUMBERED = re.compile(
     r"\b(?:(?:Scout |Boy |Girl |Cub )?Troop|Local|Lodge|Chapter|VFW Post|Legion Post|Precinct|PS|P\.S\.)[ ]#?\d{1,5}\b"
 )
@@ -57,7 +61,31 @@ def find_organizations(found: Tokens) -> list[Span]:
             first, end, score = bounds
             spans.append(Span(found.starts[first], _closed(found, end), "ORGANIZATION", score))
             reached = end
-    return _apart(sorted(spans))
+    found.block(spans)
+    spans += _cued(found)
+    return _apart(sorted(_with_article(found, span) for span in spans))
+
+
+def _cued(found: Tokens) -> list[Span]:
+    """What only the words before tell, where nothing was found yet."""
+    more: list[Span] = []
+    for start, end, score in sorted(cued_organizations(found.text), key=lambda each: (each[0], -each[1])):
+        start += 4 * found.text.startswith("the ", start)  # an article is none of the name unless written so
+        first = bisect_left(found.starts, start)
+        last = bisect_left(found.starts, end)
+        if any(found.blocked[first:last]) or (more and start < more[-1].end) or first == last:
+            continue
+        more.append(Span(start, end, "ORGANIZATION", score))
+    return more
+
+
+def _with_article(found: Tokens, span: Span) -> Span:
+    """The name with its article, where that is written as part of it: "at The Lighthouse Centre"."""
+    before = found.text[max(0, span.start - 6) : span.start]
+    if before.endswith(" The "):
+        return Span(span.start - 4, span.end, span.type, span.score)
+    initial = _INITIAL.search(before)
+    return Span(span.start - len(initial[0]), span.end, span.type, span.score) if initial else span
 
 
 def _apart(ordered: list[Span]) -> list[Span]:
@@ -69,13 +97,13 @@ def _apart(ordered: list[Span]) -> list[Span]:
 
 
 def _closed(found: Tokens, end: int) -> int:
-    """The end of the name's last word; Inc. has its point."""
+    """The end of the name's last word; Inc. has its point, and Tully's its ending where nothing is owned."""
     last = found.ends[end - 1]
-    return (
-        last + 1
-        if found.words[end - 1] in hint("firm") | {"co"} and found.text[last : last + 1] == "."
-        else last
-    )
+    after = found.text[last : last + 3]
+    if found.possessive[end - 1] and after[2:] in ("", ",", ".", "!", "?", ";", ")", "\n"):
+        return last + 2
+    pointed = found.words[end - 1] in hint("firm") | _SHORTENED and after[:1] == "."
+    return last + 1 if pointed else last
 
 
 def _by_kind(found: Tokens, place: int, reached: int) -> tuple[int, int, float] | None:

@@ -178,6 +178,8 @@ def acts(found: Tokens, place: int) -> bool:
             "moved",
             "gave",
         }
+    if after in ("will", "wont", "would", "wouldnt", "said", "says", "told", "texted", "hates", "thinks"):
+        return True
     return after not in (
         "just",
         "still",

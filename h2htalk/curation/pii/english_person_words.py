@@ -72,6 +72,8 @@ def _with_capital(found: Tokens, place: int, word: str, shape: int, kind: int) -
         return LISTED if shown and len(word) > 2 and not found.foreign(place) else 0.0
     if is_word(word) or word in hints["places"] or found.foreign(place) or before in hint("articles"):
         return 0.0
+    if before == "dear" and is_called_to(found, place):
+        return LIKELY
     verb = found.word(place + 1) if place + 1 < len(found) and found.same_clause(place + 1) else ""
     if full:
         return LIKELY

@@ -70,6 +70,8 @@ def _starts(found: Tokens) -> dict[int, float]:
     for place in range(len(found)):
         if not found.blocked[place] and (score := name_score(found, place)):
             starts[place] = score
+    for place in _initialled(found):
+        starts.setdefault(place, LIKELY)
     # A name that was told stays one: "Thandi" after "my name is Thandi", "will" never.
     told = {found.words[place] for place in starts if len(found.words[place]) > 2} - hint("months")
     for place, word in enumerate(found.words):
@@ -121,7 +123,6 @@ def _block_authors(found: Tokens) -> None:
 
 def _spans(found: Tokens, starts: dict[int, float]) -> Iterator[Span]:
     """From each name to its last word: given names, initials, particles and surnames, with its form of address."""
-    titles = words().hints["titles"]
     place = 0
     while place < len(found):
         if place not in starts:
@@ -132,15 +133,52 @@ def _spans(found: Tokens, starts: dict[int, float]) -> Iterator[Span]:
             end += step
         first = found.starts[place]
         before = place - 1
-        if (
-            before >= 0
-            and found.words[before] in titles
-            and found.spaced[place]
-            and not found.blocked[before]
-        ) and (found.shapes[before] != LOWER or found.words[before] in hint("plain_titles")):
+        if before >= 0 and found.spaced[place] and (_titled(found, before) or _fronted(found, before)):
             first = found.starts[before]
-        yield Span(first, found.ends[end - 1], "PERSON", starts[place])
+        last = found.ends[end - 1]
+        if found.shapes[end - 1] == INITIAL and found.text[last : last + 1] == ".":
+            last += 1
+        yield Span(first, last, "PERSON", starts[place])
         place = end
+
+
+_VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
+_FRONTS_WORDS = "big lil nan gran nonna nonno oma opa mamaw papaw tia tio elder deacon coach granny"
+_FRONTS = frozenset(_FRONTS_WORDS.split())
+
+
+def _titled(found: Tokens, place: int) -> bool:
+    """Whether a word is a form of address."""
+    word = found.words[place]
+    written = found.shapes[place] != LOWER or word in hint("plain_titles")
+    return word in words().hints["titles"] and written and not found.blocked[place]
+
+
+def _fronted(found: Tokens, place: int) -> bool:
+    """Whether a word is said with a name as part of it: Big Rui, nan jean."""
+    word = found.words[place]
+    return (
+        word in _FRONTS
+        and not found.blocked[place]
+        and (found.shapes[place] == CAPITAL or word not in ("big", "elder", "coach"))
+    )
+
+
+def _initialled(found: Tokens) -> Iterator[int]:
+    """Places of initials before a surname: Q. Ramaswamy."""
+    for place in range(len(found) - 1):
+        after = place + 1
+        if (
+            found.shapes[place] == INITIAL
+            and found.words[place] != "i"
+            and not (found.blocked[place] or found.blocked[after])
+            and found.shapes[after] == CAPITAL
+            and found.text[found.ends[place] : found.starts[after]] in (". ", ".")
+            and not is_word(found.words[after])
+            and found.words[after] not in hint("stop")
+            and not (place and found.text[found.ends[place - 1] : found.starts[place]] == ".")
+        ):
+            yield place
 
 
 def _goes_on(found: Tokens, place: int) -> int:
@@ -164,6 +202,10 @@ def _goes_on(found: Tokens, place: int) -> int:
         if word in lists.never or word in hint("stop"):
             return 0
         return int(word in lists.surnames or kind > 0 or word not in lists.words)
+    if shape == LOWER and lower_name and len(word) == 1 and word in "bcdefghjklmpqtvz":
+        return int(found.kinds[place - 1] == COMMON)
     if shape == LOWER and lower_name and not is_word(word) and len(word) > 2:
-        return int(word in lists.surnames or (kind == COMMON and len(word) > 3))
+        named = found.kinds[place - 1] == COMMON and len(word) > 4 and not found.opens[place]
+        strange = named and word not in lists.never and word[-1] != word[-2] and not word.endswith(_VERBAL)
+        return int(word in lists.surnames or (kind == COMMON and len(word) > 3) or strange)
     return 0

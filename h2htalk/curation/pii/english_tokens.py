@@ -124,6 +124,9 @@ def _read(raw: str) -> tuple[str, int]:
     if not kind and len(word) > 4 and word.endswith("s") and lists.given.get(word[:-1]) == COMMON:
         # "sarahs mom": a possessive in a hurry, unless it is a word or a surname ("williams").
         kind = 0 if is_word(word) or word in lists.surnames else RARE
+    if not kind and len(word) > 4 and word[-1] == word[-2] and word not in lists.words:
+        # "jaydenn", "sarahhh": a name drawn out.
+        kind = min(RARE, lists.given.get(word.rstrip(word[-1]) + word[-1], 0))
     if kind or "-" not in raw:
         return word, kind
     parts = [folded(part) for part in raw.split("-") if part]
@@ -132,7 +135,9 @@ def _read(raw: str) -> tuple[str, int]:
     if all(is_word(part) or len(part) == 1 for part in parts):
         return parts[-1] if is_word(parts[-1]) else word, 0
     kinds = [lists.given.get(part, 0) for part in parts]
-    if kinds[0] >= RARE or (kinds[0] and parts[-1] in lists.surnames) or _KOREAN.fullmatch(raw):
+    if _KOREAN.fullmatch(raw):
+        return word, COMMON
+    if kinds[0] >= RARE or (kinds[0] and parts[-1] in lists.surnames):
         return word, max(RARE, kinds[0])
     return word, 0
 

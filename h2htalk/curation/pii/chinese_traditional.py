@@ -1,0 +1,21 @@
+"""Traditional characters read as simplified ones, one for one: the rules know 號 and 樓 as 号 and 楼."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+_FILE = Path(__file__).parents[1] / "safety_data" / "traditional.txt"
+
+
+def simplified(text: str) -> str:
+    """The text in simplified characters, of the same length."""
+    return text if text.isascii() else text.translate(_table())
+
+
+@cache
+def _table() -> dict[int, str]:
+    """`traditional.txt` holds pairs, one after another on a line."""
+    lines = _FILE.read_text(encoding="utf-8").splitlines()
+    pairs = "".join(line for line in lines if not line.startswith("#"))
+    return {ord(old): new for old, new in zip(pairs[::2], pairs[1::2], strict=True)}
