@@ -27,7 +27,7 @@ _KINDS = 3
 # What is left of an offending message must be surer, as if it were one of so many messages.
 BESIDE = 4
 # In doubt a message with insults is not removed: so much of it must be harmless, and so near to `high` its score.
-MOST, DOUBT = 0.55, 0.15
+MOST, DOUBT = 0.55, 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation import crisis, political, safety_classifier, safety_lexicons, safety_rules
-from h2htalk.curation.detached import beside_insults
+from h2htalk.curation.detached import beside_insults, names_group, report
 from h2htalk.curation.evidence import Evidence
 from h2htalk.curation.guard import Guard, Verdict
 from h2htalk.curation.ngram_model import load
@@ -18,12 +18,15 @@ from h2htalk.curation.safety_rules import Seen
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import Opener, Stage
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import LANGUAGES, Dialogue
+from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language, Turn
 from h2htalk.errors import DataError
 
 __all__ = ["Assessment", "assess", "make_stage"]
 
 VERSION = 1
+# Where a dialogue is one message, from here on the classifier removes: where precision on COLD dev is still 0.94, and
+# for English `high`, which has no set to choose by.
+SINGLE = {"zh": 0.6}
 # Characters of one message that the layers read: its start and its end. Nobody writes more by hand, and a message of
 # megabytes must not cost a minute.
 READ = 20_000
@@ -63,10 +66,23 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
                 told = (
                     crisis.find_beside(rest, len(turn.content), dialogue.language, spoken) if rest else None
                 )
+            # What tells whom an insult is for matters only beside one.
             if told is not None:
                 seen.append(Seen(at, told))
+    offending = [at for at, score in enumerate(scores) if score >= classifier.low]
+    if offending:
+        seen += _targets(read, offending, dialogue.language)
     seen += safety_rules.look(dialogue)
-    return decide(dialogue, seen, Thresholds(classifier.low, classifier.high))
+    single = SINGLE.get(dialogue.language, classifier.high)
+    return decide(dialogue, seen, Thresholds(classifier.low, classifier.high, single))
+
+
+def _targets(read: Sequence[Turn], offending: Sequence[int], language: Language) -> list[Seen]:
+    """What tells whom the insults of these turns are for: a group, or the seeker who reports them (in any turn)."""
+    classifier = safety_classifier.load(language)
+    groups = [(at, names_group(read[at].content, language, classifier)) for at in offending]
+    reports = [(at, report(turn.content, language)) for at, turn in enumerate(read) if turn.role == "user"]
+    return [Seen(at, one) for at, one in (*groups, *reports) if one is not None]
 
 
 def _read(text: str) -> str:

@@ -24,6 +24,10 @@ SECOND = 0.5
 SURE = 0.9
 # Never saved by the veto, and never kept as text.
 HARD = ("sexual.minors", "crisis.method_instructions")
+# The seeker tells of insults that others spoke (`detached.report`).
+REPORTED = "reported.insult"
+# A message names a group of people (`detached.names_group`).
+NAMED = "group.named"
 # Rules about the form of a dialogue: one of them is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 _GRAVE = ("crisis.attempt", "crisis.plan", "crisis.ideation")
@@ -59,10 +63,14 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Of the bundled classifier: below `low` a message is harmless, from `high` on offensive."""
+    """Of the bundled classifier: below `low` a message is harmless, from `high` on offensive.
+
+    `single` stands for `high` where a dialogue is one message, which nothing else can speak for or against.
+    """
 
     low: float
     high: float
+    single: float
 
 
 def decide(dialogue: Dialogue, seen: Sequence[Seen], thresholds: Thresholds) -> Assessment:
@@ -143,7 +151,8 @@ def _weigh_offence(
         for one in evidence
         if one.evidence.layer == "lexicon" and one.category.startswith("offensive.") and one.score >= SECOND
     }
-    high = {turn for turn, score in scores.items() if score >= thresholds.high}
+    enough = thresholds.single if len(dialogue.messages) == 1 else thresholds.high
+    high = {turn for turn, score in scores.items() if score >= enough}
     code = next(iter(sorted(set(listed.values()))), "offensive.abuse")
     abusive = any(
         dialogue.messages[turn].role == "companion" and scores.get(turn, 0) >= thresholds.low
@@ -151,7 +160,15 @@ def _weigh_offence(
         if category == "offensive.abuse"
     )
     possible = any(one.category == "crisis.possible" for one in evidence)
-    if possible and (high or abusive):
+    # Who tells in several turns what was said to them is a victim; one message alone says too little of that.
+    reported = len(dialogue.messages) > 1 and any(one.category == REPORTED for one in evidence)
+    # Swearing at the listener, at oneself or at somebody near is no contempt for a group: a person looks at it.
+    personal = (
+        len(dialogue.messages) == 1
+        and dialogue.messages[0].role == "user"
+        and not any(one.category == NAMED for one in evidence)
+    )
+    if (possible and (high or abusive)) or (high and not abusive and (reported or personal)):
         doubtful.add(code)
     elif (high and (len(dialogue.messages) == 1 or len(high) > 1 or high & set(listed))) or abusive:
         plain.add(code)

@@ -58,6 +58,49 @@ def test_swearing_alone_is_no_reason() -> None:
     )
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_an_insult_that_names_no_group_never_removes_a_message(language: Language) -> None:
+    """Once insults at the companion, at oneself, at life or at an ex removed whole messages of people in a crisis."""
+    told = {"en": "so that is settled then, the plants are next door", "zh": "都安排好了，花也送人了"}[
+        language
+    ]
+    insults = json.loads((Path(__file__).parent / "dev_insults.json").read_text(encoding="utf-8"))[language]
+    assert len(insults) == 60
+    for n, insult in enumerate(insults):
+        said = f"{told} {insult}" if n % 2 else f"{insult} {told}"
+        assert not assess(talk(said, language=language)).remove, said
+
+
+@pytest.mark.parametrize(
+    ("turns", "language"),
+    [
+        (
+            (
+                "all you immigrants are disgusting animals, fuck off",
+                "What?",
+                "fucking stupid immigrants, you are scum",
+                "Who says so?",
+                "a man on the bus shouted at me, every day the same",
+            ),
+            "en",
+        ),
+        (
+            (
+                "滚回农村去，你们乡下人都是垃圾",
+                "怎么了？",
+                "农村人都是小偷，没一个好东西",
+                "谁说的？",
+                "我同学天天这样骂我",
+            ),
+            "zh",
+        ),
+    ],
+)
+def test_who_reports_what_was_said_to_them_is_not_removed(turns: tuple[str, ...], language: Language) -> None:
+    assert not assess(talk(*turns, language=language)).remove
+    assert assess(talk(*turns[:4], "just saying" if language == "en" else "就这样", language=language)).remove
+
+
 def test_one_offending_message_of_a_longer_dialogue_is_for_a_person() -> None:
     abuse = "你们河南人没一个好东西，全是骗子和小偷，滚出去"
     assert assess(talk(abuse, language="zh")).remove
@@ -151,21 +194,21 @@ def test_terms_of_ones_own_are_evidence_and_a_missing_file_is_an_error(tmp_path:
 
 
 def test_one_message_dialogues_of_cold_dev(shared_data: Path) -> None:
-    """On every fourth row, for time: removed where it is offensive, rarely tagged as a crisis where it is not."""
+    """On every other row, for time: removed where it is offensive, rarely tagged as a crisis where it is not."""
     with (shared_data / "safety/cold_dev.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))[::4]
+        rows = list(csv.DictReader(file))[::2]
     found = [assess(talk(row["TEXT"], language="zh")) for row in rows]
     right = [one.remove == (row["label"] == "1") for one, row in zip(found, rows, strict=True)]
-    assert sum(right) / len(right) >= 0.86
+    assert sum(right) / len(right) >= 0.87
     mild = [one for one, row in zip(found, rows, strict=True) if row["label"] == "0"]
     assert sum(_crisis(one) for one in mild) / len(mild) <= 0.05
 
 
 def test_rows_of_esconv_dev(shared_data: Path) -> None:
-    lines = (shared_data / "raw/esconv_dev_en.tsv").read_text(encoding="utf-8").splitlines()[::4]
+    lines = (shared_data / "raw/esconv_dev_en.tsv").read_text(encoding="utf-8").splitlines()
     found = [assess(_row(line)) for line in lines]
     assert sum(one.remove for one in found) / len(found) <= 0.01
-    assert sum(_crisis(one) for one in found) / len(found) <= 0.055
+    assert sum(_crisis(one) for one in found) / len(found) <= 0.05
 
 
 def _row(line: str) -> Dialogue:

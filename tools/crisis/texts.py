@@ -20,6 +20,8 @@ POLITICAL = CRISIS.parent / "political"
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 # Of a line with choices, so many of its readings.
 READINGS = 6
+# Offending talk teaches that insults are no crisis; thresholds are not set on it.
+OFFENSIVE = "cold offensive"
 # Topics of CounselChat where a crisis is likely, whatever the words.
 _GRAVE_TOPICS = ("self-harm",)
 
@@ -35,9 +37,34 @@ class Text:
 
 
 def own(folder: Path, language: Language, kind: str) -> list[str]:
-    """Our own lines of `crisis_en.txt` and the like, their choices read out; the same each time."""
-    lines = (folder / f"{kind}_{language}.txt").read_text(encoding="utf-8").splitlines()
-    return [text for line in lines if line and not line.startswith("[") for text in readings(line)]
+    """Our own lines of every writer, their choices read out; the same each time."""
+    return [text for texts in by_writer(folder, language, kind).values() for text in texts]
+
+
+def by_writer(folder: Path, language: Language, kind: str) -> dict[str, list[str]]:
+    """Our own lines of `crisis_en.txt` (writer "") and `crisis_en_a.txt` (writer "a"), their choices read out."""
+    found = {}
+    for path in sorted(folder.glob(f"{kind}_{language}*.txt")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        writer = path.stem.removeprefix(f"{kind}_{language}").removeprefix("_")
+        # "[...]" names a part, "#" opens a comment.
+        found[writer] = [text for line in lines if line and line[0] not in "[#" for text in readings(line)]
+    return found
+
+
+def insulted(texts: list[Text], language: Language) -> list[Text]:
+    """Each text once more, with an insult before or after: people in a crisis swear, and stay in one."""
+    insults = [
+        line for line in (CRISIS / f"insults_{language}.txt").read_text(encoding="utf-8").splitlines() if line
+    ]
+    space = " " if language == "en" else ""
+    made = []
+    for text in texts:
+        draw = random.Random(text.text)
+        pair = [text.text, draw.choice(insults)]
+        draw.shuffle(pair)
+        made.append(Text(space.join(pair), text.crisis, text.weight / 2, f"insulted {text.source}"))
+    return made
 
 
 def readings(line: str) -> Iterator[str]:
@@ -88,6 +115,8 @@ def _chinese(data: Path) -> Iterator[Text]:
         for row in csv.DictReader(file):
             if row["label"] == "0" and int(row[""] or 0) % 2 == 0:
                 yield Text(row["TEXT"], False, 0.3, "cold")
+            elif row["label"] == "1" and int(row[""] or 0) % 2 == 0:
+                yield Text(row["TEXT"], False, 0.5, OFFENSIVE)
     yield from _memory_bank(data / "raw/memorybank_zh.json")
 
 
