@@ -123,7 +123,7 @@ def one_message(language: Language, text: str) -> Dialogue:
     return Dialogue("frozen", language, (Turn("user", text),))
 
 
-@pytest.mark.parametrize(("language", "floor"), [("en", 0.66), ("zh", 0.85)])
+@pytest.mark.parametrize(("language", "floor"), [("en", 0.83), ("zh", 0.90)])
 def test_people_in_crisis_are_tagged(language: Language, floor: float) -> None:
     texts = [row["text"] for row in rows(f"crisis_{language}.jsonl")]
     tagged = [
