@@ -59,6 +59,10 @@ class Near:
         """The kind of the nearest cue, or ''."""
         return self.kinds[0][0] if self.kinds else ""
 
+    def foreign(self, reach: int) -> bool:
+        """Whether the nearest cue is one of nobody's numbers, at most `reach` characters away."""
+        return bool(self.kinds) and self.kinds[0][0] == "other" and self.kinds[0][1] <= reach
+
     def distance(self, *kinds: str) -> int | None:
         """Characters to the nearest cue of one of the kinds, if no cue of `other` stands nearer."""
         for kind, distance in self.kinds:

@@ -19,6 +19,11 @@ _UNIT = re.compile(
     r"(?:dollars|bucks|usd|pounds|euros|won|yen|people|steps|times|years|days|miles|words|views|points|reasons)\b)"
 )
 _MONEY = re.compile(r"[$¥€£￥]\s?$")
+# A person's number in some house, named just before it: "id 382910", "patient: 38291047".
+_MEMBER = re.compile(
+    r"(?<![a-z])(?:id|patient|student|employee|staff|customer|client|bracelet)"
+    r"[\s:#.?-]{0,3}(?:(?:is|no|was|reads|says) )?$"
+)
 _JOINING = re.compile(r"[\s,，、/&;；。.]*(?:或者|或|和|还有|跟|与|及|、|or|and|&|/|,|，)?[\s,，、/&]*")
 
 
@@ -100,9 +105,13 @@ def identify(window: Window, reading: Reading, language: str) -> tuple[str | Non
     scores["CREDIT_CARD"] = identities.card(window)
     if not unit:
         scores["QQ"] = identities.qq(window)
+        if language == "zh":
+            scores["QQ"] = max(scores["QQ"], identities.qq_unnamed(window))
         scores["WECHAT"] = identities.wechat_number(window)
         scores["ACCOUNT_NUMBER"] = identities.account(window)
         scores["PHONE_NUMBER"] = phones.phone(window, language)
+        if _MEMBER.search(words, 0, min(60, window.start)) and not scores["PHONE_NUMBER"]:
+            scores["ACCOUNT_NUMBER"] = max(scores["ACCOUNT_NUMBER"], identities.member(window))
     _settle(scores, window)
     kind = max(scores, key=lambda name: scores[name])
     return (kind, scores[kind]) if scores[kind] >= 0.5 else (None, 0.0)

@@ -20,21 +20,46 @@ _STOP = frozenset(
     no ok said says with number plate plates reg but if as he she they you me we had has have are not
     when then like just parked outside black white blue red grey gray silver green car van truck think
     lol did do seen saw one two off still only got get see out up all day days per until till pm am th
-    st nd rd mot due new old
+    st nd rd mot due new old um uh er erm hmm well yeah idk its hm ah oh wait sorry
     """,
     )
 )
 _UK = re.compile(r"[a-z]{2}[0-9]{2}[a-z]{3}")
 _LEAD = re.compile(
     r"(?:\s?(?:'?s\b|number|no\.?|is|was|are|were|said|says|reads?|like|it'?s"
-    r"|,|:|=|#|-|\(|\"|'|starts with|the|had|called)){0,4}\s?"
+    r"|,|:|=|#|-|/|>|→|\?|\(|\"|'|starts with|the|had|called)){0,4}\s?"
 )
 _PIECE = re.compile(r"(?<![a-z0-9])[a-z0-9]{1,8}(?![a-z0-9])")
 _SEPARATOR = re.compile(r"(?!\.\s)[^\w,;:!?'\"]{1,3}|_")
 _MORE_DIGITS = re.compile(r"[ ./-]{1,3}[0-9]")
+_LONGER = re.compile(r"-[0-9]{3}")
 _DIGITS_BEFORE = re.compile(r"[0-9][ ./-]{1,3}$")
 _AS_DIGIT = str.maketrans("ioszbl", "105281")
-_IN_CAPITALS = re.compile(r"[A-Z]{2}[0-9]{2}[ -]?[A-Z]{3}")
+# Forms that nothing else has: Britain's (in small letters without a vowel behind), California's, Ireland's.
+_OWN_FORM = re.compile(
+    r"(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}[ -]?[A-Z]{3}|[a-z]{2}[0-9]{2} ?[bcdfghj-np-tv-z]{3}|[1-9][A-Z]{3}[0-9]{3}"
+    r"|[0-9]{2,3}-[A-Z]{1,2}-[0-9]{2,6})(?![A-Za-z0-9])"
+)
+_NO_WORD = frozenset(
+    [
+        "hrs",
+        "mph",
+        "kph",
+        "lbs",
+        "pls",
+        "plz",
+        "btw",
+        "tbh",
+        "lol",
+        "thx",
+        "mth",
+        "mths",
+        "tbf",
+        "smh",
+        "wtf",
+        "psi",
+    ]
+)
 # Shapes that are given out: Britain now and before, Northern Ireland and many states, California, Ireland, Australia.
 _KNOWN = re.compile(
     r"[a-z]{2}[0-9]{2}[a-z]{3}|[a-z][0-9]{1,3}[a-z]{3}|[a-z]{3}[0-9]{1,3}[a-z]|[a-z]{3}[0-9]{3,4}|[0-9]{3,4}[a-z]{3}"
@@ -43,6 +68,7 @@ _KNOWN = re.compile(
     r"|[a-z]{3}[0-9]{2}[a-z]|[0-9]{3}[a-z]{2}[0-9]|[a-z][0-9]{2}[a-z]{3}"
     r"|[a-z]{2,4}[0-9]{3,5}|[0-9][a-z]{2}[0-9]{4}|[a-z][0-9]{3}[a-z]{2}"
     r"|[a-z]{4}[0-9]{2,3}|[0-9]{2}[a-z][0-9]{3,4}|[a-z][0-9]{5,6}|[a-z][0-9]{2}[a-z]{2}[0-9]|[0-9]{2}[a-z]{3}[0-9]"
+    r"|[a-z][0-9]{6}[a-z]|[0-9][a-z]{3}[0-9]{2}|[0-9][a-z][0-9]{4,5}|[a-z][0-9][a-z]{2,3}[0-9]{2,3}"
 )
 _MODERN = re.compile(r"[a-hj-y][a-hj-py](?:0[1-9]|[1-7][0-9]|80)[a-hj-pr-z]{3}")
 # What has such a shape and is none: postcodes, years, speeds, sizes, models, times of day.
@@ -70,7 +96,7 @@ def english_plate_spans(reading: Reading, cues: Cues) -> list[Span]:
 def _by_shape(reading: Reading, cues: Cues) -> Iterator[Span]:
     """Plates in a message that speaks of a car or a plate; Britain's modern ones in capitals anywhere."""
     about = any(cue.kind in ("vehicle", "plate") for cue in cues.found)
-    if not about and _IN_CAPITALS.search(reading.shown) is None:
+    if not about and _OWN_FORM.search(reading.shown) is None:
         return
     text = reading.digits if reading.text.isascii() else reading.text
     pieces = list(_PIECE.finditer(text))
@@ -87,14 +113,14 @@ def _by_shape(reading: Reading, cues: Cues) -> Iterator[Span]:
         ):
             if first < 0 or last >= len(pieces) or pieces[first].start() < at:
                 continue
-            score = _shaped(text, pieces[first : last + 1], reading, cues, about=about)
+            score = _shaped(text, pieces[first : last + 1], reading, cues)
             if score:
                 at = pieces[last].end()
                 yield Span(pieces[first].start(), at, "LICENSE_PLATE", score)
                 break
 
 
-def _shaped(text: str, pieces: list[re.Match[str]], reading: Reading, cues: Cues, *, about: bool) -> float:
+def _shaped(text: str, pieces: list[re.Match[str]], reading: Reading, cues: Cues) -> float:
     """How sure we are that neighbouring pieces are a plate."""
     start, end = pieces[0].start(), pieces[-1].end()
     for a, b in pairwise(pieces):
@@ -105,24 +131,23 @@ def _shaped(text: str, pieces: list[re.Match[str]], reading: Reading, cues: Cues
     if _MORE_DIGITS.match(text, end) or _DIGITS_BEFORE.search(text, max(0, start - 4), start):
         return 0.0  # a piece of a longer number
     whole = "".join(piece.group() for piece in pieces)
-    if len(whole) == 7 and not whole[2:4].isdigit():
-        whole = whole[:2] + whole[2:4].translate(_AS_DIGIT) + whole[4:]
+    if len(whole) == 7 and not _KNOWN.fullmatch(whole):
+        whole = whole[:2] + whole[2:4].translate(_AS_DIGIT) + whole[4:]  # ABI2 CDE
     if not 5 <= len(whole) <= 8 or _NO_PLATE.fullmatch(whole) or _POSTCODE.fullmatch(text[start:end]):
         return 0.0
     if any(piece.group() in _STOP for piece in pieces) or not _KNOWN.fullmatch(whole):
         return 0.0
-    return _believed(whole, text[start:end], start, end, reading, cues, about=about)
+    return _believed(whole, text[start:end], start, end, reading, cues)
 
 
-def _believed(
-    whole: str, written: str, start: int, end: int, reading: Reading, cues: Cues, *, about: bool
-) -> float:
+def _believed(whole: str, written: str, start: int, end: int, reading: Reading, cues: Cues) -> float:
     shown = reading.shown[start:end]
     capitals = shown.upper() == shown
     modern = _MODERN.fullmatch(whole) is not None
     near = cues.near(start, end)
-    if not about:
-        return 0.7 if modern and capitals and near.nearest not in ("other", "account", "id") else 0.0
+    own = _OWN_FORM.fullmatch(shown) is not None and (capitals or shown[-3:] not in _NO_WORD)
+    if own and near.nearest not in ("other", "account", "id", "wechat"):
+        return 0.85 if near.around & {"vehicle", "plate"} else 0.7
     if not near.around & {"vehicle", "plate"}:
         return 0.0
     if near.nearest in ("other", "account", "id", "wechat") and near.kinds[0][1] <= 12 and not modern:
@@ -204,6 +229,8 @@ def _plate(text: str, match: re.Match[str], near: int, reading: Reading) -> Span
     if best is None:
         return None
     start, end = match.start() + best[0], match.start() + best[1]
+    if _LONGER.match(text, end):
+        return None
     shown = reading.shown[start:end]
     direct = start <= near + 1
     if not direct and re.search(r"[.!?\n]", text[near:start]):
@@ -220,7 +247,7 @@ def _plate(text: str, match: re.Match[str], near: int, reading: Reading) -> Span
 def _looks(whole: str, direct: bool) -> bool:
     letters = sum(char.isalpha() for char in whole)
     figures = len(whole) - letters
-    if not 5 <= len(whole) <= 8:
+    if not 5 <= len(whole) <= 8 or re.fullmatch("[a-z][0-9]{7}", whole):  # a driver's
         return False
     if re.fullmatch(
         r"(?:19[0-9]{2}|20[0-3][0-9])[a-z]+|[a-z]+(?:19[0-9]{2}|20[0-3][0-9])|[0-9]+(?:pm|am|th"

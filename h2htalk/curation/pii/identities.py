@@ -22,6 +22,10 @@ _SAYINGS = re.compile(
 )
 
 
+# Seconds or milliseconds since 1970.
+_INSTANT = re.compile(r"1[5-8][0-9]{8}(?:[0-9]{3})?")
+
+
 def national_id_zh(window: Window) -> float:
     """A Chinese resident id of 18 characters (the window's digits with a closing `X` added by the caller) or 15."""
     value = window.digits
@@ -45,13 +49,21 @@ def national_id_en(window: Window, words: str) -> float:
     if len(digits) == 9 and window.shape == (3, 2, 4) and checksums.social_security(digits):
         if distance is not None:
             return 0.97
+        if window.gaps == ("-", "-") and window.whole and not window.near.foreign(8):
+            return 0.92
         alike = len({gap.strip() for gap in window.gaps}) == 1
         sure = window.gaps[0].strip() == "-" or "id" in window.near.around
         if not alike or not window.whole or window.near.nearest in ("other", "account", "qq"):
             return 0.0
         return 0.9 if sure else 0.75
+    if distance is None and len(digits) == 9 and window.near.nearest == "" and "id" in window.near.around:
+        return 0.65 if window.whole and checksums.social_security(digits) else 0.0
     if distance is None or window.near.nearest == "other":
         return 0.0
+    if len(digits) == 10 and checksums.nhs(digits) and "nhs" in words:
+        return 0.97
+    if len(digits) == 10 and window.shape == (3, 3, 4) and checksums.nhs(digits) and " gp " in f" {words} ":
+        return 0.9
     nearer = window.near.distance("phone", "account")
     if nearer is not None and nearer < distance and (len(digits) > 9 or nearer <= 3):
         return 0.0
@@ -59,26 +71,33 @@ def national_id_en(window: Window, words: str) -> float:
         checked = checksums.luhn(digits) or checksums.tax_file(digits)
         return 0.97 if checked else 0.85 if checksums.social_security(digits) else 0.0
     if len(digits) in (10, 11):
-        if len(digits) == 10 and checksums.nhs(digits) and "nhs" in words:
-            return 0.97
         return 0.97 if checksums.medicare(digits) and "medicare" in words else 0.0
     if len(digits) == 12 and ("aadhaar" in words or "aadhar" in words):
         return 0.8
     return 0.0
 
 
+def _reach(digits: str, *, grouped: bool) -> int:
+    """How near a word for nobody's numbers must stand to be believed against a card's first digits and check digit."""
+    return 3 if digits.startswith("62") else 8 if grouped else 20
+
+
 def card(window: Window) -> float:
     """Bank cards: Luhn always; without a cue also a brand's first digits and length."""
     digits = window.digits
-    if not 12 <= len(digits) <= 19 or window.near.nearest == "other" or not digits.isdecimal():
-        return 0.0
-    if not checksums.luhn(digits):
+    if not 12 <= len(digits) <= 19 or not digits.isdecimal():
         return 0.0
     brand = _BRANDS.fullmatch(digits) is not None
+    grouped = window.shape in ((4, 4, 4, 4), (4, 6, 5))
+    if window.near.foreign(_reach(digits, grouped=grouped) if brand else 1000):
+        return 0.0
+    distance = window.near.distance(*_CARD_CUES)
+    if not checksums.luhn(digits):
+        return 0.0
     if window.near.distance(*_CARD_CUES, *_ACCOUNT_CUES) is not None:
         if brand:
-            return 0.97
-        return 0.93 if window.near.distance(*_CARD_CUES) is not None and window.whole else 0.0
+            return 0.97 if window.whole else 0.85
+        return 0.93 if window.near.nearest != "account" and distance is not None and window.whole else 0.0
     if not brand or not window.whole or window.glued:
         return 0.0
     return (
@@ -95,14 +114,61 @@ def account(window: Window) -> float:
     nearest = window.near.nearest
     if not window.whole or _amount(window) or len(digits) < 5:
         return 0.0
+    if window.shape == (2, 2, 2, 8) and window.gaps[:2] == ("-", "-"):
+        return 0.85  # sort code and account
     if distance is None or distance > _FAR:
         about = "account" in window.near.around and nearest in ("", "card", "account", "adding")
-        return 0.6 if about and len(digits) >= 9 and not _day(digits) else 0.0
-    if nearest in ("landline", "qq", "wechat", "id") or (len(digits) < 8 and distance > 12):
+        if about and len(digits) >= 9 and not _day(digits):
+            return 0.6
+        return _unnamed(window)
+    if nearest in ("qq", "wechat", "id") or (
+        nearest == "landline" and (len(digits) < 9 or _phone_like(digits))
+    ):
         return 0.0
-    if nearest in ("phone", "card") and (distance > 24 or (nearest == "phone" and _phone_like(digits))):
+    if len(digits) < 8 and distance > (30 if nearest == "account" and _odd(digits) else 12):
+        return 0.0
+    if nearest == "phone" and (_phone_like(digits) or (distance > 24 and len(digits) < 9)):
+        return 0.0
+    if nearest == "card" and distance > 24:
         return 0.0
     return 0.9 if distance <= 10 else 0.75 if distance <= 24 else 0.6 if not _day(digits) else 0.0
+
+
+def member(window: Window) -> float:
+    """A number right behind "id", "patient", "student"."""
+    near = window.near
+    if (
+        near.nearest not in ("", "account", "phone", "vehicle")
+        or not window.whole
+        or not 6 <= len(window.digits) <= 14
+    ):
+        return 0.0
+    return 0.0 if _amount(window) or _day(window.digits) else 0.7
+
+
+def _odd(digits: str) -> bool:
+    """No round sum."""
+    return len(digits) >= 6 and not digits.endswith("00")
+
+
+def _unnamed(window: Window) -> float:
+    """A long number in one piece in a message that names nothing: most often somebody's account."""
+    digits, near = window.digits, window.near
+    if near.nearest == "card" and near.kinds[0][1] <= 10 and not _BRANDS.fullmatch(digits):
+        return 0.55 if len(digits) >= 9 else 0.0  # a library's, a shop's
+    if len(window.shape) != 1 or window.glued or near.kinds or near.around & {"other", "url"}:
+        return 0.0
+    if (
+        not 8 <= len(digits) <= 19
+        or _INSTANT.fullmatch(digits)
+        or _day(digits)
+        or _phone_like(digits)
+        or _SAYINGS.fullmatch(digits)
+    ):
+        return 0.0
+    if len(digits) == 8 and window.lead not in ("to ", "as ", " im", "'m ", "im ", "am "):
+        return 0.0
+    return 0.0 if len(set(digits)) < 4 or digits.endswith("000") else 0.52
 
 
 def _day(digits: str) -> bool:
@@ -123,7 +189,8 @@ def qq(window: Window) -> float:
     if not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole or _amount(window):
         return 0.0
     mobile = len(digits) == 11 and digits[0] == "1"
-    if distance is None or window.near.nearest in ("other", "wechat", "card", "id", "landline"):
+    home = window.near.nearest == "landline" and len(digits) < 9
+    if distance is None or home or window.near.nearest in ("other", "wechat", "card", "id"):
         about = "qq" in window.near.around and window.near.nearest in ("", "phone", "qq")
         return (
             0.6
@@ -143,6 +210,24 @@ def qq(window: Window) -> float:
     if (len(digits) <= 5 and distance > 12) or (distance > 12 and _day(digits)):
         return 0.0
     return 0.93 if distance <= 8 else 0.75
+
+
+def qq_unnamed(window: Window) -> float:
+    """A QQ number in a Chinese message that does not name QQ: nobody has another number of nine or ten digits."""
+    digits, near = window.digits, window.near
+    if len(window.shape) != 1 or not window.whole or window.glued or not 8 <= len(digits) <= 10:
+        return 0.0
+    if digits[0] == "0" or _day(digits) or _SAYINGS.fullmatch(digits) or re.match("[48]00|95", digits):
+        return 0.0
+    if near.nearest not in ("", "phone", "qq", "wechat", "url", "landline"):
+        return 0.0
+    if near.distance("account", "card", "id") is not None and "qq" not in near.around:
+        return 0.0
+    if near.nearest == "landline" and len(digits) < 9:
+        return 0.0
+    if "adding" in near.around or (near.nearest in ("phone", "wechat") and near.kinds[0][1] <= 24):
+        return 0.72 if len(digits) > 8 else 0.6 if "adding" in near.around or digits[0] in "19" else 0.0
+    return 0.55 if len(digits) > 8 and not near.around & {"other", "account", "card", "id"} else 0.0
 
 
 def wechat_number(window: Window) -> float:

@@ -22,7 +22,7 @@ _V4 = re.compile(
     + r"(?![0-9]|\.[0-9])"
 )
 _V6 = re.compile(
-    r"(?:(?<![0-9a-z.])(?<![0-9a-f]:)|(?<=ip)(?!:))(?:[0-9a-fo]{0,4}:){2,7}[0-9a-fo]{0,4}(?![0-9a-z:])"
+    r"(?:(?<![0-9a-z.])(?<![0-9a-f]:)|(?<=ip)(?!:)|(?<=v6:))(?:[0-9a-fo]{0,4}:){2,7}[0-9a-fo]{0,4}(?![0-9a-z:])"
 )
 _V6_LOOSE = re.compile(
     r"(?<![0-9a-z])[0-9a-f]{1,4}(?P<s>[-.;_,|/* ])(?:[0-9a-f]{1,4}(?P=s)){6}[0-9a-f]{1,4}(?![0-9a-z])"
@@ -36,6 +36,9 @@ _VERSION = re.compile(
     r"|固件|系统|更新到?|升级到?|第)[\s.:]{0,2}$"
 )
 _VERSION_AFTER = re.compile(r"\s?(?:版|version|update|patch|build|firmware|release|系统|固件|更新|升级)")
+
+
+_ANY = 1000
 
 
 def ip_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
@@ -94,7 +97,9 @@ def _four(match: re.Match[str], reading: Reading, cues: Cues) -> float:
     if cued:
         return 0.97
     values = [int(octet) for octet in octets]
-    if cues.near(start, end).nearest == "other" or (max(values) < 32 and values[0] != 10) or max(values) < 13:
+    # No version begins with so high a number: only a word right before it speaks against it.
+    reach = 2 if values[0] >= 32 and max(values) >= 60 else _ANY
+    if cues.near(start, end).foreign(reach) or (max(values) < 32 and values[0] != 10) or max(values) < 13:
         return 0.0
     if spelt and max(values) < 100:
         return 0.0

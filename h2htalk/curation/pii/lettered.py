@@ -18,16 +18,22 @@ _NINO = re.compile(
 _SORT_CODE = re.compile(
     r"(?<![a-z])sort(?:\s?code)?[\s:#]{1,3}(?:is\s)?([0-9]{2}([ -]?)[0-9]{2}\2[0-9]{2})(?![0-9])"
 )
+# American driving licences that are printed with hyphens.
+_LICENCE = re.compile(
+    r"(?<![a-z0-9-])[a-z][0-9](?:[0-9]{2}-[0-9]{4}-[0-9]{4}|[0-9]{3}-[0-9]{5}-[0-9]{5}|"
+    r"[0-9]{2}-[0-9]{3}-[0-9]{2}-[0-9]{3}(?:-[0-9])?)(?![a-z0-9-])"
+)
 # Prefixes that are given out; others are only believed beside a cue.
 _GIVEN_OUT = re.compile(r"(?!bg|gb|nk|kn|tn|nt|zz)[a-ceghj-prstw-z][a-ceghj-nprstw-z]")
 _PASSPORT = re.compile(r"(?<![a-z0-9])[a-z]{1,2}[/-]?[0-9](?:[\s.,·_/~-]{0,2}[0-9]){5,13}(?![a-z0-9])")
 _LEAD = re.compile(
-    r"(?:[\s:,.#=\"'(\[-]|is|was|no\.?|number|num|号码?|是|就是|为|编号|的|我|it'?s|填的?|写的?|id|:|在|到|for|and|,){0,10}"
+    r"(?:[\s:,.#=\"'(\[-]|is|was|says|said|reads|no\.?|number|num|号码?|是|就是|为|编号|的|我|it'?s|填的?|写的?|id|:|在|到|for|and|,){0,10}"
 )
 _VALUE = re.compile(
     r"(?:(?!(?:on|in|at|is|no|my|to|of|it|by|as|or|so|an|i|a|be|we|he|up|if|do"
     r"|us) )[a-z]{1,2} "
-    r"|[a-z]{0,4}-?)[0-9](?:[ -]?[0-9]){4,17}(?:[ -]?[a-z](?![a-z])[a-z]?(?![a-z]))?(?![a-z0-9])"
+    r"|[a-z]{0,4}-?)"
+    r"[0-9](?:[ /-]?[0-9]){4,17}(?:[ /-]?[a-z](?![a-z])[a-z]?(?![a-z]))?(?![a-z0-9])"
     r"|[a-z]{1,2}[0-9][a-z0-9]{4,16}(?![a-z0-9])|[a-z]{5}[0-9]{6}[a-z0-9]{5}(?![a-z0-9])|[a-z]{2}[0-9]{7}(?![0-9])"
 )
 
@@ -47,18 +53,38 @@ def lettered_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
         cued = near.distance("id") is not None
         strict = _GIVEN_OUT.match(match.group()) is not None
         if cued or (
-            strict
+            (strict or (text.isascii() and text.startswith("qq", match.start())))
             and near.nearest not in ("other", "account", "plate")
             and reading.shown[match.start()].isupper()
         ):
             found.append(Span(match.start(), match.end(), "NATIONAL_ID", 0.97 if cued else 0.85))
+    for match in _LICENCE.finditer(text):
+        if not cues.near(*match.span()).foreign(20):
+            found.append(Span(*match.span(), "ACCOUNT_NUMBER", 0.85))
     found = taken.keep(found)
     for cue in cues.found:
-        if cue.kind == "account":
+        if cue.kind == "account" or _of_a_card(text, cue):
             span = _behind(reading, cue) or _before(reading, cue)
-            if span is not None:
-                found += taken.keep([span])
+        elif cue.kind == "plate" and text.startswith(("licen", "驾"), cue.start):
+            span = _licence(reading, cue)
+        else:
+            continue
+        if span is not None:
+            found += taken.keep([span])
     return found + taken.keep(_about(reading, cues))
+
+
+def _of_a_card(text: str, cue: Cue) -> bool:
+    """A card's number with a letter in it is a member's: 卡号VIP022767."""
+    return cue.kind == "card" and text[cue.start : cue.end].endswith(("卡号", "card number", "card no"))
+
+
+def _licence(reading: Reading, cue: Cue) -> Span | None:
+    """A driving licence's number, which is longer than any plate's."""
+    span = _behind(reading, cue)
+    if span is None or sum(map(str.isalnum, reading.text[span.start : span.end])) < 8:
+        return None
+    return span
 
 
 def _about(reading: Reading, cues: Cues) -> Iterator[Span]:

@@ -16,7 +16,7 @@ _WXID = re.compile(r"wxid_[a-z0-9_-]{6,30}")
 _TOKEN = re.compile(r"(?<![a-z0-9_@/.-])[a-z0-9][a-z0-9_-]{2,24}(?![a-z0-9_@/-]|\.[a-z]|:/)")
 # What is no id, whatever it stands beside: models of things, sizes, versions, codes of films.
 _NO_ID = re.compile(
-    r"qq[0-9]+$|(?:iphone|ipad|huawei|xiaomi|redmi|mate|oppo|vivo|honor|galaxy|rtx|gtx"
+    r"qq?[0-9]{5,11}$|qq[0-9]+$|(?:iphone|ipad|huawei|xiaomi|redmi|mate|oppo|vivo|honor|galaxy|rtx|gtx"
     r"|macbook|airpods|switch|windows|win|ps|nova|reno|find|"
     r"covid|cet|tem|gb|iso|http|www|img|dsc|wx_camera|mmexport|screenshot|version|python"
     r"|chatgpt|gpt|deepseek|mp|isbn|sars|h[0-9]n)"

@@ -16,6 +16,10 @@ _TRUNK = re.compile(
     r"|04[0-9]{8}|0[2378][0-9]{8}"
     r"|08[35679][0-9]{7}|0[1-9][0-9]{7,8}|02[0-9]{7,9}|0[6-9][0-9]{9}"
 )
+# What stands right before a local number: 打8231 4456.
+_RUNG = re.compile(r"(?:[打拨呼]|拨号|老家|物业|家里|店里|单位|医院|学校|公司)[:：]?\s?$")
+_PAIR = re.compile(r"(?!20|.*(\d)\1\1\1)[2-8][0-9]{7}(?<!00)")
+_LOCAL = re.compile("(?!20)[2-8][0-9]{6,7}")
 _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
 
 
@@ -39,7 +43,7 @@ def is_hotline(digits: str) -> bool:
 
 def phone(window: Window, language: str) -> float:
     """How sure we are, in [0, 1], that a window is a phone number. 0: it is none."""
-    if window.near.nearest == "other" and not window.plus:
+    if not window.plus and window.near.foreign(_foreign_reach(window, language)):
         return 0.0
     if window.plus:
         return 0.97 if _international(window.digits) and window.whole else 0.0
@@ -49,6 +53,15 @@ def phone(window: Window, language: str) -> float:
         found = max(_mobile(window), _landline(window))
         return found or _cued_english(window)
     return _english(window)
+
+
+def _foreign_reach(window: Window, language: str) -> int:
+    """How near a word for nobody's numbers must stand to be believed: a form of its own speaks against it."""
+    if language == "zh" and len(window.digits) == 11 and window.digits[:3] in _table("mobile_prefixes"):
+        return 2 if window.shape == (3, 4, 4) else 6 if len(window.shape) == 1 and not window.glued else 1000
+    if language == "en" and window.shape == (3, 3, 4) and window.whole:
+        return 10
+    return 1000
 
 
 def _cue(window: Window, reach: int = 99) -> bool:
@@ -88,14 +101,34 @@ def _landline(window: Window) -> float:
         digits = "0" + digits[4:]
     elif digits.startswith("860"):
         digits = digits[2:]
+    elif digits.startswith("86") and window.shape[0] == 2 and len(digits) > 11:
+        digits = "0" + digits[2:]
     if re.fullmatch(r"[48]00[0-9]{7}", digits):
-        spaced = window.shape in ((3, 3, 4), (3, 4, 3), (3, 7), (10,))
+        spaced = window.shape in ((3, 3, 4), (3, 4, 3), (4, 3, 3), (3, 7), (10,))
         return 0.95 if _cue(window) else 0.8 if spaced and window.whole else 0.0
     if digits[:1] == "0":
         for size in (3, 4):
             local = digits[size:]
             if digits[1:size] in _table("area_codes") and _local(local, size):
                 return 0.95 if _cue(window) else _uncued_landline(window, size)
+        if len(window.shape) > 2 and window.shape[-1] <= 5 and window.gaps[-1] == "-" and window.whole:
+            whole = digits[: -window.shape[-1]]  # an extension behind it
+            for size in (3, 4):
+                if whole[1:size] in _table("area_codes") and _local(whole[size:], size):
+                    return 0.95 if _cue(window) else 0.85
+    if _RUNG.search(window.lead) and window.whole and _LOCAL.fullmatch(digits):
+        return 0.7 if window.shape in ((7,), (8,), (3, 4), (4, 4)) else 0.0
+    if len(window.shape) == 1 and not window.near.kinds and _PAIR.fullmatch(digits) and not window.glued:
+        return 0.52 if window.whole and not window.near.around - {"phone", "landline", "vehicle"} else 0.0
+    if window.gaps == ("-",) and not window.near.kinds and window.whole and _PAIR.fullmatch(digits):
+        return 0.55 if window.shape == (4, 4) else 0.0
+    if (
+        window.gaps == ("-",)
+        and window.whole
+        and window.shape in ((8, 3), (8, 4), (7, 3))
+        and _LOCAL.match(digits)
+    ):
+        return 0.6 if not window.near.kinds or _cue(window) else 0.0  # an extension
     direct = window.near.distance("landline")
     direct = window.near.distance("phone") if direct is None else direct
     if len(digits) in (7, 8) and digits[0] in "2345678" and window.whole and not window.glued:
@@ -147,17 +180,31 @@ def _english(window: Window) -> float:
         return _trunk(window, cued)
     if len(digits) == 12 and digits[:2] == "91" and digits[2] in "6789" and cued:
         return 0.85
-    if len(digits) in (11, 12) and digits[:2] in ("44", "61") and digits[2] in "2347" and cued:
+    if (
+        len(digits) in (11, 12)
+        and digits[:2] in ("44", "61")
+        and digits[2] in "2347"
+        and (cued or _mobile_abroad(window))
+    ):
         return 0.85
     if (
         len(digits) == 7
         and digits[0] in "23456789"
         and shape in ((3, 4), (7,))
-        and _cue(window, 12)
+        and _cue(window, 30 if window.gaps == ("-",) else 12)
         and window.whole
     ):
         return 0.7
     return 0.0
+
+
+def _mobile_abroad(window: Window) -> bool:
+    """447700900461, without its plus."""
+    return (
+        window.whole
+        and not window.glued
+        and re.fullmatch("447[0-9]{9}|614[0-9]{8}", window.digits) is not None
+    )
 
 
 def _north_american(window: Window, ten: str, cued: bool) -> float:
