@@ -23,6 +23,11 @@ T = TypeVar("T")
 
 _BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
+_ENDED = (
+    "a worker process ended before its work was done (no memory left?): try --processes 1; a script "
+    'of your own must do its work under `if __name__ == "__main__":`'
+)
+
 
 def usable_cores() -> int:
     """The processor cores that this process may use."""
@@ -44,9 +49,15 @@ class WorkerProcesses:
         """Have a function run in one of the processes; it and its arguments can be pickled.
 
         The future raises what `result_of` says; cancelled, it never ran.
+
+        Raises:
+            ConfigError: one of the processes ended before its work was done.
         """
         with _deaf_to_ctrl_c():
-            return self._pool.submit(_work, function, *args)
+            try:
+                return self._pool.submit(_work, function, *args)
+            except BrokenProcessPool as error:
+                raise ConfigError(_ENDED) from error
 
     def __enter__(self) -> Self:
         return self
@@ -67,10 +78,7 @@ def result_of(future: Future[T]) -> T:
     try:
         return future.result()
     except BrokenProcessPool as error:
-        raise ConfigError(
-            "a worker process ended before its work was done (no memory left?): try --processes 1; a script "
-            'of your own must do its work under `if __name__ == "__main__":`'
-        ) from error
+        raise ConfigError(_ENDED) from error
 
 
 # --- In a process of its own ------------------------------------------------------------------------------------

@@ -44,7 +44,8 @@ def gathered(path: Path, dialogues: Sequence[Record], *, part: int = 3) -> Works
 
 def _index(record: Record, line: int) -> dict[str, object]:
     person = record["provenance"].get("person")
-    return {"file": "raw.jsonl", "line": line} | ({"person": PERSONS[person]} if person else {})
+    named = {"person": PERSONS[person], "known_as": person} if person else {}
+    return {"file": "raw.jsonl", "line": line} | named
 
 
 def keeping() -> PartRule:

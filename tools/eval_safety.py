@@ -22,7 +22,6 @@ from typing import Literal
 
 from h2htalk.curation.safety import assess
 from h2htalk.curation.safety_classifier import load
-
 from h2htalk.data.dialogue import Dialogue, Language, Turn
 
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"

@@ -36,7 +36,7 @@ C = 30.0
 # Of harmless messages that no fold of training saw, so many may lie above `high`: where a dialogue has one message of
 # the seeker's, and where it has n of them, which are n chances to be wrong: an n-th of the second, down to an eighth.
 SHARE = {
-    "crisis": {"en": (0.017, 0.0088), "zh": (0.010, 0.006)},
+    "crisis": {"en": (0.017, 0.0078), "zh": (0.005, 0.003)},
     "political": {"en": (0.006, 0.006), "zh": (0.003, 0.003)},
 }
 LOOKS = 8

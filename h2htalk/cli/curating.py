@@ -72,6 +72,8 @@ def curate_erase(
     for stage, count in erased.records.items():
         say(f"{stage:10} {count:,} records taken out")
     say(f"{len(erased.ids):,} ids will not come back: {', '.join(erased.ids[:5])}")
+    if erased.copies:
+        say(f"near copies, the same words, went too: {', '.join(erased.copies[:5])}")
     for place in erased.raw:
         say(f"your own file still holds the raw text: {place}", err=True)
 

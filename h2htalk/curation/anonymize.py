@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
-from h2htalk.curation.pii.allow import spoken_to
+from h2htalk.curation.pii.allow import called, spoken_to
 from h2htalk.curation.pii.dialogue_values import find_in_dialogue
 from h2htalk.curation.pii.extra_names import BUNDLED, name_finder
 from h2htalk.curation.pii.spans import Span
@@ -29,6 +29,7 @@ REVIEW = "review"
 # Names and addresses found with less are worth a person's look.
 _SURE = 0.6
 _LOOKED_AT = frozenset({"PERSON", "ADDRESS"})
+_IDS = frozenset({"source", "id", "ids", "dialogue", "merged"})
 _COMPANIONS = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -71,7 +72,7 @@ def open_rule(key: bytes, allow: tuple[str, ...], companions: _COMPANIONS, ner: 
     def rule(dialogue: Dialogue) -> Outcomes:
         source = dialogue.provenance.get("source")
         own = of_source.get(source, ()) if isinstance(source, str) else ()
-        return [anonymized(dialogue, key, allow=(*allow, *own), ner=ner)]
+        return [anonymized(dialogue, key, allow=(*allow, *called(own)), ner=ner)]
 
     return each_dialogue(rule)
 
@@ -92,10 +93,10 @@ def anonymized(dialogue: Dialogue, key: bytes, *, allow: Sequence[str] = (), ner
     """
     slots = list(_slots(dialogue))
     texts = [slot.text for slot in slots]
-    data = find_in_dialogue(texts, dialogue.language, allow=(*allow, *spoken_to(texts)), ner=ner)
+    data = find_in_dialogue(texts, dialogue.language, allow=(*allow, *called(spoken_to(texts))), ner=ner)
     surrogates = Surrogates(key, texts, data)
     made = [surrogates.replace(text, spans) for text, spans in zip(texts, data.spans, strict=True)]
-    if data.leak([*(text for text, _ in made), *_strings(dialogue.provenance)]):
+    if data.leak([*(text for text, _ in made), *_strings(_told(dialogue.provenance))]):
         return Rejected(dialogue.id, LEAK)
     return _kept(dialogue, slots, made)
 
@@ -129,6 +130,16 @@ def _fields(value: object, path: tuple[str | int, ...]) -> Iterator[_Slot]:
     elif isinstance(value, (list, tuple)):
         for at, item in enumerate(value):
             yield from _fields(item, (*path, at))
+
+
+def _told(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """What provenance says of a dialogue beside its source and ids; those are words of the curation's own."""
+    source = provenance.get("source")
+    told = {key: value for key, value in provenance.items() if key not in _IDS}
+    person = told.get("person")
+    if isinstance(person, str) and isinstance(source, str) and source:
+        told["person"] = person.removeprefix(f"{source}-")
+    return told
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Asking a model within a stage: every answer stored as it comes, no paid call repeated.
 
 calls/part-00000.jsonl       {"id", "sample", "prompt", ...}: an answer or a failure a line, as they came
-costs/STAGE.jsonl            of hosted models: every paid call, booked before it is sent
+costs/STAGE.jsonl            of hosted models: every paid call, booked before it is sent; of a second model
+                             costs/STAGE-MODEL.jsonl, as a journal holds the calls of one
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from h2htalk.chat.batch_jobs import BatchFolder
 from h2htalk.chat.bookings import dollars_text
 from h2htalk.chat.costs import load_prices
 from h2htalk.chat.ledger import Ledger
+from h2htalk.curation.sources.raw_files import sha256_of
 from h2htalk.curation.stages import Incomplete
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.run import FailedResponse, Failure, Response, SampleKey, Usage, read_response
 from h2htalk.data.shard import Shard
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.progress import Progress
 
 # A part whose calls take no longer is told by the stage's own line.
@@ -56,11 +58,13 @@ class Asking:
         self._chat: Chat | None = None
         self._usage: dict[SampleKey, Usage] = {}
         self._ledger: Ledger | None = None
-        backend, _ = parse_model(settings.model)
+        backend, name = parse_model(settings.model)
+        # Of a script its name alone: a stage's identity holds its content, and stored answers outlive an edit.
+        self._model = f"{backend}:{Path(name).name}" if backend == "scripted" else settings.model
         if backend in HOSTED:
             limit = None if settings.max_cost is None else Decimal(str(settings.max_cost))
             self._ledger = Ledger(
-                folder / "costs" / f"{stage}.jsonl",
+                _journal(folder / "costs", stage, settings.model),
                 model=settings.model,
                 price=load_prices(Path(settings.prices) if settings.prices else None).find(settings.model),
                 limit=limit,
@@ -76,7 +80,7 @@ class Asking:
             ConfigError, ModelCallError: no call can succeed.
             DataError: an answer cannot be stored.
         """
-        prints = {(r.id, r.sample): prompt_fingerprint(r) for r in requests}
+        prints = {(r.id, r.sample): prompt_fingerprint(r, self._model) for r in requests}
         if len(prints) < len(requests):
             raise AssertionError(f"{self._stage}: two requests of one id and sample")
         path = self._path(part)
@@ -164,9 +168,53 @@ class Asking:
         self.close()
 
 
-def prompt_fingerprint(request: Request) -> str:
-    """What a request asks, in 16 hexadecimal digits: an answer to other words is not its answer."""
-    parts = [f"{message.role}\0{message.content}" for message in request.messages]
+def model_identity(model: str) -> str:
+    """What a stage's results depend on of a model: its name; of a script the file's name and content, wherever it
+    lies.
+
+    Raises:
+        ConfigError: the script cannot be read.
+    """
+    backend, _, name = model.partition(":")
+    if backend != "scripted" or not name:
+        return model
+    return f"{backend}:{Path(name).name}, sha256 {sha256_of(Path(name))[:16]}"
+
+
+def check_model(settings: AskSettings) -> None:
+    """See that a model can be asked, before anything is: its name, its price where there is a limit, its key.
+
+    Models that run here are not loaded for it.
+
+    Raises:
+        ConfigError: it cannot; says what to change.
+        DataError: a line of a script is damaged.
+    """
+    backend, _ = parse_model(settings.model)
+    Asking(settings, Path(), "check").close()
+    if backend in (*HOSTED, "scripted"):
+        open_chat(settings.model).close()
+    if settings.batch and backend not in HOSTED:
+        raise ConfigError(
+            f"{backend} has no batches; {' and '.join(HOSTED)} have: leave batch = true out, or change the model"
+        )
+
+
+def _journal(folder: Path, stage: str, model: str) -> Path:
+    """Where a model's paid calls are booked: the stage's journal, or its own where that one is another model's."""
+    path = folder / f"{stage}.jsonl"
+    booked = (
+        (line.get("model") for _, line in read_jsonl(path, torn_tail=True)) if path.exists() else iter(())
+    )
+    if next((name for name in booked if name), model) == model:
+        return path
+    return folder / f"{stage}-{hashlib.sha256(model.encode()).hexdigest()[:8]}.jsonl"
+
+
+def prompt_fingerprint(request: Request, model: str) -> str:
+    """What a request asks of whom, in 16 hexadecimal digits: an answer to other words, or another model's, is not its
+    answer."""
+    parts = [model, *(f"{message.role}\0{message.content}" for message in request.messages)]
     parts += [repr(request.sampling), request.form.name if request.form else ""]
     return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

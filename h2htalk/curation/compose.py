@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.base import parse_model
-from h2htalk.curation.asking import Answers, Asking, AskSettings
+from h2htalk.curation.asking import Answers, Asking, AskSettings, model_identity
 from h2htalk.curation.candidates import ORIGINAL, Candidate, Reference
 from h2htalk.curation.compose_cutting import CUTTABLE, Cuts, cut
 from h2htalk.curation.compose_drafts import (
@@ -59,15 +59,16 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
     settings = spec.compose
     wanted = _wanted(settings)
     personas = _personas(settings)
+    if settings.model:
+        parse_model(settings.model)
     made: dict[str, Any] = {
-        "model": settings.model,
+        "model": model_identity(settings.model),
         "personas": list(personas),
         "persona_texts": _fingerprint([persona.to_dict() for persona in personas.values()]),
         "subtasks": list(wanted),
         "seed": spec.seed,
     }
     if settings.model:
-        parse_model(settings.model)
         prompts = Prompts.load(Path(spec.prompts) if spec.prompts else None)
         names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
         made |= {"references": settings.references, "prompts": prompts.fingerprint(*names)}

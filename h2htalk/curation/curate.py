@@ -8,6 +8,7 @@ it stopped; one whose settings changed is an error that names them, unless it is
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +16,9 @@ from importlib import import_module
 from pathlib import Path
 
 from h2htalk.curation.parts import Counts, StageFolder
+from h2htalk.curation.preflight import models_of, preflight
 from h2htalk.curation.spec import CurateSpec, read_spec
-from h2htalk.curation.stages import finish, run_stage
+from h2htalk.curation.stages import Incomplete, finish, run_stage, stage_words
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.errors import ConfigError, quoted
 
@@ -54,7 +56,7 @@ def curate(
         spec_path: its TOML file; relative paths in it are beside it.
         stages: which; all of them when none is named. A stage whose forerunner is not finished is an error.
         workspace: stands in for the file's.
-        again: make this stage and those after it again.
+        again: make this stage and those after it again; what is there is removed only when they can be made.
         processes: stands in for the file's.
         on_stage: told each stage's counts when it is finished.
 
@@ -67,17 +69,43 @@ def curate(
     for name in [*stages, *([again] if again else [])]:
         if name not in STAGES:
             raise ConfigError(f"no stage {quoted(name)}; choose from {', '.join(STAGES)}")
+    wanted = [name for name in STAGES if not stages or name in stages]
+    if again and again not in wanted:
+        raise ConfigError(
+            f"--again {again} would remove it and what follows, but only {stage_words(wanted)} would be made: "
+            f"add --stage {again}, or leave --stage out"
+        )
     base = spec_path.resolve().parent
     place = Workspace(base / spec.workspace)
     with place.locked():
         key = place.open_key()
-        if again:
-            remove_from(place, again)
-        for name in (name for name in STAGES if not stages or name in stages):
-            counts = _run(name, spec, base, place, key)
+        preflight(_to_make(wanted, place, again), spec, base, place, key)
+        removed = False
+        for name in wanted:
+            if name == again:  # not before: those before it may turn out to be made with other settings
+                _forget_scripts(place, spec, again)
+                remove_from(place, again)
+                removed = True
+            try:
+                counts = _run(name, spec, base, place, key)
+            except Incomplete as error:
+                if not removed:
+                    raise
+                raise Incomplete(f"{error}, without --again {again}") from error
             if on_stage is not None:
                 on_stage(StageCounts(name, counts))
     return place
+
+
+def _to_make(wanted: Sequence[str], workspace: Workspace, again: str | None) -> list[str]:
+    """The stages among these that are not finished, or are to be made again."""
+    names = list(STAGES)
+    renewed = names[names.index(again) :] if again else []
+    return [
+        name
+        for name in wanted
+        if name in renewed or not (workspace.stage(name).path / "summary.json").exists()
+    ]
 
 
 def _run(name: str, spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -> Counts:
@@ -90,6 +118,16 @@ def _run(name: str, spec: CurateSpec, base: Path, workspace: Workspace, key: byt
     places = (base, workspace) if name == "gather" else (workspace,)
     counts: Counts = called(spec, *places, key)
     return counts
+
+
+def _forget_scripts(workspace: Workspace, spec: CurateSpec, again: str) -> None:
+    """Drop what scripts answered in the stages to be made again: removing a stage keeps paid answers, but a script's
+    cost nothing, and an edited one says something else."""
+    names = list(STAGES)
+    for name in names[names.index(again) :]:
+        models = [settings.model for settings in models_of([name], spec)]
+        if models and all(model.startswith("scripted:") for model in models):
+            shutil.rmtree(workspace.stage(name).path / "calls", ignore_errors=True)
 
 
 def remove_from(workspace: Workspace, stage: str) -> None:

@@ -67,8 +67,10 @@ def run_dedup(spec: CurateSpec, workspace: Workspace, key: bytes, *, processes: 
     before, folder = workspace.stage("safety"), workspace.stage("dedup")
     claim(folder, stage, require_finished(before))
     table = folder.path / LOSERS
-    if not table.exists() and any(not folder.done(part) for part in before.parts()):
-        _make_table(spec, workspace, processes)
+    if any(not folder.done(part) for part in before.parts()):
+        _clear_other_work(folder.path, workspace.erased())
+        if not table.exists():
+            _make_table(spec, workspace, processes)
     counts = run_stage(stage, workspace, processes=processes)
     # Ids and texts of others are in there; `erase` has no business with what nobody needs any more.
     shutil.rmtree(folder.path / WORK, ignore_errors=True)
@@ -97,19 +99,24 @@ def open_rule(table: str) -> PartRule:
     return each_dialogue(rule)
 
 
+def _clear_other_work(folder: Path, erased: frozenset[str]) -> None:
+    """Remove what was made while somebody who was taken out since was among the dialogues: map and table alike."""
+    made = {"erased": hashlib.sha256("\0".join(sorted(erased)).encode()).hexdigest()[:16]}
+    try:
+        there = read_json_object(folder / WORK / "made.json")
+    except FileNotFoundError:
+        there = {}
+    if there != made:
+        (folder / LOSERS).unlink(missing_ok=True)
+        shutil.rmtree(folder / WORK, ignore_errors=True)
+        write_json(folder / WORK / "made.json", made)
+
+
 def _make_table(spec: CurateSpec, workspace: Workspace, processes: int | None) -> None:
     """Map, group, reduce; each step's files are whole or not there."""
     folder = workspace.stage("dedup")
     work = folder.path / WORK
     erased = workspace.erased()
-    made = {"erased": hashlib.sha256("\0".join(sorted(erased)).encode()).hexdigest()[:16]}
-    try:
-        there = read_json_object(work / "made.json")
-    except FileNotFoundError:
-        there = {}
-    if there != made:
-        shutil.rmtree(work, ignore_errors=True)
-        write_json(work / "made.json", made)
     threshold = spec.dedup.threshold
     against = (spec.dedup.against, threshold + (1 - threshold) / 3)
     paths = _map(workspace.stage("safety"), work, erased, against, processes)

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h2htalk.curation.curate import StageCounts
-from h2htalk.errors import MissingExtraError
+from h2htalk.data.files import write_problem
+from h2htalk.errors import ConfigError, MissingExtraError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 # What a stage reads; dialogues become candidates in compose.
 _UNITS = {"review": "candidates"}
+_DRAWN = (".svg", ".pdf", ".png")
 _SHOWN = 8  # reasons a stage, most frequent first; the rest as one sum
 
 
@@ -60,8 +62,11 @@ def draw_funnel(found: Sequence[StageCounts], path: Path) -> None:
     """Draw the funnel as SVG, PDF or PNG (by the file's ending): a bar a stage, what it kept and what it let go.
 
     Raises:
+        ConfigError: another ending, or the file cannot be written.
         MissingExtraError: matplotlib is not installed.
     """
+    if path.suffix.lower() not in _DRAWN:
+        raise ConfigError(f"{path}: a drawing's name ends in {', '.join(_DRAWN)}")
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -86,4 +91,8 @@ def draw_funnel(found: Sequence[StageCounts], path: Path) -> None:
     axes.legend(loc="lower right", frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     # The same counts give the same file.
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
+    dated = {".svg": "Date", ".pdf": "CreationDate"}.get(path.suffix.lower())
+    try:
+        figure.savefig(path, metadata={dated: None} if dated else None, dpi=150)
+    except OSError as error:
+        raise ConfigError(f"{path}: {write_problem(error)}") from error

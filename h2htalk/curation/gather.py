@@ -7,12 +7,15 @@ only. The audit is the private index back to the raw files, which `purge` remove
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from h2htalk.curation import simulate
+from h2htalk.curation.erasures import Erasures, marks_of, source_of
 from h2htalk.curation.licences import find, refusal, require_allowed
 from h2htalk.curation.outcomes import Kept, Outcomes, Rejected, each
 from h2htalk.curation.parts import Counts, StageFolder, part_name
@@ -25,6 +28,7 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.progress import Progress
+from h2htalk.text.printable import printable
 
 VERSION = 1
 STAGE = "gather"
@@ -47,7 +51,7 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
         spec: what to gather.
         base: the folder of the specification, from which relative paths lead.
         workspace: where; its lock held.
-        key: the workspace's, as every stage is given it; nothing here is made with it.
+        key: the workspace's; people who were taken out are known again by hashes that it keys.
 
     Raises:
         ConfigError: a licence that does not allow the release, a path whose variable is not set, a file that is not
@@ -75,14 +79,14 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
     if (folder.path / "summary.json").exists():
         return finish(folder)
     parts = _Parts(folder, spec.part)
-    erased = workspace.erased()
+    erased = _TakenOut(workspace.erasures(), workspace.erased(), key)
     size = sum(plan.size for plan in plans)
     with Progress(f"{STAGE} (MB read)", size // _MEGABYTE) as progress:
         on_read = _Megabytes(progress.advance)
         for plan in plans:
             _gather(plan, parts, erased, settings.licence, on_read)
     if simulation is not None:
-        _simulate(simulation, parts, erased)
+        _simulate(simulation, parts, erased.ids)
     return finish(folder)
 
 
@@ -120,16 +124,47 @@ class _Megabytes:
             self._advance()
 
 
+@dataclass(frozen=True, slots=True)
+class _TakenOut:
+    """Who was taken out, and the key by which an item is known again whatever its row is now."""
+
+    known: Erasures
+    ids: frozenset[str]
+    key: bytes
+
+    def holds(self, named: NamedItem, source: Source) -> bool:
+        if {named.id, named.person} & self.ids:
+            return True
+        raw = named.item.found
+        if not self.known.marks or not isinstance(raw, RawDialogue):
+            return False
+        try:
+            words = [[turn.role, turn.content] for turn in clean(raw, source.language).messages]
+        except RefusedItem:
+            words = None
+        return not marks_of(self.key, source.name, raw.raw_id, raw.person, words).isdisjoint(self.known.marks)
+
+    def any_of(self, source: str) -> bool:
+        return any(source_of(name) == source for name in self.known.names)
+
+
 def _gather(
-    plan: SourcePlan, parts: _Parts, erased: frozenset[str], release: str, on_read: Callable[[int], object]
+    plan: SourcePlan, parts: _Parts, erased: _TakenOut, release: str, on_read: Callable[[int], object]
 ) -> None:
     """The parts of one source."""
+    left_out = 0
 
     def rule(chunk: Sequence[NamedItem], part: str) -> list[Outcomes]:
-        return [_outcome(n, plan.source, release) for n in chunk if not {n.id, n.person} & erased]
+        nonlocal left_out
+        chosen = [named for named in chunk if not erased.holds(named, plan.source)]
+        left_out += len(chunk) - len(chosen)
+        return [_outcome(named, plan.source, release) for named in chosen]
 
     counts = parts.write(named_items(plan, on_read), rule)
-    if not counts.kept and not any(name.startswith(f"{plan.source.name}-") for name in erased):
+    if left_out:
+        told = f"gather: {left_out:,} items of source {plan.source.name!r} left out: they were taken out by erase"
+        print(printable(told), file=sys.stderr, flush=True)
+    if not counts.kept and not left_out and not erased.any_of(plan.source.name):
         raise DataError(_nothing(plan, counts))
 
 
@@ -141,7 +176,8 @@ def _outcome(named: NamedItem, source: Source, release: str) -> Outcomes:
             raise item.found
         return [_kept(named, item.found, source, release)]
     except RefusedItem as refused:
-        return [Rejected(named.id, refused.reason, {"line": item.line, **refused.evidence})]
+        audit = {"raw": _raw_index(named, source)}
+        return [Rejected(named.id, refused.reason, {"line": item.line, **refused.evidence}, audit=audit)]
 
 
 def _kept(named: NamedItem, raw: RawDialogue, source: Source, release: str) -> Kept:
@@ -163,14 +199,22 @@ def _kept(named: NamedItem, raw: RawDialogue, source: Source, release: str) -> K
         known.id if known is not None else licence,
         cleaned.metadata,
     )
-    file = "generated" if STAND_IN in raw.tags else source.path
-    index = {"file": file, "row": named.item.row, "line": named.item.line, "id": raw.raw_id}
-    index["person"] = raw.person
-    audit: dict[str, Any] = {"raw": {key: value for key, value in index.items() if value is not None}}
+    audit: dict[str, Any] = {"raw": _raw_index(named, source)}
     if cleaned.removed:
         audit["removed"] = dict(cleaned.removed)
     tags = raw.tags + (("cleaned",) if cleaned.removed else ())
     return Kept(dialogue.to_dict(), tags, audit)
+
+
+def _raw_index(named: NamedItem, source: Source) -> dict[str, Any]:
+    """The way back to the raw file, of a rejected item too: `erase` must find a person by it."""
+    item, raw = named.item, named.item.found
+    index: dict[str, Any] = {"file": source.path, "row": item.row, "line": item.line}
+    if isinstance(raw, RawDialogue):
+        index |= {"id": raw.raw_id, "person": raw.person, "known_as": named.person}
+        if STAND_IN in raw.tags:
+            index["file"] = "generated"
+    return {key: value for key, value in index.items() if value is not None}
 
 
 def _nothing(plan: SourcePlan, counts: Counts) -> str:

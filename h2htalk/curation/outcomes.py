@@ -30,13 +30,14 @@ class Rejected:
     """A record that goes no further: a reason to count by, and the evidence for it.
 
     `record` is the text, where it may lie around; None where it must not (raw personal data, an apparent minor in a
-    sexual setting): then the id and the reason are all that is kept.
+    sexual setting): then the id and the reason are all that is kept. `audit` as in `Kept`.
     """
 
     id: str
     reason: str
     evidence: Record = field(default_factory=dict)
     record: Record | None = None
+    audit: Record | None = None
 
     def to_dict(self, stage: str) -> dict[str, Any]:
         line: dict[str, Any] = {
@@ -75,14 +76,22 @@ def each_dialogue(rule: DialogueRule) -> PartRule:
     return each(of_record)
 
 
-def source_ids(record: Record) -> frozenset[str]:
-    """Every id by which a record can be asked for: its own, its dialogue's, its person's."""
+def own_ids(record: Record) -> frozenset[str]:
+    """Whose words a record holds: its own id, its dialogue's, its person's."""
     provenance = record.get("provenance")
     found = [record.get("id")]
     if isinstance(provenance, Mapping):
         found += [provenance.get("dialogue"), provenance.get("person")]
-        found += provenance.get("merged", ()) if isinstance(provenance.get("merged"), list) else ()
     return frozenset(item for item in found if isinstance(item, str))
+
+
+def source_ids(record: Record) -> frozenset[str]:
+    """Every id by which a record can be asked for: `own_ids`, and the near copies that it stands for."""
+    provenance = record.get("provenance")
+    merged = provenance.get("merged") if isinstance(provenance, Mapping) else None
+    return own_ids(record) | frozenset(
+        item for item in (merged if isinstance(merged, list) else ()) if isinstance(item, str)
+    )
 
 
 def dialogue_of(record: Record) -> str:

@@ -2,10 +2,11 @@
 
 kept/part-00000.jsonl        records that went on, in the order they were read
 rejected/part-00000.jsonl    {"id", "stage", "reason", "evidence"} and, where it may lie around, the record
-audit/part-00000.jsonl       {"id", ...}: what was done to a kept record
+audit/part-00000.jsonl       {"id", ...}: what was done to a record, or where it came from
 parts/part-00000.json        the part's counts; written last, so a part without it was interrupted and is made again
 stage.json                   what the stage was made with
 summary.json                 the counts of all parts together
+calls/ costs/ batches/       what was paid for (`asking`): stays when the stage is removed to be made again
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.outcomes import Kept, Outcomes, Record, dialogue_of
+from h2htalk.curation.outcomes import Kept, Outcomes, Record
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
 from h2htalk.errors import DataError
 
 KEPT, REJECTED, AUDIT, MARKS = "kept", "rejected", "audit", "parts"
 NUMBERS = ("read", "kept", "rejected", "written", "dropped")
+# What a stage paid for: answers are found again by their prompts, whatever its settings.
+PAID = ("calls", "costs", "batches")
 _PART = re.compile(r"part-[0-9]{5,}")
 
 
@@ -136,7 +139,11 @@ class StageFolder:
         write_jsonl(self.file(KEPT, part), (outcome.record for outcome in kept))
         rejected = (outcome.to_dict(stage) for outcome in flat if not isinstance(outcome, Kept))
         write_jsonl(self.file(REJECTED, part), rejected)
-        audits = [{"id": o.record["id"], **o.audit} for o in kept if o.audit is not None]
+        audits = [
+            {"id": o.record["id"] if isinstance(o, Kept) else o.id, **o.audit}
+            for o in flat
+            if o.audit is not None
+        ]
         if audits:
             write_jsonl(self.file(AUDIT, part), audits)
         else:
@@ -146,13 +153,16 @@ class StageFolder:
         write_json(self.mark(part), {**counts.to_dict(), "marked": marked})
         return counts
 
-    def recount(self, part: str) -> None:
-        """Count a part anew, after records were taken out of its files: as if they had never come."""
+    def recount(self, part: str, unit: Callable[[Record], str]) -> None:
+        """Count a part anew, after records were taken out of its files: as if they had never come.
+
+        `unit` names the record that the stage read, of one that it wrote.
+        """
         mark = read_json_object(self.mark(part))
         kept = list(self.part_records(part, KEPT))
         rejected = list(self.part_records(part, REJECTED))
-        going_on = {dialogue_of(record) for record in kept}
-        ends = [dialogue_of(record) for record in rejected]
+        going_on = {unit(record) for record in kept}
+        ends = [unit(record) for record in rejected]
         lost = {name for name in ends if name not in going_on}
         left = {str(record["id"]) for record in kept}
         marked = {name: tags for name, tags in mark.get("marked", {}).items() if name in left}
@@ -163,6 +173,22 @@ class StageFolder:
             written=len(kept),
             dropped=sum(name in going_on for name in ends),
             reasons=_sorted(Counter(str(record["reason"]) for record in rejected)),
+            tags=_sorted(Counter(tag for tags in marked.values() for tag in tags)),
+        )
+        write_json(self.mark(part), {**counts.to_dict(), "marked": marked})
+
+    def recount_purged(self, part: str, kept: int, gone: Collection[str]) -> None:
+        """Count a part anew whose files were purged: `kept` are what the next stage read, `gone` the ids taken out."""
+        mark = read_json_object(self.mark(part))
+        before = self.counts(part)
+        marked = {name: tags for name, tags in mark.get("marked", {}).items() if name not in gone}
+        counts = Counts(
+            read=kept + before.rejected,
+            kept=kept,
+            rejected=before.rejected,
+            written=kept,
+            dropped=before.dropped,
+            reasons=before.reasons,
             tags=_sorted(Counter(tag for tags in marked.values() for tag in tags)),
         )
         write_json(self.mark(part), {**counts.to_dict(), "marked": marked})
@@ -187,14 +213,47 @@ class StageFolder:
             yield from (record for _, record in read_jsonl(path))
 
     def sweep(self) -> None:
-        """Remove what a kill left half written beside the parts: text that no `erase` would find."""
-        for kind in (KEPT, REJECTED, AUDIT):
-            for path in (self.path / kind).glob(".part-*"):
+        """Remove what a kill left half written anywhere in the stage: text that no `erase` would find."""
+        for path in self.path.rglob(".*"):
+            if path.is_file():
                 remove_file(path)
 
+    def drop_unfinished(self) -> None:
+        """Remove the files of parts without their mark: what a kill left, and the next run makes again."""
+        self.sweep()
+        for kind in (KEPT, REJECTED, AUDIT):
+            for path in (self.path / kind).glob("part-*.jsonl"):
+                if not self.done(path.stem):
+                    remove_for_good(path)
+
     def remove(self) -> None:
-        """Remove the stage; its mark of identity first, so that what a kill leaves of it is not taken for whole."""
-        for path in (self.path / "stage.json", self.path / "summary.json"):
-            remove_file(path)
-        shutil.rmtree(self.path / MARKS, ignore_errors=True)
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Remove the stage, but for what it paid for.
+
+        `stage.json` goes last: what a kill leaves is an unfinished stage of the settings it was made with, and never
+        parts that the next run takes for its own.
+
+        Raises:
+            DataError: something cannot be removed; names it.
+        """
+        if not self.path.is_dir():
+            return
+        first, last = ["summary.json", MARKS], "stage.json"
+        others = sorted(path.name for path in self.path.iterdir())
+        for name in [*first, *(name for name in others if name not in (*first, last, *PAID)), last]:
+            remove_for_good(self.path / name)
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
+
+
+def remove_for_good(path: Path) -> None:
+    """Remove a file or a folder if it is there; raises DataError where it stays, as it may hold texts."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{error.filename or path}: cannot be removed: {error.strerror or error}; see to it and start the same "
+            "command again"
+        ) from error

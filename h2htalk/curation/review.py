@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.base import Request
-from h2htalk.curation.asking import Asking, AskSettings
+from h2htalk.curation.asking import Asking, AskSettings, model_identity
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.faireval import ORDERS, Calibration, EvidenceSample, audit_slice, calibrate, hand_off
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
@@ -36,6 +36,8 @@ from h2htalk.errors import ConfigError, DataError
 VERSION = 1
 # Comparisons grow with the square of the references.
 MOST_COMPARED = 4
+# Settings that decide over stored answers; a margin may make another reference win, whose review is then asked for.
+_ARITHMETIC = frozenset({"margin", "hand_off", "audit", "accept"})
 
 
 def run_review(spec: CurateSpec, workspace: Workspace, key: bytes) -> Counts:
@@ -46,13 +48,9 @@ def run_review(spec: CurateSpec, workspace: Workspace, key: bytes) -> Counts:
         Incomplete: calls failed; the same command asks for them again.
     """
     settings = spec.review
-    if not settings.model:
-        raise ConfigError(
-            "review.model is empty: name who reviews, such as anthropic:claude-sonnet-5 or scripted:FILE"
-        )
     prompts = Prompts.load(Path(spec.prompts) if spec.prompts else None)
     folder = workspace.stage("review")
-    made = _stage(spec, prompts, folder.path)
+    made = make_stage(spec, workspace, key)
     before = workspace.stage("compose")
     claim(folder, made, require_finished(before))
     reviewer = Reviewer(settings.model, settings.temperature, spec.seed, prompts, key)
@@ -61,14 +59,25 @@ def run_review(spec: CurateSpec, workspace: Workspace, key: bytes) -> Counts:
     return run_stage(made, workspace)
 
 
-def _stage(spec: CurateSpec, prompts: Prompts, folder: Path) -> Stage:
+def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
+    """The stage `review` of a curation: what it is made with, and its last phase; `run_review` goes through all.
+
+    Raises:
+        ConfigError: no model is named, or a script or template cannot be read.
+    """
     settings = spec.review
+    if not settings.model:
+        raise ConfigError(
+            "review.model is empty: name who reviews, such as anthropic:claude-sonnet-5 or scripted:FILE"
+        )
+    prompts = Prompts.load(Path(spec.prompts) if spec.prompts else None)
+    folder = workspace.stage("review").path
     names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
     return Stage(
         "review",
         VERSION,
         {
-            "model": settings.model,
+            "model": model_identity(settings.model),
             "samples": settings.samples,
             "margin": settings.margin,
             "hand_off": settings.hand_off,
@@ -80,6 +89,7 @@ def _stage(spec: CurateSpec, prompts: Prompts, folder: Path) -> Stage:
         },
         Opener(open_rule, (folder, settings.accept)),
         alone=True,
+        arithmetic=_ARITHMETIC,
     )
 
 

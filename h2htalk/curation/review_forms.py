@@ -28,6 +28,8 @@ TEMPLATES = ("review_rubric.j2", "review_item.j2", "review_compare.j2", "review_
 RUBRIC_TOKENS = 1200
 PAIR_TOKENS = 600
 NO_SUBTASK = "none"
+# A reply that ended by itself, or of which its server does not say how it ended.
+_ENDED = frozenset({"stop", "unknown"})
 
 ReviewVerdict = Literal["accept", "revise", "reject"]
 
@@ -83,7 +85,7 @@ def pair_form() -> Form:
 
 def read_rubric(reply: Reply) -> RubricReply | Failure:
     """The review, or why the reply is none."""
-    filled = rubric_form().read(reply)
+    filled = _whole(rubric_form(), reply)
     if isinstance(filled, Failure):
         return filled
     review = cast(RubricReply, filled)
@@ -94,12 +96,21 @@ def read_rubric(reply: Reply) -> RubricReply | Failure:
 
 def read_pair(reply: Reply, order: Order) -> EvidenceSample:
     """One comparison as a sample: the scores mapped back to the answers, or unscored with the reason."""
-    filled = pair_form().read(reply)
+    filled = _whole(pair_form(), reply)
     if isinstance(filled, Failure):
         return EvidenceSample(order, None, None, filled.reason)
     pair = cast(PairReply, filled)
     first, second = float(pair.score_first), float(pair.score_second)
     return EvidenceSample(order, first, second) if order == "ab" else EvidenceSample(order, second, first)
+
+
+def _whole(form: Form, reply: Reply) -> BaseModel | Failure:
+    """The filled form of a reply that ended by itself; one that was cut may lack its last digit and still be JSON."""
+    filled = form.read(reply)
+    if isinstance(filled, Failure) or reply.finish_reason in _ENDED:
+        return filled
+    reason = "refusal" if reply.finish_reason == "content_filter" else "truncated"
+    return Failure(reason, f"form {form.name}: the reply did not end by itself ({reply.finish_reason})")
 
 
 # --- Asking -----------------------------------------------------------------------------------------------------

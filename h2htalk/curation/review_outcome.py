@@ -95,7 +95,8 @@ def decide(
 
     In this order: an unscored review, or anything that hands the candidate to people, is for people; then a criterion
     at 1 rejects (of somebody in crisis: people decide); a verdict that its own scores contradict is for people; a mean
-    of `accept` with nothing below 3 is accepted; the rest is to be revised.
+    of `accept` with nothing below 3 and nothing to
+    change is accepted; the rest is to be revised.
 
     Args:
         rubric: the review.
@@ -121,6 +122,8 @@ def decide(
     if rubric.fitting_subtask != subtask:
         return Decision("revise", (f"subtask:{rubric.fitting_subtask}",))
     if rubric.verdict == "accept" and lowest >= ACCEPTABLE and rubric.mean >= accept:
+        if rubric.revision.strip():
+            return Decision("revise", ("revision",))
         return Decision("accept", ())
     return Decision(
         "revise", tuple(name for name, score in rubric.scores.items() if score < accept) or ("verdict",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 import unicodedata
@@ -70,6 +71,24 @@ def plan_source(source: Source, base: Path, standing_in: int) -> SourcePlan:
     Raises:
         ConfigError: no such file, a name or limit that cannot be, a variable that is not set with `standing_in` 0.
     """
+    path = find_source(source, base, standing_in)
+    if path is None:
+        name = next(
+            part for part in source.path.split("/") if part.startswith("$") and part[1:] not in os.environ
+        )
+        count = min(standing_in, source.limit or standing_in)
+        told = f"gather: {name} is not set; {count} generated dialogues stand in for source {source.name!r}"
+        print(printable(told), file=sys.stderr, flush=True)
+        return SourcePlan(source, None, f"generated-{stand_in.VERSION}", 0, count)
+    return SourcePlan(source, path, sha256_of(path), path.stat().st_size, source.limit)
+
+
+def find_source(source: Source, base: Path, standing_in: int) -> Path | None:
+    """Where a source's file lies; None where `standing_in` generated dialogues take its place. Nothing is read.
+
+    Raises:
+        ConfigError: as `plan_source`.
+    """
     if not _NAME.fullmatch(source.name) or not unicodedata.is_normalized("NFC", source.name):
         raise ConfigError(
             f"source {quoted(source.name)}: ids begin with its name; make it of letters, digits, . - and _, at most 60"
@@ -85,13 +104,12 @@ def plan_source(source: Source, base: Path, standing_in: int) -> SourcePlan:
                 f"source {source.name!r}: ${name} is not set; set it to the folder of the data, or set "
                 "gather.stand_in to a number of dialogues to generate instead"
             ) from None
-        count = min(standing_in, source.limit or standing_in)
-        told = f"gather: ${name} is not set; {count} generated dialogues stand in for source {source.name!r}"
-        print(printable(told), file=sys.stderr, flush=True)
-        return SourcePlan(source, None, f"generated-{stand_in.VERSION}", 0, count)
+        return None
+    except ConfigError as error:
+        raise ConfigError(f"source {source.name!r}: {error}") from error
     if not path.is_file():
         raise ConfigError(f"source {source.name!r}: {path}: no such file")
-    return SourcePlan(source, path, sha256_of(path), path.stat().st_size, source.limit)
+    return path
 
 
 def _as_raw(dialogue: Dialogue) -> RawDialogue:

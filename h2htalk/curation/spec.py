@@ -6,12 +6,14 @@ environment variable.
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from h2htalk.curation.spec_limits import check_limits
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.errors import ConfigError, quoted
 
@@ -156,18 +158,26 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
         ConfigError: it cannot be read, or a field is missing, unknown or wrong; names file and field.
     """
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin with a byte order mark
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not TOML of this kind: nested too deeply") from error
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise ConfigError(f"{path}: not TOML: {error}") from error
     if workspace is not None:
-        raw["workspace"] = str(workspace.resolve())
+        raw["workspace"] = "."  # set below, as the shell gave it: a `$` in it is no variable
     if processes is not None:
         raw["processes"] = processes
     spec = _validate(raw, path)
-    _check(spec, path)
-    return _with_places(spec, path.resolve().parent)
+    check_limits(spec, path)
+    try:
+        spec = _with_places(spec, path.resolve().parent)
+    except KeyError as unset:
+        raise ConfigError(f"{path}: ${unset.args[0]} is not set; set it, or write the path out") from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
 
 
 def resolve(path: str, base: Path) -> Path:
@@ -175,25 +185,35 @@ def resolve(path: str, base: Path) -> Path:
 
     Raises:
         KeyError: a variable that is not set; the argument is its name.
+        ConfigError: no path can be so.
     """
     filled = "/".join(os.environ[part[1:]] if part.startswith("$") else part for part in path.split("/"))
-    return base / Path(filled).expanduser()
+    try:
+        if "\0" in filled:
+            raise ValueError("it holds a null character")
+        found = base / Path(filled).expanduser()
+        found.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # too long; `~nobody`
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{quoted(path)} cannot be a path: {why}") from error
+    return found
 
 
 def _with_places(spec: CurateSpec, base: Path) -> CurateSpec:
     """The specification with the paths of its other files as they are from anywhere."""
 
     def at(path: str) -> str:
-        return str(base / path) if path else ""
+        return str(resolve(path, base)) if path else ""
 
     def model(name: str) -> str:
         backend, mark, path = name.partition(":")
-        return f"{backend}:{base / path}" if mark and backend == "scripted" else name
+        return f"{backend}:{at(path)}" if mark and backend == "scripted" else name
 
     simulate = spec.gather.simulate
     simulate = replace(simulate, user=model(simulate.user), companion=model(simulate.companion))
     return replace(
         spec,
+        workspace=str(resolve(spec.workspace, base)),
         prompts=at(spec.prompts),
         prices=at(spec.prices),
         gather=replace(spec.gather, simulate=simulate),
@@ -220,7 +240,8 @@ def _validate(raw: dict[str, Any], path: Path) -> CurateSpec:
     ):
         configured(ConfigDict(extra="forbid"))(record)
     try:
-        return TypeAdapter(CurateSpec).validate_python(raw)
+        # As JSON, whose lists may be strict tuples: no true is 1 and no "4" is 4.
+        return TypeAdapter(CurateSpec).validate_json(json.dumps(raw, default=str), strict=True)
     except ValidationError as error:
         raise ConfigError(f"{path}: {_told(error.errors(include_url=False)[0])}") from error
 
@@ -232,31 +253,3 @@ def _told(error: ErrorDetails) -> str:
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         return f"{where}: no such setting; docs/curation.md names them"
     return f"{where}: {error['msg']}, not {quoted(error['input'])}"
-
-
-def _check(spec: CurateSpec, path: Path) -> None:
-    """Ranges, which types do not say."""
-    shares = {
-        "dedup.threshold": spec.dedup.threshold,
-        "review.hand_off": spec.review.hand_off,
-        "review.audit": spec.review.audit,
-    }
-    for name, share in shares.items():
-        if not 0 <= share <= 1:
-            raise ConfigError(f"{path}: {name} is {share}; it must be between 0 and 1")
-    least = {
-        "part": (spec.part, 1),
-        "processes": (spec.processes or 1, 1),
-        "review.samples": (spec.review.samples, 1),
-        "compose.references": (spec.compose.references, 1),
-        "gather.simulate.turns": (spec.gather.simulate.turns, 2),
-        "gather.simulate.dialogues": (spec.gather.simulate.dialogues, 0),
-    }
-    for name, (value, floor) in least.items():
-        if value < floor:
-            raise ConfigError(f"{path}: {name} is {value}; it must be {floor} or more")
-    names = [source.name for source in spec.gather.sources]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"{path}: two sources of one name; ids begin with it, so give each its own")
-    if not names and not spec.gather.simulate.dialogues:
-        raise ConfigError(f"{path}: no [[gather.sources]] and nothing to simulate: name what to curate")

@@ -45,6 +45,8 @@ class Stage:
         settings: JSON values that change the results; a stage made with others must be made again.
         open_rule: makes the rule, once a process; called once where the stage is `alone`.
         alone: work in this process, part after part (a rule that asks models and holds a ledger).
+        arithmetic: names of settings that only decide over answers that are stored; where nothing else was changed
+            the stage is made again without being told to, as it asks nobody.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Stage:
     settings: Mapping[str, Any]
     open_rule: Opener
     alone: bool = False
+    arithmetic: frozenset[str] = frozenset()
 
 
 class Incomplete(H2HTalkError):
@@ -172,15 +175,34 @@ def claim(folder: StageFolder, stage: Stage, source: str) -> None:
     try:
         there = read_json_object(path)
     except FileNotFoundError:
+        if folder.path.exists():
+            folder.remove()  # what a kill left of a removal: it was made with other settings
         write_json(path, made)
         return
     if there.get("fingerprint") == made["fingerprint"]:
         folder.sweep()
         return
+    if _only_arithmetic(there, made, stage.arithmetic):
+        folder.remove()
+        write_json(path, made)
+        return
     raise ConfigError(
         f"{folder.path}: was made with another {_difference(there, made)}; make it and what follows again with "
         f"--again {stage.name}, or name another workspace"
     )
+
+
+def _only_arithmetic(there: Mapping[str, Any], made: Mapping[str, Any], names: frozenset[str]) -> bool:
+    """Whether a stage differs in nothing but settings of these names."""
+
+    def rest(record: Mapping[str, Any]) -> object:
+        settings = record.get("settings")
+        asked = (
+            {k: v for k, v in settings.items() if k not in names} if isinstance(settings, Mapping) else None
+        )
+        return record.get("version"), record.get("source"), asked
+
+    return bool(names) and rest(there) == rest(made)
 
 
 def _difference(there: Mapping[str, Any], made: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 WORKSPACE/
   workspace.json       which key it was made with (by a hash), and what was purged
   secret.key           the workspace's secret, for surrogates and fences; `purge` removes it
-  erased.jsonl         ids of persons and dialogues that were taken out; they never come back
+  erased.jsonl         who was taken out and never comes back (`erasures`)
   01-gathered/ ...     the stages (`parts.StageFolder`)
 """
 
@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.outcomes import Record, source_ids
+from h2htalk.curation.erasures import Erasures
+from h2htalk.curation.outcomes import Record, own_ids
 from h2htalk.curation.parts import StageFolder
-from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_problem
+from h2htalk.data.files import read_json_object, remove_file, write_json, write_problem
 from h2htalk.data.shard import writer_lock
 from h2htalk.errors import ConfigError, DataError
 
@@ -107,17 +108,37 @@ class Workspace:
             return {}
 
     def erased(self) -> frozenset[str]:
-        """Ids that were taken out (`erase`): of dialogues and of persons. Raises DataError."""
-        path = self.path / "erased.jsonl"
-        return frozenset(str(r.get("id")) for _, r in read_jsonl(path)) if path.exists() else frozenset()
+        """Ids that were taken out (`erase`): of dialogues and of persons, as the sources number them now.
+
+        Raises:
+            DataError: a file is damaged.
+        """
+        return self.erasures().ids(self.source_files())
+
+    def erasures(self) -> Erasures:
+        """Everything that is remembered of who was taken out. Raises DataError."""
+        return Erasures.read(self.path / "erased.jsonl")
+
+    def source_files(self) -> dict[str, str]:
+        """What numbers the items of each gathered source: its form and its file's SHA-256. Raises DataError."""
+        try:
+            settings = read_json_object(self.stage("gather").path / "stage.json").get("settings")
+        except FileNotFoundError:
+            return {}
+        sources = settings.get("sources") if isinstance(settings, dict) else None
+        return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources or ()}
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Be the workspace's one writer; raises DataError where another process is."""
-        with writer_lock(self.path / "workspace"):
+        with writer_lock(self.path / "workspace", "wait for it, or name another workspace"):
+            # Half-written by a process that was killed: nobody else writes here now.
+            for name in ("secret.key", "workspace.json", "erased.jsonl"):
+                for path in self.path.glob(f".{name}.*"):
+                    remove_file(path)
             yield
 
 
 def without_erased(records: Iterator[Record], erased: frozenset[str]) -> list[Record]:
     """The records that nobody asked to take out."""
-    return [record for record in records if not erased or not source_ids(record) & erased]
+    return [record for record in records if not erased or not own_ids(record) & erased]

@@ -16,6 +16,9 @@ from h2htalk.errors import DataError
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
+# What to do where somebody else writes.
+_ADVICE = "wait for it, or choose another --out"
+
 
 class Shard:
     """An append-only JSONL file with one writer.
@@ -115,20 +118,20 @@ class Shard:
 
 
 @contextmanager
-def writer_lock(path: Path) -> Iterator[None]:
+def writer_lock(path: Path, advice: str = _ADVICE) -> Iterator[None]:
     """Hold a shard's lock without reading or editing the shard: nobody writes it meanwhile.
 
     Raises:
-        DataError: another process writes the shard.
+        DataError: another process writes the shard; ends with `advice`.
     """
-    lock = _take_lock(path)
+    lock = _take_lock(path, advice)
     try:
         yield
     finally:
         lock.release()
 
 
-def _take_lock(path: Path) -> BaseFileLock:
+def _take_lock(path: Path, advice: str = _ADVICE) -> BaseFileLock:
     """The lock of a shard, taken; its folder is made when missing."""
     from filelock import FileLock, Timeout
 
@@ -138,9 +141,7 @@ def _take_lock(path: Path) -> BaseFileLock:
         lock = FileLock(path.with_suffix(".lock"), thread_local=False)
         lock.acquire(timeout=0)
     except Timeout:
-        raise DataError(
-            f"{path}: another process is writing it; wait for it, or choose another --out"
-        ) from None
+        raise DataError(f"{path}: another process is writing it; {advice}") from None
     except OSError as error:
         raise DataError(f"{path}: {write_problem(error)}") from error
     return lock

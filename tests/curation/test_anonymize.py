@@ -157,3 +157,15 @@ def test_an_unknown_recogniser_is_an_error_before_anything_is_read(tmp_path: Pat
 def test_hostile_texts_are_kept_or_rejected_and_nothing_breaks(text: str) -> None:
     outcome = anonymized(Dialogue.from_dict(dialogue(9, text, "ok")), KEY)
     assert isinstance(outcome, (Kept, Rejected))
+
+
+def test_a_source_that_is_called_like_a_value_rejected_an_innocent_dialogue() -> None:
+    record = dialogue(5, "my name is Emily Carter", "Hi Emily!")
+    record["provenance"] = {"source": "emily", "row": 5, "person": "emily-p0003"}
+    assert "Emily" not in str(texts(kept(record)))
+
+
+def test_an_allowed_name_kept_its_first_word_for_everybody() -> None:
+    assert (
+        "John" not in texts(kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"]))[1]
+    )

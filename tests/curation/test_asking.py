@@ -9,7 +9,7 @@ import pytest
 from providers import ProviderServer, price_file
 
 from h2htalk.chat.base import Message, Request, Sampling
-from h2htalk.curation.asking import Asking, AskSettings
+from h2htalk.curation.asking import Asking, AskSettings, check_model
 from h2htalk.curation.stages import Incomplete
 from h2htalk.errors import ConfigError, DataError
 
@@ -64,6 +64,33 @@ def test_a_failed_call_leaves_the_part_incomplete_and_is_asked_again(tmp_path: P
         asking.ask([request("a"), request("b")], "part-00000")
     with Asking(scripted(tmp_path, {"id": "a", "text": "y"}), tmp_path / "stage", "review") as asking:
         assert asking.ask([request("a"), request("b")], "part-00000")["a", 0].text == "y"
+
+
+def test_another_models_answers_are_not_this_ones(tmp_path: Path, server: ProviderServer) -> None:
+    """Answers outlive --again: without the model in what they answer, a new model would have got the old one's."""
+    for model in ("openai:gpt-test", "anthropic:claude-test", "openai:gpt-test"):
+        with Asking(paid(tmp_path, model), tmp_path / "stage", "review") as asking:
+            asking.ask([request("a", "a")], "part-00000")
+    assert len(server.charged()) == 2
+    assert len(list((tmp_path / "stage/costs").glob("review*.jsonl"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (AskSettings("opnai:x"), "unknown backend 'opnai'"),
+        (AskSettings("scripted:no-such-file.jsonl"), "no-such-file.jsonl"),
+        (AskSettings("openai:gpt-test"), "OPENAI_API_KEY"),
+        (AskSettings("openai:unheard-of", 1.0), "price of openai:unheard-of is unknown"),
+        (AskSettings("embedded", batch=True), "embedded has no batches"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_is_told_before_anything_is(
+    monkeypatch: pytest.MonkeyPatch, settings: AskSettings, told: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match=told):
+        check_model(settings)
 
 
 def test_a_torn_last_line_is_asked_again(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def precision(language: Language, types: set[str], form: str | None = None) -> f
     return sum(right) / len(right)
 
 
-@pytest.mark.parametrize(("language", "floor"), [("en", 0.98), ("zh", 0.965)])
+@pytest.mark.parametrize(("language", "floor"), [("en", 0.99), ("zh", 0.98)])
 def test_structured_data_in_plain_forms(language: Language, floor: float) -> None:
     """0.99 and 0.98 were asked for; see docs/measurements.md."""
     assert recall(language, STRUCTURED, "plain") >= floor
@@ -123,7 +123,7 @@ def one_message(language: Language, text: str) -> Dialogue:
     return Dialogue("frozen", language, (Turn("user", text),))
 
 
-@pytest.mark.parametrize(("language", "floor"), [("en", 0.83), ("zh", 0.90)])
+@pytest.mark.parametrize(("language", "floor"), [("en", 0.85), ("zh", 0.85)])
 def test_people_in_crisis_are_tagged(language: Language, floor: float) -> None:
     texts = [row["text"] for row in rows(f"crisis_{language}.jsonl")]
     tagged = [

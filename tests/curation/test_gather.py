@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from h2htalk.curation.erase import erase
+from h2htalk.curation.explain import explain
 from h2htalk.curation.gather import run_gather
 from h2htalk.curation.parts import Counts
 from h2htalk.curation.spec import CurateSpec, GatherSettings, Source, SourceFormat
@@ -85,7 +87,11 @@ def test_the_audit_leads_back_and_the_rejected_hold_no_text(tmp_path: Path) -> N
     write(tmp_path / "raw.jsonl", talk("Hi\u202e", 1), "{broken", odd, talk("bye\x00"))
     counts = gather(tmp_path, source())
     index = {"file": "raw.jsonl", "row": 1, "line": 1, "id": "raw-1"}
-    assert lines(tmp_path, "audit") == [{"id": "chat-000001", "raw": index, "removed": {"direction": 1}}]
+    assert lines(tmp_path, "audit") == [
+        {"id": "chat-000001", "raw": index, "removed": {"direction": 1}},
+        *({"id": f"chat-00000{n}", "raw": {"file": "raw.jsonl", "row": n, "line": n}} for n in (2, 3)),
+        {"id": "chat-000004", "raw": {"file": "raw.jsonl", "row": 4, "line": 4, "id": "raw-0"}},
+    ]
     assert lines(tmp_path, "rejected") == [
         {"id": "chat-000002", "stage": "gather", "reason": "broken", "evidence": {"line": 2}},
         {"id": "chat-000003", "stage": "gather", "reason": "role", "evidence": {"line": 3, "message": 1}},
@@ -155,6 +161,66 @@ def test_who_was_taken_out_does_not_come_back(tmp_path: Path, asked: str) -> Non
     ids = {d.id for d in kept(tmp_path)}
     assert ids == {f"bank-{row:06}" for row in range(1, 2 * USERS + 1)} - gone
     assert counts.read == counts.kept == len(ids)
+
+
+def test_who_was_taken_out_is_known_again_after_the_owner_deleted_the_lines(tmp_path: Path) -> None:
+    """Ids are rows: an erased person came back under another, and a stranger with the old one vanished."""
+    names = ["Ann", "Bo", "Cy", "Di"]
+    records = [{**talk(f"Hi {name}", at), "person": name} for at, name in enumerate(names)]
+    write(tmp_path / "raw.jsonl", *records, talk("Nobody's", 8), talk("No one's", 9))
+    gather(tmp_path, source())
+    place = Workspace(tmp_path / "work")
+    for asked in ("Bo", "raw-2", "chat-000005"):
+        erase(place, asked)
+    # Ann's line is gone, Bo has another one, the ids of those without a name are others.
+    more = {**talk("More", 5), "person": "Bo"}
+    nameless = [{**talk("Nobody's", 8), "id": "raw-9"}, {**talk("No one's", 9), "id": "raw-10"}]
+    write(tmp_path / "raw.jsonl", *records[1:], more, *nameless)
+    place.stage("gather").remove()
+    gather(tmp_path, source())
+    said = [d.messages[0].content for d in kept(tmp_path)]
+    assert said == ["Hi Di", "No one's"]
+    assert not {d.id for d in kept(tmp_path)} & place.erased()
+    assert explain(place, "chat-000003")[0].what == "kept"
+
+
+def test_it_is_said_how_many_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gather(tmp_path, bank(tmp_path))
+    erase(Workspace(tmp_path / "work"), "User 1")
+    Workspace(tmp_path / "work").stage("gather").remove()
+    gather(tmp_path, bank(tmp_path))
+    assert (
+        "gather: 2 items of source 'bank' left out: they were taken out by erase" in capsys.readouterr().err
+    )
+
+
+def test_who_was_rejected_here_can_be_taken_out_by_name(tmp_path: Path) -> None:
+    """The private index knew only what was kept: a rejected person was a stranger to erase."""
+    write(tmp_path / "raw.jsonl", {**talk("bye\x00", 1), "person": "Emily"}, talk("Hi", 2))
+    gather(tmp_path, source())
+    erased = erase(Workspace(tmp_path / "work"), "Emily")
+    assert (erased.ids, erased.raw) == (("chat-000001", "chat-p0001"), ("raw.jsonl:1",))
+    assert lines(tmp_path, "rejected") == []
+
+
+def test_a_raw_id_of_several_sources_is_asked_back(tmp_path: Path) -> None:
+    """`erase 7` took number 7 of every source."""
+    write(tmp_path / "raw.jsonl", {**talk("Hi", 1), "id": 7}, talk("Ho", 2))
+    write(tmp_path / "other.jsonl", {**talk("He", 1), "id": 7}, talk("Hu", 2))
+    gather(tmp_path, source(), source("other", path="other.jsonl"))
+    place = Workspace(tmp_path / "work")
+    with pytest.raises(ConfigError, match="say which: chat:7 or other:7"):
+        erase(place, "7")
+    assert erase(place, "other:7").ids == ("other-000001",)
+
+
+def test_another_source_of_a_like_name_excuses_no_empty_one(tmp_path: Path) -> None:
+    """`chat-b-000001` was erased, and so `chat` could be empty without a word."""
+    (tmp_path / "work").mkdir()
+    write(tmp_path / "work/erased.jsonl", {"id": "chat-b-000001"})
+    (tmp_path / "raw.jsonl").write_text("\n")
+    with pytest.raises(DataError, match="holds no item"):
+        gather(tmp_path, source())
 
 
 def test_a_limit_counts_dialogues(tmp_path: Path) -> None:

@@ -170,13 +170,12 @@ def test_a_failed_call_leaves_the_run_incomplete_and_only_it_is_asked_again(tmp_
     spec = CurateSpec(str(workspace.path), GatherSettings(), review=ReviewSettings(model=model, audit=0.0))
     with pytest.raises(Incomplete, match="1 calls of part-00001 failed"):
         run_review(spec, workspace, workspace.open_key())
-    path.write_text(
-        json.dumps(lines[-3]) + "\n"
-        if lines[-3]["id"] == failing["id"]
-        else "".join(json.dumps(line) + "\n" for line in lines if line["id"] == failing["id"])
-    )
-    counts = run_review(spec, workspace, workspace.open_key())
-    assert (counts.read, counts.tags) == (8, {"accept": 8})
+    calls = workspace.stage("review").path / "calls"
+    before = [len(calls.joinpath(f"part-0000{n}.jsonl").read_text().splitlines()) for n in range(2)]
+    with pytest.raises(Incomplete, match="1 calls of part-00001 failed"):
+        run_review(spec, workspace, workspace.open_key())
+    after = [len(calls.joinpath(f"part-0000{n}.jsonl").read_text().splitlines()) for n in range(2)]
+    assert after == [before[0], before[1] + 1]
 
 
 def test_running_it_again_changes_no_byte_and_other_settings_are_refused(tmp_path: Path) -> None:
@@ -189,8 +188,38 @@ def test_running_it_again_changes_no_byte_and_other_settings_are_refused(tmp_pat
     (workspace.stage("review").mark("part-00000")).unlink()
     run_review(spec, workspace, workspace.open_key())
     assert all_bytes(workspace.stage("review")) == before
-    with pytest.raises(ConfigError, match="another setting of accept"):
-        run_review(replace(spec, review=replace(settings, accept=3.0)), workspace, workspace.open_key())
+    with pytest.raises(ConfigError, match=r"another setting of samples; .* --again review"):
+        run_review(replace(spec, review=replace(settings, samples=2)), workspace, workspace.open_key())
+
+
+def test_arithmetic_is_done_again_without_a_question(tmp_path: Path) -> None:
+    """Changing accept, margin, hand_off or audit asked for --again review, which paid for every call once more."""
+    found = candidates(6)
+    replies = {f"{found[0].id}/rubric": review(4, subtask=found[0].scenario.subtask)}
+    workspace, counts = run(tmp_path, found, replies)
+    assert counts.tags == {"accept": 6}
+    calls = workspace.stage("review").file("calls", "part-00000")
+    before = calls.read_bytes()
+    model = f"scripted:{tmp_path / 'replies.jsonl'}"
+    settings = ReviewSettings(model=model, audit=0.0, hand_off=0.0, accept=4.5)
+    spec = CurateSpec(str(workspace.path), GatherSettings(), review=settings)
+    assert run_review(spec, workspace, workspace.open_key()).tags == {"accept": 5, "revise": 1}
+    assert calls.read_bytes() == before
+
+
+def test_an_edited_script_is_noticed_and_a_moved_one_is_the_same(tmp_path: Path) -> None:
+    """The identity held the script's absolute path and nothing of what it says."""
+    found = candidates(2)
+    workspace, counts = run(tmp_path, found)
+    moved = tmp_path / "moved" / "replies.jsonl"
+    moved.parent.mkdir()
+    (tmp_path / "replies.jsonl").rename(moved)
+    settings = ReviewSettings(model=f"scripted:{moved}", audit=0.0, hand_off=0.0)
+    spec = CurateSpec(str(workspace.path), GatherSettings(), review=settings)
+    assert run_review(spec, workspace, workspace.open_key()) == counts
+    moved.write_text(moved.read_text() + '{"id": "another", "text": "x"}\n')
+    with pytest.raises(ConfigError, match="another setting of model"):
+        run_review(spec, workspace, workspace.open_key())
 
 
 def test_nobody_named_to_review(tmp_path: Path) -> None:
@@ -211,6 +240,9 @@ def scored(score: int = 5, verdict: str = "accept", **scores: int) -> Rubric:
     [
         (scored(), {}, "accept", ()),
         (scored(4), {}, "accept", ()),
+        # Accepted, but with a change: it went on as it was.
+        (replace(scored(), revision="Shorten it."), {}, "revise", ("revision",)),
+        (replace(scored(), revision=" \n"), {}, "accept", ()),
         (scored(4, consistency=3), {}, "revise", ("consistency",)),
         (scored(5, safety=1, verdict="reject"), {}, "reject", ("safety",)),
         (scored(5, safety=1, verdict="accept"), {}, "reject", ("safety",)),

@@ -37,6 +37,17 @@ def test_white_space_around_it_is_no_fault() -> None:
     assert read_pair(Reply(f"\n  {PAIR}\n\n"), "ab").scored
 
 
+@pytest.mark.parametrize("ended", ["length", "context", "content_filter", "tool_calls"])
+def test_a_reply_that_was_cut_is_no_vote_even_where_it_is_whole_json(ended: str) -> None:
+    """`"score_second": 10}` cut and closed by a server's constraint read as a vote of 1."""
+    reason = "refusal" if ended == "content_filter" else "truncated"
+    assert read_pair(Reply(PAIR, ended), "ab") == EvidenceSample("ab", None, None, reason)
+    read = read_rubric(Reply(rubric(), ended))
+    assert isinstance(read, Failure)
+    assert read.reason == reason
+    assert read_pair(Reply(PAIR, "unknown"), "ab").scored
+
+
 # The first are what the original parser got wrong (it read the last two lines, by position, without a range).
 BROKEN = {
     "lines": "Evaluation evidence: good\nScore of the Assistant 1: 8\nScore of the Assistant 2: 7",

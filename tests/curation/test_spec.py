@@ -57,17 +57,63 @@ def test_scripted_models_are_files_beside_it(tmp_path: Path) -> None:
         (f'workspace = "w"\nworkspaces = 1\n{SOURCE}', "workspaces: no such setting"),
         (f'workspace = "w"\n{SOURCE}colour = "red"', "gather.sources.1.colour: no such setting"),
         (f'workspace = "w"\n{SOURCE}\n[review]\nsamples = "many"', "review.samples: .* not 'many'"),
-        (f'workspace = "w"\n{SOURCE}\n[review]\nsamples = 0', "review.samples is 0; it must be 1 or more"),
+        (
+            f'workspace = "w"\n{SOURCE}\n[review]\nsamples = 0',
+            "review.samples is 0; it must be between 1 and 100",
+        ),
         (f'workspace = "w"\n{SOURCE}\n[review]\nhand_off = 1.5', "review.hand_off is 1.5"),
         (f'workspace = "w"\npart = 0\n{SOURCE}', "part is 0"),
         (f'workspace = "w"\n{SOURCE}{SOURCE}', "two sources of one name"),
         ("workspace = ", "not TOML"),
+        # What used to pass, or to end in a traceback, far from the mistake.
+        (f'workspace = "w"\n{SOURCE}\n[review]\nmargin = nan', "review.margin is nan"),
+        (f'workspace = "w"\n{SOURCE}\n[review]\ntemperature = inf', "review.temperature is inf"),
+        (f'workspace = "w"\n{SOURCE}\n[review]\nmargin = -1.0', "review.margin is -1.0"),
+        (f'workspace = "w"\n{SOURCE}\n[review]\naccept = 99', "review.accept is 99.0; .* between 1 and 5"),
+        (f'workspace = "w"\n{SOURCE}\n[review]\nmax_cost = nan', "review.max_cost is nan"),
+        (f'workspace = "w"\n{SOURCE}\n[compose]\nmax_cost = -2.0', "compose.max_cost is -2.0"),
+        (f'workspace = "w"\n{SOURCE}\n[review]\nsamples = 100000000', "review.samples is 100000000"),
+        (f'workspace = "w"\npart = {"9" * 23}\n{SOURCE}', "part is 9"),
+        (f'workspace = "w"\npart = true\n{SOURCE}', "part: .* not True"),
+        (f'workspace = "w"\npart = "4"\n{SOURCE}', "part: .* not '4'"),
+        (f'workspace = "w"\nseed = "3"\n{SOURCE}', "seed: .* not '3'"),
+        (f'workspace = "w"\nprocesses = 0\n{SOURCE}', "processes is 0"),
+        (f'workspace = "w"\n[gather]\nstand_in = -3\n{SOURCE}', "gather.stand_in is -3"),
+        (f'workspace = "w"\nseed = {"[" * 5000}{"]" * 5000}\n{SOURCE}', "nested too deeply"),
+        (f'workspace = "w\\u0000x"\n{SOURCE}', "cannot be a path: .*null"),
+        (f'workspace = "{"w" * 300}"\n{SOURCE}', "cannot be a path: File name too long"),
+        (f'workspace = "w"\nprompts = "~nobody_is_called_so/x"\n{SOURCE}', "cannot be a path: "),
+        (f'workspace = "$H2HTALK_NO_SUCH/w"\n{SOURCE}', r"\$H2HTALK_NO_SUCH is not set"),
+        (f'workspace = "w"\nprices = "$H2HTALK_NO_SUCH/p"\n{SOURCE}', r"\$H2HTALK_NO_SUCH is not set"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told) as caught:
         read_spec(written(tmp_path, text))
     assert str(caught.value).startswith(str(tmp_path / "curate.toml"))
+
+
+def test_variables_are_filled_in_wherever_a_path_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`workspace = "$HOME/zz"` made a folder that was literally called $HOME."""
+    monkeypatch.setenv("SOMEWHERE", "/data")
+    text = 'workspace = "$SOMEWHERE/w"\nprompts = "$SOMEWHERE/p"\nprices = "$SOMEWHERE/c"\n' + SOURCE
+    text += '[safety]\nsensitive = "$SOMEWHERE/s"\n[review]\nmodel = "scripted:$SOMEWHERE/r.jsonl"\n'
+    spec = read_spec(written(tmp_path, text))
+    assert (spec.workspace, spec.prompts, spec.prices) == ("/data/w", "/data/p", "/data/c")
+    assert (spec.safety.sensitive, spec.review.model) == ("/data/s", "scripted:/data/r.jsonl")
+
+
+def test_a_workspace_of_the_command_line_is_as_the_shell_gave_it(tmp_path: Path) -> None:
+    spec = read_spec(written(tmp_path, f'workspace = "w"\n{SOURCE}'), workspace=tmp_path / "$odd")
+    assert spec.workspace == str(tmp_path / "$odd")
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "curate.toml"
+    path.write_text(f'workspace = "work"\n{SOURCE}', encoding="utf-8-sig")
+    assert read_spec(path).workspace == str(tmp_path / "work")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

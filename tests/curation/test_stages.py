@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,9 +15,10 @@ import pytest
 from curation_made import all_bytes, dialogue, dropping, gathered, keeping, stage
 
 from h2htalk.curation.outcomes import Kept, PartRule, Rejected, each
-from h2htalk.curation.parts import Counts
+from h2htalk.curation.parts import Counts, remove_for_good
 from h2htalk.curation.stages import Incomplete, Opener, Stage, run_stage
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.files import write_json
 from h2htalk.errors import ConfigError, DataError
 
 SAD = dialogue(4, "I am so sad about the rain.", "Tell me about the rain.")
@@ -132,6 +134,47 @@ def test_a_rule_that_forgets_a_record_is_a_bug_and_nothing_is_written(tmp_path: 
 
 def _forgetting() -> PartRule:
     return lambda records, part: [[Kept(record)] for record in records[1:]]
+
+
+# --- Made again ---------------------------------------------------------------------------------------------------
+
+
+def test_a_removed_stage_keeps_what_was_paid_for(tmp_path: Path) -> None:
+    """Answers, costs and open batches went with the stage, and were paid for a second time."""
+    workspace = gathered(tmp_path, MADE)
+    run_stage(stage("anonymize", Opener(keeping)), workspace, processes=1)
+    folder = workspace.stage("anonymize")
+    paid = [folder.path / name for name in ("calls/part-00000.jsonl", "costs/x.jsonl", "batches/jobs.jsonl")]
+    for path in paid:
+        write_json(path, {})
+    folder.remove()
+    assert sorted(path for path in folder.path.rglob("*") if path.is_file()) == sorted(paid)
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_removal_that_stops_halfway_leaves_no_part_to_other_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """`stage.json` went first, and the next run took the parts that were left for its own."""
+    workspace = gathered(tmp_path, MADE)
+    run_stage(stage("anonymize", Opener(dropping, ("sad",)), word="sad"), workspace, processes=1)
+    folder, left = workspace.stage("anonymize"), iter(range(steps))
+
+    def remove(path: Path) -> None:
+        if next(left, None) is None:
+            raise DataError("killed")
+        remove_for_good(path)
+
+    monkeypatch.setattr("h2htalk.curation.parts.remove_for_good", remove)
+    with contextlib.suppress(DataError):
+        folder.remove()
+    monkeypatch.undo()
+    other = stage("anonymize", Opener(keeping), word="")
+    if folder.path.exists():
+        with pytest.raises(ConfigError, match="another setting of word"):
+            run_stage(other, workspace, processes=1)
+    folder.remove()
+    assert run_stage(other, workspace, processes=1).kept == 8
 
 
 # --- The key ----------------------------------------------------------------------------------------------------

@@ -211,6 +211,8 @@ def test_the_lock_alone_keeps_writers_out_and_leaves_the_file_as_it_is(tmp_path:
     path = tmp_path / "part-0.jsonl"
     content = b'{"n":0}\nnonsense\n{"torn'
     path.write_bytes(content)
+    with writer_lock(path), pytest.raises(DataError, match=r"wait for the other one$"):
+        writer_lock(path, "wait for the other one").__enter__()
     with writer_lock(path):
         for take in (lambda: Shard(path), lambda: writer_lock(path).__enter__()):
             with pytest.raises(DataError) as raised:

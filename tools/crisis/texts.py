@@ -13,10 +13,15 @@ from pathlib import Path
 
 from h2htalk.curation.crisis_cues import cues
 from h2htalk.curation.folding import fold
+from h2htalk.curation.stand_in import generated
 from h2htalk.data.dialogue import Language
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import load_split
 
 CRISIS = Path(__file__).parent
 POLITICAL = CRISIS.parent / "political"
+# Sentences of ordinary chat, written to develop the verb-noun pairs.
+SENTENCES = CRISIS.parents[1] / "tests/analysis"
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 # Of a line with choices, so many of its readings.
 READINGS = 6
@@ -77,13 +82,39 @@ def readings(line: str) -> Iterator[str]:
 
 def harmless(language: Language, data: Path) -> list[Text]:
     """Talk of the domain without a crisis: what a strong cue marks is left out (most of it is one)."""
-    found = _english(data) if language == "en" else _chinese(data)
+    found = itertools.chain(_english(data) if language == "en" else _chinese(data), everyday(language))
     seen: dict[str, Text] = {}
     for text in found:
         folded = fold(text.text, language)
         if folded and not any(not hit.weak for hit in cues(language).hits(folded)):
             seen.setdefault(folded, text)
     return list(seen.values())
+
+
+def everyday(language: Language) -> Iterator[Text]:
+    """Small concrete things of ordinary days, which people in a crisis speak of too: generated dialogues, and of the
+    bundled split every other scenario whose risk is none (the others are for measuring), turns and references."""
+    for dialogue in generated(400, 1, language):
+        for turn in dialogue.messages:
+            if turn.role == "user":
+                yield Text(turn.content, False, 0.5, "own harmless generated")
+                for sentence in _sentences(turn.content):
+                    yield Text(sentence, False, 0.3, "own harmless generated")
+    name = {"en": "english", "zh": "chinese"}[language]
+    for line in (SENTENCES / f"{name}_pairs_dev.jsonl").read_text(encoding="utf-8").splitlines():
+        yield Text(json.loads(line)["text"], False, 1.0, "own harmless sentences")
+    for scenario in everyday_scenarios(language)[::2]:
+        said = [turn.content for turn in scenario.turns] + [scenario.reference]
+        for text in said:
+            yield Text(text, False, 2.0, "own harmless mini")
+            for sentence in _sentences(text):
+                yield Text(sentence, False, 1.0, "own harmless mini")
+
+
+def everyday_scenarios(language: Language) -> list[Scenario]:
+    """The bundled split's scenarios of a language whose risk is none, by id."""
+    found = [s for s in load_split("mini").scenarios if s.language == language and s.tags.risk == "none"]
+    return sorted(found, key=lambda scenario: scenario.id)
 
 
 def _english(data: Path) -> Iterator[Text]:

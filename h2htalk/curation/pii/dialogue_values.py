@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
-from h2htalk.curation.pii.allow import allowances, forms, low, whole
+from h2htalk.curation.pii.allow import Allowance, allowances, low, whole
+from h2htalk.curation.pii.dresses import Dresses
 from h2htalk.curation.pii.extra_names import BUNDLED
 from h2htalk.curation.pii.find import find_spans_many
-from h2htalk.curation.pii.name_parts import Parts, name_parts
+from h2htalk.curation.pii.leaks import Leaks
 from h2htalk.curation.pii.normalize import plain, read
 from h2htalk.curation.pii.spans import Span, resolve
+from h2htalk.curation.pii.value_forms import LEAKING, Value, shown_value, spoken_again
 
-# A value this long must not be seen again, in whatever place; shorter ones are too often part of something else.
-LEAKING = 4
 _FEW = 50  # values that are looked for one by one before a text is walked over
-_HAN = re.compile("[\u4e00-\u9fff]")
+_LONG_NUMBER = 8  # characters: of such a number the last four are told
+_TAIL = re.compile(
+    r"(?:last (?:four|4)(?: digits)?|end(?:s|ing) (?:in|with)|[后末](?:四|4)位|尾号|尾数)"
+    r"[^0-9a-z\n]{0,3}(?:(?:are|is|of)[^0-9a-z\n]{1,2})?([0-9]{3}[0-9x])(?![0-9])"
+)
+# Beside a Chinese name that is a word as well.
+_NAMING = re.compile("(?:叫|名字是|我是|姓名[:：]?|[妈爸姐妹哥弟]|朋友|同学|同桌|闺蜜|老师)$")
+_SPOKEN_TO = re.compile("你好|您好|老师|同学|姐|哥|妹|说|呢")
+_CALLED_OUT = re.compile("[,:]|['’]s")
 _OPENS = re.compile(r"(?:^|[.!?。！？\n\"“”…:*(]|- )\s*$")
-_TIMES = """
-january february march april may june july august september october november december monday tuesday wednesday thursday
-friday saturday sunday christmas easter spring summer autumn winter
-"""
-_MONTHS_AND_DAYS = frozenset(_TIMES.split())
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A piece of personal data: `form` in plain lower case, as it is looked for.
-
-    `written` is its case where that counts: a name that is a word as well ("Will", "Grace") is only meant with its
-    capital, inside a sentence.
-    """
-
-    form: str
-    type: str
-    score: float
-    written: str = ""
 
 
 class Values:
@@ -56,9 +44,36 @@ class Values:
                 lengths.append(len(form))
         for lengths in self._lengths.values():
             lengths.sort(reverse=True)
+        dressed = [value for known in self._values.values() for value in known if value.dress]
+        numbers = {v.dress: (v.type, v.score) for v in dressed if v.type != "PERSON"}
+        self._dresses = Dresses(
+            numbers.items(), {v.dress: (v.type, v.score) for v in dressed if v.type == "PERSON"}.items()
+        )
+        self._tails = {n[-4:]: known for n, known in sorted(numbers.items()) if len(n) >= _LONG_NUMBER}
+
+    def holds(self, name: str) -> bool:
+        """Whether a name, in any case, is one of the values."""
+        return low(name) in self._values
 
     def find(self, shown: str) -> list[Span]:
-        """Where values stand in a text (plain, in its own case); of those that begin together, the longest."""
+        """Where values stand in a text (plain, in its own case), as written or in another dress."""
+        dressed = [*self._dresses.find(shown), *self._ends_of_numbers(shown)]
+        found = self._as_written(shown)
+        return resolve([*found, *dressed]) if dressed else found
+
+    def certain(self) -> list[str]:
+        """The values, in lower case, that are nothing else wherever they stand: no words."""
+        return sorted(v.form for known in self._values.values() for v in known if not (v.written or v.cued))
+
+    def _ends_of_numbers(self, shown: str) -> list[Span]:
+        """The last four digits of a number, said to be such."""
+        if not self._tails:
+            return []
+        said = [(m.span(1), self._tails.get(m[1])) for m in _TAIL.finditer(low(shown))]
+        return [Span(*place, *known) for place, known in said if known is not None]
+
+    def _as_written(self, shown: str) -> list[Span]:
+        """In one walk over the text; of those that begin together, the longest."""
         lowered = low(shown)
         found: list[Span] = []
         if len(self._values) <= _FEW and not any(form in lowered for form in self._values):
@@ -77,14 +92,41 @@ class Values:
 
     def _at(self, shown: str, lowered: str, at: int, size: int) -> Value | None:
         form = lowered[at : at + size]
+        if len(form) < size:  # the text ends sooner: what is left may be another, shorter value
+            return None
         for value in self._values.get(form, ()):
-            if not _bounded(lowered, at, form):
+            if not _bounded(lowered, at, form) and not _plural(lowered, at, value):
                 continue
-            if not value.written:
-                return value
-            if shown[at : at + size] == value.written and not _OPENS.search(shown, max(at - 8, 0), at):
-                return value
+            if value.written:
+                if not _as_a_name(shown, at, value.written):
+                    continue
+            elif value.cued and not _beside_a_cue(lowered, at, at + size):
+                continue
+            return value
         return None
+
+
+def _as_a_name(shown: str, at: int, written: str) -> bool:
+    """Whether a word that is a name too is meant as one: by its capital, or by its capitals among small letters."""
+    end = at + len(written)
+    if shown[at:end] == written:
+        return _CALLED_OUT.match(shown, end) is not None or not _OPENS.search(shown, max(at - 8, 0), at)
+    around = shown[max(at - 20, 0) : at] + shown[end : end + 20]
+    return len(written) > 2 and shown[at:end] == written.upper() and any(map(str.islower, around))
+
+
+def _beside_a_cue(text: str, start: int, end: int) -> bool:
+    return (
+        _NAMING.search(text, max(start - 6, 0), start) is not None or _SPOKEN_TO.match(text, end) is not None
+    )
+
+
+def _plural(text: str, at: int, value: Value) -> bool:
+    """Whether a name stands there as a family's: the Whitmores."""
+    end = at + len(value.form)
+    if value.type != "PERSON" or value.written or len(value.form) < LEAKING or not value.form.isalpha():
+        return False
+    return text[end : end + 1] == "s" and whole(text, at, value.form + "s")
 
 
 def _bounded(text: str, at: int, form: str) -> bool:
@@ -106,12 +148,32 @@ class DialogueData:
         found = self.values.find(shown)
         if not found:
             return found
-        stays = [a for a in allowances(shown, self.language, self.allow) if a.kind != "title"]
+        stays = self.staying(shown)
         return [s for s in found if not any(a.start <= s.start and s.end <= a.end for a in stays)]
 
+    def staying(self, shown: str) -> list[Allowance]:
+        """Names that stay in a text (plain): a figure's does not once somebody of this dialogue bears it."""
+        return [
+            a
+            for a in allowances(shown, self.language, self.allow)
+            if a.kind == "companion" or (a.kind == "figure" and not self.values.holds(shown[a.start : a.end]))
+        ]
+
     def leak(self, texts: Iterable[str]) -> bool:
-        """Whether a value of four characters or more is to be read in a text."""
-        return any(s.end - s.start >= LEAKING for text in texts for s in self.again(shown_value(text)))
+        """Whether a value of four characters or more is to be read in a text, outside names that stay."""
+        shown = [shown_value(text) for text in texts]
+        if any(s.end - s.start >= LEAKING for text in shown for s in self.again(text)):
+            return True
+        return Leaks(piece for text in shown for piece in self._without_staying(text)).holds(
+            self.values.certain()
+        )
+
+    def _without_staying(self, shown: str) -> Iterator[str]:
+        at = 0
+        for stays in self.staying(shown):
+            yield shown[at : stays.start]
+            at = stays.end
+        yield shown[at:]
 
 
 def find_in_dialogue(
@@ -124,8 +186,8 @@ def find_in_dialogue(
     `find_spans`.
     """
     found = find_spans_many(texts, language, allow=allow, ner=ner)
-    own = {low(form) for name in allow for form in forms(name)}
-    values = Values(value for value in _spoken(texts, found) if value.form not in own)
+    own = {low(name) for name in allow}
+    values = Values(value for value in spoken_again(texts, found) if value.form not in own)
     data = DialogueData((), values, language, tuple(allow))
     spans = tuple(tuple(_with_again(text, own, data)) for text, own in zip(texts, found, strict=True))
     return replace(data, spans=spans)
@@ -162,72 +224,3 @@ def _added(spans: list[Span], again: list[Span]) -> list[Span]:
             kept.append(span)
             dropped.update(touching)
     return [*(s for s in spans if s not in dropped), *kept] if kept else spans
-
-
-def _spoken(texts: Sequence[str], found: Sequence[Sequence[Span]]) -> list[Value]:
-    """The values of a dialogue in every form in which they are looked for again."""
-    values = []
-    people: dict[str, float] = {}
-    for text, spans in zip(texts, found, strict=True):
-        for span in spans:
-            written = shown_value(text[span.start : span.end])
-            if span.type == "PERSON":
-                people[written] = max(span.score, people.get(written, 0.0))
-            elif len(written) >= LEAKING:
-                values.append(Value(low(written), span.type, span.score))
-    parts = name_parts(people)
-    for name, score in people.items():
-        values += _forms_of(name, parts[name], score)
-    return values
-
-
-def shown_value(value: str) -> str:
-    """A value in plain characters, without unseen ones."""
-    return plain(read(value).shown)
-
-
-def _forms_of(name: str, parts: Parts, score: float) -> list[Value]:
-    """How a person is called again."""
-    values = (
-        [Value(low(name), "PERSON", score)] if len(name) > 1 and (" " in name or _HAN.search(name)) else []
-    )
-    if _HAN.search(name):
-        core = "".join(p.text for p in parts.parts if p.role not in ("kept", "nick"))
-        if len(core) > 1 and len(core) < len(name) and _HAN.search(core) and not _is_word(core):
-            values.append(Value(low(core), "PERSON", score))
-        values += [
-            Value(p.key, "PERSON", score) for p in parts.of("given") if len(p.key) > 1 and not _is_word(p.key)
-        ]
-    for part in parts.of("latin_given", "latin_surname", "foreign", "pinyin_given"):
-        if part.role == "foreign":
-            if len(part.text) > 2:
-                values.append(Value(part.key, "PERSON", score))
-        elif part.role != "pinyin_given" or len(part.key) > 4:
-            single = _latin_form(part.text, score, surname=part.role == "latin_surname")
-            values += [single] if single is not None else []
-    return values
-
-
-def _latin_form(word: str, score: float, *, surname: bool = False) -> Value | None:
-    """One word of a name: in any case, or with its capital alone where it could be something else."""
-    key = low(plain(word)).replace("’", "'")
-    if len(key) < 2 or key in _MONTHS_AND_DAYS:
-        return None
-    if surname or len(key) == 2 or key in _english_words():
-        return Value(low(plain(word)), "PERSON", score, plain(word)) if word[0].isupper() else None
-    return Value(low(plain(word)), "PERSON", score)
-
-
-@cache
-def _english_words() -> frozenset[str]:
-    from h2htalk.curation.pii.english_lists import words
-
-    return frozenset(words().words)
-
-
-def _is_word(name: str) -> bool:
-    """Whether Chinese says it as a word too: 明天, 美丽, 文静."""
-    from h2htalk.curation.pii.chinese_dictionary import tags
-
-    tag = tags().get(name)
-    return tag is not None and not tag.startswith("nr")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from h2htalk.curation.pii.allow import Allowance, allowances, beside
+from h2htalk.curation.pii.allow import Allowance, allowances, beside, claimed
 from h2htalk.curation.pii.chinese import find_chinese_many
 from h2htalk.curation.pii.english import find_english_many
 from h2htalk.curation.pii.extra_names import BUNDLED, NONE, NameFinder, name_finder
@@ -88,7 +88,11 @@ def find_spans_many(
     cut = {work.window.number for work in works if work.window.offset}
     for work, names in zip(works, _names(works, language, ner, extra), strict=True):
         window = work.window
-        spans = resolve([*work.taken, *names, *beside(work.plain, work.allowed, [*work.taken, *names])])
+        persons = [
+            *beside(work.plain, work.allowed, [*work.taken, *names]),
+            *claimed(work.plain, language, allow),
+        ]
+        spans = resolve([*work.taken, *names, *persons])
         for span in spans:
             start, end = work.reading.place(span.start, span.end)
             if window.first <= start + window.offset < window.last:

@@ -185,7 +185,11 @@ def _latin(name: str, surnames: frozenset[str]) -> Parts:
         gender = _TITLES_EN[keys[spoken[0]]]
         titled = titled or keys[spoken[0]] in _SURNAME_TITLES
         spoken = spoken[1:]
-    names = [at for at in spoken if keys[at] not in _PARTICLES or len(spoken) == 1]
+    names = [
+        at
+        for at in spoken
+        if keys[at] not in _PARTICLES or len(spoken) == 1 or (pieces[at][:1].isupper() and len(keys[at]) == 1)
+    ]
     roles = dict(
         zip(
             names,

@@ -11,7 +11,7 @@ import re
 from itertools import pairwise
 
 from h2htalk.curation.pii.normalize import plain
-from h2htalk.curation.pii.surrogate_draws import Draw
+from h2htalk.curation.pii.surrogate_draws import LETTERS, Draw
 from h2htalk.curation.pii.surrogate_shapes import scrambled, shape_of
 
 _ENDINGS = ("com", "org", "net")
@@ -89,7 +89,9 @@ def _between(places: tuple[tuple[int, int], ...], value: str) -> list[str]:
 
 
 def _scrambled(draw: Draw, value: str) -> str:
-    shape = shape_of(value, numeric=False)
+    # Letters of other scripts spell a name too: they become Latin ones.
+    latin = "".join(draw.one(LETTERS) if c.isalnum() and not plain(c).isascii() else c for c in value)
+    shape = shape_of(latin, numeric=False)
     return shape.dressed(scrambled(draw, shape.compact))
 
 

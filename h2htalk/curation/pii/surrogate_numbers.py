@@ -8,6 +8,7 @@ begin with 0 and WeChat ids with a digit, which neither may; plates hold I or O,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from h2htalk.curation.pii import checksums
@@ -17,6 +18,9 @@ from h2htalk.curation.pii.surrogate_shapes import scrambled
 # (draw, compact value, language, number of the draw) -> as long
 Make = Callable[[Draw, str, str, int], str]
 _ENOUGH = 60  # draws from a small range before zeros in front will do
+# Identity numbers that begin with letters (the compact value, in any case).
+_HONG_KONG = re.compile("[a-z]{1,2}[0-9]{6}[0-9a]", re.IGNORECASE)
+_TAIWAN = re.compile("[a-z][0-9]{9}", re.IGNORECASE)
 # Not given out (numbering plan of the Ministry of Industry and Information Technology).
 _NO_MOBILE = ("154", "160", "161", "163", "164", "168", "169", "179")
 _NO_LINE = ("0", "1")  # no local number of a Chinese landline begins so
@@ -135,6 +139,16 @@ def _international(draw: Draw, digits: str) -> str:
     return digits[:code] + _zeros(draw, len(digits) - code)
 
 
+def national(digits: str) -> str:
+    """A telephone number as it is dialled at home: without the code of China or Britain."""
+    bare = digits.removeprefix("00")
+    if len(bare) == 13 and bare.startswith("861"):
+        return bare[2:]
+    if len(bare) == 12 and bare.startswith("44"):
+        return "0" + bare[2:]
+    return digits
+
+
 def _zeros(draw: Draw, n: int) -> str:
     """`n` digits, the first ones zeros: no subscriber's number begins so."""
     front = 2 if n > 6 else 1
@@ -184,6 +198,8 @@ def passes(value: str) -> bool:
         and checksums.resident_id(value)
     ):
         return True
+    if _HONG_KONG.fullmatch(value) or _TAIWAN.fullmatch(value):
+        return _lettered(value.upper())
     if not value.isdigit():
         return checksums.iban(value.upper()) if 15 <= len(value) <= 34 and value[:2].isalpha() else False
     n = len(value)
@@ -196,6 +212,17 @@ def passes(value: str) -> bool:
     return (n == 10 and (checksums.nhs(value) or checksums.medicare(value))) or (
         n == 11 and checksums.medicare(value)
     )
+
+
+def _lettered(value: str) -> bool:
+    """Whether the last character of a Hong Kong or Taiwan identity number is the right one."""
+    if len(value) == 10:  # a letter counts as two digits, 10 to 35
+        code = 10 + "ABCDEFGHJKLMNPQRSTUVXYWZIO".index(value[0])
+        weights = (1, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1)
+        figures = [code // 10, code % 10, *map(int, value[1:])]
+        return sum(f * w for f, w in zip(figures, weights, strict=True)) % 10 == 0
+    figures = [36 if c == " " else int(c, 36) for c in value.rjust(9)]
+    return sum(f * w for f, w in zip(figures, range(9, 0, -1), strict=True)) % 11 == 0
 
 
 def card(draw: Draw, compact: str, language: str, attempt: int = 0) -> str:
@@ -211,9 +238,11 @@ def account(draw: Draw, compact: str, language: str, attempt: int = 0) -> str:
         return _wrong(lambda: compact[:2] + "00" + scrambled(draw, compact[4:]))
     if compact.isdigit():
         return _wrong(lambda: _zeros(draw, n))
+    # Two letters say whose number it is, more may say whose account: "EMILYK-20031".
     lead = len(compact) - len(compact.lstrip(LETTERS))
-    return (
-        compact[:lead] + "0" + scrambled(draw, compact[lead + 1 :]) if lead < n else scrambled(draw, compact)
+    front = compact[: min(lead, 2)] + scrambled(draw, compact[2:lead])
+    return _wrong(
+        lambda: front + "0" + scrambled(draw, compact[lead + 1 :]) if lead < n else scrambled(draw, compact)
     )
 
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 
 from h2htalk.curation.pii.name_parts import Gender, Part, Parts, Role, chinese_gender, name_parts
+from h2htalk.curation.pii.normalize import plain
 from h2htalk.curation.pii.pools import pools
 from h2htalk.curation.pii.surrogate_draws import LETTERS, Draw, distinct
 from h2htalk.text.chinese_surnames import DOUBLE_SURNAMES
 
 _ENOUGH = 60  # draws from a pool of one class before any of the kind will do
+_LAST = 80  # drawings of a whole dialogue before names that still clash become placeholders
 _SHORT, _MIDDLE = 4, 7  # letters: length classes of Latin names end here
 _MAPPED: tuple[Role, ...] = (
     "surname", "given", "nick", "doubled", "foreign", "latin_given", "latin_surname", "pinyin_surname", "pinyin_given",
@@ -49,18 +51,27 @@ def person_surrogates(
             name: other if other.lower() != name.lower() else f"[PERSON {n}]"
             for n, (name, other) in enumerate(sorted(made.items()), 1)
         }
-        if _apart(made) and (attempt >= _ENOUGH or not any(map(refused, made.values()))):
+        clashing = _clashing(made)
+        if not clashing and (attempt >= _ENOUGH or not any(map(refused, made.values()))):
             return made
         attempt += 1
+        if attempt >= _LAST:
+            return made | {name: f"[PERSON {n}]" for n, name in enumerate(sorted(clashing), len(made) + 1)}
 
 
-def _apart(made: Mapping[str, str]) -> bool:
-    """Whether no two names share a surrogate, and none is one of the names."""
-    shown: dict[str, str] = {}
+def _clashing(made: Mapping[str, str]) -> set[str]:
+    """Names that share a surrogate with another name, or whose surrogate is one of the names."""
+    sharing: dict[str, set[str]] = {}
     for name, surrogate in made.items():
-        if shown.setdefault(surrogate.lower(), name.lower()) != name.lower():
-            return False
-    return not {name.lower() for name in made} & set(shown)
+        sharing.setdefault(surrogate.lower(), set()).add(_same(name))
+    real = {name.lower() for name in made}
+    shared = {surrogate for surrogate, owners in sharing.items() if len(owners) > 1 or surrogate in real}
+    return {name for name, surrogate in made.items() if surrogate.lower() in shared}
+
+
+def _same(name: str) -> str:
+    """What spellings of one name have in common that get one surrogate: O'Brien, O’BRIEN."""
+    return plain(name).lower().replace("’", "'")
 
 
 def _mapping(
@@ -84,15 +95,20 @@ def _mapping(
 
     for role in _MAPPED:
         if role == "initial":
-            mapped |= {key: _initial(Draw(secret, salt, *key), key[1]) for key in sorted(keys[role])}
+            mapped |= _initials(Draw(secret, salt, role), sorted(keys[role]))
             continue
         found_ = distinct(secret, {(salt, *key) for key in keys[role]}, make, taken)
         mapped |= {key[1:]: made for key, made in found_.items()}
     return mapped
 
 
-def _initial(draw: Draw, key: str) -> str:
-    return draw.one([letter for letter in LETTERS if letter != key[0].lower()])
+def _initials(draw: Draw, keys: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """Each letter is the next one in a drawn round of all 26: another one, and no two alike."""
+    left, order = list(LETTERS), []
+    while left:
+        order.append(left.pop(draw.below(len(left))))
+    following = dict(zip(order, [*order[1:], order[0]], strict=True))
+    return {key: following.get(key[1][0]) or draw.one(LETTERS) for key in keys}
 
 
 def _genders(names: Iterable[Parts]) -> dict[str, Gender]:

@@ -12,15 +12,16 @@ import re
 from collections.abc import Iterable, Sequence
 
 from h2htalk.curation.pii.allow import low
-from h2htalk.curation.pii.dialogue_values import LEAKING, DialogueData, shown_value
+from h2htalk.curation.pii.dialogue_values import DialogueData
 from h2htalk.curation.pii.normalize import plain, read
 from h2htalk.curation.pii.spans import TYPES, Span
 from h2htalk.curation.pii.surrogate_draws import Draw, dialogue_secret
 from h2htalk.curation.pii.surrogate_net import email, ip_address, name_of_email, url
-from h2htalk.curation.pii.surrogate_numbers import NUMBERS
+from h2htalk.curation.pii.surrogate_numbers import NUMBERS, national
 from h2htalk.curation.pii.surrogate_people import person_surrogates
 from h2htalk.curation.pii.surrogate_places import Draws, address, organization
 from h2htalk.curation.pii.surrogate_shapes import numbers_in, shape_of
+from h2htalk.curation.pii.value_forms import LEAKING, shown_value
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
 _PATIENCE = 400
@@ -139,6 +140,8 @@ class Surrogates:
 
 def norm(kind: str, value: str) -> str:
     """What two spellings of one value have in common: digits without marks, words in lower case without spaces."""
+    if kind == "PHONE_NUMBER":
+        return national(shape_of(value, numeric=True).compact) or value
     if kind in NUMBERS or kind == "IP_ADDRESS":
         return shape_of(value, numeric=True).compact or value
     seen = low(shown_value(value))

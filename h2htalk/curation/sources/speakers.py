@@ -83,6 +83,8 @@ def _part(part: object, number: int) -> str:
     if not isinstance(part, Mapping):
         raise RefusedItem("broken", message=number)
     kind, text = part.get("type", "text"), part.get("text")
+    if not isinstance(kind, str):
+        raise RefusedItem("broken", message=number)
     if kind in ("tool_use", "tool_result", "tool_call"):
         raise RefusedItem("tool", message=number)
     if kind not in _TEXT_PARTS:

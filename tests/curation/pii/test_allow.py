@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.curation.pii.allow import NameIndex, allowances, spoken_to
+from h2htalk.curation.pii.allow import NameIndex, allowances, called, claimed, spoken_to
 
 
 def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:
@@ -18,7 +18,7 @@ def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:
         (
             "en",
             "Talia, are you there? talia!",
-            ("Talia Brook",),
+            ("Talia Brook", "Talia"),
             [("Talia", "companion"), ("talia", "companion")],
         ),
         ("en", "my boss Talia Smith called. Talia I miss you", ("Talia",), [("Talia", "companion")]),
@@ -49,3 +49,33 @@ def test_the_longest_name_counts_and_latin_ones_stand_alone() -> None:
 def test_bundled_personas_are_spoken_to_where_they_are_named_in_full() -> None:
     assert spoken_to(["I am NORA VALE."]) == ["Nora Vale"]
     assert spoken_to(["I am Nora."]) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "name"),
+    [
+        ("en", "My ex Harry Styles stalks me.", "Harry Styles"),
+        ("en", "I'm Harry Styles, 34", "Harry Styles"),
+        ("zh", "我同桌舒婷骂我", "舒婷"),
+    ],
+)
+def test_a_private_person_with_a_figures_name_was_kept_unless_my_name_is_stood_before_it(
+    language: str, text: str, name: str
+) -> None:
+    assert stays(text, language) == []
+    assert [text[s.start : s.end] for s in claimed(text, language)] == [name]
+
+
+def test_a_figure_somebody_is_fond_of_stays() -> None:
+    assert claimed("I'm Harry Styles obsessed, my idol Harry Styles", "en") == []
+
+
+def test_a_chinese_companions_name_was_kept_inside_longer_names() -> None:
+    said = "小雨你好，我叫小雨婷，我妈叫陈小雨。小雨明天见"
+    assert stays(said, "zh", "小雨") == [("小雨", "companion"), ("小雨", "companion")]
+    assert [said[s.start : s.end] for s in claimed(said, "zh", ["小雨"])] == ["小雨婷", "陈小雨"]
+
+
+def test_the_first_word_alone_is_a_companions_only() -> None:
+    assert called(["Nora Vale", "艾薇"]) == ["Nora Vale", "Nora", "艾薇"]
+    assert stays("Hi John", "en", "John Lewis") == []

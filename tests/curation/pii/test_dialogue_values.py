@@ -47,7 +47,7 @@ def test_a_name_that_is_a_word_is_meant_with_its_capital_inside_a_sentence() -> 
 
 
 def test_the_companions_name_and_figures_stay_where_a_person_shares_them() -> None:
-    said = marked("en", "my cousin Nora Smith called", "Nora: how are you?", allow=("Nora Vale",))
+    said = marked("en", "my cousin Nora Smith called", "Nora: how are you?", allow=("Nora Vale", "Nora"))
     assert said == [["Nora Smith"], []]
     said = marked("en", "my friend Harry called", "I read Harry Potter", "Harry again")
     assert said == [["Harry"], [], ["Harry"]]
@@ -63,3 +63,78 @@ def test_many_values_in_a_long_dialogue_take_time_in_proportion() -> None:
     seconds(10)
     short, long = seconds(1000), seconds(4000)
     assert long < 4 * 2.5 * short + 0.2
+
+
+@pytest.mark.parametrize("unseen", ["\u2764\ufe0f", "\u00ad", "\u200b"])
+def test_a_name_that_ends_a_message_behind_an_unseen_character_broke_off_with_an_index_error(
+    unseen: str,
+) -> None:
+    said = marked("en", "I'm dating Emily Kowalczyk.", f"so {unseen} thanks Emily")
+    assert said[1] == ["Emily"]
+
+
+def test_a_figures_name_stayed_in_other_messages_though_a_private_person_bears_it() -> None:
+    said = marked("en", "my name is Harry Styles", "Hi Harry Styles!", "Harry, Taylor Swift is fine")
+    assert said == [["Harry Styles"], ["Harry Styles"], ["Harry"]]
+
+
+@pytest.mark.parametrize(
+    ("language", "first", "again", "expected"),
+    [
+        ("en", "My SSN is 536-22-8741.", "Is 536228741 right?", ["536228741"]),
+        (
+            "zh",
+            "我QQ是987654321",
+            "9 8 7 6 5 4 3 2 1？九八七六五四三二一",
+            ["9 8 7 6 5 4 3 2 1", "九八七六五四三二一"],
+        ),
+        ("en", "My card is 4111 1111 1111 1111", "the last four 1111", ["1111"]),
+    ],
+)
+def test_a_number_in_another_dress_survived(
+    language: str, first: str, again: str, expected: list[str]
+) -> None:
+    assert marked(language, first, again)[1] == expected
+
+
+def test_a_surname_survived_in_capitals_in_small_letters_and_at_a_sentence_start() -> None:
+    said = marked("en", "I'm dating Emily Kowalczyk.", "KOWALCZYK, kowalczyk. Kowalczyk left. the Kowalczyks")
+    assert said[1] == ["KOWALCZYK", "kowalczyk", "Kowalczyk", "Kowalczyk"]
+    said = marked("en", "my friend Grace Miller", "I saw GRACE today. say grace")
+    assert said[1] == ["GRACE"]
+
+
+def test_a_full_name_survived_where_it_was_written_in_one_word() -> None:
+    said = marked("en", "I'm dating Emily Kowalczyk.", "EmilyKowalczyk, @emilykowalczyk, emily.kowalczyk")
+    assert said[1] == ["EmilyKowalczyk", "emilykowalczyk", "emily.kowalczyk"]
+
+
+@pytest.mark.parametrize(
+    ("language", "first", "again", "expected"),
+    [
+        (
+            "en",
+            "I live at 22 Wexcombe Road, Bristol BS6 5AB",
+            "Wexcombe Rd? bs65ab",
+            ["Wexcombe Rd", "bs65ab"],
+        ),
+        ("en", "I work at Bluefin Analytics.", "how is bluefin", ["bluefin"]),
+        ("zh", "我在杭州云帆科技有限公司上班。", "云帆科技加班多吗", ["云帆科技"]),
+    ],
+)
+def test_a_part_of_an_address_or_a_firm_survived(
+    language: str, first: str, again: str, expected: list[str]
+) -> None:
+    assert marked(language, first, again)[1] == expected
+
+
+def test_a_chinese_name_that_is_a_word_spoiled_innocent_text() -> None:
+    assert marked("zh", "我妈妈叫周末", "周末愉快")[1] == []
+
+
+def test_the_leak_check_was_blind_to_other_dresses_and_is_not_to_names_that_stay() -> None:
+    data = find_in_dialogue(["my friend Harry Kowalczyk, 415-555-2671"], "en")
+    assert data.leak(["ＫＯＷＡＬＣＺＹＫ"])
+    assert data.leak(["4 1 5 5 5 5 2 6 7 1"])
+    assert data.leak(["harry\u200b-kowal\u00adczyk"])
+    assert not data.leak(["I read Harry Potter 415 times"])

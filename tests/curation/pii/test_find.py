@@ -66,7 +66,7 @@ def test_figures_titles_and_help_lines_stay(language: str, text: str) -> None:
 def test_names_that_are_allowed_stay_and_others_do_not() -> None:
     text = "Biscuit says hi. my name is Biscuit Miller, and my friend Talia knows"
     assert ("Talia", "PERSON") in found(text, "en")
-    assert found("my friend Talia knows", "en", allow=["Talia Brook"]) == []
+    assert found("my friend Talia knows", "en", allow=["Talia"]) == []
     assert found("艾薇，我叫李思琪", "zh", allow=["艾薇"]) == [("李思琪", "PERSON")]
 
 

@@ -173,3 +173,10 @@ def test_a_value_keeps_its_dress(value: str, compact: str, other: str, dressed: 
     shape = shape_of(value, numeric=True)
     assert shape.compact == compact
     assert shape.dressed(other) == dressed
+
+
+def test_hong_kong_and_taiwan_numbers_passed_their_check() -> None:
+    assert passes("a1234563")
+    assert passes("a123456789")
+    made = [NUMBERS["ACCOUNT_NUMBER"](Draw(bytes([n]), "x"), "a1234563", "zh", 0) for n in range(200)]
+    assert not any(passes(value) for value in made)

@@ -243,3 +243,26 @@ def test_organisations_keep_what_they_are(value: str, pattern: str) -> None:
 def test_characters_that_nobody_sees_do_not_spoil_a_url() -> None:
     other = stand_in("ht\u200ctp\u200cs://pan.baidu.com/s/1aBc", "URL")
     assert re.fullmatch(r"https://example\.(?:com|org|net)/[a-z]/\d[a-zA-Z]{3}", other), other
+
+
+def test_many_initials_with_one_surname_never_came_to_an_end() -> None:
+    said = "They are " + ", ".join(f"{letter}. Hargreaves" for letter in "ABCDEFGHJKLMNOPQRSTUVWXYZ") + "."
+    initials = re.findall(r"([A-Z])\. ", replaced("en", said)[0])
+    assert len(set(initials)) == 25
+
+
+def test_two_spellings_of_one_name_never_came_to_an_end() -> None:
+    first, second = replaced("en", "I'm dating Emily O'Brien. I'm dating Emily O’Brien.")[0].split(". ")
+    assert first + "." == second
+
+
+def test_one_telephone_number_with_and_without_its_country_got_two_surrogates() -> None:
+    assert norm("PHONE_NUMBER", "+86 138 1234 5678") == norm("PHONE_NUMBER", "13812345678")
+    text = replaced("zh", "电话13812345678，+86 138 1234 5678")[0]
+    first, second = text.removeprefix("电话").split("，+86 ")
+    assert second.replace(" ", "") == first
+
+
+def test_an_account_kept_all_its_letters_and_a_mail_address_those_of_other_scripts() -> None:
+    assert not stand_in("EMILYK-20031", "ACCOUNT_NUMBER", "en").startswith("EMI")
+    assert stand_in("张伟é@qq.com", "EMAIL_ADDRESS").split("@")[0].isascii()

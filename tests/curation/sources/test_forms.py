@@ -111,6 +111,10 @@ def test_openai_messages_may_come_in_parts(tmp_path: Path) -> None:
         (said("user", [{"type": "input_audio"}]), "not_text"),
         (said("assistant", None), "empty"),
         (said("user", [3]), "broken"),
+        # No name of a kind at all: it cannot be looked up, and ended the whole run.
+        (said("user", [{"type": [], "text": "hi"}]), "broken"),
+        (said("user", [{"type": {}, "text": "hi"}]), "broken"),
+        (said("user", [{"type": None, "text": "hi"}]), "broken"),
     ],
 )
 def test_openai_messages_that_are_no_talk(tmp_path: Path, message: Any, why: str) -> None:

@@ -1,0 +1,41 @@
+"""The funnel: a row a stage, drawn to a file or refused in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from h2htalk.curation.curate import StageCounts
+from h2htalk.curation.funnel import draw_funnel, notes
+from h2htalk.curation.parts import Counts
+from h2htalk.errors import ConfigError
+
+FOUND = [
+    StageCounts("gather", Counts(10, 8, 2, 8, 0, {"empty": 2}, {})),
+    StageCounts("review", Counts(8, 7, 1, 7, 0, {"review:safety": 1}, {"accept": 7})),
+]
+
+
+@pytest.mark.parametrize("ending", [".svg", ".pdf", ".png"])
+def test_the_same_counts_are_the_same_drawing(tmp_path: Path, ending: str) -> None:
+    for name in ("a", "b"):
+        draw_funnel(FOUND, tmp_path / f"{name}{ending}")
+    assert (tmp_path / f"a{ending}").stat().st_size > 1000
+    if ending != ".svg":
+        assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("x.txt", "ends in .svg, .pdf, .png"), ("gone/x.svg", "cannot|No such")]
+)
+def test_a_drawing_that_cannot_be_is_told_in_words(tmp_path: Path, name: str, told: str) -> None:
+    """Both ended in a traceback."""
+    with pytest.raises(ConfigError, match=told):
+        draw_funnel(FOUND, tmp_path / name)
+
+
+def test_every_reason_and_mark_is_said() -> None:
+    said = notes(FOUND)
+    assert "rejected: empty 2" in said
+    assert "marked: accept 7" in said
