@@ -177,6 +177,7 @@ def claim(folder: StageFolder, stage: Stage, source: str) -> None:
     except FileNotFoundError:
         if folder.path.exists():
             folder.remove()  # what a kill left of a removal: it was made with other settings
+            folder.sweep()
         write_json(path, made)
         return
     if there.get("fingerprint") == made["fingerprint"]:
