@@ -21,7 +21,7 @@ MALFORMED = "Score of the Assistant 1: 9\nScore of the Assistant 2: 4\n"
 SECOND = {
     "planted_en-000007": "Two pears and a book: did the island give you a bench to go with them?",
     "planted_en-000008": "A whole pond in one message. What did you send back to him?",
-    "planted_zh-000005": "十分钟的桂花香，比垃圾重要多了。",
+    "planted_zh-000005": "十分钟的桂花香，比快递重要多了。",
 }
 
 
