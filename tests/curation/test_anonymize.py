@@ -152,7 +152,7 @@ def test_an_unknown_recogniser_is_an_error_before_anything_is_read(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "text", ["\x00 Emily \u202e", "a" * 300_000, "🙂" * 50, "\ud83d my name is Emily Carter"]
+    "text", ["\x00 Emily \u202e", "a" * 60_000, "🙂" * 50, "\ud83d my name is Emily Carter"]
 )
 def test_hostile_texts_are_kept_or_rejected_and_nothing_breaks(text: str) -> None:
     outcome = anonymized(Dialogue.from_dict(dialogue(9, text, "ok")), KEY)
