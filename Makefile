@@ -19,13 +19,13 @@ demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half
 	$(BIN)/h2htalk evaluate embedded --split mini --language en --embedder minilm --max-tokens 64 --out $(DEMO)
 
 test: $(VENV)/dev.stamp  ## everything that runs without a browser or a server of its own
-	$(BIN)/python -m pytest -m "not live"
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal -m "not live"
 
 check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -m "not live and not local and not embedded"
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist worksteal -m "not live and not local and not embedded"
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
 	$(BIN)/python -m pytest -m live
