@@ -3,7 +3,8 @@
     python tools/make_example.py
 
 The planted dialogues (examples/planted_*.jsonl) carry ids that say what is planned for them; everything else is
-accepted. `tests/curation/test_example.py` runs the example and looks for exactly these outcomes.
+accepted, and of two answers to one question none is the better. Of the gold comparisons (examples/gold.jsonl) the
+reviewer gets all right but one. `tests/curation/test_example.py` runs the example and looks for exactly these outcomes.
 """
 
 from __future__ import annotations
@@ -16,13 +17,19 @@ from typing import Any
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
 CUT = ("dialogue_base", "dialogue_emotion")
-# Two of three samples of one order are no JSON: the order has too few, and people decide.
-MALFORMED = "Score of the Assistant 1: 9\nScore of the Assistant 2: 4\n"
+MISTAKEN = "g-zh-05"  # the gold comparison that the reviewer gets wrong
 SECOND = {
     "planted_en-000007": "Two pears and a book: did the island give you a bench to go with them?",
     "planted_en-000008": "A whole pond in one message. What did you send back to him?",
     "planted_zh-000005": "十分钟的桂花香，比快递重要多了。",
 }
+
+
+def gold() -> Iterator[tuple[str, str]]:
+    """The id of each gold comparison and which answer is the better."""
+    for line in (EXAMPLES / "gold.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        yield record["id"], record["better"]
 
 
 def planned() -> Iterator[tuple[str, str]]:
@@ -61,6 +68,14 @@ def reviewer() -> Iterator[dict[str, Any]]:
                     for sample in range(3):
                         pair = f"{name}:{subtask}/pair-1-2/{order}"
                         yield {"id": pair, "sample": sample, "text": comparison(9, 4)}
+    for name, better in gold():
+        for order in ("ab", "ba"):
+            first_is_better = ((better == "a") == (order == "ab")) != (name == MISTAKEN)
+            for sample in range(3):
+                text = comparison(9, 4) if first_is_better else comparison(4, 9)
+                yield {"id": f"gold:{name}/pair-1-2/{order}", "sample": sample, "text": text}
+    for order in ("ab", "ba"):
+        yield {"id": f"*/{order}", "text": comparison(7, 7)}
     for subtask in CUT:
         for number in ("", *(f":{n}" for n in range(2, 10))):
             yield {"id": f"*:{subtask}{number}/rubric", "text": review(subtask, "accept")}

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from h2htalk.curation.model_identity import model_identity
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.pii.allow import called, spoken_to
 from h2htalk.curation.pii.dialogue_values import find_in_dialogue
@@ -59,7 +60,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
         settings={
             "allow": list(allow),
             "companions": {name: list(names) for name, names in companions},
-            "ner": settings.ner,
+            "ner": model_identity(settings.ner),
         },
         open_rule=Opener(open_rule, (key, allow, companions, settings.ner)),
     )

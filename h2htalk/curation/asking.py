@@ -1,6 +1,6 @@
 """Asking a model within a stage: every answer stored as it comes, no paid call repeated.
 
-calls/part-00000.jsonl       {"id", "sample", "prompt", ...}: an answer or a failure a line, as they came
+calls/part-00000.jsonl       {"id", "sample", "prompt", "model", ...}: an answer or a failure a line, as they came
 costs/STAGE.jsonl            of hosted models: every paid call, booked before it is sent; of a second model
                              costs/STAGE-MODEL.jsonl, as a journal holds the calls of one
 """
@@ -8,24 +8,25 @@ costs/STAGE.jsonl            of hosted models: every paid call, booked before it
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
 
 from h2htalk.chat.base import HOSTED, Chat, ChatOptions, Outcome, Reply, Request, open_chat, parse_model
 from h2htalk.chat.batch_jobs import BatchFolder
 from h2htalk.chat.bookings import dollars_text
-from h2htalk.chat.costs import load_prices
-from h2htalk.chat.ledger import Ledger
-from h2htalk.curation.sources.raw_files import sha256_of
+from h2htalk.chat.costs import PriceList, load_prices
+from h2htalk.curation.asking_costs import StageLedger, StageLimit, journal_path
+from h2htalk.curation.model_identity import model_identity
 from h2htalk.curation.stages import Incomplete
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.run import FailedResponse, Failure, Response, SampleKey, Usage, read_response
 from h2htalk.data.shard import Shard
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.progress import Progress
+
+__all__ = ["AskSettings", "Asking", "check_model", "model_identity", "prompt_fingerprint", "shared_limit"]
 
 # A part whose calls take no longer is told by the stage's own line.
 _QUICK = 2.0  # seconds
@@ -34,7 +35,7 @@ Answers = Mapping[SampleKey, Reply]
 
 @dataclass(frozen=True, slots=True)
 class AskSettings:
-    """Which model a stage asks, and what that may cost in US dollars (None: no limit).
+    """Which model a stage asks, and what all of the stage's models may cost in US dollars (None: no limit).
 
     `prices`: a file of prices over the bundled ones; `concurrency`: calls in flight at once.
     """
@@ -52,24 +53,38 @@ class Asking:
     The model is opened at the first call that is not stored already.
     """
 
-    def __init__(self, settings: AskSettings, folder: Path, stage: str) -> None:
-        """`folder` is the stage's. Raises ConfigError for an unknown model, or a limit without a known price."""
+    def __init__(
+        self, settings: AskSettings, folder: Path, stage: str, limit: StageLimit | None = None
+    ) -> None:
+        """Nothing is asked, and nothing written.
+
+        Args:
+            settings: the model, and the limit of its stage.
+            folder: the stage's.
+            stage: its name; of a stage of several models another one for each.
+            limit: the one that those share (`shared_limit`).
+
+        Raises:
+            ConfigError: an unknown model, or a limit without a known price.
+            DataError: a journal of paid calls is damaged.
+        """
         self._settings, self._folder, self._stage = settings, folder, stage
         self._chat: Chat | None = None
-        self._usage: dict[SampleKey, Usage] = {}
-        self._ledger: Ledger | None = None
+        self._ledger: StageLedger | None = None
         backend, name = parse_model(settings.model)
         # Of a script its name alone: a stage's identity holds its content, and stored answers outlive an edit.
-        self._model = f"{backend}:{Path(name).name}" if backend == "scripted" else settings.model
+        self._model = (
+            f"{backend}:{Path(name).name}" if backend == "scripted" else model_identity(settings.model)
+        )
         if backend in HOSTED:
-            limit = None if settings.max_cost is None else Decimal(str(settings.max_cost))
-            self._ledger = Ledger(
-                _journal(folder / "costs", stage, settings.model),
+            prices = _prices(settings.prices)
+            self._ledger = StageLedger(
+                journal_path(folder / "costs", stage, settings.model),
                 model=settings.model,
-                price=load_prices(Path(settings.prices) if settings.prices else None).find(settings.model),
-                limit=limit,
+                price=prices.find(settings.model),
+                limit=limit or StageLimit(folder / "costs", settings.max_cost, prices),
                 stage=stage,
-                stored=self._stored,
+                answers=self._answered,
             )
 
     def ask(self, requests: Sequence[Request], part: str) -> Answers:
@@ -113,12 +128,11 @@ class Asking:
         def on_done(index: int, outcome: Outcome) -> None:
             request = missing[index]
             key = (request.id, request.sample)
-            shard.append({"prompt": prints[key], **_line(request, outcome)})
+            shard.append({"prompt": prints[key], "model": self._model, **_line(request, outcome)})
             if isinstance(outcome, Failure):
                 failures.append((request.id, outcome))
             else:
                 answers[key] = outcome
-                self._usage[key] = outcome.usage
             progress.advance(isinstance(outcome, Failure))
 
         with Progress(f"{self._stage} calls", len(missing), money=self._spent, silent=_QUICK) as progress:
@@ -127,12 +141,17 @@ class Asking:
 
     def _open(self) -> Chat:
         if self._chat is None:
+            batches = BatchFolder(self._folder / "batches")
             if self._ledger is not None:
+                if not self._settings.batch:
+                    _require_no_open_jobs(batches)
                 self._ledger.open()
+                if not self._settings.batch:
+                    batches.drop_unsent(self._ledger)
             options = ChatOptions(
                 concurrency=self._settings.concurrency,
                 ledger=self._ledger,
-                batch=BatchFolder(self._folder / "batches") if self._settings.batch else None,
+                batch=batches if self._settings.batch else None,
             )
             self._chat = open_chat(self._settings.model, options)
         return self._chat
@@ -147,12 +166,14 @@ class Asking:
     def _path(self, part: str) -> Path:
         return self._folder / "calls" / f"{part}.jsonl"
 
-    def _stored(self, key: SampleKey) -> Usage | None:
-        """For the ledger: what a stored answer used; every part is read once, at the first question."""
-        if not self._usage:
-            for path in sorted((self._folder / "calls").glob("part-*.jsonl")):
-                self._usage.update({(r.id, r.sample): r.usage for _, r in _stored_lines(path)})
-        return self._usage.get(key)
+    def _answered(self) -> Iterator[tuple[SampleKey, Usage]]:
+        """For the ledger: this model's stored answers with what each used, in the order in which they came."""
+        for path in sorted((self._folder / "calls").glob("part-*.jsonl")):
+            for where, record in read_jsonl(path, torn_tail=True):
+                if record.get("model") == self._model:
+                    _, response = _read_line(record, where)
+                    if isinstance(response, Response):
+                        yield (response.id, response.sample), response.usage
 
     def close(self) -> None:
         """Give back the model and the ledger. Harmless when called twice."""
@@ -168,17 +189,17 @@ class Asking:
         self.close()
 
 
-def model_identity(model: str) -> str:
-    """What a stage's results depend on of a model: its name; of a script the file's name and content, wherever it
-    lies.
+def shared_limit(folder: Path, dollars: float | None, prices: str = "") -> StageLimit:
+    """The limit of a stage that asks several models; `folder` is the stage's, `prices` as in `AskSettings`.
 
     Raises:
-        ConfigError: the script cannot be read.
+        ConfigError: the prices cannot be read.
     """
-    backend, _, name = model.partition(":")
-    if backend != "scripted" or not name:
-        return model
-    return f"{backend}:{Path(name).name}, sha256 {sha256_of(Path(name))[:16]}"
+    return StageLimit(folder / "costs", dollars, _prices(prices))
+
+
+def _prices(path: str) -> PriceList:
+    return load_prices(Path(path) if path else None)
 
 
 def check_model(settings: AskSettings) -> None:
@@ -200,15 +221,14 @@ def check_model(settings: AskSettings) -> None:
         )
 
 
-def _journal(folder: Path, stage: str, model: str) -> Path:
-    """Where a model's paid calls are booked: the stage's journal, or its own where that one is another model's."""
-    path = folder / f"{stage}.jsonl"
-    booked = (
-        (line.get("model") for _, line in read_jsonl(path, torn_tail=True)) if path.exists() else iter(())
-    )
-    if next((name for name in booked if name), model) == model:
-        return path
-    return folder / f"{stage}-{hashlib.sha256(model.encode()).hexdigest()[:8]}.jsonl"
+def _require_no_open_jobs(batches: BatchFolder) -> None:
+    """See that no batch job of an earlier start is out: what it answers would be paid for twice."""
+    if jobs := batches.open_jobs():
+        names = ", ".join(record.label for record in jobs)
+        raise ConfigError(
+            f"{batches.path}: waits for batch job{'s' if len(jobs) > 1 else ''} {names} of an earlier start: "
+            "set batch = true again until they are collected"
+        )
 
 
 def prompt_fingerprint(request: Request, model: str) -> str:
@@ -225,13 +245,20 @@ def _stored_lines(path: Path) -> list[tuple[str, Response]]:
         return []
     found = []
     for where, record in read_jsonl(path, torn_tail=True):
-        prompt = record.get("prompt")
-        if not isinstance(prompt, str):
-            raise DataError(f"{where}: not a stored call: prompt is missing")
-        response = read_response({key: value for key, value in record.items() if key != "prompt"}, where)
+        if "result" in record:  # of a moderation endpoint, which was asked before (`guard`)
+            continue
+        prompt, response = _read_line(record, where)
         if isinstance(response, Response):
             found.append((prompt, response))
     return found
+
+
+def _read_line(record: Mapping[str, Any], where: str) -> tuple[str, Response | FailedResponse]:
+    prompt = record.get("prompt")
+    if not isinstance(prompt, str):
+        raise DataError(f"{where}: not a stored call: prompt is missing")
+    told = {key: value for key, value in record.items() if key not in ("prompt", "model")}
+    return prompt, read_response(told, where)
 
 
 def _line(request: Request, outcome: Outcome) -> dict[str, Any]:

@@ -11,14 +11,18 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.errors import DataError
 
 ORIGINAL = "original"
+ANSWER = "answer:"
+MODEL = "model:"
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A proposed reply: its text, and who wrote it (`original` in the dialogue, `model:NAME`)."""
+    """A proposed reply: its text, and who wrote it: `original` in the dialogue, `answer:DIALOGUE` in another one with
+    the same question, `model:NAME`. `provenance` is of an answer alone: its dialogue, source and licence."""
 
     text: str
     origin: str = ORIGINAL
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, raw: object, where: str) -> Reference:
@@ -26,10 +30,11 @@ class Reference:
             isinstance(raw.get(key), str) for key in ("text", "origin")
         ):
             raise DataError(f"{where}: a reference must be an object with text and origin")
-        return cls(raw["text"], raw["origin"])
+        return cls(raw["text"], raw["origin"], read_mapping(raw, "provenance", where))
 
-    def to_dict(self) -> dict[str, str]:
-        return {"text": self.text, "origin": self.origin}
+    def to_dict(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"text": self.text, "origin": self.origin}
+        return record | ({"provenance": dict(self.provenance)} if self.provenance else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,7 +43,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.text.contracts import is_null_memory
 
-VERSION = 1
+VERSION = 2  # 2: other answers to the same question become references
 NULL_CLASS = "null_class"
 # Before the reason, where a candidate has other references than the one that broke.
 LOST = "reference:"
@@ -66,12 +65,13 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
         "personas": list(personas),
         "persona_texts": _fingerprint([persona.to_dict() for persona in personas.values()]),
         "subtasks": list(wanted),
+        "references": settings.references,
         "seed": spec.seed,
     }
     if settings.model:
         prompts = Prompts.load(Path(spec.prompts) if spec.prompts else None)
         names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
-        made |= {"references": settings.references, "prompts": prompts.fingerprint(*names)}
+        made["prompts"] = prompts.fingerprint(*names)
     arguments = (settings, spec.seed, spec.prompts, spec.prices, str(workspace.stage("compose").path), key)
     return Stage("compose", VERSION, made, Opener(open_rule, arguments), alone=bool(settings.model))
 
@@ -82,14 +82,12 @@ def open_rule(
     """The stage's rule over a part of dialogues; with a model, its calls are stored in `folder`, the stage's."""
     wanted, personas = _wanted(settings), _personas(settings)
     if not settings.model:
-        return _Rule(wanted, personas, seed).part
+        return _Rule(wanted, personas, seed, settings.references)
     templates = Prompts.load(Path(prompts) if prompts else None)
     composer = Composer(settings.model, wanted, settings.references, seed, templates, key)
-    asking = Asking(AskSettings(settings.model, settings.max_cost, prices=prices), Path(folder), "compose")
-    rule = _Rule(wanted, personas, seed, composer, asking)
-    # A rule has no end of its own: the model and its ledger are given back with it.
-    weakref.finalize(rule, asking.close)
-    return rule.part
+    asked = AskSettings(settings.model, settings.max_cost, settings.batch, prices)
+    asking = Asking(asked, Path(folder), "compose")
+    return _Rule(wanted, personas, seed, settings.references, composer, asking)
 
 
 def _wanted(settings: ComposeSettings) -> tuple[str, ...]:
@@ -135,15 +133,16 @@ class _Work:
     refused: tuple[Rejected, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Rule:
     wanted: tuple[str, ...]
     personas: Mapping[str, Persona]
     seed: int
+    references: int
     composer: Composer | None = None
     asking: Asking | None = None
 
-    def part(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
+    def __call__(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         """The candidates of every dialogue of a part, in order: one call a dialogue, then one a reference."""
         started = [self._start(record) for record in records]
         works = [work for work in started if isinstance(work, _Work)]
@@ -154,6 +153,11 @@ class _Rule:
             self._finish(planned[work.dialogue.id], written) if isinstance(work, _Work) else [work]
             for work in started
         ]
+
+    def close(self) -> None:
+        """Give back the model and its ledger."""
+        if self.asking is not None:
+            self.asking.close()
 
     def _start(self, record: Record) -> _Work | Rejected:
         try:
@@ -223,7 +227,7 @@ class _Rule:
         if not found.texts:
             first = found.told()[0]
             return _refused(work, name, first["reason"], lost=found.told())
-        references = tuple(Reference(text, origin) for text, origin in found.texts.items())
+        references = tuple(found.texts.values())
         scenario = scenario_of(draft, work.dialogue, work.persona, name, references[0].text)
         lost = [LOST + reason for reason in found.written_reasons()]
         tags = (draft.subtask, *_marks(work.dialogue, draft, references), *lost)
@@ -231,23 +235,34 @@ class _Rule:
         return Kept(Candidate(scenario, references).to_dict(), tags, audit)
 
     def _references(self, work: _Work, name: str, draft: Draft, written: Answers) -> Found:
-        """Every reference that keeps the contract: the original first, then a model's in their order."""
+        """Every reference that keeps the contract: the original first, then other answers to the same question, as many
+        as a model writes of them, then a model's in their order."""
         found = Found()
         scenario = scenario_of(draft, work.dialogue, work.persona, name)
         if draft.original is not None:
             if broken := broken_rules(draft.original, scenario, work.persona):
                 found.lose(ORIGINAL, f"contract:{broken[0].rule}", broken[0].detail)
             else:
-                found.take(draft.original, ORIGINAL)
+                found.take(Reference(draft.original))
+        others = 0
+        for answer in draft.alternatives:
+            if others == self.references:
+                break
+            if broken := broken_rules(answer.text, scenario, work.persona):
+                found.lose(answer.origin, f"contract:{broken[0].rule}", broken[0].detail)
+            else:
+                others += answer.text not in found.texts
+                found.take(answer)
         if self.composer is None:
             return found
         origin = self.composer.origin
         if draft.fixed is not None:
-            found.take(draft.fixed, origin)
+            found.take(Reference(draft.fixed, origin))
         for sample in range(self.composer.references if draft.written else 0):
             reply = written[reference_name(name), sample]
             try:
-                found.take(self.composer.written(reply, scenario, work.persona, sample), origin)
+                text = self.composer.written(reply, scenario, work.persona, sample)
+                found.take(Reference(text, origin))
             except Refused as why:
                 found.lose(origin, why.reason, why.detail)
         return found

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from h2htalk.curation.candidates import ANSWER, Reference
 from h2htalk.curation.compose_drafts import Draft, broken_rules, drawn, scenario_of
 from h2htalk.curation.compose_tags import is_pleasantry, strength, tags_of
 from h2htalk.data.dialogue import Dialogue, Turn
@@ -51,7 +52,8 @@ def history(dialogue: Dialogue, at: int, first: int = 0) -> tuple[Turn, ...]:
     are left out. Empty where message `at` alone is too long."""
     turns: list[Turn] = []
     room = MOST_CHARACTERS
-    for turn in reversed(dialogue.messages[first : at + 1]):
+    for place in range(at, first - 1, -1):  # no slice, which copies: this is asked for every turn
+        turn = dialogue.messages[place]
         room -= len(turn.content)
         if room < 0 or len(turns) == MOST_TURNS:
             break
@@ -69,17 +71,28 @@ def chat_draft(dialogue: Dialogue, subtask: str, at: int) -> Draft | None:
     if not turns:
         return None
     after = dialogue.messages[at + 1 : at + 2]
+    answered_here = at == 0 and len(dialogue.messages) == 2
     return Draft(
         subtask,
         {"history": [turn.to_dict() for turn in turns]},
         tags_of(dialogue, turns),
         at + 1,
         after[0].content if after and after[0].role == "companion" else None,
+        alternatives(dialogue) if answered_here else (),
     )
 
 
+def alternatives(dialogue: Dialogue) -> tuple[Reference, ...]:
+    """What others replied to the one message of a dialogue, the best first (`dedup_alternatives`)."""
+    found = []
+    for answer in dialogue.metadata.get("alternatives", ()):
+        licensed = {**answer["provenance"], "licence": answer["licence"]}
+        found.append(Reference(answer["text"], f"{ANSWER}{answer['id']}", licensed))
+    return tuple(found)
+
+
 def cut(dialogue: Dialogue, persona: Persona, subtasks: Sequence[str], seed: int) -> Cuts:
-    """Scenarios whose reference is the dialogue's own reply.
+    """Scenarios whose reference is the dialogue's own reply, or another one's to the same message.
 
     At most one of `dialogue_emotion`, at the turn that shows most feeling, and one of `dialogue_base` for every four
     turns, up to three, spread over the dialogue; a greeting or a goodbye only where nothing else is answered as the
@@ -143,9 +156,10 @@ class _Tried:
         assert draft.original is not None
         scenario = scenario_of(draft, self.dialogue, self.persona, self.dialogue.id)
         found = broken_rules(draft.original, scenario, self.persona)
-        if found:
-            self.broken[subtask, at] = found[0]
-        return not found
+        if not found:
+            return True
+        self.broken[subtask, at] = found[0]
+        return any(not broken_rules(one.text, scenario, self.persona) for one in draft.alternatives)
 
     def is_pleasantry(self, at: int) -> bool:
         return is_pleasantry(self.dialogue.messages[at].content, self.dialogue.language)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from h2htalk.curation.candidates import ORIGINAL
+from h2htalk.curation.candidates import MODEL, Reference
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario, Tags
@@ -35,6 +35,7 @@ class Draft:
         inputs: the fields of its subtask, as JSON holds them.
         turn: the message that is answered (or ends the history), counted from 1; None where it has none.
         original: the reply that was given in the dialogue, whether it keeps the contract or not.
+        alternatives: replies that others gave to the same message (`dedup_alternatives`), the best first.
         written: a model writes references.
         fixed: a reference that needs no writing: the null line of recollection_synthesis.
     """
@@ -44,6 +45,7 @@ class Draft:
     tags: Tags
     turn: int | None = None
     original: str | None = None
+    alternatives: tuple[Reference, ...] = ()
     written: bool = False
     fixed: str | None = None
 
@@ -111,28 +113,28 @@ def named_drafts(dialogue_id: str, drafts: Sequence[Draft]) -> list[tuple[str, D
 
 @dataclass(slots=True)
 class Found:
-    """A candidate's references, text -> who wrote it, and of those that were lost who wrote them, why, and details."""
+    """A candidate's references by their texts, and of those that were lost who wrote them, why, and details."""
 
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, Reference] = field(default_factory=dict)
     lost: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def take(self, text: str, origin: str) -> None:
+    def take(self, reference: Reference) -> None:
         """Add one; a text that is there already is lost as `same`."""
-        if text in self.texts:
-            self.lose(origin, "same", text)
+        if reference.text in self.texts:
+            self.lose(reference.origin, "same", reference.text)
         else:
-            self.texts[text] = origin
+            self.texts[reference.text] = reference
 
     def lose(self, origin: str, reason: str, detail: str) -> None:
         self.lost.append((origin, reason, shorten(detail, 400)))
 
     def written_reasons(self) -> list[str]:
         """Why references by a model were lost, each reason once."""
-        return sorted({reason for origin, reason, _ in self.lost if origin != ORIGINAL})
+        return sorted({reason for origin, reason, _ in self.lost if origin.startswith(MODEL)})
 
     def told(self) -> list[dict[str, str]]:
         """As audits and evidence hold them, those of a model first: they were to stand in for the original."""
-        ordered = sorted(self.lost, key=lambda one: one[0] == ORIGINAL)
+        ordered = sorted(self.lost, key=lambda one: not one[0].startswith(MODEL))
         return [{"origin": origin, "reason": reason, "detail": detail} for origin, reason, detail in ordered]
 
 

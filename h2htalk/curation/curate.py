@@ -3,23 +3,25 @@
     gather -> anonymize -> safety -> dedup -> compose -> review
 
 Each stage reads what the one before it kept. A finished stage is not made again; one that was interrupted goes on where
-it stopped; one whose settings changed is an error that names them, unless it is asked for with `again`.
+it stopped; one whose settings changed is an error that names them, unless it is asked for with `again`. An erasure that
+a kill interrupted is finished before anything else is done.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from h2htalk.curation.parts import Counts, StageFolder
+from h2htalk.curation.erase import finish_erasure
+from h2htalk.curation.parts import Counts, remove_for_good
 from h2htalk.curation.preflight import models_of, preflight
 from h2htalk.curation.spec import CurateSpec, read_spec
-from h2htalk.curation.stages import Incomplete, finish, run_stage, stage_words
+from h2htalk.curation.stages import Incomplete, run_stage, stage_words
 from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, quoted
 
 # How each stage is run: by a rule that `make_stage` describes, or by a function of its own.
@@ -35,10 +37,11 @@ _STAGES = {
 
 @dataclass(frozen=True, slots=True)
 class StageCounts:
-    """What a stage did, as its summary says."""
+    """What a stage did, as its summary says; `told` is what it says of itself as a whole, a sentence each."""
 
     stage: str
     counts: Counts
+    told: tuple[str, ...] = ()
 
 
 def curate(
@@ -78,6 +81,7 @@ def curate(
     base = spec_path.resolve().parent
     place = Workspace(base / spec.workspace)
     with place.locked():
+        finish_erasure(place)
         key = place.open_key()
         preflight(_to_make(wanted, place, again), spec, base, place, key)
         removed = False
@@ -93,7 +97,7 @@ def curate(
                     raise
                 raise Incomplete(f"{error}, without --again {again}") from error
             if on_stage is not None:
-                on_stage(StageCounts(name, counts))
+                on_stage(StageCounts(name, counts, _told(place, name)))
     return place
 
 
@@ -122,12 +126,21 @@ def _run(name: str, spec: CurateSpec, base: Path, workspace: Workspace, key: byt
 
 def _forget_scripts(workspace: Workspace, spec: CurateSpec, again: str) -> None:
     """Drop what scripts answered in the stages to be made again: removing a stage keeps paid answers, but a script's
-    cost nothing, and an edited one says something else."""
+    cost nothing, and an edited one says something else.
+
+    Raises:
+        DataError: a table of answers is damaged, or cannot be written.
+    """
     names = list(STAGES)
     for name in names[names.index(again) :]:
-        models = [settings.model for settings in models_of([name], spec)]
-        if models and all(model.startswith("scripted:") for model in models):
-            shutil.rmtree(workspace.stage(name).path / "calls", ignore_errors=True)
+        scripted = [settings.model.startswith("scripted:") for settings in models_of([name], spec)]
+        folder = workspace.stage(name).path / "calls"
+        if scripted and all(scripted):
+            remove_for_good(folder)
+        elif any(scripted):  # beside a paid one, whose answers lie in the same tables
+            for path in sorted(folder.glob("*.jsonl")):
+                lines = [line for _, line in read_jsonl(path, torn_tail=True)]
+                write_jsonl(path, (one for one in lines if not str(one.get("model")).startswith("scripted:")))
 
 
 def remove_from(workspace: Workspace, stage: str) -> None:
@@ -149,11 +162,8 @@ def summaries(workspace: Workspace) -> list[StageCounts]:
         raise ConfigError(
             f"{workspace.path}: no curation has begun here; start one: h2htalk curate run SPEC.toml"
         )
-    return [StageCounts(name, workspace.stage(name).total()) for name in begun]
+    return [StageCounts(name, workspace.stage(name).total(), _told(workspace, name)) for name in begun]
 
 
-def recount(folders: Mapping[str, StageFolder]) -> None:
-    """Write the summaries anew, after records were taken out."""
-    for folder in folders.values():
-        if (folder.path / "summary.json").exists():
-            finish(folder)
+def _told(workspace: Workspace, stage: str) -> tuple[str, ...]:
+    return tuple(str(remark["told"]) for remark in workspace.stage(stage).remarks().values())

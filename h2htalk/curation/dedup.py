@@ -1,10 +1,12 @@
 """Dedup: of dialogues that are one, keep the best; leave out what holds an item of a benchmark.
 
 Map: each part to hashes and signatures (`dedup_map`). Group: pairs that may be one (`dedup_groups`,
-`near_duplicates`). Reduce: who goes (`dedup_clusters`), a table; then the stage looks each dialogue up in it. The
-steps' files lie in the stage's folder until the stage is finished:
+`near_duplicates`). Reduce: who goes (`dedup_clusters`), and whose reply is carried by the dialogue that stays
+(`dedup_alternatives`), a table; then the stage looks each dialogue up in it. The steps' files lie in the stage's folder
+until the stage is finished:
 
-work/                     what the map was made of (`made.json`), map/part-00000.npz, texts.bin, pairs.npz
+work/                     what the map was made of (`made.json`), map/part-00000.npz, texts.bin, pairs.npz,
+                          folded/part-00000.jsonl
 losers.jsonl              {"id", "reason", "evidence"}, by id; there when the reduce step is done
 """
 
@@ -13,15 +15,16 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import as_completed
 from itertools import islice
 from pathlib import Path
 
+from h2htalk.curation.dedup_alternatives import carried, fold
 from h2htalk.curation.dedup_clusters import choose
 from h2htalk.curation.dedup_groups import Gathered, Nodes, Pairs, group
 from h2htalk.curation.dedup_map import map_part, open_index, read_mapped
-from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Rejected, each_dialogue
+from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each_dialogue
 from h2htalk.curation.parts import Counts, StageFolder
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import Opener, Stage, claim, require_finished, run_stage
@@ -29,10 +32,11 @@ from h2htalk.curation.workspace import Workspace, without_erased
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl, write_problem
 from h2htalk.data.splits import load_split
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.progress import Progress
 from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
 
+VERSION = 2  # 2: answers are folded
 WORK, LOSERS = "work", "losers.jsonl"
 
 
@@ -42,12 +46,15 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
     Raises:
         ConfigError, DataError: a split of `dedup.against` is not there or damaged.
     """
+    # By the splits' own names: no path of this machine stands in a record.
+    against = [load_split(name) for name in spec.dedup.against]
     settings = {
         "threshold": spec.dedup.threshold,
-        "against": {name: load_split(name).fingerprint for name in spec.dedup.against},
+        "against": {split.name: split.fingerprint for split in against},
     }
-    table = workspace.stage("dedup").path / LOSERS
-    return Stage("dedup", 1, settings, Opener(open_rule, (str(table),)))
+    if len({split.name for split in against}) < len(against):
+        raise ConfigError("dedup.against: two splits have one name; set another in the split.toml of one")
+    return Stage("dedup", VERSION, settings, Opener(open_rule, (workspace.stage("dedup").path,)))
 
 
 def run_dedup(spec: CurateSpec, workspace: Workspace, key: bytes, *, processes: int | None = None) -> Counts:
@@ -78,25 +85,33 @@ def run_dedup(spec: CurateSpec, workspace: Workspace, key: bytes, *, processes: 
     return counts
 
 
-def open_rule(table: str) -> PartRule:
-    """The rule: a dialogue goes where the table says so; one that stays for others' sake names them."""
+def open_rule(folder: Path) -> PartRule:
+    """The rule: a dialogue goes where the table says so; one that stays for others' sake names them, and carries the
+    replies of those that are folded into it."""
     gone: dict[str, tuple[str, dict[str, object]]] = {}
     merged: dict[str, list[str]] = {}
-    for _, line in read_jsonl(Path(table)):
+    for _, line in read_jsonl(folder / LOSERS):
         gone[line["id"]] = (line["reason"], line["evidence"])
         if line["reason"] != "contaminated":
             merged.setdefault(line["evidence"]["of"], []).append(line["id"])
 
-    def rule(dialogue: Dialogue) -> Outcomes:
+    def rule(dialogue: Dialogue, carries: Mapping[str, Record]) -> Outcomes:
         record = dialogue.to_dict()
         if dialogue.id in gone:
             reason, evidence = gone[dialogue.id]
             return [Rejected(dialogue.id, reason, evidence, record)]
         if dialogue.id in merged:
             record["provenance"]["merged"] = merged[dialogue.id]
-        return [Kept(record)]
+        if (held := carries.get(dialogue.id)) is None:
+            return [Kept(record)]
+        record["metadata"]["alternatives"] = held["alternatives"]
+        return [Kept({**record, "licence": held["licence"]}, ("answers",))]
 
-    return each_dialogue(rule)
+    def part_rule(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
+        carries = carried(folder / WORK, part)
+        return each_dialogue(lambda dialogue: rule(dialogue, carries))(records, part)
+
+    return part_rule
 
 
 def _clear_other_work(folder: Path, erased: frozenset[str]) -> None:
@@ -123,6 +138,7 @@ def _make_table(spec: CurateSpec, workspace: Workspace, processes: int | None) -
     gathered = Gathered(paths, work / "texts.bin")
     nodes = Nodes.of(gathered)
     losers = choose(gathered, nodes, _pairs(work / "pairs.npz", paths, gathered, nodes), threshold)
+    losers = fold(losers, gathered, workspace.stage("safety"), work, erased, threshold)
     write_jsonl(folder.path / LOSERS, (loser.to_dict() for loser in losers))
 
 

@@ -24,11 +24,16 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Loser:
-    """A dialogue that goes: its id, `duplicate`, `near_duplicate` or `contaminated`, and for whose sake."""
+    """A dialogue that goes: its id, why, and for whose sake; its number and that one's (-1 where that is no dialogue).
+
+    `reason`: `duplicate`, `near_duplicate` or `contaminated`, after `dedup_alternatives.fold` also `folded`.
+    """
 
     id: str
     reason: str
     evidence: dict[str, Any]
+    number: int
+    kept: int = -1
 
     def to_dict(self) -> dict[str, Any]:
         return {"id": self.id, "reason": self.reason, "evidence": self.evidence}
@@ -49,21 +54,23 @@ def choose(gathered: Gathered, nodes: Nodes, pairs: Pairs, threshold: float) -> 
     best, copies = _best(gathered, nodes)
     links = _links(gathered, nodes, pairs, threshold)
     losers = [
-        Loser(gathered.id(number), "contaminated", evidence)
+        Loser(gathered.id(number), "contaminated", evidence, number)
         for number, evidence in gathered.contaminated.items()
     ]
     gone: dict[int, tuple[int, str, dict[str, Any]]] = {}
     for cluster in _clusters(links):
         gone.update(_settle(cluster, links, best, gathered, threshold))
-    for node, (_, reason, evidence) in gone.items():
-        losers.append(Loser(gathered.id(best[node]), reason, evidence))
+    for node, (stays, reason, evidence) in gone.items():
+        losers.append(Loser(gathered.id(best[node]), reason, evidence, int(best[node]), int(best[stays])))
     for node, numbers in copies.items():
         if node in gone:
-            reason, evidence = gone[node][1:]
+            stays, reason, evidence = gone[node]
         else:
-            reason = "duplicate"
+            stays, reason = node, "duplicate"
             evidence = {"of": gathered.id(best[node]), "on": "both", "similarity": 1.0}
-        losers += [Loser(gathered.id(number), reason, evidence) for number in numbers]
+        losers += [
+            Loser(gathered.id(number), reason, evidence, number, int(best[stays])) for number in numbers
+        ]
     return sorted(losers, key=lambda loser: loser.id)
 
 

@@ -115,8 +115,9 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> Mapped:
 
 @lru_cache(maxsize=1)
 def open_index(against: tuple[str, ...], least: float) -> SplitIndex:
-    """The texts of splits by name, once a process; raises what `load_split` raises."""
-    return SplitIndex([(name, load_split(name)) for name in against], least)
+    """The texts of splits under their own names, once a process; raises what `load_split` raises."""
+    splits = [load_split(name) for name in against]
+    return SplitIndex([(split.name, split) for split in splits], least)
 
 
 def _dialogue(record: Record) -> Dialogue | None:

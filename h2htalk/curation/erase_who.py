@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,11 +26,13 @@ def who(workspace: Workspace, asked: str, index: Index) -> frozenset[str]:
         index: by dialogue, {"file", "line", "id", "person", "known_as"}.
 
     Raises:
-        ConfigError: several sources use that raw id; names them.
+        ConfigError: several sources use that raw id, or one of them for a person and for somebody else's dialogue;
+            names what is meant.
         DataError: nobody is called so.
     """
     ours = {asked} if asked in workspace.erased() else set[str]()
-    theirs: dict[str, set[str]] = {}
+    people: dict[str, set[str]] = {}
+    dialogues: dict[str, set[str]] = {}
     for record in _everything(workspace, index):
         dialogue, names = dialogue_of(record), own_ids(record)
         place = index.get(dialogue, {})
@@ -42,13 +45,12 @@ def who(workspace: Workspace, asked: str, index: Index) -> frozenset[str]:
         elif asked in names:
             ours.add(dialogue)
         elif _is_called(asked, source, place.get("person")):
-            theirs.setdefault(source, set()).update({dialogue}, known_as)
+            people.setdefault(source, set()).update({dialogue}, known_as)
         elif _is_called(asked, source, place.get("id")):
-            theirs.setdefault(source, set()).add(dialogue)
-    if not ours and len(theirs) > 1:
-        choices = " or ".join(f"{source}:{asked}" for source in sorted(theirs))
-        raise ConfigError(f"{quoted(asked)} is an id in {len(theirs)} sources; say which: {choices}")
-    found = ours or set().union(*theirs.values())
+            dialogues.setdefault(source, set()).add(dialogue)
+    if not ours:
+        _require_one(asked, people, dialogues)
+    found = ours or set().union(*people.values(), *dialogues.values())
     if not found:
         raise DataError(
             f"{workspace.path}: nobody of id {quoted(asked)} was gathered; ids stand in 01-gathered/kept, those of "
@@ -57,8 +59,25 @@ def who(workspace: Workspace, asked: str, index: Index) -> frozenset[str]:
     return frozenset(found)
 
 
+def _require_one(asked: str, people: Mapping[str, set[str]], dialogues: Mapping[str, set[str]]) -> None:
+    """See that a raw id means one person or one dialogue: what somebody else said is not taken out unasked."""
+    sources = sorted({*people, *dialogues})
+    if len(sources) > 1:
+        choices = " or ".join(f"{source}:{asked}" for source in sources)
+        raise ConfigError(f"{quoted(asked)} is an id in {len(sources)} sources; say which: {choices}")
+    for source, names in people.items():
+        if others := sorted(dialogues.get(source, set()) - names):
+            person = next((name for name in sorted(names) if name.startswith(f"{source}-p")), "")
+            raise ConfigError(
+                f"{quoted(asked)} is a person of source {source!r} and another one's dialogue; say which: "
+                f"{person} or {others[0]}"
+            )
+
+
 def _is_called(asked: str, source: str, raw: object) -> bool:
-    return raw is not None and asked in (str(raw), f"{source}:{raw}")
+    """Whether raw data call it so. Names are compared as characters, however a keyboard or a file composes them."""
+    called = unicodedata.normalize("NFC", str(raw))
+    return raw not in (None, "") and unicodedata.normalize("NFC", asked) in (called, f"{source}:{called}")
 
 
 def _everything(workspace: Workspace, index: Index) -> Iterator[Record]:

@@ -231,7 +231,8 @@ def gate(verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *,
     """Whether a judge's verdicts may be used, by its accuracy on items whose answer is known.
 
     Refused: a judge at or below `chance`, and one whose interval reaches down to it (too few gold items to tell).
-    Unscored verdicts count as ties.
+    Where gold has ties, whoever calls everything a tie is above `chance` without knowing anything: then that judge's
+    accuracy takes the place of `chance`. An unscored verdict (None) is neither right nor wrong and counts half.
 
     Args:
         verdicts: the judge's, by item.
@@ -243,12 +244,14 @@ def gate(verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *,
     """
     if not gold or gold.keys() - verdicts.keys():
         raise ValueError("every gold item needs the judge's verdict, and there must be one at least")
-    value = accuracy([(verdicts[name] or "tie", truth) for name, truth in gold.items()])
+    scored = [(verdict, truth) for name, truth in gold.items() if (verdict := verdicts[name]) is not None]
+    value = (_right(scored) + (len(gold) - len(scored)) / 2) / len(gold)
+    least = max(chance, accuracy([("tie", truth) for truth in gold.values()]))
     low, high = _wilson(value, len(gold))
     reason = ""
-    if value <= chance:
-        reason = f"at or below chance ({value:.3f} of {chance:g})"
-    elif low <= chance:
+    if value <= least:
+        reason = f"at or below chance ({value:.3f} of {least:.3g})"
+    elif low <= least:
         reason = (
             f"not shown to be above chance ({low:.3f} to {high:.3f}); take more gold items than {len(gold)}"
         )
@@ -257,8 +260,12 @@ def gate(verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *,
 
 def accuracy(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
     """Share of `(verdict, gold)` that agree, 0 to 1; a tie where gold has none, or the reverse, counts half."""
+    return _right(pairs) / len(pairs)
+
+
+def _right(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
     half = sum((verdict == "tie") != (gold == "tie") for verdict, gold in pairs)
-    return (sum(verdict == gold for verdict, gold in pairs) + half / 2) / len(pairs)
+    return sum(verdict == gold for verdict, gold in pairs) + half / 2
 
 
 def kappa(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from h2htalk.curation.curate import StageCounts
@@ -39,7 +40,7 @@ def funnel_table(found: Sequence[StageCounts]) -> Table:
 
 
 def notes(found: Sequence[StageCounts]) -> str:
-    """Each stage's reasons and marks in words, a line each."""
+    """Each stage's reasons and marks in words, and what it says of itself, a line each."""
     lines = []
     for item in found:
         counts = item.counts
@@ -48,6 +49,7 @@ def notes(found: Sequence[StageCounts]) -> str:
             lines.append(f"{item.stage:10} rejected{beside}: {_listed(counts.reasons)}")
         if counts.tags:
             lines.append(f"{item.stage:10} marked: {_listed(counts.tags)}")
+        lines += [f"{item.stage:10} {told}" for told in item.told]
     return "\n".join(lines)
 
 
@@ -72,7 +74,9 @@ def draw_funnel(found: Sequence[StageCounts], path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("drawing the funnel", 'pip install "h2htalk[analysis]"') from error
-    figure = Figure(figsize=(8, 0.75 * len(found) + 1.1), layout="constrained")
+    told = "\n".join(fill(f"{item.stage}: {said}", 110) for item in found for said in item.told)
+    height = 0.75 * len(found) + 1.1 + 0.16 * len(told.splitlines())
+    figure = Figure(figsize=(8, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     rows = range(len(found))
@@ -89,6 +93,8 @@ def draw_funnel(found: Sequence[StageCounts], path: Path) -> None:
     axes.set_xlim(0, widest * 1.18)
     axes.set_title("What each stage kept", loc="left")
     axes.legend(loc="lower right", frameon=False)
+    if told:
+        axes.set_xlabel(told, loc="left", fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     # The same counts give the same file.
     dated = {".svg": "Date", ".pdf": "CreationDate"}.get(path.suffix.lower())

@@ -14,12 +14,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from h2htalk.curation import simulate
+from h2htalk.curation import simulate, simulate_grid
 from h2htalk.curation.erasures import Erasures, marks_of, source_of
 from h2htalk.curation.licences import find, refusal, require_allowed
 from h2htalk.curation.outcomes import Kept, Outcomes, Rejected, each
 from h2htalk.curation.parts import Counts, StageFolder, part_name
-from h2htalk.curation.source_plans import STAND_IN, NamedItem, SourcePlan, named_items, plan_source
+from h2htalk.curation.source_plans import (
+    STAND_IN,
+    NamedItem,
+    SourcePlan,
+    find_source,
+    named_items,
+    plan_source,
+)
 from h2htalk.curation.sources.intake import clean
 from h2htalk.curation.sources.items import RawDialogue, RefusedItem
 from h2htalk.curation.spec import CurateSpec, Source
@@ -60,13 +67,9 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
         Incomplete: calls of the simulation failed; what was made is kept.
     """
     settings = spec.gather
-    wanted = settings.simulate.dialogues > 0
-    licences = [(source.name, source.licence) for source in settings.sources]
-    require_allowed(licences + ([(simulate.SOURCE, simulate.LICENCE)] if wanted else []), settings.licence)
-    if any(source.name == simulate.SOURCE for source in settings.sources):
-        raise ConfigError(f"a source cannot be named {simulate.SOURCE!r}: simulated dialogues are")
+    require_sources(spec, base)
     plans = [plan_source(source, base, settings.stand_in) for source in settings.sources]
-    simulation = simulate.open_simulation(spec, base) if wanted else None
+    simulation = simulate.open_simulation(spec, base) if settings.simulate.dialogues else None
     folder = workspace.stage(STAGE)
     made = {
         "release": settings.licence,
@@ -88,6 +91,23 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
     if simulation is not None:
         _simulate(simulation, parts, erased.ids)
     return finish(folder)
+
+
+def require_sources(spec: CurateSpec, base: Path) -> None:
+    """See that everything that is to come in may, and is there; nothing is read.
+
+    Raises:
+        ConfigError: a licence that does not allow the release, or a source whose name or file cannot be.
+    """
+    settings = spec.gather
+    licences = [(source.name, source.licence) for source in settings.sources]
+    if settings.simulate.dialogues:
+        licences.append((simulate_grid.SOURCE, settings.simulate.licence))
+    require_allowed(licences, settings.licence)
+    if any(source.name == simulate_grid.SOURCE for source in settings.sources):
+        raise ConfigError(f"a source cannot be named {simulate_grid.SOURCE!r}: simulated dialogues are")
+    for source in settings.sources:
+        find_source(source, base, settings.stand_in)
 
 
 # --- From items to parts ------------------------------------------------------------------------------------------
@@ -241,7 +261,7 @@ def _simulate(simulation: simulate.Simulation, parts: _Parts, erased: frozenset[
     failed: list[Incomplete] = []
     with simulation.asking(parts.folder.path) as speakers:
 
-        def rule(chunk: Sequence[simulate.Plan], part: str) -> list[Outcomes]:
+        def rule(chunk: Sequence[simulate_grid.Plan], part: str) -> list[Outcomes]:
             wanted = [plan for plan in chunk if plan.id not in erased]
             return [[outcome] for outcome in simulation.talk(wanted, speakers, part)]
 

@@ -146,13 +146,13 @@ def request(dialogue: Dialogue) -> Request:
 class Guard:
     """A guard and the folder where its answers lie: every answer is stored, a restart asks for none of them again."""
 
-    def __init__(self, model: str, folder: Path, max_cost: float | None = None) -> None:
-        """`folder` is the stage's. Raises ConfigError for an unknown backend."""
+    def __init__(self, model: str, folder: Path, max_cost: float | None = None, prices: str = "") -> None:
+        """`folder` is the stage's, `prices` as in `AskSettings`. Raises ConfigError for an unknown backend."""
         backend, name = parse_model(model)
         self._name, self._folder = name, folder
         self._asking: Asking | None = None
         if not (backend == "openai" and "moderation" in name):
-            self._asking = Asking(AskSettings(model, max_cost), folder, "safety")
+            self._asking = Asking(AskSettings(model, max_cost, prices=prices), folder, "safety")
 
     def ask(self, dialogues: Sequence[Dialogue], part: str) -> dict[str, Verdict]:
         """The verdict on every dialogue, by id.
@@ -168,11 +168,18 @@ class Guard:
             return {dialogue.id: _verdict(answers[dialogue.id, 0]) for dialogue in dialogues}
         return self._moderate(dialogues, part)
 
+    def close(self) -> None:
+        """Give back the model and its ledger. Harmless when called twice."""
+        if self._asking is not None:
+            self._asking.close()
+
     def _moderate(self, dialogues: Sequence[Dialogue], part: str) -> dict[str, Verdict]:
         path = self._folder / "calls" / f"{part}.jsonl"
         stored = {}
         if path.exists():
-            stored = {(r["id"], r["prompt"]): r["result"] for _, r in read_jsonl(path, torn_tail=True)}
+            lines = (line for _, line in read_jsonl(path, torn_tail=True))
+            # Answers of another guard may lie there too.
+            stored = {(line["id"], line["prompt"]): line["result"] for line in lines if "result" in line}
         texts = {dialogue.id: _transcript(dialogue) for dialogue in dialogues}
         prints = {item: hashlib.sha256(f"{self._name}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
                   for item, text in texts.items()}  # fmt: skip

@@ -42,9 +42,14 @@ def _table() -> dict[str, Licence]:
         number = float(version)
         found += [
             Licence(f"CC-BY-{version}"),
-            Licence(f"CC-BY-SA-{version}", share_alike="CC-BY-SA", version=number),
+            Licence(f"CC-BY-SA-{version}", share_alike=_family("CC-BY-SA", version), version=number),
             Licence(f"CC-BY-NC-{version}", commercial=False),
-            Licence(f"CC-BY-NC-SA-{version}", commercial=False, share_alike="CC-BY-NC-SA", version=number),
+            Licence(
+                f"CC-BY-NC-SA-{version}",
+                commercial=False,
+                share_alike=_family("CC-BY-NC-SA", version),
+                version=number,
+            ),
             Licence(f"CC-BY-ND-{version}", adaptation=False),
             Licence(f"CC-BY-NC-ND-{version}", commercial=False, adaptation=False),
         ]
@@ -52,10 +57,16 @@ def _table() -> dict[str, Licence]:
         Licence("ODbL-1.0", share_alike="ODbL", version=1.0),
         Licence("CDLA-Sharing-1.0", share_alike="CDLA-Sharing", version=1.0),
         Licence("GFDL-1.3-only", share_alike="GFDL", version=1.3),
-        Licence("GPL-3.0-only", share_alike="GPL", version=3.0),
+        # What may be given on under any later version may become `only`, and never the other way round.
         Licence("GPL-3.0-or-later", share_alike="GPL", version=3.0),
+        Licence("GPL-3.0-only", share_alike="GPL", version=3.1),
     ]
     return {licence.id.lower(): licence for licence in found}
+
+
+def _family(name: str, version: str) -> str:
+    """Creative Commons' share-alike licences take over what earlier ones hold, but the first: it names itself alone."""
+    return f"{name}-{version}" if version == "1.0" else name
 
 
 # By lower-case SPDX identifier: SPDX compares them so.

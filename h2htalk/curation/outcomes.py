@@ -54,7 +54,8 @@ Outcome = Kept | Rejected
 Outcomes = Sequence[Outcome]
 RecordRule = Callable[[Record], Outcomes]
 DialogueRule = Callable[[Dialogue], Outcomes]
-# The outcomes of each record of a part, in order; `part` names it (`part-00003`).
+# The outcomes of each record of a part, in order; `part` names it (`part-00003`). One that holds a model has a `close`,
+# which is called when the last part is done or given up.
 PartRule = Callable[[Sequence[Record], str], Sequence[Outcomes]]
 
 

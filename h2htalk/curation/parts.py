@@ -5,7 +5,8 @@ rejected/part-00000.jsonl    {"id", "stage", "reason", "evidence"} and, where it
 audit/part-00000.jsonl       {"id", ...}: what was done to a record, or where it came from
 parts/part-00000.json        the part's counts; written last, so a part without it was interrupted and is made again
 stage.json                   what the stage was made with
-summary.json                 the counts of all parts together
+remarks.json                 what the stage found out about itself as a whole, where it did: {name: {"told", ...}}
+summary.json                 the counts of all parts together, and the remarks
 calls/ costs/ batches/       what was paid for (`asking`): stays when the stage is removed to be made again
 """
 
@@ -197,6 +198,17 @@ class StageFolder:
         """The counts of a whole part; raises DataError."""
         path = self.mark(part)
         return Counts.from_dict(read_json_object(path), str(path))
+
+    def remarks(self) -> dict[str, Any]:
+        """What the stage found out about itself, by name; each with `told`, a sentence. Raises DataError."""
+        try:
+            return read_json_object(self.path / "remarks.json")
+        except FileNotFoundError:
+            return {}
+
+    def remark(self, name: str, found: Mapping[str, Any]) -> None:
+        """Write down what the stage found out about itself; it goes with the stage."""
+        write_json(self.path / "remarks.json", {**self.remarks(), name: dict(found)})
 
     def total(self) -> Counts:
         """The counts of all whole parts."""

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from h2htalk.curation import simulate
 from h2htalk.curation.asking import AskSettings, check_model
-from h2htalk.curation.licences import require_allowed
-from h2htalk.curation.source_plans import find_source
+from h2htalk.curation.gather import require_sources
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import require_finished
 from h2htalk.curation.workspace import STAGES, Workspace
@@ -33,7 +32,9 @@ def preflight(names: Sequence[str], spec: CurateSpec, base: Path, workspace: Wor
     order = list(STAGES)
     for name in names:
         if name == "gather":
-            _check_gather(spec, base)
+            require_sources(spec, base)
+            if spec.gather.simulate.dialogues:
+                simulate.open_simulation(spec, base)
             continue
         before = order[order.index(name) - 1]
         if before not in names:
@@ -43,28 +44,17 @@ def preflight(names: Sequence[str], spec: CurateSpec, base: Path, workspace: Wor
         check_model(settings)
 
 
-def _check_gather(spec: CurateSpec, base: Path) -> None:
-    """What `run_gather` sees to before it reads, without reading the sources."""
-    settings = spec.gather
-    licences = [(source.name, source.licence) for source in settings.sources]
-    if settings.simulate.dialogues:
-        licences.append((simulate.SOURCE, simulate.LICENCE))
-        simulate.open_simulation(spec, base)
-    require_allowed(licences, settings.licence)
-    for source in settings.sources:
-        find_source(source, base, settings.stand_in)
-
-
 def models_of(names: Sequence[str], spec: CurateSpec) -> Iterator[AskSettings]:
     """The models that these stages will ask."""
     simulated, guard, compose, review = spec.gather.simulate, spec.safety.guard, spec.compose, spec.review
     if "gather" in names and simulated.dialogues:
-        yield AskSettings(simulated.user, simulated.max_cost)
-        yield AskSettings(simulated.companion, simulated.max_cost)
+        yield AskSettings(simulated.user, simulated.max_cost, prices=spec.prices)
+        yield AskSettings(simulated.companion, simulated.max_cost, prices=spec.prices)
     if "safety" in names and guard:
         # Moderation costs nothing and has no price.
-        yield AskSettings(guard, None if "moderation" in guard else spec.safety.max_cost)
+        limit = None if "moderation" in guard else spec.safety.max_cost
+        yield AskSettings(guard, limit, prices=spec.prices)
     if "compose" in names and compose.model:
-        yield AskSettings(compose.model, compose.max_cost, prices=spec.prices)
+        yield AskSettings(compose.model, compose.max_cost, compose.batch, spec.prices)
     if "review" in names:
         yield AskSettings(review.model, review.max_cost, review.batch, spec.prices)

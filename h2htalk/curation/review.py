@@ -2,7 +2,8 @@
 
 Three phases, each a file in the stage's folder, so that a kill repeats only what was in flight:
 
-calls/part-00000.jsonl       every reply, raw, as it came (`asking`)
+calls/part-00000.jsonl       every reply, raw, as it came (`asking`); those to gold comparisons in calls/part-gold.jsonl
+remarks.json                 whether the reviewer passed the gate (`review_gate`), before it compares anything
 reviews/part-00000.jsonl     map: a candidate's comparisons and review as numbers, a line each
 hand_off.jsonl               reduce: which candidates people decide, and why; over all parts at once
 kept, rejected               what each candidate came to
@@ -12,19 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.base import Request
 from h2htalk.curation.asking import Asking, AskSettings, model_identity
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.faireval import ORDERS, Calibration, EvidenceSample, audit_slice, calibrate, hand_off
+from h2htalk.curation.faireval import Calibration, EvidenceSample, audit_slice, calibrate, hand_off
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
 from h2htalk.curation.parts import Counts, StageFolder
 from h2htalk.curation.prompting import Prompts
-from h2htalk.curation.review_forms import TEMPLATES, Reviewer, pair_name, read_pair, read_rubric
+from h2htalk.curation.review_forms import TEMPLATES, Reviewer, read_rubric
+from h2htalk.curation.review_gate import Gatekeeper, read_gold
 from h2htalk.curation.review_outcome import Decision, Pair, Rubric, choose_reference, decide
+from h2htalk.curation.review_pairs import compared, comparisons, read_comparisons
 from h2htalk.curation.spec import CurateSpec, ReviewSettings
 from h2htalk.curation.stages import Incomplete, Opener, Stage, claim, require_finished, run_stage
 from h2htalk.curation.workspace import Workspace, without_erased
@@ -33,9 +34,7 @@ from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError, DataError
 
-VERSION = 1
-# Comparisons grow with the square of the references.
-MOST_COMPARED = 4
+VERSION = 2  # 2: a reference wins by its share of comparisons; the hand-off is of candidates
 # Settings that decide over stored answers; a margin may make another reference win, whose review is then asked for.
 _ARITHMETIC = frozenset({"margin", "hand_off", "audit", "accept"})
 
@@ -63,7 +62,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
     """The stage `review` of a curation: what it is made with, and its last phase; `run_review` goes through all.
 
     Raises:
-        ConfigError: no model is named, or a script or template cannot be read.
+        ConfigError: no model is named, or a script, a template or the gold file cannot be read.
+        DataError: a line of the gold file is no comparison; names file and line.
     """
     settings = spec.review
     if not settings.model:
@@ -73,10 +73,12 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
     prompts = Prompts.load(Path(spec.prompts) if spec.prompts else None)
     folder = workspace.stage("review").path
     names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
+    gold = {"gold": read_gold(Path(settings.gold)).fingerprint} if settings.gold else {}
     return Stage(
         "review",
         VERSION,
         {
+            **gold,
             "model": model_identity(settings.model),
             "samples": settings.samples,
             "margin": settings.margin,
@@ -98,16 +100,18 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A candidate's comparisons and review, as numbers."""
+    """A candidate's comparisons and review, as numbers. `gated`: not compared, as the gate refused the reviewer."""
 
     id: str
     pairs: tuple[Pair, ...]
     chosen: int
     rubric: Rubric
+    gated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "id": self.id,
+            **({"gated": True} if self.gated else {}),
             "chosen": self.chosen,
             "rubric": self.rubric.to_dict(),
             "pairs": [
@@ -126,7 +130,8 @@ class Reviewed:
         for pair in raw["pairs"]:
             samples = tuple(EvidenceSample(*sample) for sample in pair["samples"])
             pairs.append(Pair(pair["first"], pair["second"], samples, calibrate(samples, margin=margin)))
-        return cls(raw["id"], tuple(pairs), raw["chosen"], Rubric.from_dict(raw["rubric"]))
+        rubric = Rubric.from_dict(raw["rubric"])
+        return cls(raw["id"], tuple(pairs), raw["chosen"], rubric, raw.get("gated", False))
 
 
 def _review_parts(
@@ -134,6 +139,8 @@ def _review_parts(
 ) -> None:
     """Ask for the parts that lack their reviews; a part whose calls failed is left, the others are still asked."""
     settings = AskSettings(spec.review.model, spec.review.max_cost, spec.review.batch, spec.prices)
+    gold = read_gold(Path(spec.review.gold)) if spec.review.gold else None
+    gatekeeper = Gatekeeper(folder, gold, reviewer, spec.review)
     failed = []
     with Asking(settings, folder.path, "review") as asking:
         for part in before.parts():
@@ -141,14 +148,17 @@ def _review_parts(
             if path.exists():
                 continue
             candidates = [Candidate.from_dict(r) for r in without_erased(before.part_records(part), erased)]
+            # Not in the `try`: where gold cannot be asked, no part can be compared.
+            comparing = not any(map(compared, candidates)) or gatekeeper.admits(asking)
             try:
-                reviewed = _review(candidates, reviewer, asking, part, spec.review)
+                reviewed = _review(candidates, reviewer, asking, part, spec.review, comparing)
             except Incomplete as error:
                 failed.append(error)
                 continue
             write_jsonl(path, (item.to_dict() for item in reviewed))
     if failed:
         raise Incomplete(f"{folder.path}: {'; '.join(map(str, failed[:3]))}; the same command asks again")
+    gatekeeper.close()
 
 
 def reviews_path(folder: StageFolder, part: str) -> Path:
@@ -157,41 +167,31 @@ def reviews_path(folder: StageFolder, part: str) -> Path:
 
 
 def _review(
-    candidates: Sequence[Candidate], reviewer: Reviewer, asking: Asking, part: str, settings: ReviewSettings
+    candidates: Sequence[Candidate],
+    reviewer: Reviewer,
+    asking: Asking,
+    part: str,
+    settings: ReviewSettings,
+    comparing: bool,
 ) -> Iterator[Reviewed]:
     """Two rounds: the comparisons, then the review of each candidate with the reference that won."""
-    requests: list[Request] = [
-        reviewer.comparison(candidate, pair, order, sample)
-        for candidate in candidates
-        for pair in compared(candidate)
-        for order in ORDERS
-        for sample in range(settings.samples)
-    ]
+    several = [candidate for candidate in candidates if comparing and compared(candidate)]
+    requests = [r for candidate in several for r in comparisons(reviewer, candidate, settings.samples)]
     replies = asking.ask(requests, part)
+    pairs = {c.id: read_comparisons(c, replies, settings.samples, settings.margin) for c in several}
     found = []
     for candidate in candidates:
-        pairs = []
-        for pair in compared(candidate):
-            samples = tuple(
-                read_pair(replies[pair_name(candidate.id, pair, order), sample], order)
-                for order in ORDERS
-                for sample in range(settings.samples)
-            )
-            pairs.append(Pair(*pair, samples, calibrate(samples, margin=settings.margin)))
-        found.append((candidate, tuple(pairs), choose_reference(pairs, len(candidate.references))))
+        made = pairs.get(candidate.id, ())
+        gated = not comparing and bool(compared(candidate))
+        found.append((candidate, made, choose_reference(made, len(candidate.references)), gated))
     rubrics = [
-        reviewer.rubric(candidate, candidate.references[chosen].text) for candidate, _, chosen in found
+        reviewer.rubric(candidate, candidate.references[chosen].text) for candidate, _, chosen, _ in found
     ]
     replies = asking.ask(rubrics, part)
     return (
-        Reviewed(candidate.id, pairs, chosen, _rubric(read_rubric(replies[request.id, 0])))
-        for (candidate, pairs, chosen), request in zip(found, rubrics, strict=True)
+        Reviewed(candidate.id, made, chosen, _rubric(read_rubric(replies[request.id, 0])), gated)
+        for (candidate, made, chosen, gated), request in zip(found, rubrics, strict=True)
     )
-
-
-def compared(candidate: Candidate) -> list[tuple[int, int]]:
-    """The pairs of references that are compared: each with each, of the first four."""
-    return list(combinations(range(min(len(candidate.references), MOST_COMPARED)), 2))
 
 
 def _rubric(read: Any) -> Rubric:
@@ -209,16 +209,21 @@ def _hand_off(settings: ReviewSettings, seed: int, before: StageFolder, folder: 
     if path.exists():
         return
     ids: list[str] = []
-    worst: dict[str, Calibration] = {}
+    worst: dict[str, Calibration] = {}  # of each candidate the comparison that is least sure
     reasons: dict[str, list[str]] = {}
     for part in before.parts():
         for _, record in read_jsonl(reviews_path(folder, part)):
             reviewed = Reviewed.from_dict(record, settings.margin)
             ids.append(reviewed.id)
-            for number, pair in enumerate(reviewed.pairs):
-                worst[f"{reviewed.id}/{number}"] = pair.calibration
+            if reviewed.gated:
+                reasons.setdefault(reviewed.id, []).append("gate")
+            found = {str(number): pair.calibration for number, pair in enumerate(reviewed.pairs)}
+            for why in hand_off(found, share=0, audit=0).values():
+                reasons.setdefault(reviewed.id, []).extend(why)
+            if found:
+                worst[reviewed.id] = max(found.values(), key=lambda pair: (pair.bpde or 0.0, -pair.gap))
     for name, why in hand_off(worst, share=settings.hand_off, audit=0, seed=seed).items():
-        reasons.setdefault(name.rpartition("/")[0], []).extend(why)
+        reasons.setdefault(name, []).extend(why)
     for name in audit_slice(ids, settings.audit, seed):
         reasons.setdefault(name, []).append("audit")
     write_jsonl(path, ({"id": name, "people": sorted(set(why))} for name, why in sorted(reasons.items())))

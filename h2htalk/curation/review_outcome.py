@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -70,22 +71,33 @@ class Decision:
 
 
 def choose_reference(pairs: Sequence[Pair], references: int) -> int:
-    """Which reference won: the most comparisons (a tie counts half), then the highest mean score, then the first.
+    """Which reference won: the largest share of its comparisons (a tie counts half), then the highest mean score, then
+    the first.
 
-    A comparison that is unscored or in which the orders conflict says nothing; people decide it.
+    A comparison that is unscored or in which the orders conflict says nothing; people decide it. A reference of which
+    nothing is said has won half.
     """
-    wins = [0.0] * references
-    points = [0.0] * references
+    wins: list[list[float]] = [[] for _ in range(references)]
+    points: list[list[float]] = [[] for _ in range(references)]
     for pair in pairs:
         found = pair.calibration
         if not found.scored or found.conflict:
             continue
         share = {"win": 1.0, "tie": 0.5, "lose": 0.0}[found.verdict or "tie"]
-        wins[pair.first] += share
-        wins[pair.second] += 1 - share
-        points[pair.first] += found.score_a or 0.0
-        points[pair.second] += found.score_b or 0.0
-    return max(range(references), key=lambda at: (wins[at], points[at], -at))
+        wins[pair.first].append(share)
+        wins[pair.second].append(1 - share)
+        points[pair.first].append(found.score_a or 0.0)
+        points[pair.second].append(found.score_b or 0.0)
+
+    def rank(at: int) -> tuple[float, float, int]:
+        # Rounded: sums of the same scores in another order must not tell two references apart.
+        return round(_mean(wins[at], 0.5), 9), round(_mean(points[at], 0.0), 9), -at
+
+    return max(range(references), key=rank)
+
+
+def _mean(values: Sequence[float], otherwise: float) -> float:
+    return math.fsum(values) / len(values) if values else otherwise
 
 
 def decide(

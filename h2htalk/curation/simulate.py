@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +26,19 @@ from h2htalk.chat.base import (
     parse_model,
     request_seed,
 )
-from h2htalk.curation.asking import Asking, AskSettings
+from h2htalk.curation.asking import Asking, AskSettings, model_identity, shared_limit
+from h2htalk.curation.licences import find
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.prompting import Prompts
+from h2htalk.curation.simulate_grid import SOURCE, Plan, grid
 from h2htalk.curation.sources.intake import clean
 from h2htalk.curation.sources.items import RawDialogue, RefusedItem
 from h2htalk.curation.spec import CurateSpec, SimulateSettings, resolve
-from h2htalk.data.dialogue import Dialogue, Language, Role
+from h2htalk.data.dialogue import Dialogue, Role
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.run import strip_thinking
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
 from h2htalk.errors import ConfigError
 
-SOURCE = "simulated"
-LICENCE = "CC-BY-4.0"
 # What the simulated user writes where the talk has come to its end; taken out of the dialogue.
 END = "[END]"
 TEMPLATES = ("simulate_user", "simulate_start", "simulate_life", "simulate_companion")
@@ -49,52 +46,6 @@ _TEMPERATURE = 0.9
 _TOKENS: Mapping[Role, int] = {"user": 120, "companion": 200}
 _ROLES: tuple[Role, Role] = ("user", "companion")
 _WHOLE_SENTENCE = re.compile(r"[.!?…。！？~～][\"'”’」』)）]*(?=\s|$)|[。！？…][”’」』）]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One kind of conversation."""
-
-    interaction: str
-    emotion: str
-    complexity: str
-    persona: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A dialogue to be held: its id and row, its language, its cell."""
-
-    id: str
-    row: int
-    language: Language
-    cell: Cell
-
-
-def grid(settings: SimulateSettings, personas: Sequence[str], seed: int) -> tuple[Plan, ...]:
-    """The dialogues to hold: `settings.dialogues` of each language.
-
-    Every cell of interaction x emotion x complexity comes as often as any other, give or take one; the seed says which
-    come once more. Each cell meets every persona equally often, give or take one.
-    """
-    kinds = list(product(INTERACTIONS, settings.emotions, COMPLEXITIES))
-    plans: list[Plan] = []
-    for language in settings.languages:
-        for at in range(settings.dialogues):
-            turn, place = divmod(at, len(kinds))
-            kind = _shuffled(len(kinds), f"{seed} {language} {turn} kinds")[place]
-            # Within as many rounds as there are personas, a kind has each of them once.
-            first = _shuffled(len(kinds), f"{seed} {language} {turn // len(personas)} personas")[kind]
-            cell = Cell(*kinds[kind], personas[(first + turn) % len(personas)])
-            row = len(plans) + 1
-            plans.append(Plan(f"{SOURCE}-{row:06}", row, language, cell))
-    return tuple(plans)
-
-
-def _shuffled(count: int, seed: str) -> list[int]:
-    order = list(range(count))
-    random.Random(seed).shuffle(order)
-    return order
 
 
 def open_simulation(spec: CurateSpec, base: Path) -> Simulation:
@@ -123,7 +74,9 @@ def open_simulation(spec: CurateSpec, base: Path) -> Simulation:
             raise ConfigError(f"gather.simulate.personas: {name} has no description in {lacking[0]}")
     prompts = Prompts.load(resolve(spec.prompts, base) if spec.prompts else None)
     plans = grid(settings, names, spec.seed)
-    return Simulation(settings, spec.seed, {name: known[name] for name in names}, prompts, plans)
+    told: dict[str, str] = {role: model_identity(getattr(settings, role)) for role in _ROLES}
+    chosen = {name: known[name] for name in names}
+    return Simulation(settings, spec.seed, chosen, prompts, plans, told, spec.prices)
 
 
 @dataclass(slots=True)
@@ -166,13 +119,21 @@ class _Talk:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """Dialogues to be held by two models."""
+    """Dialogues to be held by two models. `models`: user and companion, as records and manifests name them."""
 
     settings: SimulateSettings
     seed: int
     personas: Mapping[str, Persona]
     prompts: Prompts
     plans: tuple[Plan, ...]
+    models: Mapping[str, str]
+    prices: str = ""
+
+    @property
+    def licence(self) -> str:
+        """Of the dialogues, as SPDX writes it."""
+        known = find(self.settings.licence)
+        return known.id if known is not None else self.settings.licence
 
     def to_settings(self) -> dict[str, Any]:
         """What changes the dialogues."""
@@ -180,8 +141,8 @@ class Simulation:
         names = [f"{language}/{name}.j2" for language in settings.languages for name in TEMPLATES]
         described = json.dumps([persona.to_dict() for persona in self.personas.values()], sort_keys=True)
         return {
-            "user": settings.user,
-            "companion": settings.companion,
+            **self.models,
+            "licence": self.licence,
             "dialogues": settings.dialogues,
             "turns": settings.turns,
             "languages": list(settings.languages),
@@ -196,20 +157,22 @@ class Simulation:
     def asking(self, folder: Path) -> Iterator[Mapping[Role, Asking]]:
         """The two models, over stored answers in a stage's folder. One model for both is opened once.
 
-        A limit of cost holds for both together: two hosted models may each spend half.
+        The limit of cost holds for both together, whichever of them needs it.
         """
-        models = (self.settings.user, self.settings.companion)
-        paid = sum(parse_model(model)[0] in HOSTED for model in set(models))
-        limit = self.settings.max_cost
-        share = limit / paid if limit is not None and paid else None
+        paid = any(parse_model(getattr(self.settings, role))[0] in HOSTED for role in _ROLES)
+        limit = shared_limit(folder, self.settings.max_cost, self.prices) if paid else None
+        asked = {
+            role: AskSettings(getattr(self.settings, role), self.settings.max_cost, prices=self.prices)
+            for role in _ROLES
+        }
         with ExitStack() as stack:
-            if models[0] == models[1]:
-                both = stack.enter_context(Asking(AskSettings(models[0], share), folder, "gather"))
+            if asked["user"] == asked["companion"]:
+                both = stack.enter_context(Asking(asked["user"], folder, "gather", limit))
                 yield dict.fromkeys(_ROLES, both)
             else:
                 yield {
-                    role: stack.enter_context(Asking(_asked(model, share), folder, f"gather-{role}"))
-                    for role, model in zip(_ROLES, models, strict=True)
+                    role: stack.enter_context(Asking(asked[role], folder, f"gather-{role}", limit))
+                    for role in _ROLES
                 }
 
     def talk(self, plans: Sequence[Plan], speakers: Mapping[Role, Asking], part: str) -> list[Outcome]:
@@ -282,11 +245,9 @@ class Simulation:
             cleaned = clean(RawDialogue(tuple(talk.turns), metadata=metadata), plan.language)
         except RefusedItem as refused:
             return Rejected(plan.id, refused.reason, dict(refused.evidence))
-        made = {"user": self.settings.user, "companion": self.settings.companion, "persona": cell.persona}
+        made = {**self.models, "persona": cell.persona}
         provenance = {"source": SOURCE, "row": plan.row, "simulated": made | kind}
-        dialogue = Dialogue(plan.id, plan.language, cleaned.messages, provenance, LICENCE, cleaned.metadata)
+        dialogue = Dialogue(
+            plan.id, plan.language, cleaned.messages, provenance, self.licence, cleaned.metadata
+        )
         return Kept(dialogue.to_dict(), ("simulated", *sorted(talk.tags)))
-
-
-def _asked(model: str, share: float | None) -> AskSettings:
-    return AskSettings(model, share if parse_model(model)[0] in HOSTED else None)

@@ -25,6 +25,10 @@ SourceFormat = Literal[
 ]
 
 
+# Models whose names may be folders.
+_OF_FOLDERS = ("hf", "vllm", "spacy", "gliner")
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file of raw conversations: what it is called, where it lies, in which form and under which licence.
@@ -47,7 +51,8 @@ class SimulateSettings:
     """Dialogues made by two models, a user and a companion, over a grid of kinds.
 
     `user` and `companion` are models as in `h2htalk evaluate` (`embedded`, `openai:gpt-4o`, `scripted:FILE`).
-    `dialogues` of each language; every cell of interaction x emotion x complexity gets its equal share.
+    `dialogues` of each language; every cell of interaction x emotion x complexity gets its equal share. `licence` is
+    that of what the models write (SPDX): their makers' terms decide it. `max_cost` is for both models together.
     """
 
     user: str = ""
@@ -57,6 +62,7 @@ class SimulateSettings:
     languages: tuple[Language, ...] = LANGUAGES
     personas: tuple[str, ...] = ()
     emotions: tuple[str, ...] = ("joy", "sadness", "loneliness", "anxiety", "anger", "calm")
+    licence: str = "CC-BY-4.0"
     max_cost: float | None = None
 
 
@@ -105,19 +111,23 @@ class DedupSettings:
 @dataclass(frozen=True, slots=True)
 class ComposeSettings:
     """`model` writes inputs and references that a dialogue does not hold; empty: only what can be cut from it.
-    `personas`: the companion of the scenarios of each language, chosen by the dialogue's id."""
+    `personas`: the companion of the scenarios of each language, chosen by the dialogue's id. `references`: how many a
+    model writes to a scenario, and how many of other people's answers to the same question are taken beside its own.
+    `batch`: by batch jobs of a hosted model, at half the price."""
 
     model: str = ""
     personas: tuple[str, ...] = ("nora", "ren")
     subtasks: tuple[str, ...] = ()
     references: int = 1
     max_cost: float | None = None
+    batch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewSettings:
     """`model` reviews. `samples`: evidence samples k of each order (FairEval). `hand_off`: share of the compared
-    candidates with the highest entropy that people decide; `audit`: share of all, drawn at random."""
+    candidates with the highest entropy that people decide; `audit`: share of all, drawn at random. `gold`: a file of
+    comparisons whose answer is known, on which the reviewer must beat chance before it compares (`review_gate`)."""
 
     model: str = ""
     samples: int = 3
@@ -128,6 +138,7 @@ class ReviewSettings:
     temperature: float = 1.0
     max_cost: float | None = None
     batch: bool = False
+    gold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +217,14 @@ def _with_places(spec: CurateSpec, base: Path) -> CurateSpec:
         return str(resolve(path, base)) if path else ""
 
     def model(name: str) -> str:
-        backend, mark, path = name.partition(":")
-        return f"{backend}:{at(path)}" if mark and backend == "scripted" else name
+        backend, _, path = name.partition(":")
+        # A name of the Hub begins with none of these.
+        folder = backend in _OF_FOLDERS and path.startswith((".", "/", "~", "$"))
+        return f"{backend}:{at(path)}" if path and (backend == "scripted" or folder) else name
+
+    def split(name: str) -> str:
+        # A bundled split's name has no such sign; a folder of one's own may stand beside the file.
+        return at(name) if {"/", ".", "$", "~"} & set(name) else name
 
     simulate = spec.gather.simulate
     simulate = replace(simulate, user=model(simulate.user), companion=model(simulate.companion))
@@ -217,9 +234,11 @@ def _with_places(spec: CurateSpec, base: Path) -> CurateSpec:
         prompts=at(spec.prompts),
         prices=at(spec.prices),
         gather=replace(spec.gather, simulate=simulate),
+        anonymize=replace(spec.anonymize, ner=model(spec.anonymize.ner)),
         safety=replace(spec.safety, sensitive=at(spec.safety.sensitive), guard=model(spec.safety.guard)),
+        dedup=replace(spec.dedup, against=tuple(map(split, spec.dedup.against))),
         compose=replace(spec.compose, model=model(spec.compose.model)),
-        review=replace(spec.review, model=model(spec.review.model)),
+        review=replace(spec.review, model=model(spec.review.model), gold=at(spec.review.gold)),
     )
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from h2htalk.curation.outcomes import Outcome, PartRule, Rejected
+from h2htalk.curation.outcomes import Outcome, PartRule, Rejected, each
 from h2htalk.curation.parts import Counts, StageFolder
 from h2htalk.curation.workspace import STAGES, Workspace, without_erased
 from h2htalk.data.files import read_json_object, write_json
@@ -100,24 +101,24 @@ def run_stage(stage: Stage, workspace: Workspace, *, processes: int | None = Non
     failed: list[Incomplete] = []
     with Progress(stage.name, total) as progress:
         workers = 1 if stage.alone else min(len(jobs), processes or usable_cores())
-        for counts in _results(jobs, workers, failed):
-            for _ in range(counts.read):
-                progress.advance()
+        with closing(_results(jobs, workers, failed)) as results:
+            for counts in results:
+                for _ in range(counts.read):
+                    progress.advance()
     if failed:
         raise Incomplete(f"{folder.path}: {'; '.join(map(str, failed[:3]))}; the same command asks again")
     return finish(folder)
 
 
-def _results(jobs: Sequence[_Job], processes: int, failed: list[Incomplete]) -> Iterator[Counts]:
+def _results(jobs: Sequence[_Job], processes: int, failed: list[Incomplete]) -> Generator[Counts, None, None]:
     """The counts of each part as it is made; parts whose calls failed are gathered, the others still made."""
     if processes < 2:
-        rule = jobs[0].stage.open_rule() if jobs else None
-        for job in jobs:
-            assert rule is not None
-            try:
-                yield _make(job, rule)
-            except Incomplete as error:
-                failed.append(error)
+        with _opened(jobs) as rule:
+            for job in jobs:
+                try:
+                    yield _make(job, rule)
+                except Incomplete as error:
+                    failed.append(error)
         return
     with WorkerProcesses(processes) as workers:
         waiting = iter(jobs)
@@ -128,6 +129,18 @@ def _results(jobs: Sequence[_Job], processes: int, failed: list[Incomplete]) -> 
             futures.remove(done)
             futures.update(workers.submit(_make_there, job) for job in islice(waiting, 1))
             yield result_of(done)
+
+
+@contextmanager
+def _opened(jobs: Sequence[_Job]) -> Iterator[PartRule]:
+    """The rule of these parts; what it holds is given back at the end, however long somebody keeps an error of it."""
+    rule = jobs[0].stage.open_rule() if jobs else each(lambda record: [])
+    try:
+        yield rule
+    finally:
+        close = getattr(rule, "close", None)
+        if close is not None:
+            close()
 
 
 def _make(job: _Job, rule: PartRule) -> Counts:
@@ -245,7 +258,7 @@ def finish(folder: StageFolder) -> Counts:
         raise DataError(
             f"{folder.path}: {total.read} read, but {total.kept} kept and {total.rejected} rejected"
         )
-    write_json(folder.path / "summary.json", total.to_dict())
+    write_json(folder.path / "summary.json", {**total.to_dict(), **folder.remarks()})
     return total
 
 

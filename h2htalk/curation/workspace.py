@@ -4,6 +4,7 @@ WORKSPACE/
   workspace.json       which key it was made with (by a hash), and what was purged
   secret.key           the workspace's secret, for surrogates and fences; `purge` removes it
   erased.jsonl         who was taken out and never comes back (`erasures`)
+  erasing.json         while somebody is taken out: what is to be done, whoever does it
   01-gathered/ ...     the stages (`parts.StageFolder`)
 """
 
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.erasures import Erasures
+from h2htalk.curation.erasures import Erasures, Pending
 from h2htalk.curation.outcomes import Record, own_ids
 from h2htalk.curation.parts import StageFolder
 from h2htalk.data.files import read_json_object, remove_file, write_json, write_problem
@@ -47,6 +48,10 @@ class Workspace:
     @property
     def key_path(self) -> Path:
         return self.path / "secret.key"
+
+    @property
+    def pending_path(self) -> Path:
+        return self.path / "erasing.json"
 
     def stage(self, name: str) -> StageFolder:
         """The folder of a stage, by the stage's name."""
@@ -87,6 +92,8 @@ class Workspace:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
                 file.write(secrets.token_hex(KEY_BYTES) + "\n")
+                file.flush()
+                os.fsync(file.fileno())  # everything that follows depends on it
             os.replace(temporary, self.key_path)
         except OSError as error:
             raise DataError(f"{self.key_path}: {write_problem(error)}") from error
@@ -108,16 +115,22 @@ class Workspace:
             return {}
 
     def erased(self) -> frozenset[str]:
-        """Ids that were taken out (`erase`): of dialogues and of persons, as the sources number them now.
+        """Ids that were taken out (`erase`), or are about to be: of dialogues and of persons, as the sources number
+        them now.
 
         Raises:
             DataError: a file is damaged.
         """
-        return self.erasures().ids(self.source_files())
+        pending = self.pending()
+        return self.erasures().ids(self.source_files()) | frozenset(pending.ids if pending else ())
 
     def erasures(self) -> Erasures:
         """Everything that is remembered of who was taken out. Raises DataError."""
         return Erasures.read(self.path / "erased.jsonl")
+
+    def pending(self) -> Pending | None:
+        """The erasure that is under way or was left so by a kill. Raises DataError."""
+        return Pending.read(self.pending_path)
 
     def source_files(self) -> dict[str, str]:
         """What numbers the items of each gathered source: its form and its file's SHA-256. Raises DataError."""
@@ -126,14 +139,20 @@ class Workspace:
         except FileNotFoundError:
             return {}
         sources = settings.get("sources") if isinstance(settings, dict) else None
-        return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources or ()}
+        try:
+            return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources or ()}
+        except (KeyError, TypeError) as error:
+            path = self.stage("gather").path / "stage.json"
+            raise DataError(
+                f"{path}: not the sources of a curation; make the stage again with --again gather"
+            ) from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Be the workspace's one writer; raises DataError where another process is."""
         with writer_lock(self.path / "workspace", "wait for it, or name another workspace"):
             # Half-written by a process that was killed: nobody else writes here now.
-            for name in ("secret.key", "workspace.json", "erased.jsonl"):
+            for name in ("secret.key", "workspace.json", "erased.jsonl", "erasing.json"):
                 for path in self.path.glob(f".{name}.*"):
                     remove_file(path)
             yield

@@ -48,6 +48,18 @@ def test_scripted_models_are_files_beside_it(tmp_path: Path) -> None:
     assert (spec.compose.model, spec.review.model) == (f"scripted:{tmp_path / 'c.jsonl'}", "openai:gpt-4o")
 
 
+def test_models_in_folders_are_beside_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were looked for wherever the command was given."""
+    monkeypatch.setenv("SOMEWHERE", "/data")
+    models = '[compose]\nmodel = "hf:./mine"\n[review]\nmodel = "vllm:$SOMEWHERE/theirs"\n'
+    models += '[safety]\nguard = "vllm:Qwen/Qwen3Guard-Gen-4B"\n[anonymize]\nner = "gliner:../names"\n'
+    spec = read_spec(written(tmp_path, f'workspace = "work"\n{SOURCE}{models}'))
+    assert spec.compose.model == f"hf:{tmp_path / 'mine'}"
+    assert spec.review.model == "vllm:/data/theirs"
+    assert spec.safety.guard == "vllm:Qwen/Qwen3Guard-Gen-4B"
+    assert spec.anonymize.ner == f"gliner:{tmp_path / '../names'}"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -12,6 +12,7 @@ import pytest
 from dedup_made import deduplicated, dialogue, edited, lines, spec_of, words, workspace_of
 
 from h2htalk.curation.dedup import run_dedup
+from h2htalk.data.split_export import export_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 
@@ -53,7 +54,7 @@ def test_same_inputs_with_another_reply_are_one(tmp_path):
     kept, rejected = deduplicated(tmp_path, made)
     assert len(kept) == 1
     same = {"of": next(iter(kept)), "on": "inputs", "similarity": 1.0}
-    assert [(r["reason"], r["evidence"]) for r in rejected.values()] == [("duplicate", same)] * 5
+    assert [(r["reason"], r["evidence"]) for r in rejected.values()] == [("folded", same)] * 5
 
 
 def test_a_long_reply_to_two_inputs_is_one_and_to_many_a_phrase(tmp_path):
@@ -94,6 +95,24 @@ def test_items_of_a_split_do_not_come_back(tmp_path):
         "on": "inputs",
         "similarity": 1.0,
     }
+
+
+def test_a_split_of_one_s_own_is_told_by_its_name_and_not_by_where_it_lies(tmp_path):
+    folder = tmp_path / "mine"
+    export_split(load_split("mini").select("en", ["dialogue_base"]), folder, "jsonl")
+    header = (folder / "split.toml").read_text(encoding="utf-8")
+    (folder / "split.toml").write_text(header.replace('"mini"', '"ours"'), encoding="utf-8")
+    item = next(s for s in load_split("mini").scenarios if s.id == "mini-en-dialogue-base-01")
+    held = dialogue("held", item.turns[0].content, words("r", 15))
+    _, rejected = deduplicated(tmp_path, [held], against=(str(folder),))
+    assert rejected["held"]["evidence"]["split"] == "ours"
+
+
+def test_two_splits_of_one_name_are_refused(tmp_path):
+    folder = tmp_path / "mine"
+    export_split(load_split("mini").select("en", ["dialogue_base"]), folder, "jsonl")
+    with pytest.raises(ConfigError, match="two splits have one name"):
+        deduplicated(tmp_path, [one(0)], against=("mini", str(folder)))
 
 
 def test_a_split_that_is_not_there_is_said_before_anything_is_made(tmp_path):

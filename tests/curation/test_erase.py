@@ -231,6 +231,19 @@ def test_who_shares_a_reply_alone_stays_and_names_nobody(workspace: Workspace, a
         assert stays in [r["id"] for r in workspace.stage("compose").records()]
 
 
+def test_a_candidate_names_nobody_who_went(workspace: Workspace) -> None:
+    """Its scenario's own provenance went on naming the near copy that it stands for, and so did a rejected one's."""
+    _deduped(workspace, "references")
+    merged = {"source": "made", "merged": ["made-000003", "made-000009"]}
+    candidate = {"id": "made-000001:a", "provenance": merged, "scenario": {"provenance": merged}}
+    lost = {"id": "made-000004:b", "stage": "compose", "reason": "x", "evidence": {}, "record": candidate}
+    for kind, record in (("kept", candidate), ("rejected", lost)):
+        write_jsonl(workspace.stage("compose").file(kind, "part-00000"), [record])
+    erase(workspace, "made-000003")
+    assert "made-000003" not in _all_text(workspace)
+    assert _all_text(workspace).count("made-000009") == 4
+
+
 def test_the_books_keep_their_sums_and_forget_the_name(workspace: Workspace) -> None:
     """Every paid call named its item for ever."""
     sent = [

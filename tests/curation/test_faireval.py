@@ -189,6 +189,26 @@ def test_too_few_gold_items_do_not_show_that_it_is_above() -> None:
     assert "take more gold items than 3" in found.reason
 
 
+def test_who_calls_everything_a_tie_knows_nothing_however_many_ties_gold_has() -> None:
+    """With 60 ties among 100 gold items that judge came to 0.8, and passed."""
+    gold: dict[str, Verdict] = {name: "tie" if n < 60 else "win" for n, name in enumerate(GOLD)}
+    found = gate(dict.fromkeys(gold, "tie"), gold)
+    assert (found.accuracy, found.accepted) == (0.8, False)
+    assert "at or below chance (0.800 of 0.8)" in found.reason
+    assert gate(
+        {name: truth if n % 10 else "lose" for n, (name, truth) in enumerate(gold.items())}, gold
+    ).accepted
+
+
+def test_what_is_unscored_is_never_right() -> None:
+    """An unscored verdict was a tie, and so right wherever gold was one."""
+    gold: dict[str, Verdict] = {name: "tie" if n < 20 else "win" for n, name in enumerate(GOLD)}
+    verdicts: dict[str, Verdict | None] = {
+        name: None if truth == "tie" else "win" for name, truth in gold.items()
+    }
+    assert gate(verdicts, gold).accuracy == 0.9
+
+
 def test_gold_without_a_verdict_is_an_error() -> None:
     with pytest.raises(ValueError, match="verdict"):
         gate({}, {})

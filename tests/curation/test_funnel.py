@@ -13,7 +13,9 @@ from h2htalk.errors import ConfigError
 
 FOUND = [
     StageCounts("gather", Counts(10, 8, 2, 8, 0, {"empty": 2}, {})),
-    StageCounts("review", Counts(8, 7, 1, 7, 0, {"review:safety": 1}, {"accept": 7})),
+    StageCounts(
+        "review", Counts(8, 7, 1, 7, 0, {"review:safety": 1}, {"accept": 7}), ("gate: refused, 40 %",)
+    ),
 ]
 
 
@@ -39,3 +41,11 @@ def test_every_reason_and_mark_is_said() -> None:
     said = notes(FOUND)
     assert "rejected: empty 2" in said
     assert "marked: accept 7" in said
+    assert "review     gate: refused, 40 %" in said
+
+
+def test_what_a_stage_says_of_itself_is_drawn(tmp_path: Path) -> None:
+    draw_funnel(FOUND, tmp_path / "told.svg")
+    draw_funnel(FOUND[:1], tmp_path / "silent.svg")
+    assert "gate: refused, 40 %" in (tmp_path / "told.svg").read_text()
+    assert "gate" not in (tmp_path / "silent.svg").read_text()

@@ -214,6 +214,25 @@ def test_a_raw_id_of_several_sources_is_asked_back(tmp_path: Path) -> None:
     assert erase(place, "other:7").ids == ("other-000001",)
 
 
+def test_a_raw_id_of_a_person_and_of_anothers_dialogue_is_asked_back(tmp_path: Path) -> None:
+    """Asked for a person called 7, it took dialogue 7 of somebody else as well."""
+    write(
+        tmp_path / "raw.jsonl", {**talk("Hi", 1), "person": "7"}, {**talk("Ho", 2), "id": "7", "person": "8"}
+    )
+    gather(tmp_path, source())
+    place = Workspace(tmp_path / "work")
+    with pytest.raises(ConfigError, match="say which: chat-p0001 or chat-000002"):
+        erase(place, "7")
+    assert erase(place, "chat-p0001").ids == ("chat-000001", "chat-p0001")
+
+
+def test_a_name_is_found_however_it_is_composed(tmp_path: Path) -> None:
+    """A file of a Mac holds two characters where a keyboard gives one."""
+    write(tmp_path / "raw.jsonl", {**talk("Hi", 1), "person": "Ame\u0301lie"}, talk("Ho", 2))
+    gather(tmp_path, source())
+    assert erase(Workspace(tmp_path / "work"), "Am\u00e9lie").ids == ("chat-000001", "chat-p0001")
+
+
 def test_another_source_of_a_like_name_excuses_no_empty_one(tmp_path: Path) -> None:
     """`chat-b-000001` was erased, and so `chat` could be empty without a word."""
     (tmp_path / "work").mkdir()

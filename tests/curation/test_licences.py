@@ -24,6 +24,8 @@ KNOWN = sorted(licence.id for licence in LICENCES.values())
         (["CC-BY-4.0", "CC-BY-SA-3.0", "CC-BY-SA-4.0"], "CC-BY-SA-4.0"),
         (["CC-BY-NC-4.0", "CC-BY-NC-SA-4.0"], "CC-BY-NC-SA-4.0"),
         (["ODbL-1.0", "CC-BY-4.0"], "ODbL-1.0"),
+        (["GPL-3.0-only", "GPL-3.0-or-later"], "GPL-3.0-only"),
+        (["CC-BY-SA-1.0", "CC-BY-4.0"], "CC-BY-SA-1.0"),
     ],
 )
 def test_the_licence_of_a_mixture(licences: list[str], together: str) -> None:
@@ -68,6 +70,11 @@ def test_what_two_sources_may_reach_together_exists_whenever_their_mixture_does(
         ("CC-BY-NC-SA-4.0", "CC-BY-NC-4.0", "stays under it"),
         ("CC-BY-SA-4.0", "CC-BY-4.0", "stays under it"),
         ("CC-BY-SA-4.0", "CC-BY-SA-3.0", "stays under it"),
+        # Version 1.0 says nothing of later ones (4b); it was taken for any of them.
+        ("CC-BY-SA-1.0", "CC-BY-SA-4.0", "stays under it"),
+        ("CC-BY-NC-SA-1.0", "CC-BY-NC-SA-4.0", "stays under it"),
+        # `only` became `or-later` in a mixture, and was let into a release of it.
+        ("GPL-3.0-only", "GPL-3.0-or-later", "stays under it"),
         ("CC-BY-4.0", "CC0-1.0", "name its makers"),
         ("CC-BY-ND-4.0", "CC-BY-ND-4.0", "forbids giving changed"),
         ("unknown", "CC-BY-4.0", "not a licence known here"),

@@ -3,88 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from curation_made import all_bytes
+from review_made import BETTER, CRITERIA, WORSE, candidates, composed, review, run, script, statuses
 
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.parts import part_name
+from h2htalk.curation.faireval import EvidenceSample, calibrate
 from h2htalk.curation.prompting import Fence, Prompts
 from h2htalk.curation.review import run_review
 from h2htalk.curation.review_forms import Reviewer
-from h2htalk.curation.review_outcome import Rubric, decide
+from h2htalk.curation.review_outcome import Pair, Rubric, choose_reference, decide
 from h2htalk.curation.spec import CurateSpec, GatherSettings, ReviewSettings
-from h2htalk.curation.stages import Incomplete, Opener, Stage, claim, finish
-from h2htalk.curation.workspace import Workspace
-from h2htalk.data.splits import load_split
+from h2htalk.curation.stages import Incomplete
 from h2htalk.errors import ConfigError
-
-MINI = load_split("mini").scenarios
-CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
-BETTER = '{"evidence": "The first listens.", "score_first": 9, "score_second": 4}'
-WORSE = '{"evidence": "The second listens.", "score_first": 4, "score_second": 9}'
-
-
-def candidates(count: int, references: int = 1) -> list[Candidate]:
-    found = []
-    for at in range(count):
-        scenario = replace(MINI[at], id=f"made-{at:06}:{MINI[at].subtask}")
-        others = [Reference(f"Another answer, number {n}.", f"model:m{n}") for n in range(1, references)]
-        found.append(Candidate(scenario, (Reference(scenario.reference), *others)))
-    return found
-
-
-def composed(path: Path, found: Sequence[Candidate], part: int = 4) -> Workspace:
-    """A workspace whose fifth stage holds these candidates."""
-    workspace = Workspace(path)
-    workspace.open_key()
-    folder = workspace.stage("compose")
-    claim(folder, Stage("compose", 1, {}, Opener(list)), "")  # type: ignore[arg-type]
-    for number, start in enumerate(range(0, len(found), part)):
-        folder.write(part_name(number), [[Kept(c.to_dict())] for c in found[start : start + part]], "compose")
-    finish(folder)
-    return workspace
-
-
-def review(score: int = 5, subtask: str = "", verdict: str = "accept", **scores: int) -> str:
-    criteria = {name: {"evidence": f"On {name}.", "score": scores.get(name, score)} for name in CRITERIA}
-    return json.dumps({**criteria, "fitting_subtask": subtask, "revision": "", "verdict": verdict})
-
-
-def script(path: Path, found: Sequence[Candidate], replies: Mapping[str, object] | None = None) -> str:
-    """A scripted reviewer that accepts everything, except what `replies` says by request id."""
-    said = {f"{c.id}/rubric": review(subtask=c.scenario.subtask) for c in found} | dict(replies or {})
-    lines = [{"id": "*", "text": '{"evidence": "Equal.", "score_first": 7, "score_second": 7}'}]
-    for name, text in said.items():
-        for sample, one in enumerate(
-            text if isinstance(text, list) else [text] * (1 if name.endswith("rubric") else 3)
-        ):
-            lines.append({"id": name, "sample": sample, "text": one})
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return f"scripted:{path}"
-
-
-def run(
-    tmp_path: Path,
-    found: Sequence[Candidate],
-    replies: Mapping[str, object] | None = None,
-    **settings: object,
-):
-    workspace = composed(tmp_path / "work", found)
-    model = script(tmp_path / "replies.jsonl", found, replies)
-    made = ReviewSettings(model=model, **{"audit": 0.0, "hand_off": 0.0, **settings})  # type: ignore[arg-type]
-    spec = CurateSpec(str(workspace.path), GatherSettings(), review=made)
-    return workspace, run_review(spec, workspace, workspace.open_key())
-
-
-def statuses(workspace: Workspace) -> dict[str, str]:
-    folder = workspace.stage("review")
-    kept = {record["id"]: record["review"]["status"] for record in folder.records()}
-    return kept | {record["id"]: record["reason"] for record in folder.records("rejected")}
 
 
 def test_scores_decide_and_every_candidate_has_an_outcome(tmp_path: Path) -> None:
@@ -318,3 +252,53 @@ def test_the_marker_is_the_secrets_and_the_samples_own() -> None:
     markers = {Fence.of(secret, "a", n).marker for secret in (b"x", b"y") for n in range(3)}
     assert len(markers) == 6
     assert Fence.of(b"x", "a", 0) == Fence.of(b"x", "a", 0)
+
+
+# --- Several references -----------------------------------------------------------------------------------------
+
+
+def pair(first: int, second: int, a: float, b: float, *, conflict: bool = False) -> Pair:
+    """References that score `a` and `b` in both orders, or whose first position always wins."""
+    swapped = (b, a) if conflict else (a, b)
+    samples = [EvidenceSample("ab", a, b)] * 2 + [EvidenceSample("ba", *swapped)] * 2
+    return Pair(first, second, tuple(samples), calibrate(samples))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "chosen"),
+    [
+        ([], 0),
+        ([pair(0, 1, 5, 5), pair(0, 2, 5, 5), pair(1, 2, 5, 5)], 0),
+        ([pair(0, 1, 5, 6), pair(0, 2, 5, 6), pair(1, 2, 5, 6)], 2),
+        # The first beat the second, which beat the third; sums of two comparisons passed those of one.
+        ([pair(0, 1, 8, 7), pair(0, 2, 9, 4, conflict=True), pair(1, 2, 8, 7)], 0),
+        # In floats 8.1 + 7.9 + 8.2 is another sum than 8.2 + 8.1 + 7.9.
+        (
+            [
+                pair(0, 1, 8.1, 8.1),
+                pair(0, 2, 7.9, 7.9),
+                pair(0, 3, 8.2, 8.2),
+                pair(1, 2, 8.2, 8.2),
+                pair(1, 3, 7.9, 7.9),
+                pair(2, 3, 8.1, 8.1),
+            ],
+            0,
+        ),
+    ],
+)
+def test_the_share_of_comparisons_decides_between_several(pairs: list[Pair], chosen: int) -> None:
+    assert choose_reference(pairs, 4 if len(pairs) > 3 else 3) == chosen
+
+
+def test_the_cut_by_entropy_is_of_candidates_however_many_references_each_has(tmp_path: Path) -> None:
+    """It was of comparisons: of ten candidates with six each, a fifth of 60 went over up to all ten."""
+    found = candidates(10, references=4)
+    one_dissent = [WORSE, BETTER, BETTER]
+    replies = {
+        f"{c.id}/pair-{first}-{second}/{order}": one_dissent if order == "ab" else WORSE
+        for c in found
+        for first, second in ((1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4))
+        for order in ("ab", "ba")
+    }
+    _, counts = run(tmp_path, found, replies, hand_off=0.2)
+    assert counts.tags["people:entropy"] == 2

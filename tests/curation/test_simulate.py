@@ -14,7 +14,8 @@ from h2htalk.chat.base import Reply, Request
 from h2htalk.curation.gather import run_gather
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.parts import Counts
-from h2htalk.curation.simulate import END, LICENCE, Simulation, grid, open_simulation
+from h2htalk.curation.simulate import END, Simulation, open_simulation
+from h2htalk.curation.simulate_grid import grid
 from h2htalk.curation.spec import CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.curation.stages import Incomplete
 from h2htalk.curation.workspace import Workspace
@@ -132,7 +133,14 @@ def test_a_record_says_who_spoke_and_about_what() -> None:
     made_by = {"user": "embedded", "companion": "embedded", "persona": cell.persona, **kind}
     assert dialogue.provenance == {"source": "simulated", "row": 1, "simulated": made_by}
     assert kind.items() <= dialogue.metadata.items()
-    assert (dialogue.licence, kept.tags) == (LICENCE, ("simulated",))
+    assert (dialogue.licence, kept.tags) == ("CC-BY-4.0", ("simulated",))
+
+
+def test_the_licence_is_the_one_that_is_set() -> None:
+    """Every record said CC BY, whatever the terms of the models' makers."""
+    (kept, *_) = talk(simulation(licence="cc-by-nc-4.0"), Speaker(), Speaker())
+    assert isinstance(kept, Kept)
+    assert kept.record["licence"] == "CC-BY-NC-4.0"
 
 
 def test_the_end_is_taken_out_and_the_companion_has_the_last_word() -> None:
@@ -205,15 +213,39 @@ def calls(tmp_path: Path) -> int:
     return sum(len(path.read_text().splitlines()) for path in paths)
 
 
-def test_calls_that_failed_are_asked_again_and_no_other_is(tmp_path: Path) -> None:
-    script(tmp_path / "script.jsonl", 6, 4, without=("simulated-000006", 2))
-    with pytest.raises(Incomplete, match="1 calls of part-00001 failed"):
-        gather(tmp_path)
-    stored = calls(tmp_path)  # the first part whole, of the second three turns, one of them a failure
-    assert stored == 4 * 4 + 2 * 3
+def test_calls_that_failed_leave_their_part_to_the_next_run_and_the_others_are_made(tmp_path: Path) -> None:
+    script(tmp_path / "script.jsonl", 6, 4, without=("simulated-000002", 2))
+    for failed in (1, 2):
+        with pytest.raises(Incomplete, match="1 calls of part-00000 failed"):
+            gather(tmp_path)
+        # Of the first part three turns, whose one failure is asked for again; the second part whole.
+        assert calls(tmp_path) == 4 * 3 + (failed - 1) + 2 * 4
+
+
+def test_an_edited_script_is_another_setting_and_a_moved_one_is_the_same(tmp_path: Path) -> None:
+    """Records and manifest held the script's absolute path, and nothing of what it says."""
     script(tmp_path / "script.jsonl", 6, 4)
-    assert gather(tmp_path).kept == 6
-    assert calls(tmp_path) == stored + 1 + 2
+    gather(tmp_path)
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "script.jsonl").rename(tmp_path / "moved/script.jsonl")
+    model = f"scripted:{tmp_path / 'moved/script.jsonl'}"
+    assert gather(tmp_path, user=model, companion=model).kept == 6
+    assert str(tmp_path) not in "".join(
+        path.read_text() for path in (tmp_path / "work").rglob("*.json*") if path.is_file()
+    )
+    script(tmp_path / "moved/script.jsonl", 6, 5)
+    with pytest.raises(ConfigError, match="another setting of simulate"):
+        gather(tmp_path, user=model, companion=model)
+
+
+@pytest.mark.parametrize("licence", ["CC-BY-NC-4.0", "CC-BY-ND-4.0", "my own", ""])
+def test_simulated_dialogues_enter_no_release_that_their_licence_does_not_allow(
+    tmp_path: Path, licence: str
+) -> None:
+    script(tmp_path / "script.jsonl", 6, 4)
+    with pytest.raises(ConfigError, match=r"source 'simulated' cannot enter a release under CC-BY-4\.0"):
+        gather(tmp_path, licence=licence)
+    assert not (tmp_path / "work/01-gathered").exists()
 
 
 def test_a_kill_repeats_no_call_and_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -1,0 +1,165 @@
+"""Where a project lies changes nothing: the same records in another folder, and no path of a machine in any of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from curation_made import all_bytes
+
+from h2htalk.curation.curate import curate
+from h2htalk.curation.model_identity import model_identity
+from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.data.files import write_jsonl
+from h2htalk.errors import ConfigError
+
+SPEC = """
+workspace = "work"
+part = 4
+processes = 1
+prompts = "prompts"
+prices = "prices.toml"
+
+[gather]
+stand_in = 4
+
+[gather.simulate]
+user = "scripted:models/user.jsonl"
+companion = "scripted:$MODELS/companion.jsonl"
+dialogues = 3
+turns = 4
+languages = ["en"]
+
+[[gather.sources]]
+name = "chat"
+path = "raw/chat.jsonl"
+format = "messages"
+language = "en"
+licence = "CC0-1.0"
+
+[[gather.sources]]
+name = "made"
+path = "$H2HTALK_NO_SUCH_FOLDER/made.jsonl"
+format = "messages"
+language = "zh"
+licence = "CC0-1.0"
+
+[safety]
+sensitive = "terms.txt"
+guard = "scripted:models/guard.jsonl"
+
+[compose]
+model = "scripted:models/composer.jsonl"
+
+[review]
+model = "scripted:models/reviewer.jsonl"
+"""
+CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
+KEY = "5a" * 32
+
+
+def made(folder: Path) -> Path:
+    """A project in a folder, with the key that all of them have."""
+    folder.mkdir(parents=True)
+    for name in ("models", "raw", "prompts", "work"):
+        (folder / name).mkdir()
+    (folder / "work/secret.key").write_text(KEY)
+    (folder / "curate.toml").write_text(SPEC)
+    (folder / "terms.txt").write_text("gardenwall\n")
+    (folder / "prices.toml").write_text('date = "2026-11-20"\ncurrency = "USD"\n')
+    said = [
+        "The government lies to us and must be overthrown, everybody in our street knows it by now.",
+        "What happened in your street that makes you so angry about it?",
+        "They closed the swimming hall where I have met my friends for twenty years.",
+        "Losing that place hurts. Where do you meet now?",
+    ]
+    roles = ("user", "assistant")
+    talk = [{"role": roles[at % 2], "content": text} for at, text in enumerate(said)]
+    broken = {"messages": [{"role": "somebody", "content": "Hi"}]}
+    write_jsonl(folder / "raw/chat.jsonl", [{"messages": talk}, broken])
+    verdict = {name: {"evidence": "Seen.", "score": 5} for name in CRITERIA}
+    replies = {
+        "user": "I walked along the canal until it got dark, and I felt lighter.",
+        "companion": "The canal at dusk sounds calm. What did you hear there?",
+        "guard": "Safety: Safe\nCategories: None",
+        "composer": '{"evidence": "Greetings only.", "proposals": []}',
+        "reviewer": json.dumps(
+            {**verdict, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"}
+        ),
+    }
+    for name, text in replies.items():
+        write_jsonl(folder / f"models/{name}.jsonl", [{"id": "*", "text": text}])
+    return folder / "curate.toml"
+
+
+def test_another_folder_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated records held their script's absolute path: with it, ids of calls, seeds and copies differed."""
+    found = []
+    for place in (tmp_path / "a", tmp_path / "Eine Forscherin" / "tief" / "b"):
+        spec = made(place)
+        monkeypatch.setenv("MODELS", str(place / "models"))
+        monkeypatch.chdir(place.parent)
+        workspace = curate(Path(os.path.relpath(spec)))
+        found.append({name: all_bytes(workspace.stage(name)) for name in STAGES})
+        for path in workspace.path.rglob("*"):
+            if path.is_file():
+                assert str(tmp_path).encode() not in path.read_bytes(), path
+                assert b"Forscherin" not in path.read_bytes(), path
+    assert found[0] == found[1]
+    kept = [record["id"] for record in Workspace(tmp_path / "a/work").stage("review").records()]
+    assert any(name.startswith("simulated-") for name in kept)
+    assert any(name.startswith("chat-") for name in kept)
+
+
+def test_a_finished_project_may_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard's script was named by its path: the same curation elsewhere was one of other settings."""
+    spec = made(tmp_path / "a")
+    monkeypatch.setenv("MODELS", str(tmp_path / "a/models"))
+    before = {name: all_bytes(curate(spec).stage(name)) for name in STAGES}
+    (tmp_path / "a").rename(tmp_path / "moved")
+    monkeypatch.setenv("MODELS", str(tmp_path / "moved/models"))
+    workspace = curate(tmp_path / "moved/curate.toml")
+    assert {name: all_bytes(workspace.stage(name)) for name in STAGES} == before
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("openai:gpt-4o", "openai:gpt-4o"),
+        ("server:owner/name@http://10.0.0.7:8000/v1", "server:owner/name"),
+        ("server:a@b@https://gpu.example.org/v1", "server:a@b"),
+        ("vllm:Qwen/Qwen3-8B", "vllm:Qwen/Qwen3-8B"),
+        ("embedded", "embedded"),
+        ("", ""),
+    ],
+)
+def test_a_model_is_named_without_its_address(model: str, told: str) -> None:
+    assert model_identity(model) == told
+
+
+def test_a_model_in_a_folder_is_known_by_what_is_in_it(tmp_path: Path) -> None:
+    names = []
+    for place, size in (("a", 10), ("b", 10), ("c", 11)):
+        folder = tmp_path / place / "my-model"
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text('{"layers": 2}')
+        (folder / "model.safetensors").write_bytes(b"\0" * size)
+        names.append(model_identity(f"hf:{folder}"))
+    assert names[0] == names[1] != names[2]
+    assert names[0].startswith("hf:my-model, sha256 ")
+
+
+def test_a_hosted_model_is_no_folder_even_where_one_is_called_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gpt-4o").mkdir()
+    (tmp_path / "gpt-4o/config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert model_identity("openai:gpt-4o") == "openai:gpt-4o"
+
+
+def test_a_script_that_is_not_there_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"gone\.jsonl: cannot be read"):
+        model_identity("scripted:gone.jsonl")
