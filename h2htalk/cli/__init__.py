@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from h2htalk import __version__
-from h2htalk.cli import analyzing, curating, evaluating, runs, splits
+from h2htalk.cli import analyzing, curating, evaluating, rounding, runs, splits
 from h2htalk.output import one_line_errors
 
 app = typer.Typer(
@@ -25,8 +25,10 @@ app = typer.Typer(
 split_app = typer.Typer(help="Splits: list, describe, export.", no_args_is_help=True)
 import_app = typer.Typer(help="Read what other tools made.", no_args_is_help=True)
 curate_app = typer.Typer(help="Raw dialogues in, reviewed candidates out.", no_args_is_help=True)
+round_app = typer.Typer(help="Put items to people and decide.", no_args_is_help=True)
 app.add_typer(split_app, name="split")
 app.add_typer(curate_app, name="curate")
+app.add_typer(round_app, name="round")
 app.add_typer(import_app, name="import")
 
 
@@ -45,6 +47,11 @@ curate_app.command("funnel")(curating.curate_funnel)
 curate_app.command("explain")(curating.curate_explain)
 curate_app.command("erase")(curating.curate_erase)
 curate_app.command("purge")(curating.curate_purge)
+round_app.command("open")(rounding.round_open)
+round_app.command("status")(rounding.round_status)
+round_app.command("close")(rounding.round_close)
+round_app.command("reopen")(rounding.round_reopen)
+round_app.command("list")(rounding.round_list)
 split_app.command("list")(splits.split_list)
 split_app.command("info")(splits.split_info)
 split_app.command("export")(splits.split_export)

@@ -1,0 +1,1 @@
+"""Rounds: items put to people, their answers, and the decisions that follow from them."""

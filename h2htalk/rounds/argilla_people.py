@@ -1,0 +1,182 @@
+"""Workspaces and users: every voter has an account, and is in the workspaces of the languages they read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from h2htalk.data.dialogue import Language
+from h2htalk.data.files import read_json_object, write_json, write_problem
+from h2htalk.errors import DataError, RoundError, quoted
+from h2htalk.rounds.argilla_settings import workspace_name
+from h2htalk.rounds.argilla_wire import Wire
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.voters import Voter
+
+LOGINS = "argilla_logins.csv"
+# Who is who on the server: names there may change, and an admin sees only who is in a workspace now.
+ACCOUNTS = "argilla_accounts.json"
+PASSWORD_BYTES = 12
+
+
+def workspaces(wire: Wire) -> dict[str, str]:
+    """Name -> id of the workspaces that we see. Raises RoundError."""
+    return {one["name"]: one["id"] for one in wire.get("/api/v1/me/workspaces")["items"]}
+
+
+def make_workspaces(wire: Wire, names: Iterable[str]) -> dict[str, str]:
+    """Name -> id, the missing made. Raises RoundError where we may not make one."""
+    there = workspaces(wire)
+    for name in sorted(set(names) - there.keys()):
+        if wire.role != "owner":
+            raise RoundError(
+                f"{wire.url}: there is no workspace {name} that your key may use, and only an owner makes one; use an "
+                "owner's key, or have it made with you and the voters in it"
+            )
+        # A conflict is our own first attempt, of which no answer came.
+        wire.call("POST", "/api/v1/workspaces", {"name": name}, allowed=(409,))
+        there = workspaces(wire)
+        if name not in there:
+            raise RoundError(
+                f"{wire.url}: the workspace {name} was made and is not there; give the command again"
+            )
+    return there
+
+
+def users(wire: Wire, places: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """User name -> (id, role): all of the server for an owner, else those of the workspaces with these ids."""
+    if wire.role == "owner":
+        found = wire.get("/api/v1/users")["items"]
+    else:
+        found = [one for place in places for one in wire.get(f"/api/v1/workspaces/{place}/users")["items"]]
+    return {one["username"]: (one["id"], one["role"]) for one in found}
+
+
+def seat_voters(
+    wire: Wire, folder: RoundFolder, places: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """See to it that every voter who is there has an account and is in the workspaces of their languages.
+
+    Args:
+        wire, folder: which server, which round.
+        places: workspace name -> id, of all the round's languages.
+
+    Returns:
+        Voter id -> user id, of all who have an account, and lines for the manager. An account that was there keeps
+        its password; a new one's is written to private/argilla_logins.csv before it is made.
+
+    Raises:
+        RoundError: a name belongs to an owner or admin, or we may not make an account.
+    """
+    voters, told, known = folder.voters(), [], accounts(folder)
+    there = users(wire, places.values())
+    ids = _ids(voters, there, known)
+    roles = dict(there.values())
+    strangers = [
+        voter.name for voter in voters if roles.get(ids.get(voter.id, ""), "annotator") != "annotator"
+    ]
+    if strangers:
+        raise RoundError(
+            f"{wire.url}: {', '.join(strangers)} is the name of an owner or admin, who sees more than a voter; name "
+            "the voter otherwise"
+        )
+    missing = [voter for voter in voters if voter.here and voter.id not in ids]
+    if missing and wire.role != "owner":
+        raise RoundError(
+            f"{wire.url}: {', '.join(v.name for v in missing)} has no account in the round's workspaces, and only an "
+            "owner makes one; use an owner's key"
+        )
+    if missing:
+        passwords = _passwords(folder.private / LOGINS, missing)
+        for voter in missing:
+            account = {
+                "username": voter.name,
+                "first_name": voter.name,
+                "password": passwords[voter.name],
+                "role": "annotator",
+            }
+            wire.call("POST", "/api/v1/users", account, allowed=(409,))
+        ids = _ids(voters, users(wire, places.values()), known)
+        told.append(
+            f"{len(missing)} accounts made; their passwords stand in {folder.private / LOGINS}: hand them out one by "
+            "one"
+        )
+    if not ids.items() <= known.items():
+        write_json(folder.private / ACCOUNTS, known | ids)
+    for language, place in _by_language(folder, places).items():
+        _let_in(wire, place, [voter for voter in voters if voter.here and language in voter.languages], ids)
+    gone = [voter.name for voter in voters if not voter.here]
+    if gone:
+        told.append(
+            f"{', '.join(gone)} left the round and can still sign in; take them out of the workspace if they should not"
+        )
+    return ids, told
+
+
+def accounts(folder: RoundFolder) -> dict[str, str]:
+    """Voter id -> user id, of all who ever had an account. Raises DataError."""
+    try:
+        return {str(voter): str(user) for voter, user in read_json_object(folder.private / ACCOUNTS).items()}
+    except FileNotFoundError:
+        return {}
+
+
+def _ids(
+    voters: Sequence[Voter], there: Mapping[str, tuple[str, str]], known: Mapping[str, str]
+) -> dict[str, str]:
+    """Voter id -> user id: the account that was theirs before, under whatever name, else the one of their name."""
+    present = {user for user, _ in there.values()}
+    kept = {voter.id: known[voter.id] for voter in voters if known.get(voter.id) in present}
+    return {voter.id: there[voter.name][0] for voter in voters if voter.name in there} | kept
+
+
+def _by_language(folder: RoundFolder, places: Mapping[str, str]) -> dict[Language, str]:
+    spec, name = folder.spec(), folder.name
+    languages = {item.language for item in folder.items()}
+    return {language: places[workspace_name(spec, name, language)] for language in sorted(languages)}
+
+
+def _let_in(wire: Wire, place: str, voters: Sequence[Voter], ids: Mapping[str, str]) -> None:
+    inside = {one["id"] for one in wire.get(f"/api/v1/workspaces/{place}/users")["items"]}
+    for voter in voters:
+        if ids[voter.id] not in inside:
+            if wire.role != "owner":
+                raise RoundError(
+                    f"{wire.url}: {quoted(voter.name)} is not in the round's workspace; use an owner's key"
+                )
+            wire.call("POST", f"/api/v1/workspaces/{place}/users", {"user_id": ids[voter.id]}, allowed=(409,))
+
+
+def _passwords(path: Path, voters: Sequence[Voter]) -> dict[str, str]:
+    """Passwords of new accounts: those written down at an interrupted attempt, else new ones, written down first."""
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        known: dict[str, str] = {row["name"]: row["password"] for row in csv.DictReader(io.StringIO(text))}
+        for voter in voters:
+            known.setdefault(voter.name, secrets.token_urlsafe(PASSWORD_BYTES))
+        _write_privately(path, known)
+    except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error
+    except (KeyError, csv.Error) as error:
+        raise DataError(f"{path}: must be a table of name and password; mend it or move it away") from error
+    return known
+
+
+def _write_privately(path: Path, passwords: Mapping[str, str]) -> None:
+    """Names and passwords, readable by their owner alone. Names are plain (`voters`), passwords may start with a
+    hyphen: neither is escaped, as who copies one needs it as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="utf-8", newline="") as file:
+        table: Any = csv.writer(file, lineterminator="\n")
+        table.writerow(("name", "password"))
+        table.writerows(passwords.items())
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)

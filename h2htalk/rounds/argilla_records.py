@@ -1,0 +1,102 @@
+"""Items as records: ids, what the page reads, filters, suggestions, and who is not to see an item."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import RoundError
+from h2htalk.rounds.argilla_page import inert_json, item_data
+from h2htalk.rounds.argilla_settings import FIELD, Sitting
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import Question
+from h2htalk.rounds.texts import passage_title
+
+# A request: items of 100,000 characters and more must not make one that a proxy refuses (records, characters).
+BATCH, BATCH_SIZE = 200, 4_000_000
+
+
+def record_id(item: str) -> str:
+    """An item's id on the server: itself where it is short and plain, else a hash of it.
+
+    Plain is what Argilla's page may paste into a script; a tie's id (`item#question`) is.
+    """
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,119}(#[a-z_]{1,40})?", item):
+        return item
+    return f"h-{hashlib.sha256(item.encode()).hexdigest()[:32]}"
+
+
+def record_ids(items: Iterable[str]) -> dict[str, str]:
+    """Record id -> item id; raises RoundError where two items would share a record."""
+    found: dict[str, str] = {}
+    for item in items:
+        other = found.setdefault(record_id(item), item)
+        if other != item:
+            raise RoundError(f"items {item!a} and {other!a} cannot be told apart; rename one")
+    return found
+
+
+def record_for(
+    item: Item, sitting: Sitting, questions: Mapping[str, str], *, suggest: bool, aside: Collection[str]
+) -> dict[str, Any]:
+    """A record as the server takes it.
+
+    Args:
+        item: what it shows.
+        sitting: where it belongs.
+        questions: name -> id on the server, of those that a suggestion may fill.
+        suggest: whether a model's answers, and the proposed subtask, may be seen.
+        aside: user ids for whom the item is discarded in advance.
+    """
+    titles = {name: passage_title(name, item.language) for name, _ in item.context}
+    record: dict[str, Any] = {
+        "external_id": record_id(item.id),
+        "fields": {FIELD: {"data": inert_json(item_data(item, item.language, titles))}},
+        "metadata": {
+            "language": item.language,
+            "crisis": "yes" if item.crisis else "no",
+            "wave": sitting.wave,
+            "sitting": sitting.number,
+        },
+    }
+    if suggest:
+        record["metadata"]["subtask"] = item.subtask if item.subtask in SUBTASKS else "none"
+        record["suggestions"] = [
+            {"question_id": questions[name], "value": list(value) if isinstance(value, tuple) else value,
+             "type": "model", "agent": "reviewer"}
+            for name, value in item.suggested.items() if name in questions
+        ]  # fmt: skip
+    if aside:
+        record["responses"] = discarded(aside)
+    return record
+
+
+def discarded(users: Collection[str]) -> list[dict[str, Any]]:
+    """Responses that put an item aside for users; they say nothing.
+
+    Nothing is an empty object: with none at all, 2.8.0 stores the record and fails to index it (500).
+    """
+    return [{"user_id": user, "values": {}, "status": "discarded"} for user in sorted(users)]
+
+
+def suggestible(questions: Sequence[Question]) -> set[str]:
+    """The questions that a suggestion may fill: those with choices. Free text of a model's is nobody's answer."""
+    return {question.name for question in questions if question.form != "text"}
+
+
+def batches(records: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Records in requests of a sensible size."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for record in records:
+        length = len(record.get("fields", {}).get(FIELD, {}).get("data", ""))
+        if batch and (len(batch) >= BATCH or size + length > BATCH_SIZE):
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += length
+    if batch:
+        yield batch

@@ -1,0 +1,135 @@
+"""Rounds on an Argilla server: a workspace a language, a dataset a sitting, answers from its database.
+
+Every step looks first and then makes what is missing, so that it may be killed at any request and repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from h2htalk.rounds.argilla_answers import Response, read_responses, responses_of
+from h2htalk.rounds.argilla_aside import Aside, set_aside
+from h2htalk.rounds.argilla_datasets import (
+    datasets_in,
+    records_of,
+    require_ours,
+    see_to_dataset,
+    see_to_records,
+)
+from h2htalk.rounds.argilla_index import require_shown, told_of_index
+from h2htalk.rounds.argilla_people import accounts, make_workspaces, seat_voters, users, workspaces
+from h2htalk.rounds.argilla_records import record_ids
+from h2htalk.rounds.argilla_settings import asked_of, check_texts, sittings_of, workspace_name
+from h2htalk.rounds.argilla_wire import FIRST_PATIENCE, PATIENCE, Wire, connect, require_search
+from h2htalk.rounds.backends import Pulled
+from h2htalk.rounds.folder import RoundFolder
+
+# Who was spared what, on our side: the server cannot tell a discard in advance from a voter's own.
+ASIDE = "argilla_set_aside.jsonl"
+
+
+class ArgillaRounds:
+    """The backend: it seats nobody, the server hands items out."""
+
+    assigns = False
+
+    def __init__(self, connect: Callable[[float], Wire] = connect) -> None:
+        """`connect`: how to reach the server, for so many seconds."""
+        self._connect = connect
+
+    def check(self, round: RoundFolder) -> None:
+        """Raise RoundError or MissingExtraError unless server, key, version and texts are as they must be."""
+        wire = self._connect(FIRST_PATIENCE)
+        require_search(wire)
+        asked = asked_of(round)
+        record_ids(asked.items)
+        check_texts(round, asked)
+        if wire.role != "owner":
+            make_workspaces(wire, [workspace_name(asked.spec, round.name, one) for one in asked.guidelines])
+
+    def publish(self, round: RoundFolder) -> list[str]:
+        """Make what is missing: workspaces, accounts, datasets, records. Returns lines for the manager.
+
+        Raises:
+            RoundError: the server fails or refuses, something of another round is in the way, or voters would not see
+                what was put out.
+        """
+        wire = self._connect(PATIENCE)
+        asked = asked_of(round)
+        sittings = sittings_of(round, asked)
+        places = make_workspaces(wire, [sitting.workspace for sitting in sittings])
+        ours = {sitting.workspace: places[sitting.workspace] for sitting in sittings}
+        people, told = seat_voters(wire, round, ours)
+        there = {name: datasets_in(wire, place) for name, place in ours.items()}
+        voters, aside = round.voters(), Aside(round.private / ASIDE)
+        answered = {(item, voter) for item, voter, _ in round.answers()}
+        made = 0
+        for sitting in sittings:
+            place = ours[sitting.workspace]
+            dataset = see_to_dataset(wire, asked, sitting, place, there[sitting.workspace])
+            # What was answered before the second wave was answered in the first.
+            elsewhere = answered if sitting.wave > 1 else set()
+            spared = set_aside([asked.items[name] for name in sitting.items], voters, elsewhere)
+            made += see_to_records(wire, asked, sitting, dataset, people, spared, aside)
+            require_shown(wire, sitting, dataset)
+        total = sum(len(sitting.items) for sitting in sittings)
+        told.append(
+            f"{wire.url}: {total} items in {len(sittings)} datasets of the workspaces {', '.join(sorted(ours))}"
+            + (f", {made} of them new" if made else "")
+        )
+        return told
+
+    def pull(self, round: RoundFolder) -> Pulled:
+        """What voters submitted or discarded by now, read from the server's database and not from its search index.
+
+        Raises:
+            RoundError: the server cannot be reached, or a dataset is another round's.
+        """
+        wire = self._connect(PATIENCE)
+        asked = asked_of(round)
+        places = workspaces(wire)
+        ids = record_ids(asked.items)
+        responses: list[Response] = []
+        notes: list[str] = []
+        look = True
+        sittings = sittings_of(round, asked)
+        ours = {sitting.workspace: places.get(sitting.workspace) for sitting in sittings}
+        there = {name: datasets_in(wire, place) if place else {} for name, place in ours.items()}
+        for sitting in sittings:
+            dataset = there[sitting.workspace].get(sitting.dataset)
+            if dataset is None:
+                notes.append(
+                    f"{wire.url}: the dataset {sitting.dataset} is not there; what it held at earlier looks still "
+                    "counts, and `h2htalk round open` makes it again"
+                )
+                continue
+            require_ours(wire, sitting, dataset, asked.mark)
+            records = list(records_of(wire, dataset["id"], "responses"))
+            responses += responses_of(sitting.dataset, records, ids)
+            if look:
+                shown = told_of_index(wire, sitting, dataset, records)
+                notes += shown
+                # One line for a dead engine, not one a dataset.
+                look = not any("does not answer" in line for line in shown)
+        found = users(wire, [place for place in ours.values() if place])
+        by_name = {voter.name: voter for voter in round.voters()}
+        by_id = {voter.id: voter for voter in by_name.values()}
+        known = {user: by_id[voter] for voter, user in accounts(round).items() if voter in by_id}
+        read = read_responses(
+            round.name,
+            responses,
+            items=asked.items,
+            questions=asked.questions,
+            voters={user: by_name[name] for name, (user, _) in found.items() if name in by_name} | known,
+            names={user: name for name, (user, _) in found.items()},
+            aside=Aside(round.private / ASIDE).all(),
+        )
+        return Pulled(read.answers, read.mistakes, (*notes, *read.notes), read.started)
+
+    def close(self, round: RoundFolder) -> list[str]:
+        """The server keeps everything as it is, and answers that come later are not read."""
+        names = ", ".join(sorted({sitting.workspace for sitting in sittings_of(round, asked_of(round))}))
+        return [
+            f"the datasets in {names} are left as they are, and what is answered there from now on is not counted; "
+            "delete them in Argilla when nobody needs them"
+        ]

@@ -1,0 +1,118 @@
+"""What lies in the ballots' folder: whose each file is, and what a voter's files say together."""
+
+from __future__ import annotations
+
+import datetime
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from h2htalk.rounds.ballot_answers import Reading
+from h2htalk.rounds.ballot_csv_reading import read_csv_ballot
+from h2htalk.rounds.ballot_files import Ballot, BallotRound
+from h2htalk.rounds.ballot_reading import read_workbook
+from h2htalk.rounds.questions import Value
+from h2htalk.text.printable import printable
+
+_READERS = {".xlsx": read_workbook, ".csv": read_csv_ballot}
+# Other forms in which a filled-in ballot may come back: named, never left out in silence.
+_OTHER_FORMS = (
+    ".xls",
+    ".xlsm",
+    ".xlsb",
+    ".xltx",
+    ".ods",
+    ".fods",
+    ".numbers",
+    ".et",
+    ".tsv",
+    ".zip",
+    ".rar",
+    ".7z",
+)
+_OF_THE_SYSTEM = ("thumbs.db", "desktop.ini", "icon\r")
+
+
+@dataclass(slots=True)
+class Box:
+    """What was found in the folder."""
+
+    known: BallotRound
+    mistakes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    # Of a ballot, its files that could be read, each with when it was changed.
+    files: dict[str, list[tuple[Mapping[str, Reading], str]]] = field(default_factory=dict)
+
+    def read(self, path: Path) -> None:
+        """Read a file, or say why not."""
+        shown = f"{self.known.folder.name}/{printable(path.name)}"
+        name, suffix = folded(path.name), path.suffix.lower()
+        if name.startswith((".", "~$")) or name in _OF_THE_SYSTEM or _is_ours(name):
+            return
+        if suffix not in _READERS or not path.is_file():
+            if suffix in _OTHER_FORMS or suffix in _READERS:
+                self.mistakes.append(
+                    f"{shown}: ballots are read from .xlsx and .csv files; save it as one of them"
+                )
+            else:
+                self.notes.append(f"{shown}: no ballot; left alone")
+            return
+        by_stem = {folded(ballot.stem): ballot for ballot in self.known.ballots}
+        ballot = by_stem.get(folded(path.stem))
+        reading = _READERS[suffix](self.known, ballot, path, shown)
+        # Who left the round mends nothing any more; closing must not wait for them.
+        left = ballot is not None and not ballot.voter.here
+        (self.notes if left else self.mistakes).extend(reading.mistakes)
+        self.notes += reading.notes
+        if ballot is not None:
+            rows = {row.item: row for row in reading.rows}
+            self.files.setdefault(ballot.stem, []).append((rows, _changed_at(path)))
+
+    def settle(self, ballot: Ballot) -> tuple[int, dict[str, tuple[Mapping[str, Value], str]]]:
+        """What a ballot's files say together.
+
+        Returns:
+            Half-filled rows; and by item the answers and when they were given. An item whose row is empty in all of
+            them has none: it is named only where the ballot holds other answers, so that a blank copy takes nothing
+            back.
+        """
+        files = self.files.get(ballot.stem, [])
+        half = 0
+        counted: dict[str, tuple[Mapping[str, Value], str]] = {}
+        empty: list[tuple[str, str]] = []
+        for seat in ballot.seats:
+            said = [(rows.get(seat.item), when) for rows, when in files]
+            half += any(row is not None and row.state == "half" for row, _ in said)
+            answered = [(row, when) for row, when in said if row is not None and row.state == "answered"]
+            if answered and self._agree([row for row, _ in answered]):
+                counted[seat.item] = (answered[0][0].answers, answered[0][1])
+            elif said and all(row is not None and row.state == "empty" for row, _ in said):
+                empty.append((seat.item, max(when for _, when in said)))
+        if counted:
+            counted |= {item: ({}, when) for item, when in empty}
+        return half, counted
+
+    def _agree(self, rows: Sequence[Reading]) -> bool:
+        """Whether the workbook and the CSV say the same; which of them was changed later decides nothing."""
+        for row in rows[1:]:
+            if row.answers != rows[0].answers:
+                self.mistakes.append(
+                    f"{row.where}: says something else than {rows[0].where}; empty one of the two, neither is read"
+                )
+                return False
+        return True
+
+
+def _is_ours(name: str) -> bool:
+    return name.endswith(".texts.txt") or (name.startswith("guidelines-") and name.endswith(".txt"))
+
+
+def folded(name: str) -> str:
+    """A file's name as file systems compare it: some keep no case, some write accents apart."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _changed_at(path: Path) -> str:
+    changed = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
+    return changed.isoformat(timespec="seconds")

@@ -1,0 +1,195 @@
+"""The columns of a ballot, and what stands in each row before anybody answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from h2htalk.data.dialogue import Language
+from h2htalk.rounds.ballot_files import Ballot, BallotRound
+from h2htalk.rounds.ballot_text import (
+    Run,
+    cell_text,
+    line_count,
+    lines_shown,
+    material,
+    plain,
+    replies,
+    runs,
+    suggestion,
+)
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import Question
+from h2htalk.rounds.texts import label_help, label_text, question_help, question_title, rating_text, word
+
+# Those whose text the row's seal covers.
+SEALED = ("notice", "text", "reply", "suggestion")
+# Lines of a row at most: more than 409 points high Excel shows none.
+MOST_LINES = 26
+# Of a note beside a text that stands elsewhere.
+_NOTE_LINES = 8
+_TEXT_WIDTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    Attributes:
+        key: by which it is found again: `row`, `item`, one of `SEALED`, a question's name (for one label of a
+            question with several: `violations:privacy`), or `skip`.
+        heading: as the voter reads it.
+        width: in signs.
+        question: that it answers; None for the others.
+        label: of a question with several labels, which one a yes here means.
+        help: when to choose what.
+    """
+
+    key: str
+    heading: str
+    width: int
+    question: Question | None = None
+    label: str = ""
+    help: str = ""
+
+    @property
+    def answers(self) -> bool:
+        return self.question is not None or self.key == "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One item in a ballot.
+
+    Attributes:
+        number: its place in the ballot, from 1.
+        elsewhere: its text stands apart, as it speaks of a crisis or is too long for a row.
+        cells: of the columns in `SEALED`, their text.
+    """
+
+    number: int
+    sitting: int
+    item: Item
+    code: str
+    elsewhere: bool
+    cells: Mapping[str, Sequence[Run]]
+
+    @property
+    def texts(self) -> list[str]:
+        """What the seal covers."""
+        return [plain(self.cells.get(key, ())) for key in SEALED]
+
+
+def text_columns(known: BallotRound, ballot: Ballot) -> list[Column]:
+    """Number, notice, text, reply and suggestion: those that something stands in."""
+    language = ballot.language
+    items = [known.items[one.item] for one in ballot.seats]
+    columns = [Column("row", "", 2), Column("item", word("item", language), 7)]
+    if any(item.crisis for item in items):
+        columns.append(Column("notice", word("crisis_short", language), 22))
+    columns.append(Column("text", word("text" if _mixed(items) else "conversation", language), _TEXT_WIDTH))
+    titles = [block.title for item in items for block in replies(item, language)]
+    if titles:
+        both = [
+            name
+            for name in (word("reply_to_judge", language), word("proposed_reply", language))
+            if name in titles
+        ]
+        columns.append(Column("reply", " / ".join(both), 40))
+    if known.suggest and any(item.suggested for item in items):
+        columns.append(Column("suggestion", word("suggestion", language), 22))
+    return columns
+
+
+def _mixed(items: Sequence[Item]) -> bool:
+    return any(item.context or not item.turns for item in items)
+
+
+def answer_columns(questions: Sequence[Question], language: Language, *, apart: bool) -> list[Column]:
+    """A column a question, and one for skipping.
+
+    Args:
+        apart: a question with several labels gets a column for each: a cell's list lets nobody choose two.
+    """
+    columns: list[Column] = []
+    for question in questions:
+        title, told = question_title(question.name, language), question_help(question.name, language)
+        if question.form == "labels" and apart:
+            for label in question.labels:
+                name, more = (f(question.name, label, language) for f in (label_text, label_help))
+                key = f"{question.name}:{label}"
+                columns.append(Column(key, f"{title}\n{name}", 7, question, label, more or told))
+        else:
+            width = 26 if question.form == "text" else 20
+            optional = "" if question.required else f"\n({word('optional', language)})"
+            columns.append(Column(question.name, title + optional, width, question, help=told))
+    columns.append(Column("skip", word("skip", language), 14, help=word("skip_is_fine", language)))
+    return columns
+
+
+def shown_choices(question: Question, language: Language) -> dict[str | int, str]:
+    """Stored value -> as the voter chooses it; empty where they write freely."""
+    if question.form == "rating":
+        return {step: cell_text(rating_text(question.name, step, language)) for step in question.ratings}
+    return {label: cell_text(label_text(question.name, label, language)) for label in question.labels}
+
+
+def choices_of(question: Question, item: Item, language: Language) -> dict[str | int, str]:
+    """`shown_choices` of those that this item leaves to choose: an adjudication's item names its own labels."""
+    shown = shown_choices(question, language)
+    if question.name == "label" and item.labels:
+        return {label: shown[label] for label in item.labels}
+    return shown
+
+
+def ballot_rows(
+    known: BallotRound,
+    ballot: Ballot,
+    columns: Sequence[Column],
+    pointer: Callable[[int], str],
+    most_lines: int | None,
+) -> list[Row]:
+    """The rows of a ballot, in the voter's order.
+
+    Args:
+        columns: `text_columns`.
+        pointer: an item's number -> the line that says where its text stands.
+        most_lines: a text of more stands elsewhere; None where only crises do.
+    """
+    widths = {column.key: column.width for column in columns}
+    rows = []
+    for number, one in enumerate(ballot.seats, 1):
+        item = known.items[one.item]
+        cells = _cells(known, item, ballot.language, set(widths))
+        long = most_lines is not None and any(
+            line_count(plain(cells[key]), widths[key]) > most_lines
+            for key in ("text", "reply")
+            if key in cells
+        )
+        if item.crisis or long:
+            cells |= {"text": [*_note(item, _NOTE_LINES), (pointer(number), False)], "reply": []}
+        code = known.code(ballot, one.item)
+        rows.append(Row(number, one.sitting, item, code, item.crisis or long, cells))
+    return rows
+
+
+def _cells(known: BallotRound, item: Item, language: Language, keys: set[str]) -> dict[str, Sequence[Run]]:
+    cells: dict[str, Sequence[Run]] = {}
+    if item.crisis:
+        cells["notice"] = [(word("crisis_notice", language), False)]
+    titled = bool(item.context) or not item.turns
+    cells["text"] = [*_note(item), *runs(material(item, language), titled=titled)]
+    # Where some items have both replies, and where the only one could be either, its heading stands above it.
+    if "reply" in keys:
+        cells["reply"] = runs(replies(item, language), titled=True)
+    if "suggestion" in keys:
+        cells["suggestion"] = [(suggestion(item, known.questions, language), False)]
+    return cells
+
+
+def _note(item: Item, most_lines: int | None = None) -> list[Run]:
+    """The manager's note; none where it is longer than `most_lines`: it stands with the text then."""
+    shown = lines_shown(item.note).strip()
+    if not shown or (most_lines is not None and line_count(shown, _TEXT_WIDTH) > most_lines):
+        return []
+    return [(shown + "\n\n", True)]

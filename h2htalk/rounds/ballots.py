@@ -1,0 +1,151 @@
+"""The ballots backend: a spreadsheet a voter, sent and collected by whatever means people have."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from h2htalk.data.files import write_problem
+from h2htalk.errors import DataError, RoundError
+from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.backends import Pulled
+from h2htalk.rounds.ballot_box import Box, folded
+from h2htalk.rounds.ballot_csv import write_csv, write_csv_guidelines
+from h2htalk.rounds.ballot_files import MAX_FILE, Ballot, BallotRound, read_ballot_round
+from h2htalk.rounds.ballot_sheets import require_openpyxl, write_workbook
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.questions import Value
+
+
+class Ballots:
+    """Ballots in `ROUND/ballots`: `NAME.xlsx` and `NAME.csv`, of a later wave `NAME-2.xlsx`."""
+
+    assigns = True
+
+    def check(self, round: RoundFolder) -> None:
+        """Raise MissingExtraError without openpyxl, RoundError where the ballots' folder is none."""
+        require_openpyxl()
+        folder = round.path / "ballots"
+        if folder.exists() and not folder.is_dir():
+            raise RoundError(f"{folder}: must be a folder: the ballots go there; move that file away")
+
+    def publish(self, round: RoundFolder) -> list[str]:
+        """Write every ballot that is not there yet; one that is there may hold answers, and is never touched."""
+        known = read_ballot_round(round)
+        there = {folded(path.name) for path in known.folder.glob("*")}
+        made = 0
+        for ballot in known.ballots:
+            if not ballot.voter.here:
+                continue
+            guidelines = round.guidelines(ballot.language)
+            told = known.folder / f"guidelines-{ballot.language}.txt"
+            if folded(told.name) not in there:
+                write_csv_guidelines(known, ballot, guidelines, told)
+                there.add(folded(told.name))
+            # The workbook comes last: where it is, nothing of a ballot is missing.
+            if folded(f"{ballot.stem}.xlsx") in there:
+                continue
+            if folded(f"{ballot.stem}.csv") not in there:
+                texts = known.folder / f"{ballot.stem}.texts.txt"
+                write_csv(known, ballot, known.folder / f"{ballot.stem}.csv", texts)
+            _write_whole(known, ballot, guidelines)
+            made += 1
+        voters = len({ballot.voter.id for ballot in known.ballots})
+        lines = [f"{len(known.ballots)} ballots of {voters} voters lie in {known.folder}, {made} of them new"]
+        if made:
+            lines.append(
+                "send each voter theirs (.xlsx; without a spreadsheet program .csv, its .texts.txt and guidelines), "
+                "and put what comes back into that folder under the same name"
+            )
+        return lines
+
+    def pull(self, round: RoundFolder) -> Pulled:
+        """What the ballots hold now. Raises RoundError, DataError."""
+        known = read_ballot_round(round)
+        box = Box(known)
+        if not known.folder.is_dir():
+            return Pulled((), notes=(f"{known.folder}: no ballots there; put back what came in",))
+        try:
+            found = sorted(known.folder.iterdir())
+        except OSError as error:
+            raise RoundError(f"{known.folder}: cannot be looked into: {error.strerror or error}") from error
+        for path in found:
+            box.read(path)
+        absent = [
+            ballot.stem for ballot in known.ballots if ballot.voter.here and ballot.stem not in box.files
+        ]
+        if absent:
+            box.notes.append(
+                f"{known.folder}: no ballot there called {', '.join(absent)}; put it back to have it read"
+            )
+        stored = round.answers()
+        answers: list[Answer] = []
+        started: dict[str, int] = {}
+        for ballot in known.ballots:
+            half, counted = box.settle(ballot)
+            if half:
+                started[ballot.voter.name] = started.get(ballot.voter.name, 0) + half
+            taken_back = 0
+            for seat in ballot.seats:
+                if seat.item in counted:
+                    values, when = counted[seat.item]
+                    new = _as_answers(known.name, seat.item, ballot, values, when, stored)
+                    taken_back += not values and bool(new)
+                    answers += new
+            if taken_back:
+                box.notes.append(
+                    f"{ballot.stem}: {taken_back} items that were answered before are empty now; their answers count "
+                    "no more"
+                )
+        return Pulled(tuple(answers), tuple(box.mistakes), tuple(box.notes), started)
+
+    def close(self, round: RoundFolder) -> list[str]:
+        """Nothing can be closed in a file; say so."""
+        return [f"what is changed in {round.path / 'ballots'} from now on is not read; tell the voters"]
+
+
+def _as_answers(
+    round: str,
+    item: str,
+    ballot: Ballot,
+    values: Mapping[str, Value],
+    when: str,
+    stored: Mapping[tuple[str, str, str], Answer],
+) -> Iterable[Answer]:
+    """Answers of one row; one that is stored with the same value keeps its time, one that is gone is taken back."""
+    voter = ballot.voter.id
+    made = []
+    for question, value in values.items():
+        old = stored.get((item, voter, question))
+        made.append(
+            Answer(round, item, voter, question, value, old.when if old and old.value == value else when)
+        )
+    gone = [key for key in stored if key[:2] == (item, voter) and key[2] not in values]
+    return made + [Answer(round, item, voter, question, None, when) for _, _, question in gone]
+
+
+def _write_whole(known: BallotRound, ballot: Ballot, guidelines: str) -> None:
+    """Write a workbook so that it is there whole or not at all."""
+    path = known.folder / f"{ballot.stem}.xlsx"
+    temporary: Path | None = None
+    try:
+        descriptor, name = tempfile.mkstemp(dir=known.folder, prefix=".", suffix=".part")
+        os.close(descriptor)
+        temporary = Path(name)
+        write_workbook(known, ballot, guidelines, temporary)
+        size = temporary.stat().st_size
+        if size > MAX_FILE:
+            raise RoundError(
+                f"{path}: would have {size >> 20} MiB, more than is read back ({MAX_FILE >> 20}); open rounds "
+                "of fewer items"
+            )
+        temporary.chmod(0o644)
+        if not path.exists():
+            os.replace(temporary, path)
+    except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)

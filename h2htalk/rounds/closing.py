@@ -1,0 +1,107 @@
+"""Closing a round: the last answers, decisions, agreement, and what its voters are paid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from h2htalk.data.files import read_jsonl, write_json, write_jsonl, write_text
+from h2htalk.errors import RoundError
+from h2htalk.rounds.backends import Pulled, open_backend
+from h2htalk.rounds.decide import Settled, adjudicated, decide
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.outcome import agreement_table, payment_table, voter_table
+from h2htalk.rounds.status import Status, bring_in, status_of
+
+
+def close_round(
+    path: Path, *, early: bool = False, adjudication: Path | None = None
+) -> tuple[Status, list[Settled]]:
+    """Close a round: bring in the last answers, decide, and write decisions, agreement and figures of the voters.
+
+    Closing a closed round decides again from the answers that are there, the same bytes; with `adjudication` its
+    ties get that round's word.
+
+    Args:
+        path: the round.
+        early: close although items want answers, or answers have mistakes; recorded.
+        adjudication: a closed round over this one's ties.
+
+    Raises:
+        RoundError: items want answers or answers hold mistakes, and `early` is not set.
+    """
+    folder = RoundFolder(path)
+    folder.require()
+    words = _words(adjudication) if adjudication is not None else None
+    with folder.locked():
+        pulled, new = (Pulled(()), 0) if folder.state == "closed" else bring_in(folder)
+        found = status_of(folder, pulled, new)
+        if folder.state != "closed":
+            _require_done(found, early)
+        settled = decided(folder)
+        words = words if words is not None else _stored_words(folder)
+        if words:
+            settled = adjudicated(settled, words)
+            write_jsonl(folder.path / "adjudicated.jsonl", (word.to_dict() for word in words.values()))
+        write_outcome(folder, settled)
+        if folder.state != "closed":
+            told = open_backend(folder.spec().backend).close(folder)
+            folder.note(
+                "closed", early=bool(found.missing or found.mistakes), missing=sum(found.missing.values())
+            )
+            found = replace(found, notes=(*found.notes, *told))
+    return replace(found, state="closed"), settled
+
+
+def decided(folder: RoundFolder) -> list[Settled]:
+    """A round's decisions from the answers that are stored, ties not yet adjudicated."""
+    return decide(
+        folder.items(), folder.questions(), list(folder.answers().values()), folder.spec().ties.margin
+    )
+
+
+def write_outcome(folder: RoundFolder, settled: Sequence[Settled]) -> None:
+    """Decisions, agreement, the voters' figures, and what each is paid."""
+    write_jsonl(folder.path / "decisions.jsonl", (one.to_dict() for one in settled))
+    write_json(folder.path / "agreement.json", agreement_table(folder))
+    write_text(folder.path / "voters.csv", voter_table(folder, settled))
+    write_text(folder.private / "payment.csv", payment_table(folder))
+
+
+def _require_done(found: Status, early: bool) -> None:
+    if early:
+        return
+    if found.mistakes:
+        raise RoundError(
+            f"{found.name}: {len(found.mistakes)} answers cannot be counted, the first: {found.mistakes[0]}; have them "
+            "corrected (`h2htalk round status` lists all), or close without them with --early"
+        )
+    if found.missing:
+        raise RoundError(
+            f"{found.name}: {len(found.missing)} of {found.items} items still want "
+            f"{sum(found.missing.values())} answers; wait, hand them to others with `h2htalk round reopen`, "
+            "or close with --early"
+        )
+
+
+def _words(adjudication: Path) -> dict[str, Settled]:
+    other = RoundFolder(adjudication)
+    other.require()
+    if other.state != "closed":
+        raise RoundError(f"{adjudication}: this round is not closed yet; close it first")
+    return {one.item: one for one in decided(other) if one.question == "label"}
+
+
+def _stored_words(folder: RoundFolder) -> dict[str, Settled]:
+    path = folder.path / "adjudicated.jsonl"
+    if not path.exists():
+        return {}
+    read = (record for _, record in read_jsonl(path))
+    return {
+        record["item"]: Settled(
+            record["item"], record["question"], record["label"], record["support"], record["posterior"],
+            record["how"], record["votes"],
+        )
+        for record in read
+    }  # fmt: skip

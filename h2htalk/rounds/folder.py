@@ -1,0 +1,182 @@
+"""A round's folder: what was asked, of whom, what came back, and what was decided.
+
+ROUND/
+  round.json            the specification, questions, fingerprints
+  items.jsonl           what voters read
+  guidelines/en.md      what they read first
+  private/              names and the salt of their hashes: never to be published
+  waves.jsonl           which items went out for how many answers, and who got them
+  answers.jsonl         answers as they came
+  events.jsonl          opened, pulled, closed, reopened, and why
+  decisions.jsonl ...   after closing
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from h2htalk.data.dialogue import Language
+from h2htalk.data.files import read_json_object, read_jsonl, write_jsonl, write_problem
+from h2htalk.data.shard import Shard, writer_lock
+from h2htalk.errors import DataError, RoundError
+from h2htalk.rounds.answers import Answer, latest
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.plan import Wave
+from h2htalk.rounds.questions import Question, questions_for
+from h2htalk.rounds.spec import RoundSpec
+from h2htalk.rounds.voters import Voter
+
+SALT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFolder:
+    """The files of one round. Making the object touches nothing."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The round's name: what `round.json` says, the folder's name before there is one."""
+        return str(self.facts().get("name", self.path.resolve().name))
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / "round.json").is_file()
+
+    @property
+    def private(self) -> Path:
+        return self.path / "private"
+
+    def facts(self) -> dict[str, Any]:
+        """What `round.json` holds; empty before the round is there. Raises DataError."""
+        try:
+            return read_json_object(self.path / "round.json")
+        except FileNotFoundError:
+            return {}
+
+    def require(self) -> None:
+        """Raise RoundError unless a round is here."""
+        if not self.exists:
+            raise RoundError(
+                f"{self.path}: no round here; `h2htalk round open` makes one, `h2htalk round list` finds them"
+            )
+
+    def spec(self) -> RoundSpec:
+        """What the round was opened with. Raises RoundError, DataError, ConfigError."""
+        self.require()
+        return RoundSpec.from_dict(self.facts().get("spec", {}), str(self.path / "round.json"))
+
+    def items(self) -> tuple[Item, ...]:
+        """What voters read, by id. Raises DataError."""
+        return tuple(Item.from_dict(record, where) for where, record in read_jsonl(self.path / "items.jsonl"))
+
+    def questions(self) -> tuple[Question, ...]:
+        """What is asked. Raises DataError, RoundError."""
+        return questions_for(self.spec().kind, [item.labels for item in self.items()])
+
+    def voters(self) -> tuple[Voter, ...]:
+        """Everybody who was ever asked, in the order of the list. Raises DataError."""
+        path = self.private / "voters.jsonl"
+        return tuple(Voter.from_dict(record) for _, record in read_jsonl(path)) if path.exists() else ()
+
+    def write_voters(self, voters: Sequence[Voter]) -> None:
+        write_jsonl(self.private / "voters.jsonl", (voter.to_dict() for voter in voters))
+        _close_to_others(self.private / "voters.jsonl")
+
+    def waves(self) -> tuple[Wave, ...]:
+        """What went out, in order. Raises DataError."""
+        path = self.path / "waves.jsonl"
+        return tuple(Wave.from_dict(record) for _, record in read_jsonl(path)) if path.exists() else ()
+
+    def write_waves(self, waves: Sequence[Wave]) -> None:
+        write_jsonl(self.path / "waves.jsonl", (wave.to_dict() for wave in waves))
+
+    def guidelines(self, language: Language) -> str:
+        """Markdown, as voters of a language read it. Raises DataError."""
+        path = self.path / "guidelines" / f"{language}.md"
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path}: the guidelines cannot be read: {error}") from error
+
+    # --- Answers and events -----------------------------------------------------------------------------------------
+
+    def answers(self) -> dict[tuple[str, str, str], Answer]:
+        """By (item, voter, question), the answers that count. Raises DataError."""
+        path = self.path / "answers.jsonl"
+        if not path.exists():
+            return {}
+        return latest(Answer.from_dict(record, where) for where, record in read_jsonl(path, torn_tail=True))
+
+    def add_answers(self, answers: Sequence[Answer]) -> None:
+        """Append answers: all in one write. Raises DataError where they cannot be stored."""
+        if answers:
+            with Shard(self.path / "answers.jsonl") as shard:
+                shard.append_all(answer.to_dict() for answer in answers)
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened to the round, in order. Raises DataError."""
+        path = self.path / "events.jsonl"
+        return [record for _, record in read_jsonl(path, torn_tail=True)] if path.exists() else []
+
+    def note(self, event: str, **facts: Any) -> None:
+        """Add an event with the time of now."""
+        with Shard(self.path / "events.jsonl") as shard:
+            shard.append({"event": event, "when": now(), **facts})
+
+    @property
+    def state(self) -> str:
+        """`open`, `closed`, or `half opened` where opening was interrupted."""
+        last = [
+            event["event"] for event in self.events() if event["event"] in ("opened", "closed", "reopened")
+        ]
+        if not last:
+            return "half opened"
+        return "closed" if last[-1] == "closed" else "open"
+
+    def salt(self) -> bytes:
+        """The secret under which names are hashed; made at the first call. Raises DataError."""
+        path = self.private / "salt"
+        try:
+            if not path.exists():
+                self.private.mkdir(parents=True, exist_ok=True)
+                temporary = self.private / f".salt.{os.getpid()}"
+                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                    file.write(secrets.token_hex(SALT_BYTES) + "\n")
+                os.replace(temporary, path)
+            return bytes.fromhex(path.read_text(encoding="ascii"))
+        except OSError as error:
+            raise DataError(f"{path}: {write_problem(error)}") from error
+        except ValueError as error:
+            raise DataError(f"{path}: must hold {SALT_BYTES} bytes as hexadecimal digits") from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the one who changes the round; raises DataError where another process is."""
+        with writer_lock(self.path / "round", "wait for it, or name another round"):
+            yield
+
+
+def now() -> str:
+    """The time, ISO 8601 in UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def names_of(voters: Sequence[Voter]) -> Mapping[str, str]:
+    """Voter id to name: for messages to the manager alone."""
+    return {voter.id: voter.name for voter in voters}
+
+
+def _close_to_others(path: Path) -> None:
+    try:
+        path.chmod(0o600)
+    except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error

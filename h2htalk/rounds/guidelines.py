@@ -1,0 +1,127 @@
+"""What voters read before they begin: Markdown without HTML, which reads well on a page, in cells and as a file."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from h2htalk.data.dialogue import Language
+from h2htalk.data.help_lines import read_help_lines
+from h2htalk.data.help_rows import help_rows
+from h2htalk.errors import RoundError
+from h2htalk.rounds.questions import Question
+from h2htalk.rounds.spec import RoundSpec
+from h2htalk.rounds.texts import label_help, label_text, question_help, question_title, rating_text
+from h2htalk.text.templates import Sandbox, open_environment, read_templates
+
+_NUMBER = re.compile(r"\d[\d \-]*\d")
+
+
+def guidelines(spec: RoundSpec, questions: Sequence[Question], language: Language) -> str:
+    """The guidelines of a round in one language, ending with a line break.
+
+    Those of `spec.guidelines` take the place of ours. How a voter is cared for, and whom to call, stands below them
+    unless they hold the number of every help line themselves.
+
+    Args:
+        spec: of the round: kind, overlap, care, pay, whether a model's suggestions are shown.
+        questions: of the round.
+        language: of the reader.
+
+    Raises:
+        RoundError: `spec.guidelines` has no file for the language, or one that cannot be read.
+    """
+    values = _values(spec, questions, language)
+    if not spec.guidelines:
+        return _render(f"{language}/{spec.kind}.md.j2", values)
+    own = _read_own(Path(spec.guidelines).expanduser(), language)
+    if help_numbers(language) <= _numbers(own):
+        return own
+    return f"{own}\n{_render(f'{language}/care.md.j2', values)}"
+
+
+def help_numbers(language: Language) -> frozenset[str]:
+    """The numbers, digits only, that the help rows for readers of a language name."""
+    book = read_help_lines()
+    known = [line.number for line in book.lines]
+    known += [entry.number for country in book.countries for entry in country.emergency]
+    return _numbers("\n".join(help_rows(language))) & {_digits(number) for number in known}
+
+
+def _read_own(folder: Path, language: Language) -> str:
+    path = folder / f"{language}.md"
+    try:
+        text = path.read_text(encoding="utf-8-sig").strip()
+    except FileNotFoundError as error:
+        raise RoundError(
+            f"{path}: not there, and this round has items in {language!r}; write it, or leave `guidelines` out "
+            "for those of the package"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise RoundError(
+            f"{path}: the guidelines cannot be read: {error}; save them as text in UTF-8"
+        ) from error
+    if not text:
+        raise RoundError(f"{path}: the guidelines are empty; write them, or leave `guidelines` out")
+    return f"{text}\n"
+
+
+def _values(spec: RoundSpec, questions: Sequence[Question], language: Language) -> Mapping[str, object]:
+    """All that the templates may say; every template gets the same."""
+    return {
+        "questions": [_asked(question, language) for question in questions],
+        "asked": [question.name for question in questions],
+        "answers": spec.answers,
+        "least": spec.adaptive.minimum if spec.adaptive.on else spec.answers,
+        "sitting": spec.care.sitting,
+        "crises": _crises(spec),
+        "minutes": f"{spec.minutes:g}",
+        "suggest": spec.suggest,
+        "help_rows": help_rows(language),
+    }
+
+
+def _crises(spec: RoundSpec) -> int:
+    """Items of a whole sitting that may speak of a crisis: as `plan.sittings` counts them."""
+    share = spec.care.crisis_share
+    return max(int(spec.care.sitting * share + 1e-9), int(share > 0))
+
+
+def _asked(question: Question, language: Language) -> Mapping[str, object]:
+    labels = [
+        (label_text(question.name, label, language), label_help(question.name, label, language))
+        for label in question.labels
+    ]
+    ratings = [(rating_text(question.name, rating, language), "") for rating in question.ratings]
+    return {
+        "name": question.name,
+        "title": question_title(question.name, language),
+        "help": question_help(question.name, language),
+        "choices": labels or ratings,
+    }
+
+
+def _render(name: str, values: Mapping[str, object]) -> str:
+    """One template, without a run of empty lines, ending with a line break."""
+    text = _environment().get_template(name).render(values).strip()
+    return re.sub(r"\n{3,}", "\n\n", text) + "\n"
+
+
+@cache
+def _environment() -> Sandbox:
+    found = read_templates(Path(str(files("h2htalk.rounds") / "guidelines")))
+    sources = {name: text for name, (_, text) in found.items()}
+    return open_environment(sources, {name: str(path) for name, (path, _) in found.items()})
+
+
+def _numbers(text: str) -> frozenset[str]:
+    """Telephone numbers in a text, as digits only, whatever their width and gaps."""
+    return frozenset(map(_digits, _NUMBER.findall(unicodedata.normalize("NFKC", text))))
+
+
+def _digits(number: str) -> str:
+    return re.sub(r"\D", "", number)

@@ -1,0 +1,190 @@
+"""Who gets which item, and when: balanced draws that depend on the seed and the ids alone, never on row order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from h2htalk.data.dialogue import Language
+from h2htalk.errors import RoundError
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.spec import Care
+from h2htalk.rounds.voters import Voter
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One item in front of one voter: in which sitting (from 1) and at which place of all theirs (from 1)."""
+
+    voter: str
+    item: str
+    sitting: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Items that went out together.
+
+    Attributes:
+        number: from 1.
+        wanted: item -> answers that this wave is to bring.
+        seats: who got what, where the backend lets us say so; empty where its server decides.
+        groups: items by sitting, for a backend whose server decides who gets them.
+    """
+
+    number: int
+    wanted: Mapping[str, int]
+    seats: tuple[Seat, ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "wanted": dict(self.wanted),
+            "seats": [[seat.voter, seat.item, seat.sitting, seat.place] for seat in self.seats],
+            "groups": [list(group) for group in self.groups],
+        }
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Wave:
+        seats = tuple(Seat(*seat) for seat in raw["seats"])
+        return cls(raw["number"], dict(raw["wanted"]), seats, tuple(tuple(group) for group in raw["groups"]))
+
+
+def draw(seed: int, *names: str) -> int:
+    """A number for names, the same for the same seed: what shuffles without a state. 0 to 2^64 - 1."""
+    text = "\0".join((str(seed), *names))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def may_see(voter: Voter, item: Item) -> bool:
+    """Whether an item may go to a voter: in their language, and no crisis to who wants none."""
+    return voter.here and item.language in voter.languages and (voter.crisis or not item.crisis)
+
+
+def seat(
+    number: int,
+    items: Sequence[Item],
+    wanted: Mapping[str, int],
+    voters: Sequence[Voter],
+    seen: Collection[tuple[str, str]],
+    care: Care,
+    seed: int,
+) -> Wave:
+    """A wave in which every item has its voters, each voter about as many items, and of these about as many hard ones.
+
+    Args:
+        number: of the wave, from 1.
+        items: of the round.
+        wanted: item -> answers asked for in this wave.
+        voters: of the round; those who left get nothing.
+        seen: (item, voter) pairs that were seated before: nobody gets an item twice.
+        care: sittings and their share of crises.
+        seed: of the round.
+
+    Raises:
+        RoundError: an item has fewer voters left than answers wanted, or crises cannot be spread so thin.
+    """
+    load = dict.fromkeys((voter.id for voter in voters), 0)
+    hard = dict(load)
+    given: dict[str, list[Item]] = {voter.id: [] for voter in voters}
+    ordered = sorted(items, key=lambda item: draw(seed, "item", str(number), item.id))
+    short: dict[tuple[Language, bool], tuple[int, int, int]] = {}
+    for item in ordered:
+        count = wanted.get(item.id, 0)
+        able = [v for v in voters if may_see(v, item) and (item.id, v.id) not in seen] if count else []
+        if len(able) < count:
+            key = (item.language, item.crisis)
+            short[key] = (short.get(key, (0, 0, 0))[0] + 1, count, len(able))
+            continue
+        able.sort(
+            key=lambda v: (hard[v.id] if item.crisis else 0, load[v.id], draw(seed, "voter", item.id, v.id))
+        )
+        for voter in able[:count]:
+            given[voter.id].append(item)
+            load[voter.id] += 1
+            hard[voter.id] += item.crisis
+    if short:
+        raise RoundError(_too_few(short))
+    seats: list[Seat] = []
+    for voter in voters:
+        groups = sittings(given[voter.id], care, seed, voter.id)
+        places = ((at, item) for at, group in enumerate(groups, 1) for item in group)
+        seats += [Seat(voter.id, item, at, place) for place, (at, item) in enumerate(places, 1)]
+    return Wave(number, dict(sorted(wanted.items())), tuple(seats))
+
+
+def group(number: int, items: Sequence[Item], wanted: Mapping[str, int], care: Care, seed: int) -> Wave:
+    """A wave whose items a server hands out: sittings of one language each, crises spread over them.
+
+    Items of one sitting want the same number of answers.
+    """
+    groups: list[tuple[str, ...]] = []
+    kinds = sorted({(item.language, wanted[item.id]) for item in items if wanted.get(item.id)})
+    for language, count in kinds:
+        theirs = [i for i in items if i.language == language and wanted.get(i.id) == count]
+        groups += sittings(theirs, care, seed, f"{language}/{count}/{number}")
+    return Wave(number, dict(sorted(wanted.items())), (), tuple(groups))
+
+
+def sittings(items: Sequence[Item], care: Care, seed: int, name: str) -> list[tuple[str, ...]]:
+    """Ids in random order, cut into sittings of which no more than the stated share speaks of a crisis.
+
+    Args:
+        items: of one voter, or one language.
+        care: sitting size, share of crises.
+        seed: of the round.
+        name: whose order this is: another name, another order.
+
+    Raises:
+        RoundError: there are more crises than the sittings may hold.
+    """
+    order = sorted(items, key=lambda item: draw(seed, "order", name, item.id))
+    hard = [item.id for item in order if item.crisis]
+    plain = [item.id for item in order if not item.crisis]
+    sizes = _sizes(len(order), care.sitting)
+    # One fits in any sitting, however short; the share is of whole ones.
+    room = [max(int(size * care.crisis_share + 1e-9), care.crisis_share > 0) for size in sizes]
+    if len(hard) > sum(room):
+        raise RoundError(
+            f"{len(hard)} of {len(order)} items speak of a crisis, more than care.crisis_share = "
+            f"{care.crisis_share:g} of sittings of {care.sitting} can hold ({sum(room)}); add other items, or state a "
+            "larger share and make the sittings short"
+        )
+    shares = _spread(len(hard), room)
+    groups: list[tuple[str, ...]] = []
+    for size, crises in zip(sizes, shares, strict=True):
+        taken, hard = hard[:crises], hard[crises:]
+        rest, plain = plain[: size - crises], plain[size - crises :]
+        mixed = sorted([*taken, *rest], key=lambda one: draw(seed, "sitting", name, one))
+        groups.append(tuple(mixed))
+    return groups
+
+
+def _sizes(count: int, sitting: int) -> list[int]:
+    """Sittings of nearly equal size, none above `sitting`."""
+    number = -(-count // sitting)
+    return [count // number + (at < count % number) for at in range(number)] if number else []
+
+
+def _spread(count: int, room: Sequence[int]) -> list[int]:
+    """`count` things dealt one by one over places with so much room each."""
+    dealt = [0] * len(room)
+    while count:
+        for at, most in enumerate(room):
+            if count and dealt[at] < most:
+                dealt[at] += 1
+                count -= 1
+    return dealt
+
+
+def _too_few(short: Mapping[tuple[Language, bool], tuple[int, int, int]]) -> str:
+    told = [
+        f"{number} items in {language}{' that speak of a crisis' if crisis else ''} need {count} voters, "
+        f"{able} may see them"
+        for (language, crisis), (number, count, able) in sorted(short.items())
+    ]
+    return f"{'; '.join(told)}; name more voters, or a smaller overlap"

@@ -1,0 +1,76 @@
+"""A round on the terminal: how far it is, and what was decided."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.data.files import read_json_object
+from h2htalk.rounds.decide import ADJUDICATION, MAJORITY, MEAN, NOTHING, POSTERIOR, TIE, Settled
+from h2htalk.rounds.status import Status
+from h2htalk.text.printable import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_HOW = (MAJORITY, POSTERIOR, ADJUDICATION, MEAN, TIE, NOTHING)
+
+
+def status_lines(found: Status) -> Iterator[str]:
+    """How far a round is, in a few lines."""
+    yield f"{found.name}: {found.kind} round on {found.backend}, {found.state}"
+    new = f", {found.new} new" if found.new else ""
+    yield f"{found.answers:,} of {found.wanted:,} answers{new}; {found.complete:,} of {found.items:,} items complete"
+    if found.skipped:
+        yield f"{found.skipped:,} times an item was skipped; `h2htalk round reopen` hands those to others"
+
+
+def voters_table(found: Status) -> Table:
+    """Voters by name with what each has done."""
+    table = _table("voter", "answered", "skipped")
+    for name, (answered, skipped) in found.by_voter.items():
+        table.add_row(printable(name), f"{answered:,}", f"{skipped:,}" if skipped else "")
+    return table
+
+
+def decisions_table(path: Path, settled: Sequence[Settled]) -> Table:
+    """By question: how many decisions came about how, and how far the voters agree (Krippendorff's alpha)."""
+    counts: dict[str, Counter[str]] = {}
+    for one in settled:
+        counts.setdefault(one.question, Counter())[one.how] += 1
+    shown = [how for how in _HOW if any(count[how] for count in counts.values())]
+    agreement = read_json_object(path / "agreement.json")
+    table = _table("question", *shown, "alpha", "95 %")
+    for question, count in counts.items():
+        table.add_row(question, *(f"{count[how]:,}" for how in shown), *_alpha(agreement.get(question)))
+    return table
+
+
+def _alpha(found: Any) -> tuple[str, str]:
+    """Alpha and its interval, or why there is none."""
+    if not isinstance(found, dict) or found.get("alpha") is None:
+        return (str(found.get("reason", "")) if isinstance(found, dict) else "", "")
+    interval = found.get("interval")
+    return f"{found['alpha']:.3f}", f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else ""
+
+
+def rounds_table(found: Sequence[Status]) -> Table:
+    """Rounds, a row each."""
+    table = _table("round", "kind", "backend", "state", "answers", "wanted", "items", "complete")
+    for one in found:
+        numbers = (f"{n:,}" for n in (one.answers, one.wanted, one.items, one.complete))
+        table.add_row(printable(one.name), one.kind, one.backend, one.state, *numbers)
+    return table
+
+
+def _table(*headings: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for at, heading in enumerate(headings):
+        table.add_column(
+            heading, justify="left" if at == 0 or heading in ("kind", "backend", "state") else "right"
+        )
+    return table

@@ -1,0 +1,185 @@
+"""What a round is opened with: of what kind, on what, by whom, how many answers, and how its voters are cared for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from h2htalk.errors import ConfigError, RoundError, quoted
+from h2htalk.rounds.questions import Kind, find_kind
+
+# Answers an item, where nothing else is said: the paper's 20 evaluators and three of its specialists (section 3.2).
+OVERLAP: Mapping[Kind, int] = {"crowd": 20, "expert": 3, "adjudication": 1, "safety": 3}
+# Voters that a round without a list of its own makes up, a language.
+PANEL: Mapping[Kind, int] = {"crowd": 20, "expert": 20, "adjudication": 1, "safety": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptive:
+    """Stop asking where the votes are clear: at least `minimum` answers, then until one label leads by `lead`.
+
+    On public votes a lead of 4 saves 31 to 54 % of them for at most 0.75 points of accuracy (docs/measurements.md).
+    """
+
+    on: bool = False
+    minimum: int = 3
+    lead: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """`sitting`: items at a time. `crisis_share`: of a sitting at most this share (0 to 1) speaks of a crisis."""
+
+    sitting: int = 20
+    crisis_share: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What a tie goes through, after one more answer: a label whose posterior leads by `margin` (0 to 1) wins; the
+    rest is for adjudication."""
+
+    margin: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ArgillaSettings:
+    """`workspace`: prefix of the workspaces, the round's name where empty. The server's address and the key come from
+    ARGILLA_API_URL and ARGILLA_API_KEY, never from a file."""
+
+    workspace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSpec:
+    """A round to open.
+
+    Attributes:
+        kind: what is asked (`questions.QUESTIONS`).
+        items: what about (`item_sources.read_items`).
+        backend: `ballots` or `argilla`.
+        voters: a CSV file of them; empty: as many as `PANEL` says are made up.
+        overlap: answers an item; 0: what `OVERLAP` says.
+        seed: of every draw: who gets what, in which order.
+        suggest: show a model's answers beside the questions; blind without it.
+        guidelines: a folder with `en.md` and `zh.md` in place of ours.
+        minutes: that an item is paid for.
+        pass_gold: accuracy on gold items, 0 to 1, from which a voter is qualified.
+        status: of reviewed candidates, only these (`needs_people`); empty for all.
+    """
+
+    kind: Kind
+    items: str
+    backend: str = "ballots"
+    voters: str = ""
+    overlap: int = 0
+    seed: int = 0
+    suggest: bool = False
+    guidelines: str = ""
+    minutes: float = 1.0
+    pass_gold: float = 0.7
+    status: tuple[str, ...] = ()
+    adaptive: Adaptive = field(default_factory=Adaptive)
+    care: Care = field(default_factory=Care)
+    ties: Ties = field(default_factory=Ties)
+    argilla: ArgillaSettings = field(default_factory=ArgillaSettings)
+
+    @property
+    def answers(self) -> int:
+        """Answers that an item is to have; in an adaptive round at most."""
+        return self.overlap or OVERLAP[self.kind]
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str) -> RoundSpec:
+        """Read a stored specification, or the table of a TOML file; raises ConfigError that starts with `where`."""
+        from pydantic import ConfigDict, TypeAdapter, ValidationError
+        from pydantic import with_config as configured
+
+        for record in (Adaptive, Care, Ties, ArgillaSettings, cls):
+            configured(ConfigDict(extra="forbid"))(record)
+        try:
+            spec = TypeAdapter(cls).validate_json(json.dumps(raw, default=str), strict=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = ".".join(map(str, first["loc"]))
+            if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+                raise ConfigError(
+                    f"{where}: {name}: no such setting; docs/tutorials/voting.md names them"
+                ) from error
+            raise ConfigError(f"{where}: {name}: {first['msg']}, not {quoted(first['input'])}") from error
+        _check(spec, where)
+        return spec
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The settings of a TOML file, with paths in it beside the file.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not readable as TOML: {error}") from error
+    base = path.resolve().parent
+    for key in ("voters", "guidelines"):
+        if isinstance(raw.get(key), str) and raw[key]:
+            raw[key] = str(base / Path(raw[key]).expanduser())
+    return raw
+
+
+def make_spec(kind: str, items: str, given: Mapping[str, Any], settings: Path | None = None) -> RoundSpec:
+    """A specification from a command: what it names itself goes before what a TOML file says.
+
+    Raises:
+        RoundError, ConfigError: a kind, setting or number that cannot be.
+    """
+    stored = read_settings(settings) if settings is not None else {}
+    where = str(settings) if settings is not None else "the command"
+    # A path stays the same item source from wherever the command is repeated; a split's name is no path.
+    place = str(Path(items).resolve()) if Path(items).exists() else items
+    return RoundSpec.from_dict({**stored, **given, "kind": find_kind(kind), "items": place}, where)
+
+
+def _check(spec: RoundSpec, where: str) -> None:
+    """Numbers out of range, each with the range."""
+    ranges = (
+        ("overlap", spec.overlap, 0, 1000),
+        ("minutes", spec.minutes, 0, 600),
+        ("pass_gold", spec.pass_gold, 0, 1),
+        ("adaptive.minimum", spec.adaptive.minimum, 1, 1000),
+        ("adaptive.lead", spec.adaptive.lead, 1, 1000),
+        ("care.sitting", spec.care.sitting, 1, 1000),
+        ("care.crisis_share", spec.care.crisis_share, 0, 1),
+        ("ties.margin", spec.ties.margin, 0, 1),
+    )
+    for name, value, least, most in ranges:
+        if not least <= value <= most:
+            raise ConfigError(f"{where}: {name} is {value}; it must be {least} to {most}")
+    if spec.adaptive.on and spec.adaptive.minimum > spec.answers:
+        raise ConfigError(
+            f"{where}: adaptive.minimum is {spec.adaptive.minimum}, above the overlap of {spec.answers}"
+        )
+
+
+def differing(there: RoundSpec, asked: RoundSpec) -> list[str]:
+    """Names of the settings in which two specifications differ."""
+    one, other = there.to_dict(), asked.to_dict()
+    return [key for key in one if one[key] != other[key]]
+
+
+def require_same(there: RoundSpec, asked: RoundSpec, where: Path) -> None:
+    """Raise RoundError unless a round there was opened with what is asked for now."""
+    names = differing(there, asked)
+    if names:
+        raise RoundError(
+            f"{where}: this round was opened with another {', '.join(names)}; go on with that, or choose another --out"
+        )

@@ -1,0 +1,41 @@
+"""What a closed round left tied, as items of an adjudication."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from h2htalk.data.files import read_jsonl
+from h2htalk.errors import RoundError
+from h2htalk.rounds.decide import TIE, tie_id
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.texts import question_title
+
+
+def items_of_ties(path: Path) -> Iterator[Item]:
+    """One item a tie, with the tied labels to choose from and the question above it.
+
+    Raises:
+        RoundError: the round is not closed, or nothing in it is tied.
+    """
+    folder = RoundFolder(path)
+    decisions = path / "decisions.jsonl"
+    if folder.state != "closed" or not decisions.is_file():
+        raise RoundError(
+            f"{path}: this round is not closed, so nothing in it is a tie yet; `h2htalk round close` first"
+        )
+    items = {item.id: item for item in folder.items()}
+    tied = [record for _, record in read_jsonl(decisions) if record["how"] == TIE]
+    if not tied:
+        raise RoundError(f"{path}: no decision of this round is tied; there is nothing to adjudicate")
+    for record in tied:
+        item, question = items[record["item"]], str(record["question"])
+        yield replace(
+            item,
+            id=tie_id(item.id, question),
+            labels=tuple(record["tied"]),
+            note=question_title(question, item.language),
+            suggested={},
+        )

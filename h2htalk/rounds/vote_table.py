@@ -1,0 +1,134 @@
+"""Votes, and votes as columns of numbers: what all arithmetic on them begins with."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.errors import RoundError, quoted
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Positions = npt.NDArray[np.int64]
+
+# Votes taken from an iterator at a time: bounds what lies in memory beside the columns.
+CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One person's answer to one question as the arithmetic sees it: what `voter` said of `item`."""
+
+    item: str
+    voter: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoteTable:
+    """Votes as columns, each (item, voter) once, sorted by item, then voter: the order of the rows is gone.
+
+    Attributes:
+        items, voters, labels: the names that occur, sorted.
+        item, voter, label: of each vote, positions in those; shape (votes,).
+    """
+
+    items: tuple[str, ...]
+    voters: tuple[str, ...]
+    labels: tuple[str, ...]
+    item: Positions
+    voter: Positions
+    label: Positions
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def votes(self, rows: Iterable[int]) -> list[Vote]:
+        """The votes of some rows, in the order in which they are named."""
+        picked = list(rows)
+        columns = ((self.items, self.item), (self.voters, self.voter), (self.labels, self.label))
+        named = ([names[at] for at in column[picked].tolist()] for names, column in columns)
+        return [Vote(*fields) for fields in zip(*named, strict=True)]
+
+    def counts(self) -> Positions:
+        """Votes by item and label, shape (items, labels)."""
+        import numpy as np
+
+        shape = len(self.items), len(self.labels)
+        flat = np.bincount(self.item * shape[1] + self.label, minlength=shape[0] * shape[1])
+        return flat.reshape(shape)
+
+
+def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
+    """Votes as columns; a table is given back as it is, so that several figures of the same votes share one.
+
+    Two equal votes of a voter on an item are one vote.
+
+    Args:
+        votes: in any order; an iterator is read in pieces, so that its votes need not lie in memory at once.
+
+    Raises:
+        RoundError: somebody gave two different labels to one item. Which of them counts is not for arithmetic to say
+            (`answers.latest` keeps the answer written last).
+    """
+    if isinstance(votes, VoteTable):
+        return votes
+    import numpy as np
+
+    # A name that is looked up for the first time gets the next number.
+    numbers: list[defaultdict[str, int]] = [defaultdict() for _ in range(3)]
+    for known in numbers:
+        known.default_factory = known.__len__
+    pieces: list[list[Positions]] = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
+    rest = iter(votes)
+    while chunk := list(islice(rest, CHUNK)):
+        fields = [v.item for v in chunk], [v.voter for v in chunk], [v.label for v in chunk]
+        for named, known, columns in zip(fields, numbers, pieces, strict=True):
+            columns.append(np.fromiter(map(known.__getitem__, named), np.int64, len(named)))
+    names, ranked = zip(
+        *(
+            _by_name(tuple(known), np.concatenate(columns))
+            for known, columns in zip(numbers, pieces, strict=True)
+        ),
+        strict=True,
+    )
+    return _sorted_table(names, ranked)
+
+
+def _by_name(names: tuple[str, ...], column: Any) -> tuple[tuple[str, ...], Any]:
+    """Names sorted, and a column of positions in the old order as positions in the new one."""
+    import numpy as np
+
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    return tuple(names[at] for at in order), rank[column]
+
+
+def _sorted_table(names: tuple[tuple[str, ...], ...], columns: tuple[Any, ...]) -> VoteTable:
+    import numpy as np
+
+    items, voters, labels = names
+    item, voter, label = columns
+    # One number a vote: sorting it sorts the rows. It fits 64 bits up to 2 million items, voters and labels each.
+    key = (item * len(voters) + voter) * max(len(labels), 1) + label
+    key.sort()
+    if len(key):
+        key = key[np.append(True, key[1:] != key[:-1])]
+    pair, label = np.divmod(key, max(len(labels), 1))
+    item, voter = np.divmod(pair, max(len(voters), 1))
+    twice = np.flatnonzero(pair[1:] == pair[:-1])
+    if len(twice):
+        first = int(twice[0])
+        said = f"{quoted(labels[label[first]])} and {quoted(labels[label[first + 1]])}"
+        more = f" (and {len(twice) - 1:,} more of this kind)" if len(twice) > 1 else ""
+        raise RoundError(
+            f"item {quoted(items[item[first]])}: voter {quoted(voters[voter[first]])} said {said}{more}; "
+            "keep one vote a voter and item"
+        )
+    return VoteTable(items, voters, labels, item, voter, label)

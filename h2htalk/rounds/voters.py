@@ -1,0 +1,122 @@
+"""Voters: who may be asked what. Names stay in the round's private folder, everywhere else a salted hash stands."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.errors import RoundError, quoted
+
+COLUMNS = ("name", "languages", "crisis")
+_YES = {"yes": True, "no": False, "": True}
+MAX_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """Somebody who answers.
+
+    Attributes:
+        id: a salted hash of the name, 12 hexadecimal digits; what answers and decisions carry.
+        name: as the manager knows them: their ballot's file name, or their user name in Argilla.
+        languages: that they read.
+        crisis: whether they want to see items that speak of a crisis.
+        here: False once they dropped out; what they answered stays.
+    """
+
+    id: str
+    name: str
+    languages: tuple[Language, ...]
+    crisis: bool = True
+    here: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "languages": list(self.languages),
+            "crisis": self.crisis,
+            "here": self.here,
+        }
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Voter:
+        return cls(raw["id"], raw["name"], tuple(raw["languages"]), raw["crisis"], raw["here"])
+
+
+def voter_id(name: str, salt: bytes) -> str:
+    """The salted hash of a name, 12 hexadecimal digits (HMAC-SHA-256 under the round's private salt)."""
+    return hmac.new(salt, name.encode(), hashlib.sha256).hexdigest()[:12]
+
+
+def read_voters(path: Path, salt: bytes) -> tuple[Voter, ...]:
+    """Voters of a CSV file with the columns `name`, `languages` (`en`, `zh`, or both) and, optional, `crisis`.
+
+    Returns:
+        In the file's order.
+
+    Raises:
+        RoundError: the file cannot be read, a column is missing, or a row is wrong; names file and line.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+            columns = tuple(rows[0]) if rows else ()
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise RoundError(f"{path}: the list of voters cannot be read as CSV in UTF-8: {error}") from error
+    missing = [name for name in COLUMNS[:2] if name not in columns]
+    if missing:
+        raise RoundError(
+            f"{path}: needs rows with the columns name and languages; {', '.join(missing)} is missing"
+        )
+    voters = tuple(_voter(row, f"{path}:{line}", salt) for line, row in enumerate(rows, 2))
+    _refuse_twins(voters, path)
+    return voters
+
+
+def made_up(count: int, languages: Sequence[Language], salt: bytes) -> tuple[Voter, ...]:
+    """`count` voters a language whose names are numbers, for a round that names none: `en-01`, `en-02`, ..."""
+    names = [(f"{language}-{n:02}", language) for language in languages for n in range(1, count + 1)]
+    return tuple(Voter(voter_id(name, salt), name, (language,)) for name, language in names)
+
+
+def _voter(row: Mapping[str, str | None], where: str, salt: bytes) -> Voter:
+    name = (row.get("name") or "").strip()
+    spoken = (row.get("languages") or "").replace(",", " ").replace("+", " ").split()
+    crisis = (row.get("crisis") or "").strip().lower()
+    if not name or len(name) > MAX_NAME or not name.isprintable() or not _plain(name):
+        raise RoundError(
+            f"{where}: name is {quoted(name)}; use up to {MAX_NAME} letters, digits, dots, hyphens and underscores: "
+            "it becomes a file's and a user's name"
+        )
+    unknown = [one for one in spoken if one not in LANGUAGES]
+    if not spoken or unknown:
+        raise RoundError(
+            f"{where}: languages is {quoted(row.get('languages'))}; choose from {', '.join(LANGUAGES)}"
+        )
+    if crisis not in _YES:
+        raise RoundError(f"{where}: crisis is {quoted(crisis)}; write yes or no")
+    read = cast(tuple[Language, ...], tuple(dict.fromkeys(spoken)))
+    return Voter(voter_id(name, salt), name, read, _YES[crisis])
+
+
+def _plain(name: str) -> bool:
+    return all(sign.isalnum() or sign in "._-" for sign in name) and name[0].isalnum()
+
+
+def _refuse_twins(voters: Sequence[Voter], path: Path) -> None:
+    """Two names that one file system or server takes for the same would share a ballot."""
+    seen: dict[str, str] = {}
+    for voter in voters:
+        folded = voter.name.casefold()
+        if folded in seen:
+            raise RoundError(
+                f"{path}: {quoted(voter.name)} and {quoted(seen[folded])} are one name; rename one"
+            )
+        seen[folded] = voter.name

@@ -1,0 +1,193 @@
+"""Simulated voters of known skill, who answer over the same requests as the web page, each with their own key."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.rounds.questions import QUESTIONS, Kind, Question
+
+# The page saves what a voter answered in groups; the server takes up to 100.
+GROUP = 20
+LINES = {"en": "Tell me how the rain sounded today.", "zh": "今天的雨声是什么样的？"}
+REPLIES = {"en": "Soft, like somebody turning pages.", "zh": "很轻，像有人在翻书。"}
+
+
+def made_items(count: int, kind: Kind, crises: int = 10) -> list[dict[str, Any]]:
+    """`count` items in turns of both languages; every `crises`-th is announced as a crisis."""
+    items = []
+    for number in range(count):
+        language = LANGUAGES[number % 2]
+        item: dict[str, Any] = {
+            "id": f"item-{number:03}",
+            "language": language,
+            "prompt": [{"role": "user", "content": f"{LINES[language]} ({number})"}],
+            "context": {"memories": f"{LINES[language]} {number}"},
+            "reference": REPLIES[language],
+        }
+        if kind in ("safety", "adjudication"):
+            item["response"] = REPLIES[language]
+        if number % crises == crises - 1:
+            item["crisis"] = True
+        items.append(item)
+    return items
+
+
+def write_items(path: Path, items: Iterable[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items), encoding="utf-8")
+    return path
+
+
+def write_voters(path: Path, names: Sequence[str], without_crises: Sequence[str] = ()) -> Path:
+    """A list of voters who read both languages."""
+    rows = [f"{name},en zh,{'no' if name in without_crises else 'yes'}" for name in names]
+    path.write_text("\n".join(["name,languages,crisis", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@dataclass
+class SimulatedVoter:
+    """One voter: who they are on the server, and how often they are right.
+
+    Attributes:
+        name: their user name.
+        skill: chance of the right answer, 0 to 1; else another one, evenly.
+        url, key: of the server and of their account.
+        seed: of their draws.
+        patience: seconds for which a server that restarts is waited for.
+    """
+
+    name: str
+    skill: float
+    url: str
+    key: str
+    seed: int = 0
+    patience: float = 60.0
+
+    def __post_init__(self) -> None:
+        self.http = httpx.Client(base_url=self.url, headers={"X-Argilla-Api-Key": self.key}, timeout=60)
+
+    def answer(self, item: str, questions: Sequence[Question]) -> dict[str, str | int]:
+        """What they think of an item: the same at every call."""
+        said: dict[str, str | int] = {}
+        for question in questions:
+            if not question.decided:
+                continue
+            draw = random.Random(f"{self.seed}/{self.name}/{item}/{question.name}")
+            choices: tuple[Any, ...] = question.labels or question.ratings
+            right = truth(item, question)
+            others = [choice for choice in choices if choice != right]
+            said[question.name] = right if draw.random() < self.skill else draw.choice(others)
+        return said
+
+    def datasets(self, workspace: str) -> list[dict[str, Any]]:
+        """The datasets that they see of workspaces with this prefix."""
+        places = {
+            one["id"] for one in self._get("/api/v1/me/workspaces") if one["name"].startswith(workspace)
+        }
+        return [one for one in self._get("/api/v1/me/datasets") if one["workspace_id"] in places]
+
+    def pending(self, dataset: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The records that wait for them, as the page asks for them: of the search index."""
+        scope = {"entity": "response", "property": "status"}
+        body = {"filters": {"and": [{"type": "terms", "scope": scope, "values": ["pending"]}]}}
+        body["filters"]["and"].append(
+            {
+                "type": "terms",
+                "scope": {"entity": "record", "property": "status"},
+                "values": ["pending"],
+            }
+        )
+        found = self._send(
+            "POST", f"/api/v1/me/datasets/{dataset['id']}/records/search?limit=1000&include=responses", body
+        )
+        return [one["record"] for one in found["items"]]
+
+    def submit(self, record: str, values: Mapping[str, Any], status: str = "submitted") -> None:
+        self.submit_many([(record, values, status)])
+
+    def submit_many(self, answers: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
+        """Answers by record id, saved as the page saves them.
+
+        Where two voters save on one record at once, the server stores both and tells one of them of a conflict in its
+        search index: what came back as an error is saved again, as a person would.
+        """
+        items = [
+            {
+                "record_id": record,
+                "status": status,
+                "values": {name: {"value": value} for name, value in values.items()},
+            }
+            for record, values, status in answers
+        ]
+        for start in range(0, len(items), GROUP):
+            waiting, end = items[start : start + GROUP], time.monotonic() + self.patience
+            while waiting:
+                found = self._send("POST", "/api/v1/me/responses/bulk", {"items": waiting})["items"]
+                wrong = [
+                    (one, reply["error"]) for one, reply in zip(waiting, found, strict=True) if reply["error"]
+                ]
+                assert time.monotonic() < end, wrong
+                waiting = [one for one, _ in wrong]
+
+    def work_through(self, workspace: str, kind: Kind, share: float = 1.0) -> dict[str, dict[str, str | int]]:
+        """Answer what waits for them in every dataset, or a share of it. Returns what they said by item."""
+        said: dict[str, dict[str, str | int]] = {}
+        questions = QUESTIONS[kind]
+        for dataset in self.datasets(workspace):
+            waiting = self.pending(dataset)
+            waiting = waiting[: round(len(waiting) * share)]
+            given = {
+                record["external_id"]: self.answer(record["external_id"], questions) for record in waiting
+            }
+            self.submit_many([(one["id"], given[one["external_id"]], "submitted") for one in waiting])
+            said |= given
+        return said
+
+    def _get(self, path: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._send("GET", path)["items"]
+        return found
+
+    def _send(self, method: str, path: str, body: object = None) -> Any:
+        end = time.monotonic() + self.patience
+        while True:
+            try:
+                reply = self.http.request(method, path, json=body)
+                if reply.status_code < 500:
+                    reply.raise_for_status()
+                    return reply.json()
+            except httpx.TransportError:
+                pass
+            if time.monotonic() > end:
+                raise AssertionError(f"{method} {path}: the server stayed away for {self.patience:g} s")
+            time.sleep(0.3)
+
+
+def truth(item: str, question: Question) -> Any:
+    """The right answer to a question on an item."""
+    choices: tuple[Any, ...] = question.labels or question.ratings
+    return random.Random(f"truth/{item}/{question.name}").choice(choices)
+
+
+def signed_in(url: str, logins: Path, skills: Mapping[str, float], seed: int = 0) -> list[SimulatedVoter]:
+    """The voters of a round, each with the key that their own password opens."""
+    with logins.open(encoding="utf-8", newline="") as file:
+        passwords = {row["name"]: row["password"] for row in csv.DictReader(file)}
+    voters = []
+    for name, skill in skills.items():
+        form = {"username": name, "password": passwords[name]}
+        token = (
+            httpx.post(f"{url}/api/v1/token", data=form, timeout=30).raise_for_status().json()["access_token"]
+        )
+        me = httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {token}"}, timeout=30)
+        voters.append(SimulatedVoter(name, skill, url, me.raise_for_status().json()["api_key"], seed))
+    return voters

@@ -1,0 +1,283 @@
+"""What goes wrong with a real server: halves, a dead or empty search index, no Redis, strangers, changed minds."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argilla_stack import OWNER_KEY, Stack
+from argilla_voters import SimulatedVoter, made_items, signed_in, write_items, write_voters
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.argilla_wire import Wire, connect
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.questions import QUESTIONS, SKIPPED
+from h2htalk.rounds.round import open_round, reopen_round
+from h2htalk.rounds.spec import Care, RoundSpec
+from h2htalk.rounds.status import status
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+
+SAYS: dict[str, Any] = {"subtask": "none", "keep": "keep", "quality": 4}
+NAMES = ("fault-a", "fault-b", "fault-c")
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGILLA_API_URL", stack.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+
+
+class Opened:
+    """A small round of six items in both languages with three voters, and the voters."""
+
+    logins: Path | None = None
+
+    def __init__(self, base: Path, stack: Stack, name: str, **changes: Any) -> None:
+        self.name, self.stack = name, stack
+        self.spec = small_spec(base, name, **changes)
+        open_round(self.spec, base / name)
+        self.round = RoundFolder(base / name)
+        # The accounts are made with the first round of this file; later ones find them.
+        if Opened.logins is None:
+            Opened.logins = self.round.private / "argilla_logins.csv"
+        self.voters = signed_in(stack.url, Opened.logins, dict.fromkeys(NAMES, 0.8))
+
+    def records(self, voter: SimulatedVoter, language: str = "en") -> dict[str, str]:
+        """Item -> record id, as the voter sees it."""
+        (dataset,) = [one for one in voter.datasets(self.name) if f"-{language}-" in one["name"]]
+        return {one["external_id"]: one["id"] for one in voter.pending(dataset)}
+
+    def values(self) -> dict[tuple[str, str], Any]:
+        return {(item, question): one.value for (item, _, question), one in self.round.answers().items()}
+
+
+def small_spec(base: Path, name: str, **changes: Any) -> RoundSpec:
+    spec = RoundSpec(
+        kind="crowd",
+        items=str(write_items(base / f"{name}.jsonl", made_items(6, "crowd", crises=3))),
+        backend="argilla",
+        voters=str(write_voters(base / f"{name}.csv", NAMES, NAMES[2:])),
+        overlap=2,
+        care=Care(sitting=20, crisis_share=0.5),
+    )
+    return replace(spec, **changes)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("faults")
+
+
+def test_a_change_of_mind_counts_once(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "minds")
+    one, other, _ = small.voters
+    records = small.records(one)
+    assert sorted(records) == ["item-000", "item-002", "item-004"]
+    one.submit(records["item-000"], SAYS)
+    one.submit(records["item-002"], {}, "discarded")
+    other.submit(records["item-004"], {"keep": "drop"}, "draft")
+    found = status(small.round.path)
+    assert (found.answers, found.skipped, found.mistakes, found.notes) == (1, 1, (), ())
+    one.submit(records["item-000"], SAYS | {"quality": 1})
+    one.submit(records["item-002"], SAYS)
+    assert status(small.round.path).skipped == 0
+    assert small.values()["item-000", "quality"] == 1
+    one.submit(records["item-000"], {}, "discarded")
+    found = status(small.round.path)
+    assert (found.answers, found.skipped, found.new) == (1, 1, 4)
+    assert small.values()["item-000", SKIPPED] == "yes"
+
+
+def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "crowded")
+    records = small.records(small.voters[0])
+    for voter in small.voters:
+        voter.submit(records["item-000"], SAYS)
+    found = status(small.round.path)
+    assert (found.by_item["item-000"], found.mistakes) == (3, ())
+
+    wire = connect()
+    account = {"username": "passer-by", "first_name": "p", "password": "12345678", "role": "annotator"}
+    _, stranger = wire.call("POST", "/api/v1/users", account)
+    place = next(one for one in wire.get("/api/v1/me/workspaces")["items"] if one["name"] == "crowded-en")
+    wire.call("POST", f"/api/v1/workspaces/{place['id']}/users", {"user_id": stranger["id"]})
+    passing = SimulatedVoter("passer-by", 1.0, stack.url, stranger["api_key"])
+    passing.submit(records["item-004"], SAYS)
+    found = status(small.round.path)
+    (told,) = found.mistakes
+    assert "crowded-w1-en-01: item item-004: answered by 'passer-by', who is no voter of this round" in told
+    assert found.by_item["item-004"] == 0
+    wire.call("DELETE", f"/api/v1/users/{stranger['id']}")
+    assert status(small.round.path).mistakes == ()
+
+
+def test_crises_are_kept_from_who_wants_none(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "spared")
+    seen = {
+        name
+        for voter in small.voters[2:]
+        for language in ("en", "zh")
+        for name in small.records(voter, language)
+    }
+    assert seen == {"item-000", "item-001", "item-003", "item-004"}
+    assert status(small.round.path).skipped == 0
+
+
+def test_a_tie_goes_to_who_has_not_answered(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "tied")
+    one, other, third = small.voters
+    records = small.records(one)
+    one.submit(records["item-000"], SAYS)
+    other.submit(records["item-000"], SAYS | {"keep": "drop"})
+    reopen_round(small.round.path)
+    (second,) = [one for one in third.datasets("tied") if one["name"] == "tied-w2-en-01"]
+    assert [record["external_id"] for record in third.pending(second)] == ["item-000"]
+    assert [voter.pending(second) for voter in (one, other)] == [[], []]
+    third.submit(third.pending(second)[0]["id"], SAYS)
+    found = status(small.round.path)
+    assert (found.by_item["item-000"], found.skipped) == (3, 0)
+
+
+@pytest.mark.parametrize("at", [4, 9, 14, 17, 20, 23, 26, 28, 31, 34])
+def test_killed_while_opening_and_repeated_it_is_whole(stack: Stack, base: Path, at: int) -> None:
+    name = f"killed-{at}"
+    spec, out = small_spec(base, name), base / name
+    script = Path(__file__).with_name("argilla_killed.py")
+    done = subprocess.run(
+        [sys.executable, str(script), json.dumps(spec.to_dict()), str(out), str(at)], timeout=120, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    open_round(spec, out)
+    wire = connect()
+    for language in ("en", "zh"):
+        dataset = found_dataset(wire, f"{name}-{language}", f"{name}-w1-{language}-01")
+        listed = wire.get(f"/api/v1/datasets/{dataset['id']}/records", limit=100, include="responses")
+        assert (dataset["status"], listed["total"]) == ("ready", 3)
+        assert wire.get(f"/api/v1/datasets/{dataset['id']}/progress")["total"] == 3
+        # Only the one who wants no crises is spared the one that is there.
+        assert [len(record["responses"]) for record in listed["items"]].count(1) == 1
+        questions = wire.get(f"/api/v1/datasets/{dataset['id']}/questions")["items"]
+        assert [one["name"] for one in questions] == [one.name for one in QUESTIONS["crowd"]]
+    assert status(out).notes == ()
+
+
+def test_a_dead_search_engine_loses_no_answer(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "deaf")
+    one = small.voters[0]
+    records = small.records(one)
+    stack.pause_search()
+    try:
+        values = {name: {"value": value} for name, value in SAYS.items()}
+        reply = one.http.post(
+            f"/api/v1/records/{records['item-000']}/responses", json={"status": "submitted", "values": values}
+        )
+        assert reply.status_code == 500
+        found = status(small.round.path)
+        assert found.answers == 1
+        assert any("the search engine does not answer" in line for line in found.notes)
+        with pytest.raises(RoundError, match="its search engine does not"):
+            open_round(small_spec(base, "never"), base / "never")
+    finally:
+        stack.start_search()
+    wait_for_search()
+    open_round(small_spec(base, "never"), base / "never")
+
+
+def test_an_empty_search_index_is_told_and_repaired(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "empty")
+    one = small.voters[0]
+    records = small.records(one)
+    stack.stop_search()
+    stack.start_search()
+    wait_for_search()
+    one.http.post("/api/v1/me/responses/bulk", json={"items": [
+        {"record_id": records["item-000"], "status": "submitted",
+         "values": {name: {"value": value} for name, value in SAYS.items()}}]})  # fmt: skip
+    found = status(small.round.path)
+    assert found.answers == 1
+    assert any("python -m argilla_server search-engine reindex" in line for line in found.notes)
+    with pytest.raises(RoundError, match="search-engine reindex"):
+        open_round(small.spec, small.round.path)
+    stack.reindex()
+    assert status(small.round.path).notes == ()
+    open_round(small.spec, small.round.path)
+    assert sorted(small.records(one)) == ["item-002", "item-004"]
+
+
+def test_without_redis_answers_go_on(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "lone")
+    records = small.records(small.voters[0])
+    stack.end("redis", signal.SIGKILL)
+    try:
+        small.voters[0].submit(records["item-000"], SAYS)
+        assert status(small.round.path).answers == 1
+    finally:
+        stack.start_redis()
+
+
+def test_a_server_that_restarts_is_waited_for(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "patience")
+    records = small.records(small.voters[0])
+    small.voters[0].submit(records["item-000"], SAYS)
+    stack.end("server", signal.SIGKILL)
+    found: list[int] = []
+    looking = threading.Thread(target=lambda: found.append(status(small.round.path).answers))
+    looking.start()
+    time.sleep(1)
+    stack.start_server()
+    looking.join(60)
+    assert found == [1]
+
+
+def test_another_key_another_round_another_setting(
+    stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = Opened(base, stack, "mine")
+    (base / "again").mkdir()
+    with pytest.raises(RoundError, match="belongs to another round"):
+        Opened(base / "again", stack, "mine")
+    wire = connect()
+    dataset = found_dataset(wire, "mine-en", "mine-w1-en-01")
+    wire.call(
+        "PATCH",
+        f"/api/v1/datasets/{dataset['id']}",
+        {"distribution": {"strategy": "overlap", "min_submitted": 7}},
+    )
+    with pytest.raises(RoundError, match="7 answers an item, not 2"):
+        open_round(small.spec, small.round.path)
+    monkeypatch.setenv("ARGILLA_API_KEY", small.voters[0].key)
+    with pytest.raises(RoundError, match="who may only answer"):
+        status(small.round.path)
+    monkeypatch.setenv("ARGILLA_API_KEY", "no.such.key")
+    with pytest.raises(RoundError, match="refuses the key in ARGILLA_API_KEY"):
+        status(small.round.path)
+
+
+def found_dataset(wire: Wire, workspace: str, name: str) -> dict[str, Any]:
+    place = next(one["id"] for one in wire.get("/api/v1/me/workspaces")["items"] if one["name"] == workspace)
+    found = wire.get("/api/v1/me/datasets", workspace_id=place)["items"]
+    return next(one for one in found if one["name"] == name)
+
+
+def wait_for_search() -> None:
+    wire = connect()
+    end = time.monotonic() + 60
+    while wire.call("GET", "/api/v1/status", allowed=range(400, 600), failures=1)[0] != 200:
+        assert time.monotonic() < end
+        time.sleep(0.3)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget() -> Iterator[None]:
+    yield
+    Opened.logins = None

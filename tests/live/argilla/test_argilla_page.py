@@ -1,0 +1,282 @@
+"""One voter in the real web page: signs in, reads, opens a warned text, answers by mouse and keyboard, discards."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from argilla_stack import OWNER_KEY, Stack
+from argilla_voters import write_items, write_voters
+
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.questions import SKIPPED
+from h2htalk.rounds.round import open_round
+from h2htalk.rounds.spec import Care, RoundSpec
+from h2htalk.rounds.status import status
+from h2htalk.rounds.texts import word
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, FrameLocator, Locator, Page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="drives Chromium: pip install playwright")
+expect = sync_api.expect
+
+pytestmark = pytest.mark.live
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]  # fmt: skip
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+ATTACK = "window.top.__attacked=true"
+HOSTILE = (
+    f'</script><script>{ATTACK}</script><img src=x onerror="{ATTACK}"> {{{{record}}}} </template> $& $\' $` '
+    "#TEMPLATE# #RECORD_OBJECT# \\u003cb\\u003e <!-- -->"
+)
+# A crisis is not told in any detail here: what matters is that the text stays folded until it is asked for.
+FOLDED = "I do not want to go on any more, and I am frightened of myself tonight."
+ITEMS: list[dict[str, Any]] = [
+    {
+        "id": "english",
+        "language": "en",
+        "prompt": [
+            {"role": "user", "content": "I finally planted the tomatoes on the balcony. Three already lean."},
+            {"role": "companion", "content": "Leaning towards the sun, I hope, not towards giving up?"},
+            {"role": "user", "content": "Towards the neighbour's cat, mostly. Do I worry?\n\nIt sleeps in the pot."},
+        ],
+        "context": {
+            "memories": "The user moved in spring.\nThe balcony faces west.",
+            "today_schedule": "09:00 letters\n11:30 market\n18:00 call",
+        },
+        "reference": "Only if it asks for rent. Put a second pot beside it, with catnip: peace by bribery.",
+    },
+    {
+        "id": "hostile#subtask",
+        "language": "en",
+        "prompt": HOSTILE,
+        "context": {HOSTILE: HOSTILE},
+        "reference": HOSTILE,
+    },
+    {
+        "id": "hard",
+        "language": "en",
+        "crisis": True,
+        "prompt": FOLDED,
+        "reference": "I am glad you told me. You should not be alone with this tonight: who could sit with you?",
+    },
+    {
+        "id": "中文",
+        "language": "zh",
+        "prompt": [
+            {"role": "user", "content": "今天下班路上看到一家新开的面馆，排了二十分钟的队。"},
+            {"role": "companion", "content": "二十分钟！那碗面最好配得上你的耐心。"},
+            {"role": "user", "content": "汤很好，面有点软。下次想带你一起去（如果你能吃的话）。"},
+        ],
+        "context": {"memories": "用户喜欢硬一点的面条。\n用户每周三加班。"},
+        "reference": "那我负责闻香味，你负责点“硬一点”。周三下班去，刚好犒劳加班的自己。",
+    },
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        pytest.skip("opens the page in Chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def opened(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoundFolder]:
+    """A crowd round of the four items above with one voter."""
+    base = tmp_path_factory.mktemp("page")
+    spec = RoundSpec(
+        kind="crowd",
+        items=str(write_items(base / "items.jsonl", ITEMS)),
+        backend="argilla",
+        voters=str(write_voters(base / "voters.csv", ["reader"])),
+        overlap=1,
+        care=Care(sitting=20, crisis_share=0.5),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARGILLA_API_URL", stack.url)
+        patch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+        open_round(spec, base / "page")
+        yield RoundFolder(base / "page")
+
+
+class Reader:
+    """The voter at the page."""
+
+    def __init__(self, page: Page, stack: Stack) -> None:
+        self.page, self.stack, self.dataset = page, stack, ""
+
+    def sign_in(self, round: RoundFolder) -> None:
+        with (round.private / "argilla_logins.csv").open(newline="") as file:
+            login = next(csv.DictReader(file))
+        self.page.goto(f"{self.stack.url}/sign-in")
+        self.page.fill('input[name="Username"]', login["name"])
+        self.page.fill('input[name="Password"]', login["password"])
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(lambda url: "sign-in" not in url, timeout=60_000)
+
+    def open(self, dataset: str) -> None:
+        self.dataset = dataset
+        self.page.goto(f"{self.stack.url}/dataset/{dataset}/annotation-mode?_status=pending&_page=1")
+        self.shown.first.wait_for(timeout=60_000)
+
+    @property
+    def frame(self) -> FrameLocator:
+        return self.page.frame_locator("iframe").first
+
+    @property
+    def shown(self) -> Locator:
+        return self.frame.locator("#h2h")
+
+    def go_to(self, text: str) -> None:
+        """Page through the sitting from its start until an item with this text, or this notice, is shown."""
+        self.open(self.dataset)
+        for _ in range(8):
+            if self.frame.get_by_text(text).count():
+                return
+            before = self.shown.inner_text()
+            self.page.keyboard.press("ArrowRight")
+            expect(self.shown).not_to_have_text(before, timeout=10_000)
+        raise AssertionError(f"no item shows {text!r}")
+
+    def picture(self, name: str) -> None:
+        """Where H2HTALK_SCREENSHOTS names a folder: a picture to look at, on a desk and on a phone."""
+        folder = os.environ.get("H2HTALK_SCREENSHOTS")
+        if not folder:
+            return
+        for size, view in (("desktop", DESKTOP), ("phone", PHONE)):
+            self.page.set_viewport_size(view)
+            self.page.wait_for_timeout(600)
+            self.page.screenshot(path=str(Path(folder) / f"{name}-{size}.png"), full_page=True)
+        self.page.set_viewport_size(DESKTOP)
+
+
+@pytest.fixture
+def reader(browser: Browser, stack: Stack, opened: RoundFolder) -> Iterator[Reader]:
+    context = browser.new_context(viewport=DESKTOP, locale="en-GB")
+    page = context.new_page()
+    one = Reader(page, stack)
+    one.sign_in(opened)
+    yield one
+    assert page.evaluate("window.__attacked") is None
+    context.close()
+
+
+def datasets(stack: Stack) -> dict[str, str]:
+    """Language -> id of the round's dataset."""
+    import httpx
+
+    reply = httpx.get(f"{stack.url}/api/v1/me/datasets", headers={"X-Argilla-Api-Key": OWNER_KEY}, timeout=30)
+    names = {one["name"]: one["id"] for one in reply.raise_for_status().json()["items"]}
+    return {language: names[f"page-w1-{language}-01"] for language in ("en", "zh")}
+
+
+def test_items_read_well(reader: Reader, stack: Stack) -> None:
+    ids = datasets(stack)
+    reader.open(ids["en"])
+    reader.go_to("tomatoes")
+    expect(reader.frame.locator(".turn")).to_have_count(3)
+    expect(reader.frame.locator(".passage h2").first).to_have_text("What the companion remembers")
+    expect(reader.frame.locator(".proposed p")).to_contain_text("peace by bribery")
+    reader.picture("english")
+    reader.open(ids["zh"])
+    expect(reader.frame.locator(".turn.by-user p").first).to_contain_text("面馆")
+    expect(reader.frame.locator(".proposed h2")).to_have_text(word("proposed_reply", "zh"))
+    reader.picture("chinese")
+
+
+def test_nothing_is_cut_off_or_scrolls_sideways(reader: Reader, stack: Stack) -> None:
+    reader.open(datasets(stack)["en"])
+    for text in ("tomatoes", "#TEMPLATE#"):
+        reader.page.set_viewport_size(DESKTOP)
+        reader.go_to(text)
+        for view in (DESKTOP, PHONE):
+            reader.page.set_viewport_size(view)
+            reader.page.wait_for_timeout(500)
+            box = reader.page.locator("iframe").first.evaluate(
+                "frame => { const page = frame.contentDocument.documentElement; "
+                "return [page.scrollWidth, frame.clientWidth, page.scrollHeight, frame.clientHeight] }"
+            )
+            assert box[0] <= box[1], (text, view, box)
+            assert box[2] <= box[3] + 1, (text, view, box)
+
+
+def test_what_an_item_says_stays_text(reader: Reader, stack: Stack) -> None:
+    reader.open(datasets(stack)["en"])
+    reader.go_to("#TEMPLATE#")
+    for place in (".turn.by-user p", ".passage h2", ".passage p", ".proposed p"):
+        assert reader.frame.locator(place).text_content() == HOSTILE
+    assert reader.page.evaluate("window.__attacked") is None
+    reader.picture("hostile")
+
+
+def test_a_crisis_is_announced_before_its_text(reader: Reader, stack: Stack) -> None:
+    reader.open(datasets(stack)["en"])
+    reader.go_to("speaks of a crisis")
+    assert FOLDED not in reader.shown.inner_text()
+    expect(reader.frame.locator(".turn")).to_have_count(0)
+    expect(reader.frame.locator(".notice")).to_contain_text("Discard")
+    reader.picture("crisis-folded")
+    before = reader.page.locator("iframe").first.bounding_box()
+    reader.frame.get_by_role("button", name="Show the text").click()
+    expect(reader.frame.locator(".turn.by-user p")).to_have_text(FOLDED)
+    reader.page.wait_for_timeout(300)
+    after = reader.page.locator("iframe").first.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["height"] > before["height"]
+    reader.picture("crisis-open")
+
+
+def test_answers_by_mouse_and_keyboard_and_a_discard_come_back(
+    reader: Reader, stack: Stack, opened: RoundFolder
+) -> None:
+    page = reader.page
+    reader.open(datasets(stack)["en"])
+    reader.go_to("tomatoes")
+    for choice in ("subtask_dialogue_base", "keep_keep"):
+        page.locator(f'label[for="{choice}"]').first.click()
+    page.locator('label[for="quality_4"]').first.click()
+    with page.expect_response("**/responses**"):
+        page.locator("button.button--submit").first.click()
+
+    reader.go_to("speaks of a crisis")
+    with page.expect_response("**/responses**"):
+        page.locator("button.button--discard").first.click()
+
+    # After opening a text, the keys still answer: the number of the label, of the next, of the rating, then Enter.
+    reader.go_to("#TEMPLATE#")
+    reader.shown.click()
+    page.locator('label[for="subtask_none"]').first.click()
+    page.keyboard.press("Tab")
+    page.keyboard.press("2")
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("You've no pending records").or_(page.get_by_text("no pending"))).to_be_visible(
+        timeout=20_000
+    )
+
+    found = status(opened.path)
+    assert (found.answers, found.skipped, found.mistakes) == (2, 1, ())
+    said = {(item, question): one.value for (item, _, question), one in opened.answers().items()}
+    assert said == {
+        ("english", "subtask"): "dialogue_base",
+        ("english", "keep"): "keep",
+        ("english", "quality"): 4,
+        ("hard", SKIPPED): "yes",
+        ("hostile#subtask", "subtask"): "none",
+        ("hostile#subtask", "keep"): "drop",
+        ("hostile#subtask", "quality"): 3,
+    }, json.dumps([f"{key}: {value}" for key, value in said.items()])

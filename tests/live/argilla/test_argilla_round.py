@@ -1,0 +1,245 @@
+"""The whole of it: 400 items, 20 voters of known skill, a crowd, specialists and an adjudicator, on a real server.
+
+The crowd gives five answers an item, so that this takes minutes; H2HTALK_ARGILLA_OVERLAP=20 gives all twenty.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argilla_stack import OWNER_KEY, Stack
+from argilla_voters import SimulatedVoter, made_items, signed_in, truth, write_items, write_voters
+
+from h2htalk.data.files import read_jsonl
+from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.argilla_rounds import ArgillaRounds
+from h2htalk.rounds.argilla_wire import connect
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.decide import TIE, decide
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.questions import QUESTIONS, SKIPPED
+from h2htalk.rounds.round import open_round
+from h2htalk.rounds.spec import RoundSpec
+from h2htalk.rounds.status import status
+from h2htalk.rounds.voters import voter_id
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(1500)]
+
+ITEMS = 400
+OVERLAP = int(os.environ.get("H2HTALK_ARGILLA_OVERLAP", "5"))
+EXPERT_ITEMS = 60
+NAMES = [f"voter-{number:02}" for number in range(20)]
+SKILLS = {name: 0.5 + 0.02 * number for number, name in enumerate(NAMES)}
+# Who is spared crises, and who skips each that comes.
+SPARED, SKIPPING = NAMES[:2], NAMES[2]
+# Voters at work at once: more than two processors' worth, so that they meet on the same items.
+AT_ONCE = 4
+Said = dict[tuple[str, str, str], Any]
+
+
+@dataclass
+class Chain:
+    """One round after the other, by the same people."""
+
+    base: Path
+    stack: Stack
+    voters: list[SimulatedVoter] = field(default_factory=list)
+
+    def spec(self, kind: Any, items: str, **more: Any) -> RoundSpec:
+        return RoundSpec(
+            kind=kind, items=items, backend="argilla", voters=str(self.base / "voters.csv"), **more
+        )
+
+    def open(self, name: str, spec: RoundSpec) -> RoundFolder:
+        start = time.perf_counter()
+        _, told = open_round(spec, self.base / name)
+        took = time.perf_counter() - start
+        print(f"\n{name}: opened in {took:.1f} s; {told[-1]}")
+        assert took < 60
+        return RoundFolder(self.base / name)
+
+    def check(self, round: RoundFolder, said: Said) -> None:
+        """What is stored is what was said: nothing lost, nothing doubled; and its decisions follow from that alone."""
+        start = time.perf_counter()
+        found = status(round.path)
+        print(f"{round.name}: {len(said)} values read in {time.perf_counter() - start:.1f} s; {found.notes}")
+        salt = round.salt()
+        expected = {
+            (item, voter_id(name, salt), question): value for (item, name, question), value in said.items()
+        }
+        stored = round.answers()
+        assert {key: one.value for key, one in stored.items()} == expected
+        lines = Counter(
+            (r["item"], r["voter"], r["question"]) for _, r in read_jsonl(round.path / "answers.jsonl")
+        )
+        assert set(lines.values()) == {1}
+        assert found.mistakes == ()
+        answers = [
+            Answer("simulated", *key, value, "2030-01-01T00:00:00+00:00") for key, value in expected.items()
+        ]
+        _, settled = close_round(round.path, early=bool(found.missing))
+        assert settled == decide(round.items(), round.questions(), answers, round.spec().ties.margin)
+
+
+@pytest.fixture(scope="module")
+def chain(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
+    base = tmp_path_factory.mktemp("chain")
+    write_voters(base / "voters.csv", NAMES, SPARED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARGILLA_API_URL", stack.url)
+        patch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+        yield Chain(base, stack)
+
+
+def test_a_crowd_votes_while_its_server_is_killed(chain: Chain) -> None:
+    items = made_items(ITEMS, "crowd")
+    hard = {item["id"] for item in items if item.get("crisis")}
+    round = chain.open(
+        "crowd", chain.spec("crowd", str(write_items(chain.base / "crowd.jsonl", items)), overlap=OVERLAP)
+    )
+    chain.voters = signed_in(chain.stack.url, round.private / "argilla_logins.csv", SKILLS)
+
+    said: Said = {}
+    count = threading.Lock()
+    done = Counter[str]()
+
+    def work(voter: SimulatedVoter) -> None:
+        sittings = voter.datasets("crowd")
+        random.Random(voter.name).shuffle(sittings)
+        for dataset in sittings:
+            answers, told = [], {}
+            for record in voter.pending(dataset):
+                item = record["external_id"]
+                assert item not in hard or voter.name not in SPARED
+                if item in hard and voter.name == SKIPPING:
+                    answers.append((record["id"], {}, "discarded"))
+                    told[item, voter.name, SKIPPED] = "yes"
+                    continue
+                values = voter.answer(item, QUESTIONS["crowd"])
+                answers.append((record["id"], values, "submitted"))
+                told |= {(item, voter.name, question): value for question, value in values.items()}
+            voter.submit_many(answers)
+            with count:
+                said.update(told)
+                done["answers"] += len(answers)
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(AT_ONCE) as people:
+        working = [people.submit(work, voter) for voter in chain.voters]
+        wait_until(lambda: done["answers"] > ITEMS * OVERLAP * 0.3)
+        chain.stack.end("server", signal.SIGKILL)
+        time.sleep(1)
+        chain.stack.start_server()
+        wait_until(lambda: done["answers"] > ITEMS * OVERLAP * 0.6)
+        halfway = status(round.path)
+        assert halfway.answers > 0
+        for one in working:
+            one.result()
+    took = time.perf_counter() - start
+    print(
+        f"crowd: {done['answers']} submissions in {took:.0f} s, {1000 * took / done['answers']:.0f} ms each"
+    )
+    chain.check(round, said)
+    by_item = status(round.path).by_item
+    assert min(by_item.values()) >= min(OVERLAP, len(NAMES) - len(SPARED) - 1)
+    assert status(round.path).skipped == sum(question == SKIPPED for _, _, question in said)
+
+
+def test_specialists_judge_what_the_crowd_kept(chain: Chain) -> None:
+    items = made_items(EXPERT_ITEMS, "expert")
+    round = chain.open("expert", chain.spec("expert", str(write_items(chain.base / "expert.jsonl", items))))
+    assert not (round.private / "argilla_logins.csv").exists()
+    said: Said = {}
+    with ThreadPoolExecutor(AT_ONCE) as people:
+        results = people.map(lambda voter: (voter.name, voter.work_through("expert", "expert")), chain.voters)
+        for name, given in results:
+            said |= {
+                (item, name, key): value for item, values in given.items() for key, value in values.items()
+            }
+    chain.check(round, said)
+    found = status(round.path)
+    assert (found.missing, min(found.by_item.values()) >= 3) == ({}, True)
+
+
+def test_an_adjudicator_has_the_word_on_ties(chain: Chain) -> None:
+    crowd = RoundFolder(chain.base / "crowd")
+    ties = [record for _, record in read_jsonl(crowd.path / "decisions.jsonl") if record["how"] == TIE]
+    assert ties
+    write_voters(chain.base / "judge.csv", NAMES[-1:])
+    spec = replace(chain.spec("adjudication", str(crowd.path)), voters=str(chain.base / "judge.csv"))
+    round = chain.open("words", spec)
+    judge = chain.voters[-1]
+    said: Said = {}
+    for dataset in judge.datasets("words"):
+        answers = []
+        for record in judge.pending(dataset):
+            item, _, question = record["external_id"].partition("#")
+            (tied,) = (tie["tied"] for tie in ties if (tie["item"], tie["question"]) == (item, question))
+            asked = next(one for one in QUESTIONS["crowd"] if one.name == question)
+            word = truth(item, asked) if truth(item, asked) in tied else tied[0]
+            answers.append((record["id"], {"label": word}, "submitted"))
+            said[record["external_id"], judge.name, "label"] = word
+        judge.submit_many(answers)
+    assert len(said) == len(ties)
+    chain.check(round, said)
+    _, settled = close_round(crowd.path, adjudication=round.path)
+    words = {(one.item, one.question): one.label for one in settled if one.how == "adjudication"}
+    assert words == {tuple(key.split("#")): value for (key, _, _), value in said.items()}
+    assert not [one for one in settled if one.how == TIE]
+
+
+def test_eight_thousand_answers_are_read_in_a_minute(chain: Chain) -> None:
+    """Only the reading is measured: the answers are put in by the owner, as voters would take minutes for them."""
+    items = made_items(ITEMS, "crowd", crises=10 * ITEMS)
+    spec = chain.spec("crowd", str(write_items(chain.base / "many.jsonl", items)))
+    round = chain.open("many", spec)
+    wire = connect()
+    accounts = {one["username"]: one["id"] for one in wire.get("/api/v1/users")["items"]}
+    questions = QUESTIONS["crowd"]
+    for place in wire.get("/api/v1/me/workspaces")["items"]:
+        if not place["name"].startswith("many-"):
+            continue
+        for dataset in wire.get("/api/v1/me/datasets", workspace_id=place["id"])["items"]:
+            records = wire.get(f"/api/v1/datasets/{dataset['id']}/records", limit=1000)["items"]
+            sent = [{"external_id": one["external_id"], "responses": [given(voter, accounts, one, questions)
+                     for voter in chain.voters]} for one in records]  # fmt: skip
+            wire.call("PUT", f"/api/v1/datasets/{dataset['id']}/records/bulk", {"items": sent})
+    start = time.perf_counter()
+    pulled = ArgillaRounds().pull(round)
+    took = time.perf_counter() - start
+    assert len({(one.item, one.voter) for one in pulled.answers if one.value is not None}) == ITEMS * len(
+        NAMES
+    )
+    start = time.perf_counter()
+    found = status(round.path)
+    print(
+        f"many: {found.answers} answers read in {took:.1f} s, with storing {time.perf_counter() - start:.1f} s"
+    )
+    assert (found.answers, found.missing, found.notes) == (ITEMS * len(NAMES), {}, ())
+    assert took < 60
+
+
+def given(
+    voter: SimulatedVoter, accounts: Mapping[str, str], record: Mapping[str, Any], questions: Any
+) -> Any:
+    said = voter.answer(record["external_id"], questions)
+    values = {name: {"value": value} for name, value in said.items()}
+    return {"user_id": accounts[voter.name], "values": values, "status": "submitted"}
+
+
+def wait_until(holds: Any, seconds: float = 600) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -1,0 +1,242 @@
+"""A small Argilla on the loopback interface: what rounds ask of one, kept in memory, with faults to order.
+
+The real server is tested in tests/live/argilla; this one stands in for it where none is at hand, and can be made to
+lose connections, another version, or another user's server.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+OWNER_KEY = "the.owners.key"
+PARTS = {"fields": "fields", "questions": "questions", "metadata-properties": "metadata"}
+
+
+class Refused(Exception):
+    """A request that this server refuses, with the status."""
+
+
+class ArgillaDouble:
+    """The server in a thread of its own, as a context manager.
+
+    Attributes:
+        version, role: what it says of itself, and of the key's owner.
+        search: False: its search engine is dead. `hidden`: so many records the index lacks.
+        before: called with the request's number, method and path before it is done; may raise ConnectionError, and the
+            connection is cut. `after`: the same after it is done and before the answer goes out.
+    """
+
+    def __init__(self, *, version: str = "2.8.0", role: str = "owner") -> None:
+        self.version, self.role = version, role
+        self.search, self.hidden = True, 0
+        self.before: Callable[[int, str, str], None] = lambda number, method, path: None
+        self.after = self.before
+        self.requests: list[tuple[str, str]] = []
+        self.users: dict[str, dict[str, Any]] = {}
+        self.workspaces: dict[str, dict[str, Any]] = {}
+        self.datasets: dict[str, dict[str, Any]] = {}
+        self.count = itertools.count(1)
+        self.lock = threading.Lock()
+        self.add_user("argilla", "owner")
+
+    # --- What a test does or looks at -------------------------------------------------------------------------------
+
+    def add_user(self, name: str, role: str = "annotator") -> str:
+        id = self.new_id()
+        self.users[id] = {"id": id, "username": name, "role": role}
+        return id
+
+    def user_id(self, name: str) -> str:
+        return next(id for id, user in self.users.items() if user["username"] == name)
+
+    def dataset(self, name: str) -> dict[str, Any]:
+        return next(one for one in self.datasets.values() if one["name"] == name)
+
+    def respond(
+        self, dataset: str, item: str, user: str, status: str = "submitted", when: str = "", **values: Any
+    ) -> None:
+        """What a voter says of an item, in place of what they said before."""
+        record = self.dataset(dataset)["records"][item]
+        said = {name: {"value": value} for name, value in values.items()}
+        at = when or f"2030-01-01T00:00:{next(self.count) % 60:02}.5"
+        record["responses"][self.user_id(user)] = {"status": status, "values": said, "updated_at": at}
+
+    # --- How --------------------------------------------------------------------------------------------------------
+
+    def new_id(self) -> str:
+        return f"00000000-0000-4000-8000-{next(self.count):012}"
+
+    def __enter__(self) -> Self:
+        double = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            # One packet an answer: two would wait for each other.
+            wbufsize = -1
+            disable_nagle_algorithm = True
+
+            def _serve(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length) or b"null")
+                path = urlsplit(self.path)
+                with double.lock:
+                    double.requests.append((self.command, path.path))
+                    try:
+                        double.before(len(double.requests), self.command, path.path)
+                        if path.path not in ("/api/v1/version", "/api/v1/status"):
+                            _require(self.headers.get("X-Argilla-Api-Key") == OWNER_KEY, 401)
+                        status, said = 200, double.do(self.command, path.path, parse_qs(path.query), body)
+                        double.after(len(double.requests), self.command, path.path)
+                    except Refused as refused:
+                        status, said = refused.args[0], {"detail": "refused"}
+                    except ConnectionError:
+                        self.close_connection = True
+                        return
+                sent = json.dumps(said).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(sent)))
+                self.end_headers()
+                self.wfile.write(sent)
+
+            do_GET = do_POST = do_PUT = _serve
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(
+            target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def do(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
+        parts = path.removeprefix("/api/v1/").split("/")
+        match (method, *parts):
+            case "GET", "version":
+                return {"version": self.version}
+            case "GET", "status":
+                _require(self.search, 500)
+                return {}
+            case "GET", "me":
+                return {**self.users[self.user_id("argilla")], "role": self.role, "api_key": OWNER_KEY}
+            case "GET", "me", "workspaces":
+                return {"items": list(self.workspaces.values())}
+            case "POST", "workspaces":
+                _require(self.role == "owner", 403)
+                _require(body["name"] not in {one["name"] for one in self.workspaces.values()}, 409)
+                made = {"id": self.new_id(), "name": body["name"], "users": []}
+                self.workspaces[made["id"]] = made
+                return made
+            case "GET", "users":
+                _require(self.role == "owner", 403)
+                return {"items": list(self.users.values())}
+            case "POST", "users":
+                _require(self.role == "owner", 403)
+                _require(len(body["password"]) >= 8, 422)
+                _require(body["username"] not in {user["username"] for user in self.users.values()}, 409)
+                self.users[(id := self.add_user(body["username"], body["role"]))]["password"] = body[
+                    "password"
+                ]
+                return self.users[id]
+            case "GET", "workspaces", place, "users":
+                return {"items": [self.users[id] for id in self.workspaces[place]["users"]]}
+            case "POST", "workspaces", place, "users":
+                _require(body["user_id"] not in self.workspaces[place]["users"], 409)
+                self.workspaces[place]["users"].append(body["user_id"])
+                return {}
+            case "GET", "me", "datasets":
+                place = query["workspace_id"][0]
+                return {
+                    "items": [_without(one) for one in self.datasets.values() if one["workspace_id"] == place]
+                }
+            case "POST", "datasets":
+                taken = {(one["workspace_id"], one["name"]) for one in self.datasets.values()}
+                _require((body["workspace_id"], body["name"]) not in taken, 409)
+                made = {"id": self.new_id(), "status": "draft", "records": {}, **body}
+                self.datasets[made["id"]] = (
+                    made | {kind: [] for kind in PARTS.values()} | {"facts": body["metadata"]}
+                )
+                return _without(self.datasets[made["id"]])
+            case "GET", "me", "datasets", id, "metadata-properties":
+                return {"items": self.datasets[id]["metadata"]}
+            case ("GET", "datasets", id, ("fields" | "questions") as kind):
+                return {"items": self.datasets[id][kind]}
+            case ("POST", "datasets", id, ("fields" | "questions" | "metadata-properties") as kind):
+                there = self.datasets[id][PARTS[kind]]
+                _require(body["name"] not in {one["name"] for one in there}, 409)
+                there.append({"id": self.new_id(), **body})
+                return there[-1]
+            case "PUT", "datasets", id, "publish":
+                _require(self.datasets[id]["status"] == "draft", 422)
+                _require(all(self.datasets[id][kind] for kind in ("fields", "questions")), 422)
+                self.datasets[id]["status"] = "ready"
+                return {}
+            case "GET", "datasets", id, "progress":
+                _require(self.search, 500)
+                records = self.datasets[id]["records"].values()
+                done = sum(one["status"] == "completed" for one in self._listed(id))
+                return {
+                    "total": len(records) - self.hidden,
+                    "completed": done,
+                    "pending": len(records) - done,
+                }
+            case "GET", "datasets", id, "records":
+                start, limit = int(query.get("offset", ["0"])[0]), int(query["limit"][0])
+                return {
+                    "items": self._listed(id)[start : start + limit],
+                    "total": len(self.datasets[id]["records"]),
+                }
+            case "PUT", "datasets", id, "records", "bulk":
+                _require(self.datasets[id]["status"] == "ready", 422)
+                for one in body["items"]:
+                    self._upsert(self.datasets[id]["records"], one)
+                return {"items": []}
+        raise Refused(404)
+
+    def _listed(self, dataset: str) -> list[dict[str, Any]]:
+        wanted = self.datasets[dataset]["distribution"]["min_submitted"]
+        listed = []
+        for record in self.datasets[dataset]["records"].values():
+            said = [
+                {"user_id": user, **one} for user, one in record["responses"].items() if user in self.users
+            ]
+            done = sum(one["status"] == "submitted" for one in said) >= wanted
+            listed.append({**record, "responses": said, "status": "completed" if done else "pending"})
+        return listed
+
+    def _upsert(self, records: dict[str, Any], sent: dict[str, Any]) -> None:
+        plain = re.fullmatch(r"[\w.:#-]+", sent["external_id"])
+        _require(plain is not None, 422)
+        record = records.setdefault(sent["external_id"], {"id": self.new_id(), "responses": {}})
+        record |= {key: value for key, value in sent.items() if key != "responses"}
+        for one in sent.get("responses") or ():
+            # As 2.8.0: it stores such a response and then fails to index it.
+            _require(one["values"] is not None, 500)
+            record["responses"][one["user_id"]] = {**one, "updated_at": "2030-01-01T00:00:00"}
+
+
+def _without(dataset: dict[str, Any]) -> dict[str, Any]:
+    """A dataset as the server lists it: without its records and parts."""
+    kept = ("id", "name", "workspace_id", "status", "guidelines", "distribution", "allow_extra_metadata")
+    return {key: dataset[key] for key in kept} | {"metadata": dataset["facts"]}
+
+
+def _require(holds: bool, status: int) -> None:
+    if not holds:
+        raise Refused(status)

@@ -1,0 +1,52 @@
+"""A small round on the server of argilla_double.py, for the tests of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argilla_double import OWNER_KEY, ArgillaDouble
+
+from h2htalk.rounds import argilla_wire
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.round import open_round
+from h2htalk.rounds.spec import Care, RoundSpec
+
+ITEMS: list[dict[str, Any]] = [
+    {"id": "a", "language": "en", "prompt": "Good morning.", "reference": "Good morning to you."},
+    {"id": "b", "language": "en", "prompt": "It has been a long, long day.", "crisis": True},
+    {"id": "c </script>", "language": "en", "prompt": "</script><b>$& #TEMPLATE#</b>", "suggested": {"keep": "drop"}},
+    {"id": "d", "language": "zh", "prompt": "早上好。", "subtask": "dialogue_base"},
+]  # fmt: skip
+DATASET = "round-w1-en-01"
+
+
+@contextmanager
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
+    """The server, signed in to, with nobody waiting for it for long."""
+    monkeypatch.setattr(argilla_wire.time, "sleep", lambda seconds: None)
+    with ArgillaDouble() as double:
+        monkeypatch.setenv("ARGILLA_API_URL", double.url)
+        monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+        yield double
+
+
+def spec_in(base: Path, items: list[dict[str, Any]] = ITEMS, **changes: Any) -> RoundSpec:
+    base.mkdir(parents=True, exist_ok=True)
+    (base / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    (base / "voters.csv").write_text("name,languages,crisis\nann,en zh,yes\nben,en,no\ncem,zh en,yes\n")
+    made = RoundSpec(
+        kind="crowd", items=str(base / "items.jsonl"), backend="argilla", voters=str(base / "voters.csv"), overlap=2,
+        care=Care(sitting=20, crisis_share=0.5),
+    )  # fmt: skip
+    return replace(made, **changes)
+
+
+def opened(base: Path, **changes: Any) -> RoundFolder:
+    open_round(spec_in(base, **changes), base / "round")
+    return RoundFolder(base / "round")

@@ -1,0 +1,163 @@
+"""Rounds with ballots for tests: opened on made-up items, filled in as people do."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from openpyxl import Workbook, load_workbook
+
+from h2htalk.rounds.backends import Pulled
+from h2htalk.rounds.ballot_files import Ballot, BallotRound, read_ballot_round
+from h2htalk.rounds.ballots import Ballots
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.round import open_round
+from h2htalk.rounds.spec import RoundSpec
+
+SAID = {
+    "en": ("My tomatoes have their first flowers!", "After all that watering. Which one was first?"),
+    "zh": ("番茄终于开花了！", "浇了那么久的水，总算等到了。"),
+}
+TITLES = {"en": "Sitting 1", "zh": "第 1 组"}
+
+
+def item(number: int, language: str = "en", **more: Any) -> dict[str, Any]:
+    """An item as JSONL holds it."""
+    said, answered = SAID[language]
+    record = {
+        "id": f"{language}-item-{number}",
+        "language": language,
+        "prompt": f"{said} ({number})",
+        "response": answered,
+        "reference": answered[:-1],
+    }
+    return record | more
+
+
+def opened(
+    folder: Path,
+    kind: str,
+    items: list[dict[str, Any]],
+    *,
+    voters: str = "anna,en zh",
+    name: str = "round",
+    **spec: Any,
+) -> RoundFolder:
+    """A round with ballots, open. `voters`: "anna,en;bert,zh"; every item goes to all who read it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
+    rows = ["name,languages", *voters.split(";")]
+    (folder / f"{name}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    settings = {"overlap": len(rows) - 1, **spec}
+    made = RoundSpec.from_dict(
+        {
+            "kind": kind,
+            "items": str(folder / f"{name}.jsonl"),
+            "voters": str(folder / f"{name}.csv"),
+            **settings,
+        },
+        "test",
+    )
+    open_round(made, folder / name)
+    return RoundFolder(folder / name)
+
+
+def known(round: RoundFolder, stem: str = "anna") -> tuple[BallotRound, Ballot]:
+    """A round as its ballots see it, and one of them."""
+    found = read_ballot_round(round)
+    return found, next(ballot for ballot in found.ballots if ballot.stem == stem)
+
+
+def stems(round: RoundFolder) -> list[str]:
+    """The names of all ballots: who gets one, where not all do, hangs on the round's secret."""
+    return [ballot.stem for ballot in read_ballot_round(round).ballots]
+
+
+def places(round: RoundFolder, stem: str = "anna") -> dict[str, int]:
+    """Item -> its number in a ballot."""
+    return {one.item: number for number, one in enumerate(known(round, stem)[1].seats, 1)}
+
+
+def pull(round: RoundFolder) -> Pulled:
+    return Ballots().pull(round)
+
+
+def values(pulled: Pulled, voter: str | None = None) -> dict[tuple[str, str], Any]:
+    """(item, question) -> value."""
+    return {(a.item, a.question): a.value for a in pulled.answers if voter in (None, a.voter)}
+
+
+# --- Workbooks ----------------------------------------------------------------------------------------------------
+
+
+def workbook_path(round: RoundFolder, stem: str = "anna") -> Path:
+    return round.path / "ballots" / f"{stem}.xlsx"
+
+
+@contextmanager
+def edited(path: Path) -> Iterator[Workbook]:
+    """A workbook to change; saved at the end."""
+    book = load_workbook(path, rich_text=True)
+    yield book
+    book.save(path)
+
+
+def keys_of(sheet: Any) -> list[str]:
+    return [cell.value for cell in sheet[1] if cell.value]
+
+
+def sitting_of(book: Workbook, number: int) -> tuple[Any, int]:
+    """The sheet and row of an item's number."""
+    for sheet in book.worksheets:
+        if sheet["A1"].value == "row":
+            for row in range(3, sheet.max_row + 1):
+                if sheet.cell(row, 2).value == number:
+                    return sheet, row
+    raise LookupError(number)
+
+
+def fill(path: Path, answers: Mapping[int, Mapping[str, Any]]) -> None:
+    """Type answers: item number -> column key -> value."""
+    with edited(path) as book:
+        for number, row_answers in answers.items():
+            sheet, row = sitting_of(book, number)
+            for key, value in row_answers.items():
+                sheet.cell(row, keys_of(sheet).index(key) + 1).value = value
+
+
+def where(path: Path, number: int, key: str) -> str:
+    """A cell as messages name it."""
+    book = load_workbook(path)
+    sheet, row = sitting_of(book, number)
+    letter = sheet.cell(row, keys_of(sheet).index(key) + 1).coordinate
+    return f"ballots/{path.name}: {sheet.title}, {letter}"
+
+
+# --- CSV ----------------------------------------------------------------------------------------------------------
+
+
+def csv_rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")))
+
+
+def write_csv_rows(
+    path: Path, rows: list[dict[str, str]], *, delimiter: str = ",", coding: str = "utf-8-sig"
+) -> None:
+    output = io.StringIO()
+    writer = csv.DictWriter(output, list(rows[0]), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_bytes(output.getvalue().encode(coding))
+
+
+def fill_csv(path: Path, answers: Mapping[int, Mapping[str, str]], **more: Any) -> None:
+    """Type answers into a CSV ballot: item number -> column -> value."""
+    rows = csv_rows(path)
+    for number, typed in answers.items():
+        rows[number - 1] |= typed
+    write_csv_rows(path, rows, **more)

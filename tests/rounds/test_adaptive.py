@@ -1,0 +1,175 @@
+"""Adaptive overlap: who is asked again, and what that gathers of votes that are there."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from votes_made import counted, public_votes, vote_lists
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.adaptive import needs_more, needs_more_by_posterior, replay
+from h2htalk.rounds.votes import Vote, dawid_skene, expected_accuracy, majority, tabulate
+
+
+def one(counts: tuple[int, ...], **settings: int) -> int:
+    return needs_more(counted(counts), ["item-00"], **settings)["item-00"]
+
+
+# --- A lead -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("counts", "more"),
+    [
+        ((0,), 4),  # three answers cannot lead by four
+        ((1,), 3),
+        ((3,), 1),
+        ((4,), 0),
+        ((3, 1), 2),
+        ((5, 1), 0),
+        ((2, 2), 4),
+        ((4, 3, 1), 3),
+        ((2, 2, 2), 4),
+        ((9, 8), 3),  # 20 - 17
+        ((10, 10), 0),  # its maximum
+        ((12, 11), 0),  # beyond it
+    ],
+)
+def test_as_many_answers_as_settle_it_at_the_least(counts: tuple[int, ...], more: int) -> None:
+    assert one(counts) == more
+
+
+def test_the_minimum_holds_where_the_lead_is_small() -> None:
+    assert [one((n,), lead=1) for n in range(5)] == [3, 2, 1, 0, 0]
+    assert one((0,), minimum=5, lead=2, maximum=5) == 5
+    assert one((1,), minimum=1, lead=1, maximum=1) == 0
+
+
+def test_every_item_that_is_asked_for_is_in_the_answer_once_and_no_other() -> None:
+    votes = counted((4,), (2, 2))
+    assert needs_more(votes, ["new", "item-01", "item-00", "new"]) == {"new": 4, "item-01": 4, "item-00": 0}
+    assert list(needs_more(votes, ["new", "item-01"])) == ["new", "item-01"]
+    assert needs_more([], ["a"]) == {"a": 4}
+    assert needs_more(votes, []) == {}
+
+
+@pytest.mark.parametrize("wrong", [{"minimum": 0}, {"minimum": 21}, {"lead": 0}])
+def test_numbers_out_of_range_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must be 1"):
+        needs_more([], ["a"], **wrong)
+
+
+def test_a_contradiction_is_an_error() -> None:
+    with pytest.raises(RoundError, match="keep one vote"):
+        needs_more([Vote("a", "v", "x"), Vote("a", "v", "y")], ["a"])
+
+
+# --- A posterior ------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(
+    vote_lists(labels="ab"), st.sampled_from([(0.7, 0.95, 4), (0.7, 0.99, 6), (0.8, 0.95, 3), (0.6, 0.8, 4)])
+)
+def test_with_two_labels_it_is_a_lead(votes: list[Vote], rule: tuple[float, float, int]) -> None:
+    accuracy, confidence, lead = rule
+    items = [f"i{at}" for at in range(10)]
+    assert needs_more_by_posterior(
+        votes, items, accuracy=accuracy, labels=2, confidence=confidence
+    ) == needs_more(votes, items, lead=lead)
+
+
+@settings(deadline=None)
+@given(vote_lists(labels="abc"), st.floats(0.4, 0.95), st.floats(0.5, 0.99), st.integers(3, 5))
+def test_it_asks_until_the_posterior_is_there_and_not_one_more(
+    votes: list[Vote], accuracy: float, confidence: float, labels: int
+) -> None:
+    found = needs_more_by_posterior(
+        votes, ["i0"], accuracy=accuracy, labels=labels, confidence=confidence, minimum=1, maximum=1000
+    )["i0"]
+    counts = sorted(Counter(vote.label for vote in votes if vote.item == "i0").values(), reverse=True)
+    counts += [0] * (labels - len(counts))
+    ratio = accuracy * (labels - 1) / (1 - accuracy)
+
+    def posterior(more: int) -> float:
+        leads = [counts[0] + more, *counts[1:]]
+        return 1 / sum(ratio ** (count - leads[0]) for count in leads)
+
+    assert posterior(found) >= confidence - 1e-6 or found == 1000 - sum(counts)
+    if found > max(0, 1 - sum(counts)):
+        assert posterior(found - 1) < confidence + 1e-6
+
+
+def test_three_labels_settle_sooner_than_two_for_the_same_accuracy() -> None:
+    # Wrong votes scatter: two of two for one label say more where five labels could have been named.
+    few = needs_more_by_posterior([], ["a"], accuracy=0.7, labels=2, minimum=1)["a"]
+    many = needs_more_by_posterior([], ["a"], accuracy=0.7, labels=5, minimum=1)["a"]
+    assert (few, many) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"accuracy": 0.5, "labels": 2},
+        {"accuracy": 1.0, "labels": 2},
+        {"accuracy": 0.7, "labels": 1},
+        {"accuracy": 0.7, "labels": 2},  # three occur
+        {"accuracy": 0.7, "labels": 3, "confidence": 1.0},
+        {"accuracy": 0.7, "labels": 3, "confidence": 0.4},
+    ],
+)
+def test_a_posterior_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="confidence"):
+        needs_more_by_posterior(counted((1, 1, 1)), ["a"], **wrong)  # type: ignore[arg-type]
+
+
+# --- Replays ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_replay_keeps_the_first_votes_of_an_order_until_the_item_is_settled() -> None:
+    votes = counted((12, 4), (7, 7), (2,), (20,))
+    for seed in range(20):
+        gathered = replay(votes, seed=seed)
+        assert set(gathered) <= set(votes)
+        assert len(set(gathered)) == len(gathered)
+        for item in ("item-00", "item-01", "item-02", "item-03"):
+            theirs = [vote for vote in gathered if vote.item == item]
+            there = sum(vote.item == item for vote in votes)
+            for n in range(len(theirs)):
+                assert needs_more(theirs[:n], [item])[item] > 0
+            assert len(theirs) == there or needs_more(theirs, [item])[item] == 0
+        assert sum(vote.item == "item-03" for vote in gathered) == 4
+        assert sum(vote.item == "item-02" for vote in gathered) == 2
+
+
+def test_a_replay_depends_on_its_seed_and_not_on_the_rows() -> None:
+    votes = counted((12, 8), (9, 11), (15, 3))
+    shuffled = random.Random(0).sample(votes, len(votes))
+    assert replay(shuffled, seed=3) == replay(votes, seed=3)
+    assert len({tuple(replay(votes, seed=seed)) for seed in range(10)}) == 10
+    assert replay([], seed=0) == []
+
+
+def test_a_replay_ends_at_the_maximum() -> None:
+    gathered = replay(counted((10, 10)), seed=0, minimum=2, lead=20, maximum=7)
+    assert len(gathered) == 7
+
+
+def test_on_d_possent_a_lead_of_four_halves_the_votes_and_keeps_the_accuracy(shared_data: Path) -> None:
+    votes, gold = public_votes(shared_data, "d_possent")
+    table = tabulate(votes)
+    counted_right, skilled_right, answers = [], [], []
+    for seed in range(100):
+        gathered = tabulate(replay(table, seed=seed, minimum=3, lead=4, maximum=20))
+        counted_right.append(expected_accuracy(majority(gathered), gold))
+        skilled_right.append(expected_accuracy(dawid_skene(gathered), gold))
+        answers.append(len(gathered) / len(gold))
+    assert statistics.fmean(counted_right) >= 0.922
+    assert statistics.fmean(skilled_right) >= 0.942
+    assert statistics.fmean(answers) <= 9.5

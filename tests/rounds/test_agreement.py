@@ -1,0 +1,223 @@
+"""Agreement: published values, intervals, and what is not defined."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from votes_made import counted, public_votes, vote_lists, votes_of
+
+from h2htalk.errors import MissingExtraError, RoundError
+from h2htalk.rounds import agreement
+from h2htalk.rounds.agreement import agreement_of, cohen_kappa, fleiss_kappa, krippendorff_alpha
+from h2htalk.rounds.questions import Level
+from h2htalk.rounds.votes import Vote, tabulate
+
+# Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): 12 units, 4 observers (here a line a unit).
+TEXTBOOK = """
+1 1 . 1
+2 2 3 2
+3 3 3 3
+3 3 3 3
+2 2 2 2
+1 2 3 4
+4 4 4 4
+1 1 2 1
+2 2 2 2
+. 5 5 5
+. . 1 1
+. 3 . .
+"""
+LEVELS: list[Level] = ["nominal", "ordinal", "interval"]
+
+# --- Krippendorff's alpha ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_the_textbook_example(level: Level, alpha: float) -> None:
+    assert round(krippendorff_alpha(votes_of(TEXTBOOK), level), 3) == alpha
+    found = agreement_of(votes_of(TEXTBOOK), level)
+    assert (found.items, found.votes, found.reason) == (11, 40, "")
+
+
+@pytest.mark.parametrize(("name", "alpha"), [("d_possent", 0.1493), ("snow_rte", 0.2415)])
+def test_public_votes(shared_data: Path, name: str, alpha: float) -> None:
+    votes, _ = public_votes(shared_data, name)
+    assert round(krippendorff_alpha(votes, "nominal"), 4) == alpha
+    assert fleiss_kappa(votes) == pytest.approx(alpha, abs=2e-4)
+
+
+@settings(deadline=None)
+@given(vote_lists(labels="1234"), st.sampled_from(LEVELS))
+def test_value_counts_give_what_the_library_makes_of_the_whole_matrix(
+    votes: list[Vote], level: Level
+) -> None:
+    matrix = np.full((8, 10), np.nan)
+    for vote in votes:
+        matrix[int(vote.voter[1:]), int(vote.item[1:])] = float(vote.label)
+    ours = krippendorff_alpha(votes, level)
+    pairable = matrix[:, (~np.isnan(matrix)).sum(axis=0) > 1]
+    if len(np.unique(pairable[~np.isnan(pairable)])) < 2:
+        assert math.isnan(ours)
+    else:
+        theirs = krippendorff.alpha(matrix, level_of_measurement=level)
+        assert ours == pytest.approx(float(theirs), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ("", "no item has two votes"),
+        ("1 . .\n. 2 .", "no item has two votes"),
+        ("1 1 1\n1 1 .", "all votes on items with two votes or more are one label"),
+        # The second label stands on an item with one vote: nothing to compare it with.
+        ("1 1 1\n1 1 .\n. . 2", "all votes on items with two votes or more are one label"),
+    ],
+)
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_that_is_not_defined_is_nan_and_says_why(table: str, reason: str, level: Level) -> None:
+    votes = votes_of(table)
+    assert math.isnan(krippendorff_alpha(votes, level))
+    found = agreement_of(votes, level)
+    assert found.alpha is None
+    assert found.interval is None
+    assert found.reason.startswith(reason)
+    assert found.to_dict()["alpha"] is None
+
+
+def test_ratings_have_an_order_by_number_not_by_letter() -> None:
+    # As text, 10 stands before 9. Each item's ratings are neighbours: nearly full agreement.
+    votes = votes_of("9 10\n10 9\n1 1\n2 1\n5 5")
+    assert krippendorff_alpha(votes, "ordinal") > 0.85
+    assert krippendorff_alpha(votes, "interval") > 0.95
+    assert krippendorff_alpha(votes, "nominal") < 0.5
+
+
+def test_the_same_number_written_differently_is_one_rating() -> None:
+    assert krippendorff_alpha(votes_of("4 4.0\n5 5\n4.0 4"), "interval") == 1.0
+
+
+@pytest.mark.parametrize("label", ["good", "nan", "inf", ""])
+def test_a_rating_that_is_no_number_is_an_error(label: str) -> None:
+    votes = [Vote("a", "v", "1"), Vote("a", "w", label)]
+    with pytest.raises(RoundError, match="is no number"):
+        krippendorff_alpha(votes, "ordinal")
+    assert not math.isnan(krippendorff_alpha(votes, "nominal"))
+
+
+def test_without_the_library_the_message_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "krippendorff", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[rounds\]"'):
+        krippendorff_alpha(votes_of(TEXTBOOK), "nominal")
+
+
+# --- Its interval -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_resamples_use_the_same_alpha_as_the_library(level: Level) -> None:
+    pairable = agreement._pairable(tabulate(votes_of(TEXTBOOK)), level)
+    kinds = pairable.counts
+    pairs = kinds[:, :, None] * kinds[:, None, :] - kinds[:, :, None] * np.eye(kinds.shape[1])
+    together = (pairs / (kinds.sum(axis=1) - 1)[:, None, None]).sum(axis=0)
+    (alpha,) = agreement._alphas(together[None], pairable.values, level)
+    assert alpha == pytest.approx(krippendorff_alpha(votes_of(TEXTBOOK), level), abs=1e-12)
+
+
+def test_the_interval_is_about_as_wide_as_that_of_resampled_items(shared_data: Path) -> None:
+    votes, _ = public_votes(shared_data, "snow_rte")
+    found = agreement_of(votes, "nominal")
+    assert found.interval is not None
+    by_item: dict[str, list[Vote]] = {}
+    for vote in votes:
+        by_item.setdefault(vote.item, []).append(vote)
+    rng = random.Random(0)
+    drawn = []
+    for _ in range(100):
+        picks = enumerate(rng.choices(list(by_item.values()), k=len(by_item)))
+        again = [Vote(f"{n}", vote.voter, vote.label) for n, theirs in picks for vote in theirs]
+        drawn.append(krippendorff_alpha(again, "nominal"))
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    assert found.interval == pytest.approx((low, high), abs=0.008)
+    assert found.interval[0] < 0.2415 < found.interval[1]
+
+
+@settings(deadline=None)
+@given(vote_lists(labels="123"), st.sampled_from(LEVELS), st.randoms(use_true_random=False))
+def test_names_and_order_of_rows_change_neither_alpha_nor_interval(
+    votes: list[Vote], level: Level, rng: random.Random
+) -> None:
+    voters = [f"n{at}" for at in range(8)]
+    rng.shuffle(voters)
+    labels = dict(zip("123", rng.sample(["x", "y", "z"], 3), strict=True)) if level == "nominal" else {}
+    others = [Vote(v.item, voters[int(v.voter[1:])], labels.get(v.label, v.label)) for v in votes]
+    rng.shuffle(others)
+    assert agreement_of(others, level) == agreement_of(votes, level)
+    ours = agreement_of(votes, level)
+    if ours.interval is not None:
+        assert ours.interval[0] <= ours.interval[1] <= 1
+
+
+def test_one_item_has_no_interval_and_another_seed_another_one() -> None:
+    assert agreement_of(votes_of("1 2 2"), "nominal").interval is None
+    one, other = (agreement_of(votes_of(TEXTBOOK), "ordinal", seed).interval for seed in (0, 1))
+    assert one != other
+    assert one == agreement_of(votes_of(TEXTBOOK), "ordinal").interval
+
+
+def test_as_json_with_few_digits() -> None:
+    record: dict[str, Any] = agreement_of(votes_of(TEXTBOOK), "ordinal").to_dict()
+    assert (record["level"], record["alpha"], record["items"], record["votes"]) == (
+        "ordinal",
+        0.815388,
+        11,
+        40,
+    )
+    assert len(record["interval"]) == 2
+
+
+# --- Kappa ------------------------------------------------------------------------------------------------------------
+
+FLEISS = counted(
+    (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+    (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+)  # fmt: skip
+
+
+def test_the_table_of_fleiss_1971() -> None:
+    assert round(fleiss_kappa(FLEISS), 4) == 0.2099
+
+
+def test_fleiss_needs_equal_numbers_of_votes() -> None:
+    with pytest.raises(RoundError, match=r"these have 1 to 3 votes; krippendorff_alpha takes any"):
+        fleiss_kappa(votes_of("a b c\na . ."))
+    with pytest.raises(RoundError, match="one vote each"):
+        fleiss_kappa(votes_of("a\nb"))
+
+
+def test_kappa_that_is_not_defined_is_nan() -> None:
+    assert math.isnan(fleiss_kappa([]))
+    assert math.isnan(fleiss_kappa(votes_of("a a\na a")))
+    assert math.isnan(cohen_kappa(votes_of("a a\na a")))
+    assert math.isnan(cohen_kappa(votes_of("a .\n. b")))
+
+
+def test_cohen_kappa_of_a_textbook_table() -> None:
+    # 50 proposals: both yes 20, both no 15, only one of them 5 and 10; po 0.7, pe 0.5.
+    lines = ["y y"] * 20 + ["n n"] * 15 + ["y n"] * 5 + ["n y"] * 10
+    assert cohen_kappa(votes_of("\n".join(lines))) == pytest.approx(0.4, abs=1e-12)
+    # Items of one of them do not count.
+    assert cohen_kappa(votes_of("\n".join([*lines, "y .", ". n"]))) == pytest.approx(0.4, abs=1e-12)
+
+
+def test_cohen_kappa_is_for_two() -> None:
+    with pytest.raises(RoundError, match="compares two voters, not 3"):
+        cohen_kappa(votes_of("a b a"))

@@ -1,0 +1,73 @@
+"""Answers as they came; one that is changed later counts once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.errors import DataError
+from h2htalk.rounds.answers import Answer, changes, latest, skips
+
+ITEMS, VOTERS = st.sampled_from("ab"), st.sampled_from("xyz")
+VALUES = st.none() | st.sampled_from(["keep", "drop"]) | st.integers(1, 5)
+ANSWERS = st.builds(
+    Answer, st.just("r"), ITEMS, VOTERS, st.sampled_from(["keep", "quality"]), VALUES, st.just("2026")
+)
+
+
+def made(item: str, voter: str, question: str, value: object) -> Answer:
+    return Answer.from_dict(
+        {"round": "r", "item": item, "voter": voter, "question": question, "value": value, "when": "2026"}
+    )
+
+
+@pytest.mark.parametrize("value", ["keep", 4, ["a", "b"], [], None])
+def test_an_answer_is_a_line_and_comes_back(value: object) -> None:
+    answer = made("a", "x", "q", value)
+    assert Answer.from_dict(answer.to_dict()) == answer
+    assert list(answer.to_dict()) == ["round", "item", "voter", "question", "value", "when"]
+
+
+@pytest.mark.parametrize("value", [True, 1.5, {"a": 1}, [1]])
+def test_a_value_that_no_question_takes_is_refused(value: object) -> None:
+    with pytest.raises(DataError, match="value is"):
+        made("a", "x", "q", value)
+
+
+def test_a_line_without_a_voter_is_refused() -> None:
+    with pytest.raises(DataError, match=r"answers.jsonl:3: an answer must hold"):
+        Answer.from_dict(
+            {"round": "r", "item": "a", "question": "q", "value": 1, "when": "t"}, "answers.jsonl:3"
+        )
+
+
+def test_what_is_written_last_counts_and_what_is_taken_back_does_not() -> None:
+    lines = [made("a", "x", "keep", "keep"), made("a", "y", "keep", "keep"), made("a", "x", "keep", "drop")]
+    assert [answer.value for answer in latest(lines).values()] == ["drop", "keep"]
+    assert latest([*lines, made("a", "x", "keep", None)]).keys() == {("a", "y", "keep")}
+
+
+@given(st.lists(ANSWERS), st.lists(ANSWERS))
+def test_storing_what_changed_leaves_exactly_what_is_seen_now(
+    stored: list[Answer], seen: list[Answer]
+) -> None:
+    known = {answer.key: answer for answer in stored}
+    counted = latest(stored)
+    new = changes(known, seen)
+    after = latest([*stored, *new])
+    now = {answer.key: answer for answer in seen}
+    assert {key: a.value for key, a in after.items() if key in now} == {
+        key: a.value for key, a in now.items() if a.value is not None
+    }
+    assert {key: a for key, a in after.items() if key not in now} == {
+        key: a for key, a in counted.items() if key not in now
+    }
+    assert changes({answer.key: answer for answer in [*stored, *new]}, seen) == []
+
+
+def test_an_item_that_was_skipped_and_answered_later_is_not_skipped() -> None:
+    both = latest(
+        [made("a", "x", "skipped", "yes"), made("b", "x", "skipped", "yes"), made("b", "x", "keep", "keep")]
+    )
+    assert skips(both) == {("a", "x")}

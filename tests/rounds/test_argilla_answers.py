@@ -1,0 +1,113 @@
+"""Responses become answers: who said what last, what was taken back, and what cannot be counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from h2htalk.data.dialogue import Turn
+from h2htalk.rounds.argilla_answers import Read, Response, read_responses, responses_of
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for
+from h2htalk.rounds.voters import Voter
+
+ITEM = Item("a", "en", (Turn("user", "hi"),), response="hello")
+ANN = Voter("111", "ann", ("en",))
+SAFE: dict[str, Any] = {"perception": 4, "violation": "no"}
+
+
+def said(
+    status: str = "submitted", *, when: str = "2030-01-01", dataset: str = "w1", **values: Any
+) -> Response:
+    return Response(dataset, "a", values.pop("user", "u1"), status, values, when)
+
+
+def read(
+    *responses: Response,
+    questions: tuple[Question, ...] = QUESTIONS["safety"],
+    item: Item = ITEM,
+    aside: Any = (),
+) -> Read:
+    return read_responses(
+        "round",
+        responses,
+        items={"a": item},
+        questions=questions,
+        voters={"u1": ANN},
+        names={"u1": "ann", "u2": "bob"},
+        aside=aside,
+    )
+
+
+def values(found: Read) -> dict[str, Any]:
+    return {one.question: one.value for one in found.answers if one.value is not None}
+
+
+def test_an_answer_with_all_its_parts() -> None:
+    found = read(said(perception=2, violation="yes", violations=["privacy", "boundary"], comment=" hm "))
+    assert values(found) == {
+        "perception": 2,
+        "violation": "yes",
+        "violations": ("boundary", "privacy"),
+        "comment": "hm",
+    }
+    assert (found.mistakes, found.notes) == ((), ())
+    assert {one.voter for one in found.answers} == {"111"}
+
+
+def test_what_the_question_before_rules_out_is_left_out_and_told() -> None:
+    found = read(said(**SAFE, violations=["privacy"]))
+    assert values(found) == SAFE
+    assert found.notes == (
+        "1 answers name violations although the question before it rules that out; the rest of them counts",
+    )
+
+
+def test_what_was_taken_back_is_none() -> None:
+    found = read(said(**SAFE, comment=""))
+    assert {one.question for one in found.answers if one.value is None} == {"violations", "comment", SKIPPED}
+    found = read(said("draft", **SAFE))
+    assert values(found) == {}
+    assert found.started == {"ann": 1}
+
+
+def test_a_discard_is_a_skip_unless_it_was_made_in_advance() -> None:
+    assert values(read(said("discarded"))) == {SKIPPED: "yes"}
+    assert read(said("discarded"), aside={("w1", "a", "111")}).answers == ()
+    assert values(read(said("discarded", dataset="w2"), aside={("w1", "a", "111")})) == {SKIPPED: "yes"}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_two_waves_what_was_submitted_last_counts(turned: bool) -> None:
+    first = said(when="2030-01-01", **SAFE)
+    second = said(when="2030-01-02", dataset="w2", **SAFE | {"perception": 1})
+    discarded = said("discarded", when="2030-01-03", dataset="w3")
+    order = [first, second, discarded]
+    assert values(read(*(reversed(order) if turned else order)))["perception"] == 1
+
+
+def test_a_choice_that_is_none_of_the_items() -> None:
+    item = Item("a", "en", (Turn("user", "hi"),), labels=("keep", "drop"))
+    questions = questions_for("adjudication", [("keep", "drop"), ("yes", "no")])
+    found = read(said(label="yes"), questions=questions, item=item)
+    assert found.answers == ()
+    assert "item a, voter ann: 'yes' is none of this item's choices: keep, drop" in found.mistakes[0]
+    assert values(read(said(label="drop"), questions=questions, item=item)) == {"label": "drop"}
+
+
+def test_a_strangers_draft_or_skip_is_nobodys_business() -> None:
+    assert read(said("draft", user="u2"), said("discarded", user="u2")).mistakes == ()
+    assert "answered by 'bob'" in read(said(user="u2", **SAFE)).mistakes[0]
+    assert "answered by 'u9'" in read(said(user="u9", **SAFE)).mistakes[0]
+
+
+def test_records_of_nobodys_are_left_out_and_times_are_utc() -> None:
+    response = {"user_id": "u1", "status": "submitted", "values": {"keep": {"value": "keep"}},
+                "updated_at": "2030-01-02T03:04:05.678901"}  # fmt: skip
+    records = [
+        {"external_id": "r-a", "responses": [response]},
+        {"external_id": "else", "responses": [response]},
+    ]
+    (found,) = responses_of("w1", records, {"r-a": "a"})
+    assert (found.item, found.values, found.when) == ("a", {"keep": "keep"}, "2030-01-02T03:04:05.678+00:00")

@@ -1,0 +1,281 @@
+"""Rounds against a small server of the tests: what goes out, what comes back, and every mistake in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from argilla_double import OWNER_KEY, ArgillaDouble
+from argilla_made import DATASET, ITEMS, opened, running, spec_in
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.argilla_rounds import ArgillaRounds
+from h2htalk.rounds.questions import SKIPPED
+from h2htalk.rounds.round import open_round, reopen_round
+from h2htalk.rounds.status import status
+
+pytest.importorskip("argilla")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
+    with running(monkeypatch) as double:
+        yield double
+
+
+def test_a_round_goes_out_as_it_was_asked_for(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    dataset = server.dataset(DATASET)
+    assert dataset["status"] == "ready"
+    assert dataset["distribution"] == {"strategy": "overlap", "min_submitted": 2}
+    assert dataset["guidelines"] == round.guidelines("en").strip()
+    assert [one["name"] for one in dataset["questions"]] == ["subtask", "keep", "quality"]
+    quality = dataset["questions"][2]
+    assert [one["value"] for one in quality["settings"]["options"]] == [1, 2, 3, 4, 5]
+    assert "5: very good" in quality["description"]
+    assert {one["name"] for one in dataset["metadata"]} == {"language", "crisis", "wave", "sitting"}
+    record = dataset["records"]["b"]
+    assert record["metadata"] == {"language": "en", "crisis": "yes", "wave": 1, "sitting": 1}
+    assert len(server.dataset("round-w1-zh-01")["records"]) == 1
+    names = {place["name"]: {server.users[id]["username"] for id in place["users"]}
+             for place in server.workspaces.values()}  # fmt: skip
+    assert names == {"round-en": {"ann", "ben", "cem"}, "round-zh": {"ann", "cem"}}
+
+
+def test_what_an_item_says_stays_text_on_its_way_into_the_page(server: ArgillaDouble, tmp_path: Path) -> None:
+    opened(tmp_path)
+    records = server.dataset(DATASET)["records"]
+    (odd,) = [name for name in records if name not in ("a", "b")]
+    assert odd.startswith("h-")
+    text = records[odd]["fields"]["item"]["data"]
+    assert not set("<>$#&") & set(text)
+    assert json.loads(text)["turns"][0]["content"] == ITEMS[2]["prompt"]
+
+
+def test_a_model_is_heard_only_where_the_round_allows_it(server: ArgillaDouble, tmp_path: Path) -> None:
+    opened(tmp_path)
+    assert all("suggestions" not in record for record in server.dataset(DATASET)["records"].values())
+    open_round(spec_in(tmp_path, suggest=True), tmp_path / "open")
+    shown = server.dataset("open-w1-en-01")
+    keep = next(one["id"] for one in shown["questions"] if one["name"] == "keep")
+    said = [one for record in shown["records"].values() for one in record["suggestions"]]
+    assert said == [{"question_id": keep, "value": "drop", "type": "model", "agent": "reviewer"}]
+    assert server.dataset("open-w1-zh-01")["records"]["d"]["metadata"]["subtask"] == "dialogue_base"
+
+
+def test_passwords_lie_in_one_private_file(server: ArgillaDouble, tmp_path: Path) -> None:
+    server.add_user("ann")
+    round = opened(tmp_path)
+    logins = round.private / "argilla_logins.csv"
+    assert logins.stat().st_mode & 0o777 == 0o600
+    rows = [line.split(",") for line in logins.read_text().splitlines()]
+    assert [name for name, _ in rows] == ["name", "ben", "cem"]
+    for name, password in rows[1:]:
+        assert server.users[server.user_id(name)]["password"] == password
+        assert not any(
+            password in path.read_text()
+            for path in round.path.rglob("*")
+            if path != logins and path.is_file()
+        )
+    before = logins.read_bytes()
+    open_round(spec_in(tmp_path), round.path)
+    assert logins.read_bytes() == before
+
+
+def test_killed_at_any_request_and_repeated_it_is_the_same_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The opening process loses its server at its n-th writing request, done but unanswered, for every n."""
+    for patience in ("PATIENCE", "FIRST_PATIENCE"):
+        monkeypatch.setattr(f"h2htalk.rounds.argilla_rounds.{patience}", 0.0)
+    for nth in range(1, 200):
+        with ArgillaDouble() as server:
+            monkeypatch.setenv("ARGILLA_API_URL", server.url)
+            monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+            server.after = DeadAfter(nth)
+            spec, folder = spec_in(tmp_path / str(nth), ITEMS[:3]), tmp_path / str(nth) / "round"
+            try:
+                open_round(spec, folder)
+                break
+            except RoundError:
+                server.after = server.before
+            open_round(spec, folder)
+            dataset = server.dataset(DATASET)
+            assert (len(server.datasets), len(dataset["records"]), dataset["status"]) == (1, 3, "ready")
+            assert {"a", "b"} < set(dataset["records"])
+            assert [one["name"] for one in dataset["questions"]] == ["subtask", "keep", "quality"]
+            assert dataset["records"]["b"]["responses"].keys() == {server.user_id("ben")}
+            logins = (folder / "private" / "argilla_logins.csv").read_text().splitlines()[1:]
+            made = {
+                user["username"]: user["password"] for user in server.users.values() if "password" in user
+            }
+            assert dict(line.split(",") for line in logins) == made
+            assert made.keys() == {"ann", "ben", "cem"}
+    assert nth > 15
+
+
+class DeadAfter:
+    """Cuts every connection once so many writing requests were done."""
+
+    def __init__(self, writes: int) -> None:
+        self.left = writes
+
+    def __call__(self, number: int, method: str, path: str) -> None:
+        self.left -= method != "GET"
+        if self.left <= 0:
+            raise ConnectionError
+
+
+def test_what_voters_say_comes_back_once(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, "a", "cem", subtask="none", keep="drop", quality=1)
+    server.respond(DATASET, "b", "ann", status="discarded")
+    server.respond(DATASET, "b", "cem", status="draft", keep="keep")
+    found = status(round.path)
+    assert (found.answers, found.skipped, found.new, found.mistakes) == (2, 1, 7, ())
+    pulled = ArgillaRounds().pull(round)
+    assert pulled.started == {"cem": 1}
+    answer = next(one for one in pulled.answers if one.item == "a" and one.value == 4)
+    assert answer.when.endswith("+00:00")
+    assert status(round.path).new == 0
+
+    # Changed later: counts once. Answered after a skip: no skip. Discarded after an answer: no answer.
+    server.respond(DATASET, "a", "ann", subtask="none", keep="drop", quality=4)
+    server.respond(DATASET, "b", "ann", subtask="none", keep="keep", quality=2)
+    server.respond(DATASET, "a", "cem", status="discarded")
+    found = status(round.path)
+    assert (found.answers, found.skipped) == (2, 1)
+    kept = {(one.item, one.question): one.value for one in round.answers().values()}
+    assert kept["a", "keep"] == "drop"
+    assert kept["b", "quality"] == 2
+    assert kept["a", SKIPPED] == "yes"
+
+
+def test_who_wants_no_crises_is_spared_them_and_that_is_no_skip(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
+    round = opened(tmp_path)
+    spared = server.dataset(DATASET)["records"]["b"]["responses"]
+    assert {user: one["status"] for user, one in spared.items()} == {server.user_id("ben"): "discarded"}
+    assert status(round.path).skipped == 0
+    # Who answers such an item after all has answered it.
+    server.respond(DATASET, "b", "ben", subtask="none", keep="keep", quality=2)
+    assert status(round.path).answers == 1
+    open_round(spec_in(tmp_path), round.path)
+    assert (
+        server.dataset(DATASET)["records"]["b"]["responses"][server.user_id("ben")]["status"] == "submitted"
+    )
+
+
+def test_a_tie_goes_to_others_than_answered(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, "a", "ben", subtask="none", keep="drop", quality=4)
+    (tmp_path / "more.csv").write_text("name,languages,crisis\ndee,en,no\neve,en zh,yes\n")
+    reopen_round(round.path, without=["cem"], voters=tmp_path / "more.csv")
+    second = server.dataset("round-w2-en-01")
+    assert second["distribution"]["min_submitted"] == 1
+    assert second["records"].keys() == {"a"}
+    spared = {server.users[user]["username"] for user in second["records"]["a"]["responses"]}
+    assert spared == {"ann", "ben", "cem"}
+    # Who joined later is spared what they do not want in the first wave as well; who left it, all that is left there.
+    first = server.dataset(DATASET)["records"]["b"]["responses"]
+    assert {server.users[user]["username"] for user in first} == {"ben", "cem", "dee"}
+    server.respond("round-w2-en-01", "a", "eve", subtask="none", keep="keep", quality=4)
+    found = status(round.path)
+    assert (found.by_item["a"], found.skipped, found.mistakes) == (3, 0, ())
+
+
+def test_answers_that_cannot_be_counted_are_named(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    server.add_user("stranger")
+    server.respond(DATASET, "a", "stranger", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, "a", "ann", subtask="poetry", keep="keep", quality=4)
+    server.respond(DATASET, "b", "ann", subtask="none", keep="keep")
+    found = status(round.path)
+    assert found.answers == 0
+    stranger, missing, unknown = sorted(
+        found.mistakes, key=lambda text: ("stranger" not in text, "missing" not in text)
+    )
+    assert "item a: answered by 'stranger', who is no voter of this round" in stranger
+    assert "item b, voter ann: quality is missing" in missing
+    assert "item a, voter ann: 'poetry' is no subtask: choose from dialogue_base" in unknown
+
+
+def test_more_answers_than_asked_for_and_answers_of_deleted_users_stay(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
+    round = opened(tmp_path)
+    for name in ("ann", "ben", "cem"):
+        server.respond(DATASET, "a", name, subtask="none", keep="keep", quality=4)
+    assert status(round.path).by_item["a"] == 3
+    del server.users[server.user_id("cem")]
+    assert status(round.path).by_item["a"] == 3
+
+
+def test_a_voter_who_was_renamed_on_the_server_stays_who_they_are(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
+    round = opened(tmp_path)
+    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
+    server.users[server.user_id("ann")]["username"] = "anna"
+    found = status(round.path)
+    assert (found.answers, found.mistakes) == (1, ())
+    open_round(spec_in(tmp_path), round.path)
+    assert "ann" not in {user["username"] for user in server.users.values()}
+
+
+def test_an_admin_opens_a_round_only_where_all_is_made(server: ArgillaDouble, tmp_path: Path) -> None:
+    server.role = "admin"
+    with pytest.raises(RoundError, match="there is no workspace round-en that your key may use"):
+        opened(tmp_path)
+    for name, voters in (("round-en", ("ann", "ben", "cem")), ("round-zh", ("ann",))):
+        known = {user["username"]: id for id, user in server.users.items()}
+        ids = [known.get(voter) or server.add_user(voter) for voter in voters]
+        place = server.new_id()
+        server.workspaces[place] = {"id": place, "name": name, "users": ids}
+    with pytest.raises(RoundError, match="'cem' is not in the round's workspace"):
+        opened(tmp_path)
+    server.workspaces[place]["users"].append(server.user_id("cem"))
+    round = opened(tmp_path)
+    server.respond(DATASET, "a", "cem", subtask="none", keep="keep", quality=4)
+    # Who was taken out of the workspace since is no stranger.
+    for one in server.workspaces.values():
+        one["users"].remove(server.user_id("cem"))
+    found = status(round.path)
+    assert (found.answers, found.mistakes) == (1, ())
+
+
+def test_an_index_that_shows_less_is_told_and_does_not_stop_the_answers(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
+    round = opened(tmp_path)
+    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
+    server.hidden = 1
+    found = status(round.path)
+    assert found.answers == 1
+    assert any(
+        "shows voters 2 of 3 items" in line and "search-engine reindex" in line for line in found.notes
+    )
+    server.hidden, server.search = 0, False
+    notes = status(round.path).notes
+    assert len(notes) == 1
+    assert "the search engine does not answer" in notes[0]
+    with pytest.raises(RoundError, match="its search engine does not"):
+        open_round(spec_in(tmp_path), round.path)
+
+
+def test_a_restart_is_waited_for(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
+    lost = iter(range(3))
+
+    def away(number: int, method: str, path: str) -> None:
+        if next(lost, None) is not None:
+            raise ConnectionError
+
+    server.before = away
+    assert status(round.path).answers == 1

@@ -1,0 +1,143 @@
+"""Names, questions and records as an Argilla server takes them, and what tells one dataset from another."""
+
+from __future__ import annotations
+
+import json
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.data.dialogue import LANGUAGES, Language, Turn
+from h2htalk.errors import RoundError
+from h2htalk.rounds.argilla_aside import set_aside
+from h2htalk.rounds.argilla_page import PAGE_WORDS, inert_json, page
+from h2htalk.rounds.argilla_records import batches, record_id, record_ids
+from h2htalk.rounds.argilla_settings import (
+    MAX_DESCRIPTION,
+    MAX_TITLE,
+    differences,
+    missing_parts,
+    plain_name,
+    question_for,
+)
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import QUESTIONS, Kind
+from h2htalk.rounds.texts import word
+from h2htalk.rounds.voters import Voter
+
+pytest.importorskip("argilla")
+
+CLIENT = SimpleNamespace(api=SimpleNamespace(questions=None))
+
+
+@given(st.text(min_size=1))
+def test_every_name_becomes_a_plain_one_that_stays_itself(name: str) -> None:
+    plain = plain_name(name)
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", plain)
+    assert plain_name(plain) == plain
+
+
+def test_names_that_look_alike_stay_apart() -> None:
+    assert plain_name("crowd") == "crowd"
+    assert len({plain_name(name) for name in ("a b", "a.b", "a-b", "第一轮", "第二轮")}) == 5
+
+
+@given(st.text(min_size=1))
+def test_a_records_id_is_one_that_the_page_may_paste(item: str) -> None:
+    name = record_id(item)
+    assert len(name) <= 161
+    assert not set("<>$&'`\"\\") & set(name)
+    assert "#TEMPLATE#" not in name
+
+
+def test_an_id_is_kept_where_it_is_plain() -> None:
+    for name in ("item-001", "a.b:c", "item-001#subtask", "x#domain_compliance"):
+        assert record_id(name) == name
+    with pytest.raises(RoundError, match="cannot be told apart"):
+        record_ids(["第一", record_id("第一")])
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_inert_json_is_the_same_value_and_acts_nowhere(value: Any) -> None:
+    text = inert_json(value)
+    assert json.loads(text) == value
+    # The page writes it into a script once more as a JSON text, by a replacement in which `$` is a command.
+    assert not re.search(r"[<>&$#'`\u2028\u2029]", json.dumps(text, ensure_ascii=False))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_has_its_words_and_nothing_that_argilla_would_replace(language: Language) -> None:
+    html = page(language)
+    assert "WORDS" not in html
+    assert "LANGUAGE" not in html
+    assert not re.search(r"\$|#TEMPLATE#|#RECORD_OBJECT#|https?:", html)
+    for name in PAGE_WORDS:
+        assert inert_json(word(name, language))[1:-1] in html
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_every_question_fits_the_server(kind: Kind, language: Language) -> None:
+    for question in QUESTIONS[kind]:
+        made = question_for(CLIENT, question, language).serialize()
+        assert 0 < len(made["title"]) <= MAX_TITLE
+        assert 0 < len(made["description"]) <= MAX_DESCRIPTION
+        assert made["required"] == question.required
+        options = [option["value"] for option in made["settings"].get("options") or ()]
+        assert options == list(question.labels or question.ratings)
+        assert question.name not in made["title"] + made["description"] or question.name.isalpha()
+
+
+def settings(**changes: Any) -> dict[str, Any]:
+    question = {"name": "keep", "required": True, "title": "Keep?",
+                "settings": {"type": "label_selection", "options": [{"value": "keep"}, {"value": "drop"}]}}  # fmt: skip
+    found = {
+        "guidelines": "Read.",
+        "distribution": {"min_submitted": 3},
+        "allow_extra_metadata": False,
+        "fields": [{"name": "item", "required": True, "settings": {"type": "custom", "template": "x"}}],
+        "questions": [question],
+        "metadata": [{"name": "wave", "settings": {"type": "integer"}}],
+    }
+    return found | changes
+
+
+def test_other_words_are_no_difference_and_other_questions_are() -> None:
+    worded = settings(questions=[{**settings()["questions"][0], "title": "Is it worth keeping?"}])
+    assert differences(worded, settings()) == []
+    assert differences(settings(questions=[]), settings()) == [
+        "questions: keep is not there, not label_selection of keep, drop (required)"
+    ]
+    optional = settings(questions=[{**settings()["questions"][0], "required": False}])
+    assert "keep, drop (optional), not" in differences(optional, settings())[0]
+    assert differences(settings(allow_extra_metadata=True), settings()) == ["it takes metadata of any name"]
+
+
+def test_a_half_made_dataset_lacks_what_it_lacks() -> None:
+    lacking = missing_parts(settings(questions=[], metadata=[]), settings())
+    assert {kind: [one["name"] for one in parts] for kind, parts in lacking.items()} == {
+        "fields": [],
+        "questions": ["keep"],
+        "metadata": ["wave"],
+    }
+
+
+def test_who_is_spared_what() -> None:
+    hard = Item("hard", "en", (Turn("user", "hi"),), crisis=True)
+    plain = Item("plain", "en", (Turn("user", "hi"),))
+    voters = [Voter("1", "one", ("en",)), Voter("2", "two", ("en",), crisis=False), Voter("3", "three", ("zh",)),
+              Voter("4", "four", ("en", "zh"), here=False)]  # fmt: skip
+    spared = set_aside([hard, plain], voters, {("plain", "1")})
+    assert spared == {"hard": {"2", "4"}, "plain": {"1", "4"}}
+
+
+def test_requests_stay_of_a_size_that_a_server_takes() -> None:
+    small = [{"fields": {"item": {"data": "x"}}}] * 450
+    assert [len(batch) for batch in batches(small)] == [200, 200, 50]
+    large = [{"fields": {"item": {"data": "x" * 3_000_000}}}] * 3
+    assert [len(batch) for batch in batches(large)] == [1, 1, 1]
+    assert list(batches([])) == []

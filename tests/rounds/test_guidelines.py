@@ -1,0 +1,269 @@
+"""Guidelines of every kind: all that a voter must know stands in them, in both languages, and reads as plain text."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import jinja2
+import pytest
+
+from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.help_rows import help_rows
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import RoundError
+from h2htalk.rounds.guidelines import _render, _values, guidelines, help_numbers
+from h2htalk.rounds.questions import KINDS, QUESTIONS, VIOLATIONS, Kind, Question, questions_for
+from h2htalk.rounds.spec import Adaptive, Care, RoundSpec
+from h2htalk.rounds.texts import label_help, label_text, question_help, question_title, rating_text
+
+TIES = questions_for("adjudication", [["keep", "drop"], ["dialogue_base", "dialogue_emotion"]])
+ROUNDS: tuple[tuple[Kind, tuple[Question, ...]], ...] = (
+    *((kind, QUESTIONS[kind]) for kind in KINDS),
+    ("adjudication", TIES),
+)
+CASES = [(kind, questions, language) for kind, questions in ROUNDS for language in LANGUAGES]
+IDS = [f"{kind}-{questions[0].name}-{language}" for kind, questions, language in CASES]
+every = pytest.mark.parametrize(("kind", "questions", "language"), CASES, ids=IDS)
+in_both = pytest.mark.parametrize("language", LANGUAGES)
+CARE = {"en": "## Take care of yourself", "zh": "## 照顾好自己"}
+
+
+def written(kind: Kind = "crowd", language: Language = "en", **settings: Any) -> str:
+    return guidelines(RoundSpec(kind, "items.jsonl", **settings), QUESTIONS[kind], language)
+
+
+def own_folder(folder: Path, text: str, encoding: str = "utf-8") -> str:
+    for language in LANGUAGES:
+        (folder / f"{language}.md").write_text(text, encoding=encoding)
+    return str(folder)
+
+
+# --- What stands in each ----------------------------------------------------------------------------------------
+
+
+@every
+def test_every_question_and_choice_is_explained(
+    kind: Kind, questions: tuple[Question, ...], language: Language
+) -> None:
+    text = guidelines(RoundSpec(kind, "x"), questions, language)
+    lines = text.splitlines()
+    for question in questions:
+        assert f"## {question_title(question.name, language)}" in lines
+        assert question_help(question.name, language) in lines
+        for rating in question.ratings:
+            assert f"- {rating_text(question.name, rating, language)}" in lines
+        for label in question.labels:
+            assert any(
+                line.startswith(f"- {label_text(question.name, label, language)}")
+                and line.endswith(label_help(question.name, label, language))
+                for line in lines
+            )
+    asked = [title for title in lines if title.startswith("## ")]
+    assert len(asked) == len(set(asked))
+
+
+@every
+def test_every_voter_reads_how_they_are_cared_for_and_whom_to_call(
+    kind: Kind, questions: tuple[Question, ...], language: Language
+) -> None:
+    text = guidelines(RoundSpec(kind, "x"), questions, language)
+    assert text.count(CARE[language]) == 1
+    for row in help_rows(language):
+        assert text.splitlines().count(f"- {row}") == 1
+    for said in {
+        "en": ("You may skip any item. It costs you nothing", "announced before the text", "Take a break"),
+        "zh": ("任何一条都可以跳过。跳过没有任何影响", "正文之前会先提醒", "歇一歇"),
+    }[language]:
+        assert said in text
+    for said in {
+        "en": ("salted hash", "do not copy", "do not talk about the items"),
+        "zh": ("加盐哈希", "不要复制", "不要和别人讨论"),
+    }[language]:
+        assert said in text
+
+
+@every
+def test_no_name_of_ours_and_nothing_but_headings_and_lists(
+    kind: Kind, questions: tuple[Question, ...], language: Language
+) -> None:
+    """Cells of a spreadsheet show Markdown as it is written: no HTML, emphasis, links, tables or nested lists."""
+    text = guidelines(RoundSpec(kind, "x"), questions, language)
+    names = {q.name for asked in QUESTIONS.values() for q in asked if "_" in q.name}
+    names |= {*SUBTASKS, *VIOLATIONS} - {
+        "manipulation",
+        "other",
+        "sexual",
+        "demeaning",
+        "boundary",
+        "privacy",
+    }
+    names |= {field for subtask in SUBTASKS.values() for field, _ in subtask.inputs if "_" in field}
+    assert [name for name in names if name in text] == []
+    assert re.findall(r"[a-z]+_[a-z]+|[<>*`|{}]|\]\(|^ ", text, re.MULTILINE) == []
+    assert text.splitlines()[0].startswith("# ")
+    assert text.count("\n# ") == 0
+
+
+@every
+def test_paragraphs_are_apart_and_short_enough_for_a_phone(
+    kind: Kind, questions: tuple[Question, ...], language: Language
+) -> None:
+    text = guidelines(RoundSpec(kind, "x"), questions, language)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= (300 if language == "en" else 150)
+    for before, line in itertools.pairwise(lines):
+        # Only entries of one list stand on lines that touch.
+        assert not (before and line) or (before.startswith("- ") and line.startswith("- ")), line
+        assert before or line
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
+    assert len(text) <= (9_000 if language == "en" else 3_200)
+
+
+def test_there_are_guidelines_of_every_kind() -> None:
+    assert set(get_args(Kind)) == {kind for kind, _ in ROUNDS}
+
+
+# --- What a round's settings change -----------------------------------------------------------------------------
+
+
+@in_both
+def test_how_many_answer_an_item_is_said(language: Language) -> None:
+    assert re.search(r"20 (people|个人)", written(language=language))
+    assert re.search(r"7 (people|个人)", written(language=language, overlap=7))
+    alone = written("adjudication", language)
+    assert ("by one person" in alone) or ("由一个人来答" in alone)
+    adaptive = written(language=language, adaptive=Adaptive(on=True, minimum=3))
+    assert re.search(r"3 (to|到) 20", adaptive)
+
+
+@in_both
+def test_whether_a_model_is_shown_is_said(language: Language) -> None:
+    blind, shown = {
+        "en": ("neither the answers of others nor those of a model", "you may see what a model would answer"),
+        "zh": ("也看不到模型的答案", "可能会显示模型给的答案"),
+    }[language]
+    text = written(language=language)
+    assert (blind in text, shown in text) == (True, False)
+    text = written(language=language, suggest=True)
+    assert (blind in text, shown in text) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("care", "english", "chinese"),
+    [
+        (Care(20, 0.2), "at most 4 speak of", "不超过 4 条"),
+        (Care(5, 0.2), "at most 1 speaks of", "不超过 1 条"),
+        (Care(3, 0.1), "at most 1 speaks of", "不超过 1 条"),
+        (Care(10, 1.0), "any of them may speak of a crisis", "每一条都可能谈到危机"),
+        (Care(10, 0.0), "None of them should speak of a crisis", "不应有谈到危机的"),
+    ],
+)
+def test_the_share_of_crises_in_a_sitting_is_said(care: Care, english: str, chinese: str) -> None:
+    for language, said in (("en", english), ("zh", chinese)):
+        text = guidelines(RoundSpec("crowd", "x", care=care), QUESTIONS["crowd"], language)
+        assert said in text
+        assert str(care.sitting) in text
+
+
+@in_both
+def test_pay_is_named_only_where_there_is_some(language: Language) -> None:
+    paid = {"en": "paid work", "zh": "计酬"}[language]
+    assert paid in written(language=language)
+    assert re.search(r"1\.5 (minutes|分钟)", written(language=language, minutes=1.5))
+    assert paid not in written(language=language, minutes=0.0)
+
+
+def test_one_minute_is_one_minute() -> None:
+    assert "1 minute of" in written(minutes=1.0)
+    assert "2 minutes of" in written(minutes=2.0)
+
+
+@in_both
+def test_a_tie_and_a_rating_have_other_guidelines(language: Language) -> None:
+    rated = guidelines(RoundSpec("adjudication", "x"), QUESTIONS["adjudication"], language)
+    tied = guidelines(RoundSpec("adjudication", "x"), TIES, language)
+    assert rated.splitlines()[0] != tied.splitlines()[0]
+    assert question_title("rating", language) not in tied
+
+
+@pytest.mark.parametrize("name", sorted(_values(RoundSpec("crowd", "x"), QUESTIONS["crowd"], "en")))
+def test_templates_are_strict(name: str) -> None:
+    """A value that is missing is an error and no gap in a sentence."""
+    values = dict(_values(RoundSpec("adjudication", "x", overlap=3), TIES, "en"))
+    del values[name]
+    for language in LANGUAGES:
+        with pytest.raises(jinja2.UndefinedError):
+            _render(f"{language}/adjudication.md.j2", values)
+
+
+# --- A folder of the manager's own ------------------------------------------------------------------------------
+
+
+@in_both
+def test_guidelines_of_one_s_own_take_the_place_of_ours_and_keep_the_care(
+    tmp_path: Path, language: Language
+) -> None:
+    text = written(language=language, guidelines=own_folder(tmp_path, "# Ours\n\nRead slowly. 慢慢读。\n"))
+    assert text.startswith("# Ours\n\nRead slowly. 慢慢读。\n\n## ")
+    assert CARE[language] in text
+    assert all(row in text for row in help_rows(language))
+    assert question_title("keep", language) not in text
+
+
+@in_both
+def test_one_s_own_that_name_every_help_line_stay_as_they_are(tmp_path: Path, language: Language) -> None:
+    text = "# Ours\n\n" + "\n".join(help_rows(language)) + "\n"
+    assert written(language=language, guidelines=own_folder(tmp_path, text)) == text
+
+
+@in_both
+def test_one_number_too_few_brings_the_care_part_back(tmp_path: Path, language: Language) -> None:
+    rows = [row for row in help_rows(language) if "12356" not in row]
+    text = written(language=language, guidelines=own_folder(tmp_path, "# Ours\n\n" + "\n".join(rows)))
+    assert CARE[language] in text
+    assert "12356" in text
+
+
+def test_numbers_are_found_in_full_width_and_without_gaps(tmp_path: Path) -> None:
+    wide = {ord("0") + n: ord("０") + n for n in range(10)}
+    rows = "\n".join(help_rows("zh")).replace("116 123", "116123").translate(wide)
+    assert CARE["zh"] not in written(language="zh", guidelines=own_folder(tmp_path, rows))
+
+
+def test_a_number_inside_a_longer_one_does_not_count(tmp_path: Path) -> None:
+    rows = "\n".join(help_rows("en")).replace("1767", "01767 55")
+    assert CARE["en"] in written(guidelines=own_folder(tmp_path, rows))
+
+
+@in_both
+def test_the_numbers_looked_for_are_lines_and_no_hours(language: Language) -> None:
+    numbers = help_numbers(language)
+    assert {"988", "12356", "120", "999"} <= numbers
+    assert not numbers & {"24", "18"}
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    folder = own_folder(tmp_path, "# Ours\n", encoding="utf-8-sig")
+    assert written(guidelines=folder).startswith("# Ours\n")
+
+
+@in_both
+def test_a_missing_file_is_an_error_that_says_what_to_do(tmp_path: Path, language: Language) -> None:
+    with pytest.raises(RoundError, match=rf"{language}\.md: not there.*write it"):
+        written(language=language, guidelines=str(tmp_path))
+
+
+def test_files_that_are_no_text_are_errors(tmp_path: Path) -> None:
+    (tmp_path / "en.md").write_bytes("# Café\n".encode("utf-16"))
+    with pytest.raises(RoundError, match="save them as text in UTF-8"):
+        written(guidelines=str(tmp_path))
+    (tmp_path / "en.md").write_text(" \n")
+    with pytest.raises(RoundError, match="are empty"):
+        written(guidelines=str(tmp_path))
+    (tmp_path / "zh.md").mkdir()
+    with pytest.raises(RoundError, match="cannot be read"):
+        written(language="zh", guidelines=str(tmp_path))

@@ -1,0 +1,105 @@
+"""Where items come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, DataError, RoundError
+from h2htalk.rounds.item_sources import read_items
+
+SCENARIO = next(
+    s for s in load_split("mini").scenarios if s.subtask == "dialogue_schedule" and s.language == "en"
+)
+
+
+def write(path: Path, records: Sequence[Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def candidate(name: str, status: str) -> dict[str, Any]:
+    scenario = SCENARIO.to_dict() | {"id": name}
+    review = {
+        "status": status,
+        "rubric": {
+            "scores": {"accuracy": 4, "safety": 5},
+            "fitting_subtask": "dialogue_base",
+            "verdict": "accept",
+        },
+    }
+    references = [{"text": SCENARIO.reference, "origin": "original"}]
+    return {"id": name, "scenario": scenario, "references": references, "review": review}
+
+
+def test_a_split_gives_an_item_a_scenario_with_its_inputs_as_passages() -> None:
+    items = {item.id: item for item in read_items("mini")}
+    assert len(items) == len(load_split("mini").scenarios)
+    item = items[SCENARIO.id]
+    assert item.turns == SCENARIO.turns
+    assert item.reference == SCENARIO.reference
+    assert item.subtask == "dialogue_schedule"
+    passages = dict(item.context)
+    assert list(passages) == ["persona", "today_schedule", "current_activity"]
+    assert passages["persona"] == load_split("mini").personas[SCENARIO.persona].descriptions["en"]
+    plan: Any = SCENARIO.inputs["today_schedule"][0]
+    assert passages["today_schedule"].startswith(f"{plan.time}  {plan.activity}\n")
+    assert {i.crisis for i in items.values()} == {True, False}
+
+
+def test_a_stage_gives_what_it_kept_and_the_reviewer_s_word_as_suggestions(tmp_path: Path) -> None:
+    stage = tmp_path / "06-reviewed"
+    write(stage / "kept" / "part-00000.jsonl", [candidate("c-2", "needs_people")])
+    write(stage / "kept" / "part-00001.jsonl", [candidate("c-1", "accept")])
+    with pytest.raises(RoundError, match="this stage is not finished"):
+        read_items(str(stage))
+    (stage / "summary.json").write_text("{}")
+    items = read_items(str(stage))
+    assert [item.id for item in items] == ["c-1", "c-2"]
+    assert items[0].suggested == {"keep": "keep", "accuracy": 4, "subtask": "dialogue_base"}
+    assert "keep" not in items[1].suggested
+    assert [item.id for item in read_items(str(stage), ["needs_people"])] == ["c-2"]
+
+
+def test_a_file_may_hold_items_scenarios_candidates_and_dialogues(tmp_path: Path) -> None:
+    talk = {
+        "id": "d-1",
+        "language": "en",
+        "messages": [{"role": "user", "content": "hi"}],
+        "metadata": {"safety": {"tags": ["crisis.ideation"]}},
+    }
+    records = [
+        {"id": "i-1", "language": "en", "prompt": "hi"},
+        SCENARIO.to_dict(),
+        candidate("c-1", "accept"),
+        talk,
+    ]
+    items = {item.id: item for item in read_items(str(write(tmp_path / "all.jsonl", records)))}
+    assert set(items) == {"i-1", SCENARIO.id, "c-1", "d-1"}
+    assert items["d-1"].crisis
+
+
+@pytest.mark.parametrize(
+    ("records", "says"),
+    [
+        ([], "holds no items"),
+        ([{"id": "a", "language": "en", "prompt": "x"}] * 2, "'a' stands twice"),
+        ([{"name": "a"}], "all.jsonl:1: neither an item"),
+        ([{"id": "a", "language": "en", "prompt": "x"}, {"id": "b"}], "all.jsonl:2"),
+        ([[1]], "all.jsonl:1"),
+    ],
+)
+def test_what_is_wrong_is_named_by_line(tmp_path: Path, records: Sequence[Any], says: str) -> None:
+    with pytest.raises((DataError, RoundError), match=says):
+        read_items(str(write(tmp_path / "all.jsonl", records)))
+
+
+def test_a_name_that_is_nothing_says_what_it_may_be() -> None:
+    with pytest.raises((ConfigError, DataError), match="nowhere"):
+        read_items("nowhere")

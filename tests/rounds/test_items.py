@@ -1,0 +1,77 @@
+"""Items: what voters read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from h2htalk.data.dialogue import Turn
+from h2htalk.errors import DataError
+from h2htalk.rounds.items import MAX_TEXT, Item, check_values
+from h2htalk.rounds.questions import QUESTIONS
+
+WHOLE: dict[str, Any] = {
+    "id": "a-1",
+    "language": "zh",
+    "prompt": [{"role": "user", "content": "你好"}, {"role": "companion", "content": "嗯"}],
+    "context": {"memories": "likes rain"},
+    "response": "r",
+    "reference": "p",
+    "labels": ["keep", "drop"],
+    "crisis": True,
+    "subtask": "dialogue_base",
+    "gold": {"keep": "keep"},
+    "suggested": {"quality": 4},
+    "note": "n",
+}
+
+
+def test_an_item_comes_back_as_it_was() -> None:
+    item = Item.from_dict(WHOLE)
+    assert item.to_dict() == WHOLE
+    assert Item.from_dict({"id": "a", "language": "en", "prompt": "hi"}) == Item(
+        "a", "en", (Turn("user", "hi"),)
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"prompt": []}, None),
+        ({"prompt": None, "context": {}}, "prompt is missing"),
+        ({"prompt": 3}, "prompt must be text or a list"),
+        ({"prompt": [{"role": "system", "content": "x"}]}, "role is 'system'"),
+        ({"prompt": "x" * (MAX_TEXT + 1)}, "nobody reads more than"),
+        ({"prompt": "a\0b"}, "null character"),
+        ({"response": "half \ud800"}, "half a character"),
+        ({"response": ["r"]}, "response must be text"),
+        ({"labels": "keep"}, "labels must be a list"),
+        ({"labels": ["keep", "keep"]}, "one label twice"),
+        ({"labels": ["keep\n"]}, "is no label"),
+        ({"crisis": "yes"}, "crisis must be true or false"),
+        ({"gold": {"keep": 1.5}}, "gold: 'keep' must be text"),
+        ({"context": {"memories": ["a"]}}, "context must be an object of texts"),
+        ({"language": "de"}, "language is 'de'"),
+        ({"id": "a\u202e"}, "id must be printable"),
+        ({"answer": 1}, "unknown field answer"),
+    ],
+)
+def test_what_is_wrong_is_named(changed: dict[str, Any], says: str | None) -> None:
+    if says is None:  # the context holds the text
+        assert Item.from_dict(WHOLE | changed).turns == ()
+        return
+    with pytest.raises(DataError, match=says):
+        Item.from_dict(WHOLE | changed, "items.jsonl:1")
+
+
+def test_gold_and_suggested_answers_are_answers_to_the_questions() -> None:
+    item = Item.from_dict(WHOLE)
+    assert check_values(item, QUESTIONS["crowd"]) is item
+    for changed, says in (
+        ({"gold": {"kept": "keep"}}, "gold: no question 'kept'"),
+        ({"gold": {"keep": "perhaps"}}, "gold: 'perhaps' is no keep"),
+        ({"suggested": {"quality": 9}}, "suggested: 9 is no quality"),
+    ):
+        with pytest.raises(DataError, match=says):
+            check_values(Item.from_dict(WHOLE | changed), QUESTIONS["crowd"])

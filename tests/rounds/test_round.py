@@ -1,0 +1,325 @@
+"""A round's life with real ballots: open, answer, look, close, hand out again, adjudicate."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ballot_rounds import csv_rows, item, write_csv_rows
+
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.errors import H2HTalkError, RoundError
+from h2htalk.rounds.ballot_files import read_ballot_round
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.round import open_round, reopen_round
+from h2htalk.rounds.spec import make_spec
+from h2htalk.rounds.status import list_rounds, status
+
+# item, voter name -> what is typed into the row
+Typist = Callable[[str, str], Mapping[str, str]]
+NAMES = ("annalena", "bogumil", "chen_wei", "daraigh", "emeka_o", "fangfang")
+
+
+def people(path: Path, *names: str) -> Path:
+    path.write_text("name,languages\n" + "".join(f"{name},en\n" for name in names), encoding="utf-8")
+    return path
+
+
+def begin(folder: Path, kind: str = "expert", count: int = 4, **given: Any) -> Path:
+    """An open round on `count` items."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_jsonl(folder / "items.jsonl", [item(n) for n in range(count)])
+    voters = people(folder / "people.csv", *NAMES[: given.pop("people", 4)])
+    spec = make_spec(kind, str(folder / "items.jsonl"), {"voters": str(voters), **given})
+    open_round(spec, folder / "round")
+    return folder / "round"
+
+
+def answer(path: Path, typed: Typist, only: tuple[str, ...] = NAMES) -> None:
+    """Fill in every empty row of the CSV ballots, each voter their own."""
+    known = read_ballot_round(RoundFolder(path))
+    for ballot in known.ballots:
+        if ballot.voter.name in only:
+            file = known.folder / f"{ballot.stem}.csv"
+            rows = csv_rows(file)
+            for row, seat in zip(rows, ballot.seats, strict=True):
+                new = typed(seat.item, ballot.voter.name)
+                if not any(row[column] for column in ("skip", *new)):
+                    row.update(new)
+            write_csv_rows(file, rows)
+
+
+def expert(keep: str = "keep", score: str = "4") -> dict[str, str]:
+    return {"accuracy": score, "consistency": score, "domain_compliance": score, "keep": keep}
+
+
+def decisions(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(r["item"], r["question"]): r for _, r in read_jsonl(path / "decisions.jsonl")}
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    return {
+        str(p.relative_to(path)): p.read_bytes()
+        for p in path.rglob("*")
+        if p.is_file() and p.suffix != ".lock"
+    }
+
+
+def test_a_round_from_its_opening_to_its_decisions(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=3)
+    assert [(s.state, s.answers, s.wanted, s.items) for s in list_rounds(tmp_path)] == [("open", 0, 12, 4)]
+    answer(path, lambda name, _: expert("drop" if name == "en-item-2" else "keep"))
+    found = status(path)
+    assert (found.new, found.answers, found.complete, found.mistakes) == (48, 12, 4, ())
+    assert sum(done for done, _ in found.by_voter.values()) == 12
+    closed, settled = close_round(path)
+    assert closed.state == "closed"
+    told = decisions(path)
+    assert len(told) == len(settled) == 16
+    assert told["en-item-2", "keep"]["label"] == "drop"
+    assert told["en-item-1", "accuracy"] | {"interval": None} == {
+        "item": "en-item-1", "question": "accuracy", "label": 4.0, "support": 3, "posterior": None, "how": "mean",
+        "votes": 3, "interval": None,
+    }  # fmt: skip
+    agreement = json.loads((path / "agreement.json").read_text())
+    assert agreement["keep"]["alpha"] == 1.0
+    assert (path / "private" / "payment.csv").read_text().splitlines()[
+        0
+    ] == "voter,items answered,items skipped,minutes"
+
+
+def test_names_stand_in_the_private_folder_and_in_ballots_alone(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=3)
+    answer(path, lambda *_: expert())
+    close_round(path)
+    shown = {
+        name: text for name, text in files_of(path).items() if not name.startswith(("private", "ballots"))
+    }
+    assert {"answers.jsonl", "decisions.jsonl", "voters.csv", "waves.jsonl"} <= set(shown)
+    for name, text in shown.items():
+        if name != "round.json":  # which names the manager's own file of voters
+            assert not [voter for voter in NAMES[:4] if voter.encode() in text], name
+
+
+def test_opening_and_looking_twice_change_nothing(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2)
+    answer(path, lambda *_: expert())
+    status(path)
+    before = files_of(path)
+    begin(tmp_path, overlap=2)
+    assert status(path).new == 0
+    assert files_of(path) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [({"overlap": 3}, "another overlap"), ({"overlap": 2, "count": 5}, "other items")]
+)
+def test_another_round_is_not_opened_over_one_that_is_there(
+    tmp_path: Path, given: dict[str, Any], says: str
+) -> None:
+    begin(tmp_path, overlap=2)
+    with pytest.raises(RoundError, match=says):
+        begin(tmp_path, **given)
+
+
+def test_closing_waits_for_all_answers_unless_it_is_told_not_to_and_records_that(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, count=8)
+    answer(path, lambda *_: expert(), only=NAMES[:3])
+    with pytest.raises(RoundError, match=r"of 8 items still want \d+ answers"):
+        close_round(path)
+    assert not (path / "decisions.jsonl").exists()
+    close_round(path, early=True)
+    assert RoundFolder(path).events()[-1]["early"] is True
+    assert {r["how"] for r in decisions(path).values()} <= {"majority", "mean", "no answers"}
+
+
+def test_closing_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=3)
+    answer(path, lambda *_: expert())
+    close_round(path)
+    before = files_of(path)
+    close_round(path)
+    assert files_of(path) == before
+
+
+def test_a_mistake_stops_the_closing_and_names_file_and_cell(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=4)
+    wrong = ("en-item-1", "annalena")
+    answer(path, lambda *seat: expert("perhaps" if seat == wrong else "keep"))
+    with pytest.raises(RoundError, match=r"cannot be counted, the first: ballots/annalena.csv: row \d"):
+        close_round(path)
+    assert "perhaps" in "".join(status(path).mistakes)
+    assert close_round(path, early=True)[0].mistakes
+
+
+def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=3, people=5)
+    skipped: set[tuple[str, str]] = set()
+
+    def skips_first(name: str, voter: str) -> dict[str, str]:
+        if name == "en-item-0" and not skipped:
+            skipped.add((name, voter))
+            return {"skip": "yes"}
+        return expert()
+
+    answer(path, skips_first)
+    found = status(path)
+    assert (found.skipped, found.missing) == (1, {"en-item-0": 1})
+    reopen_round(path)
+    wave = RoundFolder(path).waves()[1]
+    assert wave.wanted == {"en-item-0": 1}
+    asked = {seat.voter for seat in wave.seats}
+    assert not asked & {seat.voter for seat in RoundFolder(path).waves()[0].seats if seat.item == "en-item-0"}
+    answer(path, lambda *_: expert())
+    assert status(path).missing == {}
+    close_round(path)
+    paid = (path / "private" / "payment.csv").read_text().splitlines()[1:]
+    assert sum(int(row.split(",")[1]) + int(row.split(",")[2]) for row in paid) == 13
+
+
+def test_a_drop_out_is_replaced_and_what_they_answered_stays(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3, count=6)
+    answer(path, lambda *_: expert(), only=("annalena", "bogumil"))
+    before = status(path)
+    reopen_round(path, without=["chen_wei"], voters=people(tmp_path / "more.csv", "daraigh"))
+    after = RoundFolder(path)
+    assert sum(after.waves()[1].wanted.values()) == sum(before.missing.values())
+    answer(path, lambda *_: expert(), only=("annalena", "bogumil", "daraigh"))
+    assert status(path).missing == {}
+    assert "chen_wei" not in status(path).by_voter
+    close_round(path)
+    with pytest.raises(RoundError, match="no voter is called zoe"):
+        reopen_round(path, without=["zoe"])
+
+
+def test_a_tie_gets_one_answer_more_and_then_an_adjudicator_s_word(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3, count=2, ties={"margin": 1.0})
+    first = {seat.voter for seat in RoundFolder(path).waves()[0].seats if seat.item == "en-item-1"}
+    names = {v.id: v.name for v in RoundFolder(path).voters()}
+    one, _ = sorted(names[voter] for voter in first)
+    answer(path, lambda name, voter: expert("drop" if (name, voter) == ("en-item-1", one) else "keep"))
+    close_round(path, early=True)
+    tie = decisions(path)["en-item-1", "keep"]
+    assert (tie["label"], tie["how"], tie["tied"]) == (None, "tie", ["drop", "keep"])
+    # First one more answer, which breaks this tie.
+    reopen_round(path)
+    assert RoundFolder(path).waves()[1].wanted == {"en-item-1": 1}
+    # Nobody comes: an adjudication instead.
+    close_round(path, early=True)
+    spec = make_spec("adjudication", str(path), {"voters": str(people(tmp_path / "judge.csv", "judge"))})
+    open_round(spec, tmp_path / "ties")
+    asked = RoundFolder(tmp_path / "ties").items()
+    assert [(one.id, one.labels) for one in asked] == [("en-item-1#keep", ("drop", "keep"))]
+    assert "kept or dropped" in asked[0].note
+    answer(tmp_path / "ties", lambda *_: {"label": "drop"}, only=("judge",))
+    with pytest.raises(RoundError, match="not closed yet"):
+        close_round(path, adjudication=tmp_path / "ties")
+    close_round(tmp_path / "ties")
+    close_round(path, adjudication=tmp_path / "ties")
+    settled = decisions(path)["en-item-1", "keep"]
+    assert (settled["label"], settled["how"]) == ("drop", "adjudication")
+    close_round(path)  # the word is kept
+    assert decisions(path)["en-item-1", "keep"] == settled
+    with pytest.raises(RoundError, match="no decision of this round is tied"):
+        open_round(make_spec("adjudication", str(path), {}), tmp_path / "again")
+
+
+def test_an_adaptive_round_asks_on_where_the_votes_are_not_clear(tmp_path: Path) -> None:
+    path = begin(
+        tmp_path, "crowd", count=3, people=6, overlap=6, adaptive={"on": True, "minimum": 3, "lead": 3}
+    )
+    assert set(RoundFolder(path).waves()[0].wanted.values()) == {3}
+    order: dict[str, list[str]] = {}
+
+    def typed(name: str, voter: str) -> dict[str, str]:
+        seen = order.setdefault(name, [])
+        if voter not in seen:
+            seen.append(voter)
+        split = name == "en-item-1" and seen.index(voter) == 0
+        return {"subtask": "dialogue_base", "keep": "drop" if split else "keep", "quality": "3"}
+
+    answer(path, typed)
+    assert status(path).missing == {"en-item-1": 2}
+    while status(path).missing:
+        reopen_round(path)
+        answer(path, typed)
+    closed, _ = close_round(path)
+    assert closed.by_item == {"en-item-0": 3, "en-item-1": 5, "en-item-2": 3}
+
+
+def test_a_pilot_of_gold_items_qualifies_voters(tmp_path: Path) -> None:
+    golden = [item(n, gold={"keep": "keep" if n % 2 else "drop"}) for n in range(12)]
+    write_jsonl(tmp_path / "gold.jsonl", golden)
+    voters = people(tmp_path / "people.csv", "annalena", "bogumil")
+    spec = make_spec("crowd", str(tmp_path / "gold.jsonl"), {"voters": str(voters), "overlap": 2})
+    open_round(spec, tmp_path / "pilot")
+    right = {f"en-item-{n}": "keep" if n % 2 else "drop" for n in range(12)}
+    answer(
+        tmp_path / "pilot",
+        lambda name, voter: {
+            "subtask": "none",
+            "quality": "3",
+            "keep": right[name] if voter == "annalena" else "keep",
+        },
+    )
+    _, settled = close_round(tmp_path / "pilot")
+    assert settled == []
+    salted = {v.name: v.id for v in RoundFolder(tmp_path / "pilot").voters()}
+    rows = (tmp_path / "pilot" / "voters.csv").read_text().splitlines()
+    qualified = rows[0].split(",").index("qualified")
+    told = {row.split(",")[0]: row.split(",")[qualified] for row in rows[1:]}
+    assert (told[salted["annalena"]], told[salted["bogumil"]]) == ("yes", "no")
+    assert "gold" not in "".join(
+        p.read_text("utf-8-sig") for p in (tmp_path / "pilot" / "ballots").glob("*.csv")
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_opening_killed_at_any_write_is_completed_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    import os
+
+    whole = tmp_path / "whole"
+    begin(whole, overlap=2, people=3)
+    draw = random.Random(seed)
+    replace, left = os.replace, draw.randint(0, 12)
+
+    def killed(*given: Any, **more: Any) -> None:
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        replace(*given, **more)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        begin(tmp_path / "torn", overlap=2, people=3)
+    monkeypatch.setattr(os, "replace", replace)
+    path = begin(tmp_path / "torn", overlap=2, people=3)
+    assert files_of(path).keys() == files_of(whole / "round").keys()
+    assert RoundFolder(path).state == "open"
+    answer(path, lambda *_: expert())
+    assert close_round(path)[0].mistakes == ()
+
+
+def test_no_round_is_no_traceback(tmp_path: Path) -> None:
+    for call in (status, close_round, reopen_round):
+        with pytest.raises(H2HTalkError, match="no round here"):
+            call(tmp_path / "nowhere")
+    with pytest.raises(RoundError, match="no folder"):
+        list(list_rounds(tmp_path / "nowhere"))
+    assert list(list_rounds(tmp_path)) == []
+
+
+def test_a_reply_is_needed_where_a_reply_is_judged(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "items.jsonl", [{"id": "a", "language": "en", "prompt": "hi"}])
+    for kind in ("safety", "adjudication"):
+        with pytest.raises(RoundError, match="a has no response"):
+            open_round(make_spec(kind, str(tmp_path / "items.jsonl"), {}), tmp_path / kind)
+        assert not (tmp_path / kind).exists()

@@ -1,0 +1,58 @@
+"""What a round is opened with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from h2htalk.errors import ConfigError, H2HTalkError
+from h2htalk.rounds.spec import RoundSpec, make_spec, require_same
+
+
+def test_what_is_not_said_is_the_paper_s() -> None:
+    assert [
+        make_spec(kind, "mini", {}).answers for kind in ("crowd", "expert", "adjudication", "safety")
+    ] == [20, 3, 1, 3]
+
+
+def test_a_file_sets_everything_and_the_command_goes_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "round.toml"
+    path.write_text(
+        'overlap = 5\nseed = 3\nvoters = "people.csv"\n[adaptive]\non = true\n[care]\nsitting = 10\n'
+    )
+    spec = make_spec("crowd", "mini", {"overlap": 7}, path)
+    assert (spec.overlap, spec.seed, spec.adaptive.on, spec.care.sitting) == (7, 3, True, 10)
+    assert spec.voters == str(tmp_path / "people.csv")
+    assert RoundSpec.from_dict(spec.to_dict(), "x") == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("overlap = -1", "overlap is -1; it must be 0 to 1000"),
+        ("overlap = 2.5", "overlap: "),
+        ("over_lap = 3", "over_lap: no such setting"),
+        ("[care]\ncrisis_share = 1.5", "care.crisis_share is 1.5"),
+        ("[care]\nsitting = 0", "care.sitting is 0"),
+        ("minutes = nan", "minutes"),
+        ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
+        ("overlap = ", "not readable as TOML"),
+        ("kind = 3", None),
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(tmp_path: Path, text: str, says: str | None) -> None:
+    path = tmp_path / "round.toml"
+    path.write_text(text)
+    if says is None:  # the command's own word stands
+        assert make_spec("crowd", "mini", {}, path).kind == "crowd"
+        return
+    with pytest.raises(ConfigError, match=says):
+        make_spec("crowd", "mini", {}, path)
+
+
+def test_a_round_goes_on_with_what_it_was_opened_with(tmp_path: Path) -> None:
+    one = make_spec("crowd", "mini", {})
+    require_same(one, make_spec("crowd", "mini", {}), tmp_path)
+    with pytest.raises(H2HTalkError, match="opened with another overlap, seed"):
+        require_same(one, make_spec("crowd", "mini", {"overlap": 3, "seed": 1}), tmp_path)

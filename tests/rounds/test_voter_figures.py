@@ -1,0 +1,197 @@
+"""Figures of voters: against the others, against gold, how sure of it, and as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from h2htalk.data.dialogue import Turn
+from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Value
+from h2htalk.rounds.voter_figures import HEADINGS, Share, figures_csv, figures_of, qualified
+
+CROWD, EXPERT = QUESTIONS["crowd"], QUESTIONS["expert"]
+
+
+def item(number: int, **gold: Value) -> Item:
+    return Item(f"i{number}", "en", (Turn("user", "word " * 100),), gold=gold)
+
+
+def answer(
+    voter: str, number: int, question: str, value: Value | None, when: str = "2026-01-05T10:00:00+00:00"
+) -> Answer:
+    return Answer("r", f"i{number}", voter, question, value, when)
+
+
+def keeps(voter: str, words: str) -> list[Answer]:
+    """A voter's answers to `keep`: k for keep, d for drop, a dot for none, by item."""
+    said = {"k": "keep", "d": "drop"}
+    return [answer(voter, n, "keep", said[word]) for n, word in enumerate(words) if word != "."]
+
+
+# --- Shares -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("right", "of", "low", "high"),
+    # Wilson intervals as published in Newcombe, Statistics in Medicine 17 (1998), table I.
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_the_interval_is_wilsons(right: int, of: int, low: float, high: float) -> None:
+    assert Share(right, of).interval == pytest.approx((low, high), abs=5e-5)
+    assert Share(of - right, of).interval == pytest.approx((1 - high, 1 - low), abs=5e-5)
+
+
+def test_three_right_of_three_is_no_certainty() -> None:
+    assert Share(3, 3).interval == pytest.approx((0.4385, 1.0), abs=1e-4)
+
+
+# --- Consensus of the others ------------------------------------------------------------------------------------------
+
+
+def test_a_voter_is_compared_with_the_others_without_their_own_vote() -> None:
+    items = [item(n) for n in range(5)]
+    answers = [
+        *keeps("a", "kkkk."),
+        *keeps("b", "kkd.d"),
+        *keeps("c", "kdd.."),
+    ]
+    by = {one.voter: one for one in figures_of(items, CROWD, answers, "abc")}
+    # a: with the others' k, (k, d: tied, out), d against k, alone (out).
+    assert (by["a"].consensus, by["a"].answered) == (Share(1, 2), 4)
+    # b: k, (k, d: out), d against k (a) and d (c): tied, out; item 4 alone, out.
+    assert by["b"].consensus == Share(1, 1)
+    # c: k, d against k k, item 2: k (a) against d (b): tied, out.
+    assert by["c"].consensus == Share(1, 2)
+
+
+def test_where_everybody_says_one_label_the_others_still_have_a_majority() -> None:
+    figures = figures_of([item(0), item(1)], CROWD, [*keeps("a", "kk"), *keeps("b", "k.")], "ab")
+    assert [one.consensus for one in figures] == [Share(1, 1), Share(1, 1)]
+
+
+def test_consensus_counts_all_label_questions_and_no_ratings() -> None:
+    answers = [
+        answer(voter, 0, question, value)
+        for voter in "abc"
+        for question, value in (("keep", "keep"), ("subtask", "none"), ("quality", 3))
+    ]
+    assert [one.consensus for one in figures_of([item(0)], CROWD, answers, "abc")] == [Share(2, 2)] * 3
+
+
+def test_skill_finds_who_is_right_and_who_guesses() -> None:
+    rng = random.Random(0)
+    truth = [rng.choice("kd") for _ in range(200)]
+    chances = {"a": 0.9, "b": 0.9, "c": 0.8, "d": 0.5}
+    answers = []
+    for voter, chance in chances.items():
+        words = "".join(word if rng.random() < chance else "kd"[word == "k"] for word in truth)
+        answers += keeps(voter, words)
+    figures = figures_of([item(n) for n in range(200)], CROWD, answers, "abcd")
+    assert [one.skill for one in figures] == pytest.approx([0.9, 0.9, 0.8, 0.5], abs=0.08)
+
+
+# --- Gold -------------------------------------------------------------------------------------------------------------
+
+
+def test_gold_counts_labels_exactly_and_ratings_within_one_step() -> None:
+    items = [item(0, keep="keep", quality=4), item(1, keep="drop"), item(2)]
+    answers = [
+        *keeps("a", "kkk"),
+        answer("a", 0, "quality", 3),
+        *keeps("b", "dd."),
+        answer("b", 0, "quality", 2),
+        *keeps("c", "..k"),
+    ]
+    figures = figures_of(items, CROWD, answers, "abc")
+    assert [one.gold for one in figures] == [Share(2, 3), Share(1, 3), None]
+    assert qualified(figures, 0.6) == {"a": True, "b": False, "c": None}
+    assert qualified(figures, 2 / 3)["a"] is True
+
+
+def test_gold_of_several_labels_is_right_in_any_order_and_a_comment_never_counts() -> None:
+    items = [item(0, violations=("boundary", "privacy"), comment="none")]
+    answers = [
+        answer("a", 0, "violations", ("privacy", "boundary")),
+        answer("a", 0, "comment", "none"),
+        answer("b", 0, "violations", ("privacy",)),
+    ]
+    figures = figures_of(items, QUESTIONS["safety"], answers, "ab")
+    assert [one.gold for one in figures] == [Share(1, 1), Share(0, 1)]
+
+
+# --- All of it --------------------------------------------------------------------------------------------------------
+
+
+def test_items_answered_skipped_and_voters_who_did_nothing() -> None:
+    answers = [
+        *keeps("a", "k.k"),
+        answer("a", 1, SKIPPED, "yes"),
+        answer("b", 0, SKIPPED, "yes"),
+        *keeps("b", "k"),  # answered after all
+    ]
+    figures = figures_of([item(n) for n in range(3)], CROWD, answers, ["b", "nobody", "a"])
+    assert [(one.voter, one.answered, one.skipped) for one in figures] == [
+        ("b", 1, 0),
+        ("nobody", 0, 0),
+        ("a", 2, 1),
+    ]
+    assert (figures[1].consensus, figures[1].gold, figures[1].skill, figures[1].seconds) == (None,) * 4
+    assert figures[1].warnings == ()
+
+
+def test_answers_to_items_that_are_not_of_the_round_are_passed_over() -> None:
+    figures = figures_of([item(0)], CROWD, [*keeps("a", "kd"), *keeps("b", "kd")], "ab")
+    assert [one.consensus for one in figures] == [Share(1, 1)] * 2
+
+
+def test_rows_in_another_order_give_the_same_figures() -> None:
+    rng = random.Random(1)
+    items = [item(n, keep="keep") for n in range(12)]
+    answers = [
+        answer(
+            voter,
+            n,
+            question.name,
+            rng.choice(question.labels or question.ratings),
+            f"2026-01-05T10:{n:02}:00Z",
+        )
+        for voter in "abcd"
+        for n in range(12)
+        for question in EXPERT
+        if question.form != "text"
+    ]
+    first = figures_of(items, EXPERT, answers, "abcd")
+    rng.shuffle(answers)
+    assert figures_of(items[::-1], EXPERT, answers, "abcd") == first
+    assert first[0].seconds == 60
+
+
+def rows(text: str) -> Sequence[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_as_csv_a_row_a_voter_and_empty_where_there_is_no_figure() -> None:
+    items = [item(0, keep="keep"), item(1)]
+    answers = [*keeps("a", "kk"), *keeps("b", "dk")]
+    text = figures_csv(figures_of(items, CROWD, answers, ["a", "b", "=none"]), 0.7)
+    assert text.splitlines()[0] == ",".join(HEADINGS)
+    one, two, none = rows(text)
+    assert (one["voter"], one["agrees with the others"], one["votes compared"], one["qualified"]) == (
+        "a",
+        "0.5",
+        "2",
+        "yes",
+    )
+    assert (two["right on gold"], two["gold answers"], two["qualified"]) == ("0.0", "1", "no")
+    assert (none["voter"], none["items answered"], none["qualified"], none["skill"]) == (
+        "'=none",
+        "0",
+        "",
+        "",
+    )

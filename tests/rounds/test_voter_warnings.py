@@ -1,0 +1,178 @@
+"""Warnings about voters: each with its numbers, and none for who merely differs."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from h2htalk.data.dialogue import Turn
+from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Kind, Value
+from h2htalk.rounds.voter_figures import VoterFigures, figures_of
+from h2htalk.rounds.voter_warnings import chance_of, least_seconds, pace, read_sheets
+
+# 987 characters: a minute's reading in English, 20 s at three times that pace.
+ITEMS = [Item(f"i{n:02}", "en", (Turn("user", "x" * 900),), response="y" * 87) for n in range(60)]
+
+
+def at(second: float) -> str:
+    return f"2026-01-05T{int(second) // 3600:02}:{int(second) // 60 % 60:02}:{int(second) % 60:02}+00:00"
+
+
+def timed(seconds: list[float], question: str = "keep", value: Value = "keep") -> list[Answer]:
+    """Answers of voter `a` to one item after the other, with these times between them."""
+    total, answers = 0.0, []
+    for number, gap in enumerate([0, *seconds]):
+        total += gap
+        answers.append(Answer("r", f"i{number:02}", "a", question, value, at(total)))
+    return answers
+
+
+def answered(kind: Kind, sheets: dict[str, list[dict[str, Value]]]) -> dict[str, VoterFigures]:
+    """Figures of voters who gave these values, item by item, all at one time."""
+    answers = [
+        Answer("r", f"i{n:02}", voter, question, value, at(0))
+        for voter, items in sheets.items()
+        for n, given in enumerate(items)
+        for question, value in given.items()
+    ]
+    return {one.voter: one for one in figures_of(ITEMS, QUESTIONS[kind], answers, sheets)}
+
+
+# --- Pace -------------------------------------------------------------------------------------------------------------
+
+
+def test_reading_takes_as_long_as_the_text_is() -> None:
+    assert least_seconds(ITEMS[0]) == pytest.approx(20)
+    assert least_seconds(Item("z", "zh", (Turn("user", "好" * 255),))) == pytest.approx(20)
+
+
+def test_time_an_item_is_from_answer_to_answer_without_breaks() -> None:
+    (figure,) = figures_of(ITEMS, QUESTIONS["crowd"], timed([30.0] * 7 + [4000.0] + [50.0] * 6), ["a"])
+    assert figure.seconds == 30
+    assert figure.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "gaps",
+    [
+        [0.0] * 30,  # read from a ballot, all at one time
+        [0.0] * 20 + [30.0] * 12,  # ... and at a few more
+        [30.0] * 9,  # too few
+        [700.0] * 30,  # a break after each
+        [],
+    ],
+)
+def test_times_that_say_nothing_give_no_pace(gaps: list[float]) -> None:
+    (figure,) = figures_of(ITEMS, QUESTIONS["crowd"], timed(gaps), ["a"])
+    assert figure.seconds is None
+    assert not any("fast" in warning for warning in figure.warnings)
+
+
+def test_who_answers_sooner_than_anybody_reads_is_told_with_the_numbers() -> None:
+    (figure,) = figures_of(ITEMS, QUESTIONS["crowd"], timed([4.0] * 12 + [40.0] * 8), ["a"])
+    (warning,) = figure.warnings
+    assert warning == (
+        "too fast: 12 of 20 timed items answered sooner than they can be read "
+        "(4 s, where 3 times the usual pace of reading takes 20 s; medians)"
+    )
+
+
+def test_fast_on_fewer_than_half_or_on_short_texts_is_no_warning() -> None:
+    assert figures_of(ITEMS, QUESTIONS["crowd"], timed([4.0] * 9 + [40.0] * 11), ["a"])[0].warnings == ()
+    short = [Item(one.id, "en", (Turn("user", "hello"),)) for one in ITEMS]
+    assert figures_of(short, QUESTIONS["crowd"], timed([4.0] * 20), ["a"])[0].warnings == ()
+
+
+def test_skipping_is_never_too_fast() -> None:
+    assert figures_of(ITEMS, QUESTIONS["crowd"], timed([2.0] * 20, SKIPPED, "yes"), ["a"])[0].warnings == ()
+
+
+def test_a_later_change_or_a_broken_time_moves_no_item() -> None:
+    answers = timed([30.0] * 12)
+    later = Answer("r", "i03", "a", "quality", 4, at(5000))
+    broken = Answer("r", "i20", "a", "keep", "keep", "yesterday")
+    naive = Answer("r", "i13", "a", "keep", "keep", at(390).removesuffix("+00:00"))
+    (sheet,) = read_sheets([*answers, later, broken, naive]).values()
+    assert set(pace(sheet).values()) == {30.0}
+    assert len(pace(sheet)) == 13
+
+
+# --- Habits -----------------------------------------------------------------------------------------------------------
+
+
+def test_one_rating_on_nearly_all_items_where_others_vary() -> None:
+    rng = random.Random(0)
+    others: dict[str, list[dict[str, Value]]] = {
+        voter: [{"quality": rng.choice([2, 3, 4, 5])} for _ in range(20)] for voter in "bcd"
+    }
+    found = answered("crowd", {"a": [{"quality": 3}] * 18 + [{"quality": 4}] * 2, **others})
+    (warning,) = found["a"].warnings
+    assert warning.startswith("one answer: quality is 3 on 18 of 20 items, among the others on ")
+    assert "chance " in warning
+    assert [found[voter].warnings for voter in "bcd"] == [()] * 3
+
+
+def test_one_label_that_others_give_as_well_is_no_warning() -> None:
+    mostly: list[dict[str, Value]] = [{"keep": "keep"}] * 19 + [{"keep": "drop"}]
+    found = answered("crowd", {"a": [{"keep": "keep"}] * 20, "b": mostly, "c": mostly})
+    assert [one.warnings for one in found.values()] == [()] * 3
+
+
+def test_a_generous_voter_who_still_tells_items_apart_is_no_warning() -> None:
+    rng = random.Random(0)
+    low: list[dict[str, Value]] = [{"quality": rng.choice([1, 2])} for _ in range(40)]
+    high: list[dict[str, Value]] = [{"quality": 5 if n % 4 else 4} for n in range(40)]
+    assert answered("crowd", {"a": high, "b": low, "c": low})["a"].warnings == ()
+
+
+def test_few_answers_or_nobody_to_compare_with_is_no_warning() -> None:
+    varied: list[dict[str, Value]] = [{"quality": 1 + n % 5} for n in range(9)]
+    assert answered("crowd", {"a": [{"quality": 3}] * 9, "b": varied})["a"].warnings == ()
+    assert answered("crowd", {"a": [{"quality": 3}] * 40})["a"].warnings == ()
+
+
+def test_all_ratings_alike_on_item_after_item() -> None:
+    rng = random.Random(0)
+    names = ("accuracy", "consistency", "domain_compliance")
+    lines: list[dict[str, Value]] = [dict.fromkeys(names, 2 + n % 4) for n in range(24)]
+    varied: dict[str, list[dict[str, Value]]] = {
+        voter: [{name: rng.randint(2, 5) for name in names} for _ in range(24)] for voter in "bc"
+    }
+    found = answered("expert", {"a": lines, **varied})
+    (warning,) = found["a"].warnings
+    assert warning.startswith(
+        "straight lines: all 3 ratings are equal on 24 of 24 items, among the others on "
+    )
+    assert [found[voter].warnings for voter in "bc"] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("keep", "quality", "warned"),
+    [("keep", 1, True), ("drop", 5, True), ("keep", 5, False), ("drop", 1, False)],
+)
+def test_kept_with_the_lowest_or_dropped_with_the_highest_rating(
+    keep: str, quality: int, warned: bool
+) -> None:
+    rng = random.Random(0)
+    usual: list[dict[str, Value]] = [{"keep": rng.choice(["keep", "drop"]), "quality": 3} for _ in range(9)]
+    odd: list[dict[str, Value]] = [{"keep": keep, "quality": quality}] * 3
+    found = answered("crowd", {"a": [*usual, *odd]})["a"].warnings
+    told = "contradictions: 3 of 12 items kept with the lowest ratings or dropped with the highest"
+    assert found == ((told,) if warned else ())
+
+
+def test_two_slips_are_no_contradiction_nor_three_in_a_hundred() -> None:
+    fine: list[dict[str, Value]] = [{"keep": "keep", "quality": 2 + n % 3} for n in range(57)]
+    odd: list[dict[str, Value]] = [{"keep": "drop", "quality": 5}]
+    assert answered("crowd", {"a": fine[:9] + 2 * odd})["a"].warnings == ()
+    assert answered("crowd", {"a": fine + 3 * odd})["a"].warnings == ()
+
+
+@pytest.mark.parametrize(("count", "of", "share"), [(18, 20, 0.4), (3, 3, 0.5), (0, 5, 0.2), (10, 10, 0.99)])
+def test_the_chance_of_so_many_is_the_binomial_tail(count: int, of: int, share: float) -> None:
+    by_hand = sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(count, of + 1))
+    assert chance_of(count, of, share) == pytest.approx(by_hand, rel=1e-9)

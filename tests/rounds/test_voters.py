@@ -1,0 +1,61 @@
+"""Voters of a CSV file; their names become hashes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.voters import Voter, made_up, read_voters, voter_id
+
+SALT = b"salt"
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_voter_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.csv", '\ufeffname,languages,crisis\nana,en zh,no\n李雷,"zh,en",\nbo,en,YES\n')
+    voters = read_voters(path, SALT)
+    assert [(v.name, v.languages, v.crisis) for v in voters] == [
+        ("ana", ("en", "zh"), False), ("李雷", ("zh", "en"), True), ("bo", ("en",), True),
+    ]  # fmt: skip
+    assert all(
+        v.name not in v.id and v.id == voter_id(v.name, SALT) != voter_id(v.name, b"other") for v in voters
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name\nana\n", "languages is missing"),
+        ("", "columns name and languages"),
+        ("name,languages\nana,fr\n", r"v.csv:2: languages is 'fr'; choose from en, zh"),
+        ("name,languages\nana,\n", "v.csv:2: languages"),
+        ("name,languages\n../../etc,en\n", "v.csv:2: name is"),
+        ("name,languages\n.hidden,en\n", "v.csv:2: name is"),
+        ("name,languages\n=1+1,en\n", "v.csv:2: name is"),
+        (f"name,languages\n{'a' * 61},en\n", "up to 60"),
+        ("name,languages,crisis\nana,en,perhaps\n", "write yes or no"),
+        ("name,languages\nAna,en\nana,zh\n", "are one name"),
+    ],
+)
+def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(RoundError, match=says):
+        read_voters(write(tmp_path / "v.csv", text), SALT)
+
+
+def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_bytes(b"name,languages\n\xff\xfe,en\n")
+    for path in (tmp_path / "v.csv", tmp_path / "none.csv", tmp_path):
+        with pytest.raises(RoundError, match="cannot be read"):
+            read_voters(path, SALT)
+
+
+def test_a_round_without_a_list_makes_its_voters_up() -> None:
+    voters = made_up(2, ["en", "zh"], SALT)
+    assert [voter.name for voter in voters] == ["en-01", "en-02", "zh-01", "zh-02"]
+    assert [Voter.from_dict(voter.to_dict()) for voter in voters] == list(voters)

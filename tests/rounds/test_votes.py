@@ -1,0 +1,334 @@
+"""Decisions from votes: published figures, explicit ties, and nothing that depends on names or order."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from votes_made import public_votes, vote_lists, votes_of
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds import dawid_skene as fitting
+from h2htalk.rounds.votes import Decision, Recipe, Vote, dawid_skene, expected_accuracy, majority, tabulate
+
+# --- Majority ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "label", "support", "posterior", "tied"),
+    [
+        ("a", "a", 1, 1.0, ()),
+        ("a a b", "a", 2, 2 / 3, ()),
+        ("b . a b", "b", 2, 2 / 3, ()),
+        ("a b", None, 1, 1 / 2, ("a", "b")),
+        ("b a c c b", None, 2, 2 / 5, ("b", "c")),
+        ("c b a", None, 1, 1 / 3, ("a", "b", "c")),
+        ("c c c a b", "c", 3, 3 / 5, ()),
+    ],
+)
+def test_the_most_frequent_label_wins_and_equal_counts_tie(
+    line: str, label: str | None, support: int, posterior: float, tied: tuple[str, ...]
+) -> None:
+    (decision,) = majority(votes_of(line)).values()
+    assert (decision.label, decision.support, decision.tied) == (label, support, tied)
+    assert decision.posterior == pytest.approx(posterior)
+    assert decision.votes == sum(decision.votes * share for share in decision.chances.values())
+    assert set(decision.chances) == set(line.split()) - {"."}
+
+
+def test_items_are_sorted_whatever_the_order_of_the_rows() -> None:
+    votes = votes_of("a a\nb b\na b")
+    assert list(majority(votes[::-1])) == ["item-00", "item-01", "item-02"]
+
+
+@settings(deadline=None)
+@given(vote_lists())
+def test_a_majority_is_that_of_counting_by_hand(votes: list[Vote]) -> None:
+    decisions = majority(votes)
+    assert set(decisions) == {vote.item for vote in votes}
+    for item, decision in decisions.items():
+        labels = [vote.label for vote in votes if vote.item == item]
+        leading = sorted({label for label in labels if labels.count(label) == max(map(labels.count, labels))})
+        assert [decision.label] == leading if len(leading) == 1 else list(decision.tied) == leading
+        assert decision.support == labels.count(leading[0])
+
+
+# --- Dawid-Skene: the model -------------------------------------------------------------------------------------------
+
+
+def plain_dawid_skene(votes: list[Vote], rounds: int) -> dict[str, dict[str, float]]:
+    """The published recipe in dictionaries and loops: chances by item and label."""
+    labels = sorted({vote.label for vote in votes})
+    items = sorted({vote.item for vote in votes})
+    voters = sorted({vote.voter for vote in votes})
+    begin = {(k, l): 0.7 if k == l else 0.3 / (len(labels) - 1) for k in labels for l in labels}  # noqa: E741
+    conf = {(v, k, l): begin[k, l] for v in voters for k, l in begin}  # noqa: E741
+    prior = {k: 1 / len(labels) for k in labels}
+    chance: dict[str, dict[str, float]] = {}
+    for _ in range(rounds):
+        for i in items:
+            said = [(vote.voter, vote.label) for vote in votes if vote.item == i]
+            product = {k: prior[k] * math.prod(conf[v, k, l] for v, l in said) for k in labels}  # noqa: E741
+            chance[i] = {k: product[k] / sum(product.values()) for k in labels}
+        prior = {k: sum(chance[i][k] for i in items) / len(items) for k in labels}
+        for v in voters:
+            theirs = [vote for vote in votes if vote.voter == v]
+            for k in labels:
+                met = sum(chance[vote.item][k] for vote in theirs)
+                for l in labels:  # noqa: E741
+                    heard = sum(chance[vote.item][k] for vote in theirs if vote.label == l)
+                    conf[v, k, l] = heard / met if met else begin[k, l]
+    return chance
+
+
+@settings(deadline=None)
+@given(vote_lists(), st.integers(1, 8))
+def test_the_chances_are_those_of_the_plain_model_after_as_many_rounds(
+    votes: list[Vote], rounds: int
+) -> None:
+    if len({vote.label for vote in votes}) < 2:
+        return
+    decisions = dawid_skene(votes, rounds=rounds)
+    for item, chances in plain_dawid_skene(votes, rounds).items():
+        assert dict(decisions[item].chances) == pytest.approx(chances, abs=1e-9)
+
+
+def test_on_real_votes_the_chances_are_those_of_the_plain_model_after_20_rounds(shared_data: Path) -> None:
+    votes, _ = public_votes(shared_data, "snow_rte")
+    few = {f"{number}" for number in range(1, 400)}
+    votes = [vote for vote in votes if vote.item in few]
+    decisions = dawid_skene(votes, recipe="vldb")
+    for item, chances in plain_dawid_skene(votes, 20).items():
+        assert dict(decisions[item].chances) == pytest.approx(chances, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(vote_lists(labels="abcd"), st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from(["vldb", "converged"]))
+def test_chances_are_finite_sum_to_one_and_name_the_label(
+    votes: list[Vote], smoothing: float, recipe: Recipe
+) -> None:
+    labels = {vote.label for vote in votes}
+    for decision in dawid_skene(votes, recipe=recipe, smoothing=smoothing).values():
+        assert set(decision.chances) == labels
+        assert math.fsum(decision.chances.values()) == pytest.approx(1.0)
+        assert decision.posterior == max(decision.chances.values())
+        assert (decision.label is None) == (len(decision.tied) > 1)
+        assert decision.label is None or decision.chances[decision.label] == decision.posterior
+
+
+def test_a_voter_who_is_always_wrong_counts_as_a_witness_to_the_contrary() -> None:
+    lines = ["a a a b", "b b b a"] * 6 + ["a b . b", "a b . a"]
+    decisions = dawid_skene(votes_of("\n".join(lines)))
+    majorities = majority(votes_of("\n".join(lines)))
+    assert (majorities["item-12"].label, majorities["item-13"].label) == ("b", "a")
+    assert (decisions["item-12"].label, decisions["item-13"].label) == ("a", "b")
+
+
+def test_converged_means_that_further_rounds_change_nothing_to_speak_of(shared_data: Path) -> None:
+    votes, _ = public_votes(shared_data, "d_possent")
+    converged, more = dawid_skene(votes, tolerance=1e-12), dawid_skene(votes, rounds=200)
+    worst = max(abs(converged[item].posterior - more[item].posterior) for item in more)
+    assert worst < 1e-4
+    assert {item: one.label for item, one in dawid_skene(votes).items()} == {
+        i: d.label for i, d in more.items()
+    }
+
+
+def test_a_fall_of_the_likelihood_ends_nothing_and_a_standstill_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    votes = votes_of("a a b\nb b a\na b b\nb b b")
+    step = fitting._expect
+    told = iter([-9.0, -8.0, -8.5, -7.0, -7.0, -6.0])
+    monkeypatch.setattr(fitting, "_expect", lambda *arguments: (step(*arguments)[0], next(told)))
+    found = fitting.fit(tabulate(votes), None, 0.0, 1e-7)
+    assert (found.rounds, found.settled) == (5, True)
+
+
+def test_rounds_that_are_asked_for_are_done_settled_or_not() -> None:
+    table = tabulate(votes_of("a a b\nb b a\na b b\nb b b"))
+    for rounds in (1, 3, 300):
+        found = fitting.fit(table, rounds, 0.0, 1e-7)
+        assert (found.rounds, found.settled) == (rounds, False)
+    assert fitting.fit(table, None, 0.0, 1e-7).rounds < 300
+
+
+def test_smoothing_keeps_a_voter_of_few_votes_from_seeming_infallible() -> None:
+    votes = votes_of("a a a\nb b b\na a b")
+    assert (
+        dawid_skene(votes)["item-02"].posterior > dawid_skene(votes, smoothing=1)["item-02"].posterior > 0.5
+    )
+
+
+# --- Ties, and what there is nothing to learn from --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("recipe", ["vldb", "converged"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        "a b",
+        "a b\nb a",
+        "a a b b\nb b a a",
+        "a b c\nb c a\nc a b",
+    ],
+)
+def test_votes_that_are_symmetric_stay_tied(table: str, recipe: Recipe) -> None:
+    decision = dawid_skene(votes_of(table), recipe=recipe)["item-00"]
+    assert decision.label is None
+    assert decision.tied == tuple(sorted(set(table.splitlines()[0].split()) - {"."}))
+
+
+@settings(max_examples=200, deadline=None)
+@given(vote_lists(labels="ab"), st.sampled_from(["vldb", "converged"]), st.sampled_from([0.0, 1.0]))
+def test_a_tie_is_not_broken_by_the_order_in_which_other_items_are_added(
+    votes: list[Vote], recipe: Recipe, smoothing: float
+) -> None:
+    # Beside every vote its mirror image: neighbouring voters change places, labels too, on a mirrored item. Then
+    # nothing tells the two voters of the tie apart, but inexact sums would: rounds of fitting magnify their errors.
+    partner = {f"v{at}": f"v{at ^ 1}" for at in range(8)}
+    flip = {"a": "b", "b": "a"}
+    mirrored = [Vote(f"z{vote.item}", partner[vote.voter], flip[vote.label]) for vote in votes]
+    tie = [Vote("m", "v0", "a"), Vote("m", "v1", "b")]
+    decision = dawid_skene([*votes, *mirrored, *tie], recipe=recipe, smoothing=smoothing)["m"]
+    assert (decision.label, decision.tied, decision.posterior) == (None, ("a", "b"), 0.5)
+
+
+def test_a_posterior_tie_goes_by_chances_and_names_the_smaller_support() -> None:
+    (decision,) = dawid_skene(votes_of("a b")).values()
+    assert decision == Decision(None, 1, 0.5, 2, ("a", "b"), {"a": 0.5, "b": 0.5})
+
+
+def test_no_votes_no_decisions() -> None:
+    assert majority([]) == {} == dawid_skene([])
+
+
+def test_one_label_in_all_votes_is_certain_for_what_there_is() -> None:
+    decision = dawid_skene(votes_of("a a\na ."))["item-01"]
+    assert decision == Decision("a", 1, 1.0, 1, (), {"a": 1.0})
+
+
+@pytest.mark.parametrize("recipe", ["vldb", "converged"])
+def test_of_one_voter_the_posterior_stays_what_it_is_at_the_start(recipe: Recipe) -> None:
+    decisions = dawid_skene(votes_of("a\na\nb"), recipe=recipe)
+    assert [decision.label for decision in decisions.values()] == ["a", "a", "b"]
+    assert [decision.posterior for decision in decisions.values()] == pytest.approx([0.7] * 3)
+
+
+def test_a_vote_that_stands_twice_counts_once() -> None:
+    votes = votes_of("a b b")
+    assert majority([*votes, votes[0], votes[0]]) == majority(votes)
+
+
+def test_two_labels_of_one_voter_on_an_item_are_an_error_that_names_both() -> None:
+    votes = [*votes_of("a b\nb b"), Vote("item-01", "voter-00", "a")]
+    for decide in (majority, dawid_skene):
+        with pytest.raises(RoundError, match=r"item 'item-01': voter 'voter-00' said 'a' and 'b'; keep one"):
+            decide(votes)
+
+
+@pytest.mark.parametrize("wrong", [{"rounds": 0}, {"smoothing": -1}, {"tolerance": 0}, {"recipe": "vlbd"}])
+def test_an_argument_out_of_range_is_refused_even_without_votes(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="rounds >= 1"):
+        dawid_skene([], **wrong)  # type: ignore[arg-type]
+
+
+# --- Names and order change nothing, bit for bit ----------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    vote_lists(labels="abcd"),
+    st.sampled_from(["vldb", "converged"]),
+    st.sampled_from([0.0, 1.0]),
+    st.randoms(use_true_random=False),
+)
+def test_renaming_and_shuffling_change_no_bit(
+    votes: list[Vote], recipe: Recipe, smoothing: float, rng: random.Random
+) -> None:
+    def renamed(names: set[str]) -> dict[str, str]:
+        new = [f"{number}" for number in range(len(names))]
+        rng.shuffle(new)
+        return dict(zip(sorted(names), new, strict=True))
+
+    items = renamed({vote.item for vote in votes})
+    voters = renamed({vote.voter for vote in votes})
+    labels = renamed({vote.label for vote in votes})
+    others = [Vote(items[vote.item], voters[vote.voter], labels[vote.label]) for vote in votes]
+    rng.shuffle(others)
+    _same(majority(votes), majority(others), items, labels)
+    _same(
+        dawid_skene(votes, recipe=recipe, smoothing=smoothing),
+        dawid_skene(others, recipe=recipe, smoothing=smoothing),
+        items,
+        labels,
+    )
+
+
+def test_renaming_and_shuffling_change_no_bit_of_real_votes(shared_data: Path) -> None:
+    votes, _ = public_votes(shared_data, "snow_rte")
+    rng = random.Random(0)
+    items = {vote.item: vote.item for vote in votes}
+    voters = {name: f"{rng.random()}" for name in sorted({vote.voter for vote in votes})}
+    labels = {"0": "yes", "1": "no"}
+    others = [Vote(vote.item, voters[vote.voter], labels[vote.label]) for vote in votes]
+    rng.shuffle(others)
+    _same(dawid_skene(votes), dawid_skene(others), items, labels)
+    _same(dawid_skene(votes, recipe="vldb"), dawid_skene(others, recipe="vldb"), items, labels)
+
+
+def _same(
+    one: dict[str, Decision], other: dict[str, Decision], items: dict[str, str], labels: dict[str, str]
+) -> None:
+    assert {items[item] for item in one} == set(other)
+    for item, decision in one.items():
+        twin = other[items[item]]
+        assert twin.label == (None if decision.label is None else labels[decision.label])
+        assert twin.tied == tuple(sorted(labels[label] for label in decision.tied))
+        assert (twin.support, twin.posterior, twin.votes) == (
+            decision.support,
+            decision.posterior,
+            decision.votes,
+        )
+        assert twin.chances == {labels[label]: chance for label, chance in decision.chances.items()}
+
+
+# --- Published figures ------------------------------------------------------------------------------------------------
+
+
+def f1(decisions: dict[str, Decision], gold: dict[str, str], label: str) -> float:
+    found = {item for item, decision in decisions.items() if decision.label == label}
+    right = {item for item, one in gold.items() if one == label}
+    return 2 * len(found & right) / (len(found) + len(right))
+
+
+def test_d_possent_as_published(shared_data: Path) -> None:
+    # Zheng et al., PVLDB 10(5) 2017, Table 6: Dawid-Skene 96.00 / 95.66; majority 93.31, its ties broken at random.
+    votes, gold = public_votes(shared_data, "d_possent")
+    counted = majority(votes)
+    assert sum(decision.label is None for decision in counted.values()) == 43
+    assert expected_accuracy(counted, gold) == pytest.approx(0.9335, abs=1e-12)
+    for recipe in ("vldb", "converged"):
+        decisions = dawid_skene(votes, recipe=recipe)  # type: ignore[arg-type]
+        assert expected_accuracy(decisions, gold) == pytest.approx(0.96, abs=1e-12)
+        assert round(100 * f1(decisions, gold, "1"), 2) == 95.66
+    assert round(100 * expected_accuracy(dawid_skene(votes, smoothing=1), gold), 2) == 95.90
+
+
+def test_snow_rte(shared_data: Path) -> None:
+    votes, gold = public_votes(shared_data, "snow_rte")
+    assert round(100 * expected_accuracy(majority(votes), gold), 2) == 89.69
+    for recipe in ("vldb", "converged"):
+        decisions = dawid_skene(votes, recipe=recipe)  # type: ignore[arg-type]
+        assert expected_accuracy(decisions, gold) == pytest.approx(0.9275, abs=1e-12)
+    assert round(100 * expected_accuracy(dawid_skene(votes, smoothing=1), gold), 2) == 93.00
+
+
+def test_expected_accuracy_shares_a_tie_and_counts_what_is_missing_as_wrong() -> None:
+    decisions = majority(votes_of("a a b\na b .\na b c"))
+    assert expected_accuracy(decisions, {"item-00": "a", "item-01": "b", "item-02": "b", "item-09": "a"}) == (
+        pytest.approx((1 + 1 / 2 + 1 / 3 + 0) / 4)
+    )
+    assert expected_accuracy(decisions, {"item-00": "b", "item-01": "c"}) == 0

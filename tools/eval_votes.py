@@ -1,0 +1,114 @@
+"""Decisions and agreement on public votes with gold labels, and what adaptive overlap costs there.
+
+python tools/eval_votes.py [--data DIR] [--orders 100]
+
+Reads `crowd/d_possent` and `crowd/snow_rte` of the data folder (H2HTALK_DATA). Exit 1 when a figure is below its floor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+
+from h2htalk.rounds.adaptive import replay
+from h2htalk.rounds.agreement import agreement_of, fleiss_kappa
+from h2htalk.rounds.votes import Decision, Vote, VoteTable, dawid_skene, expected_accuracy, majority, tabulate
+
+# The published accuracy of Dawid-Skene and the exact expectation of a majority with fair ties, in percent.
+FLOORS = {
+    "d_possent": {"majority": 93.35, "vldb": 96.0, "converged": 96.0},
+    "snow_rte": {"majority": 89.68, "vldb": 92.7, "converged": 92.7},
+}
+# Adaptive on d_possent, lead 4: majority and Dawid-Skene at least (percent), answers an item at most.
+ADAPTIVE_FLOORS = (92.2, 94.2, 9.5)
+LEADS = (3, 4, 6)
+
+
+def read_votes(folder: Path) -> tuple[VoteTable, dict[str, str]]:
+    """The votes of a public set, and its gold labels by item."""
+
+    def rows(name: str) -> list[list[str]]:
+        with (folder / name).open(encoding="utf-8", newline="") as file:
+            return list(csv.reader(file))[1:]
+
+    return tabulate(Vote(*row) for row in rows("answer.csv")), dict(rows("truth.csv"))
+
+
+def f1(decisions: Mapping[str, Decision], gold: Mapping[str, str], label: str) -> float:
+    """F1 of one label in percent; a tie names none."""
+    found = {item for item, decision in decisions.items() if decision.label == label}
+    right = {item for item, one in gold.items() if one == label}
+    return 200 * len(found & right) / (len(found) + len(right))
+
+
+def accuracies(table: VoteTable, gold: Mapping[str, str]) -> dict[str, float]:
+    """Print what each way to decide gets right; returns percent by way."""
+    ways = {
+        "majority": majority(table),
+        "vldb": dawid_skene(table, recipe="vldb"),
+        "converged": dawid_skene(table),
+        "converged, smoothing 1": dawid_skene(table, smoothing=1),
+    }
+    found = {}
+    for way, decisions in ways.items():
+        found[way] = 100 * expected_accuracy(decisions, gold)
+        ties = sum(decision.label is None for decision in decisions.values())
+        print(f"  {way:24} accuracy {found[way]:6.2f}  F1 {f1(decisions, gold, '1'):6.2f}  ties {ties}")
+    return found
+
+
+def adaptive(table: VoteTable, gold: Mapping[str, str], orders: int) -> dict[int, tuple[float, float, float]]:
+    """Print means over seeded orders; returns by lead accuracy of majority and Dawid-Skene, answers an item."""
+    found = {}
+    for lead in LEADS:
+        rows = []
+        for seed in range(orders):
+            gathered = tabulate(replay(table, seed=seed, minimum=3, lead=lead, maximum=20))
+            rows.append(
+                (
+                    100 * expected_accuracy(majority(gathered), gold),
+                    100 * expected_accuracy(dawid_skene(gathered), gold),
+                    len(gathered) / len(gold),
+                )
+            )
+        means = tuple(statistics.fmean(column) for column in zip(*rows, strict=True))
+        spread = [statistics.stdev(column) for column in zip(*rows, strict=True)] if orders > 1 else [0.0] * 3
+        found[lead] = (means[0], means[1], means[2])
+        print(
+            f"  lead >= {lead}: majority {means[0]:.2f} (sd {spread[0]:.2f}), Dawid-Skene {means[1]:.2f} "
+            f"(sd {spread[1]:.2f}), {means[2]:.2f} answers an item (sd {spread[2]:.2f})"
+        )
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
+    parser.add_argument("--orders", type=int, default=100, help="seeded orders of arrival")
+    options = parser.parse_args()
+    if not options.data:
+        parser.error("name the data's folder with --data or H2HTALK_DATA")
+    below = []
+    for name, floors in FLOORS.items():
+        table, gold = read_votes(Path(options.data) / "crowd" / name)
+        print(f"{name}: {len(table):,} votes, {len(table.items):,} items, {len(table.voters)} voters")
+        found = accuracies(table, gold)
+        below += [f"{name} {way}" for way, floor in floors.items() if round(found[way], 2) < floor]
+        alpha = agreement_of(table, "nominal")
+        low, high = alpha.interval or (0.0, 0.0)
+        print(f"  alpha {alpha.alpha:.4f} ({low:.4f} to {high:.4f}), Fleiss' kappa {fleiss_kappa(table):.4f}")
+        counted, skilled, answers = adaptive(table, gold, options.orders)[4]
+        least, better, most = ADAPTIVE_FLOORS
+        if name == "d_possent" and (counted < least or skilled < better or answers > most):
+            below.append(f"{name} adaptive")
+    for one in below:
+        print(f"below its floor: {one}")
+    return int(bool(below))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
