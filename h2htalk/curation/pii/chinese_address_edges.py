@@ -179,12 +179,17 @@ def _speaks(name: str) -> bool:
     return first in words("places", "stop", "words") or tags().get(first) in ("v", "d", "r")
 
 
+# What has numbers with hyphens and is no estate: 取件码 3-2-8837, 比分 21-19-21.
+_NUMBERS_OWN = ("码", "号", "比分", "单", "版本", "密码", "课", "节", "柜", "格", "架")
+
+
 def numbered_homes(text: str, read: Sequence[Segment]) -> Iterator[Found]:
     """An estate that no word shows to be one, by the numbers behind it: 云锦东方4-2-701."""
     ends = {segment.end: segment for segment in read}
     for hit in (*_TRIPLE.finditer(text), *_PAIR.finditer(text)):
         start = _run(text, hit.start(), ends, 0)
-        if 1 < hit.start() - start < _LONGEST_DIVISION + 2:
+        named = not text[start : hit.start()].rstrip().endswith(_NUMBERS_OWN)
+        if named and 1 < hit.start() - start < _LONGEST_DIVISION + 2:
             yield start, hit.end(), 0.6
 
 

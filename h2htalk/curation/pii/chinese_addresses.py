@@ -22,6 +22,13 @@ from h2htalk.curation.pii.chinese_words import words
 _SEPARATOR = re.compile(r"[ \t,，、\-—·./]{0,2}")
 
 
+# Rows, seats and lines of buses have numbers as houses have.
+_SEATED = re.compile(
+    r"(?:票|影厅|号厅|看台|座位|车厢|演唱会|包厢)[^，。,]{0,6}[0-9一二三四五六七八九十]+[排座区]"
+    r"|(?<![路街])[0-9]{1,3}路[0-9]{1,3}(?=路|[和、或]|$)"
+)
+
+
 def addresses(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
     """(start, end, score in [0, 1]) of each address, from left to right.
 
@@ -64,7 +71,7 @@ def _address(text: str, chain: list[Part]) -> Iterator[tuple[int, int, float]]:
         score = max(score, 0.75)
     if score < 0.5 and chain[-1].kind == "street" and leads_on(text, end):
         score = 0.6
-    if score >= 0.5:
+    if score >= 0.5 and not _SEATED.search(text, max(0, chain[0].start - 8), end):
         yield chain[0].start, end, score
 
 

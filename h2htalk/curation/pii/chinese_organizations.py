@@ -75,6 +75,8 @@ def _suffixed(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, fl
             continue
         start = _start(text, hit.start(), end, ends, free)
         core = text[start : hit.start()]
+        if len(core.strip()) > 4 and core.strip().isdigit():
+            continue  # 95306 物流: a number is called
         score = _score(text, core, hit.group(), start, end)
         if score < 0.5 or start < free:
             continue

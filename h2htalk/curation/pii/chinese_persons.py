@@ -36,7 +36,7 @@ _FAMOUS = re.compile(
 
 @cache
 def _public() -> frozenset[str]:
-    return sections("public_figures")[""]
+    return sections("public_figures")[""] | sections("things")[""]
 
 
 @cache

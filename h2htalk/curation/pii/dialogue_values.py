@@ -18,9 +18,15 @@ from h2htalk.curation.pii.value_forms import LEAKING, Value, shown_value, spoken
 _FEW = 50  # values that are looked for one by one before a text is walked over
 _LONG_NUMBER = 8  # characters: of such a number the last four are told
 _TAIL = re.compile(
-    r"(?:last (?:four|4)(?: digits)?|end(?:s|ing) (?:in|with)|[后末](?:四|4)位|尾号|尾数)"
-    r"[^0-9a-z\n]{0,3}(?:(?:are|is|of)[^0-9a-z\n]{1,2})?([0-9]{3}[0-9x])(?![0-9])"
+    r"(?:last (?:four|4)(?: digits)?|(?<![a-z])end(?:s|ing)(?: (?:in|with|on))?"
+    r"|[后末](?:四|4)位(?:数字?)?|尾号|尾数|结尾)"
+    r"[^0-9a-z\n]{0,3}(?:(?:are|is|of)[^0-9a-z\n]{1,2})?((?:[0-9][ -]?){3}[0-9x])(?![0-9])"
 )
+# A number with stars for all but its end, and the Chinese word behind it: **** 1234, 1234结尾.
+_MASKED = re.compile(
+    r"(?:[*•]{2,6}[ -]?){1,4}([0-9]{3}[0-9x])(?![0-9])|(?<![0-9])([0-9]{3}[0-9x])(?=结尾|收尾)"
+)
+_MARKS = re.compile("[ -]")
 # Beside a Chinese name that is a word as well.
 _NAMING = re.compile("(?:叫|名字是|我是|姓名[:：]?|[妈爸姐妹哥弟]|朋友|同学|同桌|闺蜜|老师)$")
 _SPOKEN_TO = re.compile("你好|您好|老师|同学|姐|哥|妹|说|呢")
@@ -69,7 +75,10 @@ class Values:
         """The last four digits of a number, said to be such."""
         if not self._tails:
             return []
-        said = [(m.span(1), self._tails.get(m[1])) for m in _TAIL.finditer(low(shown))]
+        lowered = low(shown)
+        hits = [(m.span(1), m[1]) for m in _TAIL.finditer(lowered)]
+        hits += [(m.span(m.lastindex or 1), m[m.lastindex or 1]) for m in _MASKED.finditer(lowered)]
+        said = [(place, self._tails.get(_MARKS.sub("", end))) for place, end in sorted(hits)]
         return [Span(*place, *known) for place, known in said if known is not None]
 
     def _as_written(self, shown: str) -> list[Span]:

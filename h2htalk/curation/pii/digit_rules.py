@@ -15,9 +15,12 @@ from h2htalk.curation.pii.spans import Span
 _CLOSING_X = re.compile(r"[\s.·/_~,-]{0,3}x(?![a-z0-9])")
 # What makes the digits before it an amount, and not somebody's number.
 _UNIT = re.compile(
-    r"\s{0,2}(?:元|块|万|亿|分钟|小时|秒|天|步|人|次|个(?!是|就|号)|年|月|岁|米|公里|千米|字|张|页|集|章|分(?!享)|斤|克|ml|kg|km|cm|mm|mg|%|％|度|平|"
+    r"\s{0,2}(?:元|块|万|亿|分钟|小时|秒|天|步|人|次|个(?!是|就|号)|年|月|岁|米|公里|千米|字|张|页|集|章|分(?!享)|斤|克|条|种|遍|辆|首|级|颗|倍|公斤|毫安|"
+    r"件(?!码|号)|名(?!字|叫|片)|户(?!名|主|口|头)|阅读|播放|浏览|热度|ml|kg|km|cm|mm|mg|%|％|度|平|"
     r"(?:dollars|bucks|usd|pounds|euros|won|yen|people|steps|times|years|days|miles|words|views|points|reasons)\b)"
 )
+# Short numbers of banks, insurers, carriers and towns' services in China.
+_SERVICE = re.compile("9[56][0-9]{3}")
 _MONEY = re.compile(r"[$¥€£￥]\s?$")
 # A person's number in some house, named just before it: "id 382910", "patient: 38291047".
 _MEMBER = re.compile(
@@ -87,9 +90,12 @@ def _edges(window: Window, text: str, kind: str) -> tuple[int, int]:
 def identify(window: Window, reading: Reading, language: str) -> tuple[str | None, float]:
     """The type of a window and how sure, or None. The empty type is a public line: taken, and then left in."""
     digits = window.digits
-    if phones.is_hotline(digits) and (
-        len(digits) > 5 or window.near.nearest not in ("qq", "wechat", "account")
-    ):
+    if language == "zh":
+        window = replace(window, near=window.near.fitting(len(digits)))
+    claimed = window.near.nearest in ("qq", "wechat", "account") and window.near.kinds[0][1] <= 3
+    if language == "zh" and _SERVICE.fullmatch(digits) and not claimed:
+        return ("", 1.0) if window.whole else (None, 0.0)
+    if phones.is_hotline(digits) and not (len(digits) <= 5 and claimed):
         return ("", 1.0) if window.whole or len(digits) >= 8 else (None, 0.0)
     if _MONEY.search(reading.text, max(0, window.start - 2), window.start):
         return None, 0.0
@@ -108,7 +114,7 @@ def identify(window: Window, reading: Reading, language: str) -> tuple[str | Non
         if language == "zh":
             scores["QQ"] = max(scores["QQ"], identities.qq_unnamed(window))
         scores["WECHAT"] = identities.wechat_number(window)
-        scores["ACCOUNT_NUMBER"] = identities.account(window)
+        scores["ACCOUNT_NUMBER"] = identities.account(window, language)
         scores["PHONE_NUMBER"] = phones.phone(window, language)
         if _MEMBER.search(words, 0, min(60, window.start)) and not scores["PHONE_NUMBER"]:
             scores["ACCOUNT_NUMBER"] = max(scores["ACCOUNT_NUMBER"], identities.member(window))

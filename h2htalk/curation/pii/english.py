@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from h2htalk.curation.pii.english_addresses import find_addresses
+from h2htalk.curation.pii.english_look_alikes import block_look_alikes
 from h2htalk.curation.pii.english_organizations import find_organizations
 from h2htalk.curation.pii.english_persons import find_persons, open_words
 from h2htalk.curation.pii.english_tokens import Tokens, tokens
@@ -77,6 +78,7 @@ def _by_rules(text: str, taken: Sequence[Span]) -> _Ruled:
     words.block(addresses)
     organizations = find_organizations(words)
     words.block(organizations)
+    block_look_alikes(words)
     persons = find_persons(words)
     return _Ruled(words, [*addresses, *organizations], persons, open_words(words, persons))
 

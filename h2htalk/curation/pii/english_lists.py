@@ -24,6 +24,9 @@ class Words:
     never: frozenset[str]
     hints: dict[str, frozenset[str]]
     known: dict[str, tuple[tuple[str, ...], ...]]  # public and invented people, by their first word
+    works: dict[
+        str, tuple[tuple[str, ...], ...]
+    ]  # works, brands, dishes, sayings that hold a name, by their first word
 
 
 @cache
@@ -49,10 +52,15 @@ def words() -> Words:
     for entry in re.split(r"[|\n]", raw["known_people"]):
         if parts := tuple(folded(part) for part in entry.split()):
             known.setdefault(parts[0], []).append(parts)
-    longest_first = {word: tuple(sorted(names, key=len, reverse=True)) for word, names in known.items()}
     surnames = frozenset(_listed("surnames.txt")) - hints["never_given"] - hints["makes"]
     never = hints["never_given"] | hints["makes"]
-    return Words(given, surnames, ordinary | never, never, hints, longest_first)
+    return Words(
+        given, surnames, ordinary | never, never, hints, _longest_first(known), _longest_first(_works())
+    )
+
+
+def _longest_first(names: dict[str, list[tuple[str, ...]]]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    return {word: tuple(sorted(each, key=len, reverse=True)) for word, each in names.items()}
 
 
 @cache
@@ -65,6 +73,25 @@ def hint(key: str) -> frozenset[str]:
 def endings() -> tuple[str, ...]:
     """How English words end that the list may lack."""
     return tuple(hint("endings"))
+
+
+def _works() -> dict[str, list[tuple[str, ...]]]:
+    """Works, figures, brands, dishes and sayings with a name in them. "Wendy's" alone is a shop only with its 's."""
+    entries = [entry.strip() for line in works_section("always") for entry in line.split("|")]
+    distinct = " ".join(works_section("distinct")).split()
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for entry in [*(each for each in entries if " " in each or "'" not in each), *distinct]:
+        for form in sorted({entry, entry.replace("'s", "").replace("’s", "")}):
+            if parts := tuple(part for part in map(folded, form.split()) if part.isalpha()):
+                found.setdefault(parts[0], []).append(parts)
+    return found
+
+
+def works_section(name: str) -> list[str]:
+    """The lines of one section of `works.txt`, without its comments."""
+    text = (_FOLDER / "works.txt").read_text(encoding="utf-8")
+    lines = text.partition(f"[{name}]\n")[2].partition("\n[")[0].splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _listed(name: str) -> list[str]:

@@ -161,9 +161,53 @@ def does(found: Tokens, place: int) -> bool:
     return False
 
 
+def opens_a_deed(found: Tokens, place: int) -> bool:
+    """Whether a sentence begins with what a person alone does: "Rose came over", "Chase picked me up", "Dawn from HR".
+
+    Of a word that is a time or a feeling as well, more must be told: "June brought her kids", not "June brought rain".
+    """
+    after = place + 1
+    if after >= len(found) or not found.same_clause(after):
+        return False
+    verb, then, last = found.words[after], found.word(place + 2), found.word(place + 3)
+    if verb in hint("visits") and (
+        (then in ("over", "round", "by", "in") and last not in ("the", "me", "us", "a", "my"))
+        or (then == "around" and last in ("", "again", "to", "with", "yesterday", "today", "for"))
+    ):
+        return True
+    if verb == "from":
+        return then in hint("circles")
+    if verb == "used" and then == "to":
+        return last in hint("deeds_once")
+    if verb not in hint("deeds"):
+        return False
+    vague = hint("months") | hint("feelings") | hint("vague_names")
+    return found.words[place] not in vague or then in hint("deeds_to")
+
+
 def acts(found: Tokens, place: int) -> bool:
     """At a sentence's start more is asked of a word that is a name too: "Will and I", not "Hope and joy"."""
     after = found.word(place + 1)
+    if found.words[place] == "bill" and after in (
+        "came",
+        "comes",
+        "arrived",
+        "went",
+        "is",
+        "was",
+        "got",
+        "passed",
+    ):
+        return False
+    if after in ("takes", "took") and found.word(place + 2) in (
+        "work",
+        "time",
+        "over",
+        "practice",
+        "effort",
+        "courage",
+    ):
+        return False
     if after in ("and", "&", "or"):
         follower = found.word(place + 2)
         return follower in ("i", "me") or (place + 2 < len(found) and found.shapes[place + 2] == CAPITAL)

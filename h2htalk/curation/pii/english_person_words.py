@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from h2htalk.curation.pii.english_lists import COMMON, RARE, WORD_NAME, hint, is_word, words
-from h2htalk.curation.pii.english_person_cues import LIKELY, LISTED, acts, by_cue, does, is_called_to
+from h2htalk.curation.pii.english_person_cues import (
+    LIKELY,
+    LISTED,
+    acts,
+    by_cue,
+    does,
+    is_called_to,
+    opens_a_deed,
+)
 from h2htalk.curation.pii.english_tokens import CAPITAL, LOWER, UPPER, Tokens
 
 
@@ -88,7 +96,7 @@ def _word_name(found: Tokens, place: int, word: str, before: str) -> float:
     if _begins_full_name(found, place) or is_called_to(found, place):
         return LISTED
     if found.opens[place]:
-        return LISTED if does(found, place) and acts(found, place) else 0.0
+        return LISTED if opens_a_deed(found, place) or (does(found, place) and acts(found, place)) else 0.0
     if before in hint("articles"):
         return 0.0
     shown = does(found, place) or before in words().hints["person_before"]

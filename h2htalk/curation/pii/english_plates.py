@@ -229,7 +229,8 @@ def _plate(text: str, match: re.Match[str], near: int, reading: Reading) -> Span
     if best is None:
         return None
     start, end = match.start() + best[0], match.start() + best[1]
-    if _LONGER.match(text, end):
+    figures = text[start:end].replace(" ", "").isdigit()
+    if _LONGER.match(text, end) or (figures and _MORE_DIGITS.match(text, end)):
         return None
     shown = reading.shown[start:end]
     direct = start <= near + 1

@@ -44,6 +44,9 @@ class Tokens:
     blocked: list[bool] = field(
         default_factory=list
     )  # part of other personal data, of a title, of a known name
+    famous: set[str] = field(
+        default_factory=set
+    )  # words of the known names of several words that the text holds
 
     def __len__(self) -> int:
         return len(self.words)
@@ -176,11 +179,12 @@ def _forget_case(found: Tokens) -> None:
 
 def _block_known(found: Tokens) -> None:
     """Public and invented people, and what stands in quotation marks as titles do."""
-    known = words().known
+    known, works = words().known, words().works
     for place, word in enumerate(found.words):
-        for name in known.get(word, ()):
+        for name in (*known.get(word, ()), *works.get(word, ())):
             if tuple(found.words[place : place + len(name)]) == name and _is_known(found, place, len(name)):
                 found.blocked[place : place + len(name)] = [True] * len(name)
+                found.famous.update(name if len(name) > 1 else ())
                 break
     titles = [m.span(1) for m in _TITLED_QUOTE.finditer(found.text) if _is_title(m[1])]
     found.block(Span(start, end, "TITLE", 1.0) for start, end in titles)
@@ -192,7 +196,7 @@ def _is_known(found: Tokens, place: int, length: int) -> bool:
     if before in words().hints["kin"] or (before == "is" and found.word(place - 2) == "name"):
         return False
     if length > 1:
-        return True
+        return not (length == 2 and _may_be_private(found, place))
     for side in (place - 1, place + 1):
         if not 0 <= side < len(found) or (found.possessive[place] and side > place):
             continue
@@ -200,6 +204,20 @@ def _is_known(found: Tokens, place: int, length: int) -> bool:
         if named and found.shapes[side] == CAPITAL and found.spaced[max(place, side)]:
             return False
     return True
+
+
+def _may_be_private(found: Tokens, place: int) -> bool:
+    """Whether a famous name is also one of many people's (Sam Smith), or is spoken of as one that the speaker knows."""
+    second = found.words[place + 1]
+    if found.kinds[place] < RARE or second not in words().surnames:
+        return False
+    before, after = found.word(place - 1), found.word(place + 2)
+    spoken = before in ("told", "asked", "texted", "dating", "with", "im", "am") or after in hint(
+        "told_verbs"
+    )
+    if spoken:
+        return True
+    return second in hint("frequent_surnames") and hint("media").isdisjoint(found.words)
 
 
 def _is_title(quoted: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from h2htalk.curation.pii import checksums
+from h2htalk.curation.pii.cues import Near
 from h2htalk.curation.pii.numbers import Window
 
 # Brands by their first digits, and how long their cards are: enough to believe Luhn without a cue.
@@ -21,7 +22,16 @@ _SAYINGS = re.compile(
     r"520|521|1314|5201314|1314520|5211314|52013[0-9]*|([0-9])\1{4,}|0?123456789?0?|987654321|12345|54321"
 )
 
-
+# Rows of a telephone's keys.
+_KEYS = frozenset(
+    ["147258369", "1472583690", "963852741", "159357", "357159", "789456123", "123789456", "741852963"]
+)
+_DAY = re.compile(
+    r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:(?:[01][0-9]|2[0-3])[0-5][0-9](?:[0-5][0-9])?)?"
+)
+# Arithmetic before and behind a number.
+_SUM_BEFORE = re.compile(r"[0-9²³)）]\s?[=≈]\s?$|[×÷^√]\s?$")
+_SUM_AFTER = re.compile(r"\s?(?:[=×÷^√²³]|除以|乘|等于)")
 # Seconds or milliseconds since 1970.
 _INSTANT = re.compile(r"1[5-8][0-9]{8}(?:[0-9]{3})?")
 
@@ -107,7 +117,7 @@ def card(window: Window) -> float:
     )
 
 
-def account(window: Window) -> float:
+def account(window: Window, language: str) -> float:
     """Numbers of accounts, insurances, schools and firms: a cue names them, nothing checks them."""
     digits = window.digits
     distance = window.near.distance(*_ACCOUNT_CUES)
@@ -120,7 +130,7 @@ def account(window: Window) -> float:
         about = "account" in window.near.around and nearest in ("", "card", "account", "adding")
         if about and len(digits) >= 9 and not _day(digits):
             return 0.6
-        return _unnamed(window)
+        return _unnamed(window, language)
     if nearest in ("qq", "wechat", "id") or (
         nearest == "landline" and (len(digits) < 9 or _phone_like(digits))
     ):
@@ -151,29 +161,54 @@ def _odd(digits: str) -> bool:
     return len(digits) >= 6 and not digits.endswith("00")
 
 
-def _unnamed(window: Window) -> float:
+def _unnamed(window: Window, language: str) -> float:
     """A long number in one piece in a message that names nothing: most often somebody's account."""
     digits, near = window.digits, window.near
     if near.nearest == "card" and near.kinds[0][1] <= 10 and not _BRANDS.fullmatch(digits):
         return 0.55 if len(digits) >= 9 else 0.0  # a library's, a shop's
-    if len(window.shape) != 1 or window.glued or near.kinds or near.around & {"other", "url"}:
+    others = {kind for kind, _ in near.kinds}
+    if len(digits) >= 12 and language == "zh":
+        others -= {"phone", "landline", "qq", "wechat"}  # too long for any of them
+    if len(window.shape) != 1 or window.glued or others or _busy(near, len(digits)):
         return 0.0
-    if (
-        not 8 <= len(digits) <= 19
-        or _INSTANT.fullmatch(digits)
-        or _day(digits)
-        or _phone_like(digits)
-        or _SAYINGS.fullmatch(digits)
+    if not 7 <= len(digits) <= 19 or _INSTANT.fullmatch(digits) or _nobodys(window):
+        return 0.0
+    if _HOME_PHONE.fullmatch(digits) if language == "zh" else _phone_like(digits):
+        return 0.0
+    if "counter" in near.around and not near.around & {"adding", "profile", "qq"}:
+        return 0.62
+    if len(digits) < 8 or (
+        len(digits) == 8 and window.lead not in ("to ", "as ", " im", "'m ", "im ", "am ")
     ):
         return 0.0
-    if len(digits) == 8 and window.lead not in ("to ", "as ", " im", "'m ", "im ", "am "):
-        return 0.0
-    return 0.0 if len(set(digits)) < 4 or digits.endswith("000") else 0.52
+    return 0.0 if digits.endswith("000") else 0.52
+
+
+def _busy(near: Near, size: int = 99) -> bool:
+    """Whether words for nobody's numbers stand near, or (of a number that a site may show) the net is spoken of."""
+    return any(kind == "other" for kind, _ in near.kinds) or (size < 11 and "url" in near.around)
+
+
+def _nobodys(window: Window) -> bool:
+    """Digits that stand for themselves: days, sums, sayings, round and repeated ones, powers of two, arithmetic."""
+    digits = window.digits
+    if _day(digits) or _SAYINGS.fullmatch(digits) or digits in _KEYS or digits.endswith("0000"):
+        return True
+    if len(set(digits)) < (4 if len(digits) > 8 else 3):
+        return True
+    value = int(digits) if digits.isdecimal() else 5
+    if value & (value - 1) == 0 or value & (value + 1) == 0:
+        return True  # 4294967296, 2147483647
+    return _SUM_BEFORE.search(window.lead) is not None or _SUM_AFTER.match(window.tail) is not None
 
 
 def _day(digits: str) -> bool:
-    """20240315"""
-    return re.fullmatch(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-2][0-9]|3[01])", digits) is not None
+    """20240315, with hours and minutes or without."""
+    return _DAY.fullmatch(digits) is not None
+
+
+# A mobile or a number with its area code, in China.
+_HOME_PHONE = re.compile("1[3-9][0-9]{9}|0[1-9][0-9]{8,10}")
 
 
 def _phone_like(digits: str) -> bool:
@@ -205,7 +240,7 @@ def qq(window: Window) -> float:
         return 0.0
     if window.near.nearest != "qq" and distance > 12 and len(digits) == 11:
         return 0.0
-    if _SAYINGS.fullmatch(digits) and distance > 3:
+    if distance > 3 and (_SAYINGS.fullmatch(digits) or digits.endswith("0000")):
         return 0.0
     if (len(digits) <= 5 and distance > 12) or (distance > 12 and _day(digits)):
         return 0.0
@@ -213,11 +248,12 @@ def qq(window: Window) -> float:
 
 
 def qq_unnamed(window: Window) -> float:
-    """A QQ number in a Chinese message that does not name QQ: nobody has another number of nine or ten digits."""
+    """A QQ number in a Chinese message that does not name QQ: nobody has another number of nine or ten digits, and
+    what is said of a number (its age, its picture, who added whom) tells shorter ones."""
     digits, near = window.digits, window.near
-    if len(window.shape) != 1 or not window.whole or window.glued or not 8 <= len(digits) <= 10:
+    if len(window.shape) != 1 or not window.whole or window.glued or not 6 <= len(digits) <= 10:
         return 0.0
-    if digits[0] == "0" or _day(digits) or _SAYINGS.fullmatch(digits) or re.match("[48]00|95", digits):
+    if digits[0] == "0" or _nobodys(window) or re.match("[48]00|95", digits):
         return 0.0
     if near.nearest not in ("", "phone", "qq", "wechat", "url", "landline"):
         return 0.0
@@ -225,9 +261,15 @@ def qq_unnamed(window: Window) -> float:
         return 0.0
     if near.nearest == "landline" and len(digits) < 9:
         return 0.0
+    if "profile" in near.around and not _busy(near) and "landline" not in near.around:
+        return 0.71 if len(digits) < 9 else 0.72
+    if len(digits) < 8:
+        return 0.0
     if "adding" in near.around or (near.nearest in ("phone", "wechat") and near.kinds[0][1] <= 24):
         return 0.72 if len(digits) > 8 else 0.6 if "adding" in near.around or digits[0] in "19" else 0.0
-    return 0.55 if len(digits) > 8 and not near.around & {"other", "account", "card", "id"} else 0.0
+    return (
+        0.55 if len(digits) > 8 and not _busy(near) and not near.around & {"account", "card", "id"} else 0.0
+    )
 
 
 def wechat_number(window: Window) -> float:

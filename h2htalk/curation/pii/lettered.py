@@ -26,6 +26,12 @@ _LICENCE = re.compile(
 # Prefixes that are given out; others are only believed beside a cue.
 _GIVEN_OUT = re.compile(r"(?!bg|gb|nk|kn|tn|nt|zz)[a-ceghj-prstw-z][a-ceghj-nprstw-z]")
 _PASSPORT = re.compile(r"(?<![a-z0-9])[a-z]{1,2}[/-]?[0-9](?:[\s.,·_/~-]{0,2}[0-9]){5,13}(?![a-z0-9])")
+_CHINESE_PASSPORT = re.compile(r"(?<![a-z0-9])(?:[cghm][0-9]|e[a-hj-np-z0-9])[0-9]{7}(?![a-z0-9])")
+# A contract's, a policy's, a member's; no parcel's, none that begins with a day.
+_OF_A_FIRM = re.compile(
+    r"(?<![a-z0-9_])(?!q+[0-9]|vx?[0-9]|wx|sf|yt|jt|jd|zt|sto|ems|yd|db|lp|dsc|img|mvi|pxl|vid|hd|sku|sn|no|[a-z]+20[0-9]{2}(?:0[1-9]|1[0-2])[0-3][0-9])"
+    r"[a-z]{1,5}[0-9]{8,18}(?![a-z0-9_])"
+)
 _LEAD = re.compile(
     r"(?:[\s:,.#=\"'(\[-]|is|was|says|said|reads|no\.?|number|num|号码?|是|就是|为|编号|的|我|it'?s|填的?|写的?|id|:|在|到|for|and|,){0,10}"
 )
@@ -88,8 +94,24 @@ def _licence(reading: Reading, cue: Cue) -> Span | None:
 
 
 def _about(reading: Reading, cues: Cues) -> Iterator[Span]:
-    """A letter or two and digits, in a message that speaks of a passport or an account."""
-    if not any(cue.kind in ("account", "id") for cue in cues.found):
+    """A letter or two and digits, in a message that speaks of a passport or an account; or in a passport's own form,
+    where papers and counters are spoken of."""
+    kinds = {cue.kind for cue in cues.found}
+    if cues.language == "zh":
+        named = set(cues.starts)  # Tel17634090466
+        for match in (*_CHINESE_PASSPORT.finditer(reading.text), *_OF_A_FIRM.finditer(reading.text)):
+            if match.start() in named:
+                continue
+            near = cues.near(*match.span())
+            passport = match.re is _CHINESE_PASSPORT and reading.shown[match.start()].isupper()
+            told = passport or "counter" in near.around or sum(map(str.isalpha, match.group())) > 2
+            if (
+                told
+                and near.nearest not in ("other", "wechat", "plate", "qq")
+                and "adding" not in near.around
+            ):
+                yield Span(*match.span(), "ACCOUNT_NUMBER", 0.7)
+    if not kinds & {"account", "id"}:
         return
     for match in _PASSPORT.finditer(reading.digits):
         near = cues.near(*match.span())

@@ -16,6 +16,7 @@ _LONG = {short: long for long, short in _SHORT.items()}
 _KINDS = "|".join([*_SHORT, *_LONG, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
 _STREET = re.compile(rf"(?<![^\W_])([^\W\d_]+(?: [^\W\d_]+)?) ({_KINDS})(?![^\W_])")
 _POSTCODE = re.compile(r"\b([a-z]{1,2}[0-9][a-z0-9]?)\s?([0-9][a-z]{2})\b")
+_ZIP = re.compile(r"[A-Za-z.]{2},? ([0-9]{5})(?:-[0-9]{4})?$")
 _ROAD = re.compile("(?:^|(?<=[省市区县镇乡旗州]))[\u4e00-\u9fff]{2,4}?(?:大街|大道|胡同|路|街|巷|弄)")
 _ESTATE = re.compile("(?:^|(?<=[号路街区市县]))[\u4e00-\u9fff]{2,5}?(?:小区|花园|公寓|家园|新村|山庄|苑)")
 _FIRM = re.compile("(?:股份)?(?:有限)?(?:责任)?公司$|集团$")
@@ -36,8 +37,9 @@ def address_forms(written: str) -> Iterator[str]:
 
 
 def postcodes(written: str) -> list[str]:
-    """British postcodes of an address, letters and digits alone."""
-    return ["".join(found.groups()) for found in _POSTCODE.finditer(low(written))]
+    """British postcodes of an address, letters and digits alone; else the ZIP code that ends an American one."""
+    british = ["".join(found.groups()) for found in _POSTCODE.finditer(low(written))]
+    return british or _ZIP.findall(written)
 
 
 def organization_forms(written: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ rules, so that Presidio's context words change nothing).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.pii.find import find_spans
@@ -49,43 +49,34 @@ def recognizers(language: str, *, allow: Sequence[str] = ()) -> list[EntityRecog
         )
 
     class _Ours(EntityRecognizer):
+        """What has a form of its own (numbers, addresses of the net); or people, addresses and organisations."""
+
         def load(self) -> None:
             """Words and models are loaded when they are first needed."""
 
-        def found(self, text: str) -> list[Span]:
-            raise NotImplementedError
+        def __init__(self, entities: list[str], find: Callable[[str], list[Span]], name: str) -> None:
+            super().__init__(entities, name=name, supported_language=language)
+            self._find, self._name = find, name
 
         def analyze(
             self, text: str, entities: list[str], nlp_artifacts: object = None
         ) -> list[RecognizerResult]:
             """The spans of the entities asked for."""
             asked = set(entities or self.supported_entities)
-            told = {
-                RecognizerResult.RECOGNIZER_NAME_KEY: type(self).__name__,
+            told: dict[str, Any] = {
+                RecognizerResult.RECOGNIZER_NAME_KEY: self._name,
                 RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
             }
             return [
                 RecognizerResult(span.type, span.start, span.end, span.score, recognition_metadata=dict(told))
-                for span in self.found(text)
+                for span in self._find(text)
                 if span.type in asked and span.type in self.supported_entities
             ]
 
-    class ChatStructuredRecognizer(_Ours):
-        """What has a form of its own: numbers, addresses of the net."""
-
-        def found(self, text: str) -> list[Span]:
-            return find_structured(text, language)
-
-    class ChatNamesRecognizer(_Ours):
-        """People, addresses and organisations, outside structured data and of what stays."""
-
-        def found(self, text: str) -> list[Span]:
-            return find_spans(text, language, allow=allow)
-
     structured = [name for name in STRUCTURED if language == "zh" or name not in _ENGLISH_LACKS]
     return [
-        ChatStructuredRecognizer(structured, supported_language=language),
-        ChatNamesRecognizer(list(NAMES), supported_language=language),
+        _Ours(structured, lambda text: find_structured(text, language), "ChatStructuredRecognizer"),
+        _Ours(list(NAMES), lambda text: find_spans(text, language, allow=allow), "ChatNamesRecognizer"),
     ]
 
 

@@ -18,6 +18,7 @@ from h2htalk.curation.pii.spans import TYPES, Span
 from h2htalk.curation.pii.surrogate_draws import Draw, dialogue_secret
 from h2htalk.curation.pii.surrogate_net import email, ip_address, name_of_email, url
 from h2htalk.curation.pii.surrogate_numbers import NUMBERS, national
+from h2htalk.curation.pii.surrogate_parts import ends, owners, part
 from h2htalk.curation.pii.surrogate_people import person_surrogates
 from h2htalk.curation.pii.surrogate_places import Draws, address, organization
 from h2htalk.curation.pii.surrogate_shapes import numbers_in, shape_of
@@ -97,7 +98,11 @@ class Surrogates:
         groups: dict[str, list[tuple[str, str]]] = {}
         for kind, raw in sorted(raws):
             groups.setdefault(norm(kind, raw), []).append((kind, raw))
+        parts = owners(groups)
+        told = set(parts.values())
         for value, written in sorted(groups.items()):
+            if value in parts:
+                continue
             # The same digits as a QQ number here and a telephone number there are one value.
             kind = min((kind for kind, _ in written), key=TYPES.index)
             attempt = 0
@@ -107,12 +112,19 @@ class Surrogates:
                     break
                 made = {raw: self._render(kind, value, raw, attempt) for _, raw in written}
                 norms = {norm(kind, surrogate) for surrogate in made.values()}
+                if value in told:
+                    norms |= ends(kind, made.values())
                 if not norms & self._taken and not any(self._again(m) for m in made.values()):
                     break
                 attempt += 1
             self._taken |= {norm(kind, surrogate) for surrogate in made.values()}
             for own_kind, raw in written:
                 self._made[own_kind, raw] = made[raw]
+        for value, owner in sorted(parts.items()):
+            whole_kind, whole = groups[owner][0]
+            for kind, raw in groups[value]:
+                end = part(kind, raw, whole, self._made[whole_kind, whole])
+                self._made[kind, raw] = f"[{kind}]" if end is None else end
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
         draw = Draw(self._secret, kind, value, str(attempt))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -78,8 +80,19 @@ def test_every_character_of_what_is_meant_stands_for_a_place_of_the_text(text: s
     "piece", ["1然后", "哈1", "one ", "yao", "a b ", "1 ... ", "a~", "bravo 1 ", "四个6", "l1O", "1冒号"]
 )
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_long_row_of_disguises_passes(piece: str, language: str) -> None:
-    find_structured("手机 plate " + piece * (9_000 // len(piece)), language)
+def test_a_row_of_disguises_takes_time_in_proportion_to_its_length(piece: str, language: str) -> None:
+    def seconds(length: int) -> float:
+        text = "手机 plate " + piece * (length // len(piece))
+        start = time.process_time()
+        spans = find_structured(text, language)
+        taken = time.process_time() - start
+        assert all(0 <= a.start < a.end <= len(text) for a in spans)
+        assert all(a.end <= b.start for a, b in pairwise(spans))
+        return taken
+
+    seconds(500)
+    # Four times as long, and room for a busy machine: a quadratic rule takes sixteen times.
+    assert seconds(9_000) < 4 * 2 * seconds(2_250) + 0.3
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -1,0 +1,55 @@
+"""A part of a value said later is the same part of its surrogate."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from h2htalk.curation.pii.dialogue_values import find_in_dialogue
+from h2htalk.curation.pii.surrogates import Surrogates
+
+
+def replaced(language: str, *texts: str) -> list[str]:
+    data = find_in_dialogue(texts, language)
+    made = Surrogates(b"k" * 32, texts, data)
+    return [made.replace(text, spans)[0] for text, spans in zip(texts, data.spans, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("language", "first", "later"),
+    [
+        ("en", "My card is 4111 1111 1111 1111", "use the one ending 1111"),
+        ("en", "My card is 4111 1111 1111 1111", "charged to **** 1111"),
+        ("zh", "我的卡号是6222021234567890128", "就用尾号0128那张"),
+        ("zh", "我的卡号是6222021234567890128", "0128结尾的"),
+        ("zh", "打我手机13812345678", "后四位是5678"),
+    ],
+)
+def test_the_tail_was_drawn_for_itself_and_told_another_number(language: str, first: str, later: str) -> None:
+    whole, part = replaced(language, first, later)
+    tail = re.sub(r"\D", "", whole)[-4:]
+    assert re.sub(r"\D", "", part) == tail
+    assert tail != re.sub(r"\D", "", later)
+
+
+@pytest.mark.parametrize(
+    ("address", "later"),
+    [
+        ("I live at 22 Wexcombe Road, Bristol BS6 5AB", "postcode bs65ab"),
+        ("I live at 1420 Maple Street, Springfield, IL 62704", "zip is 62704"),
+    ],
+)
+def test_a_postcode_alone_is_that_of_the_address(address: str, later: str) -> None:
+    whole, part = replaced("en", address, later)
+    code = part.rpartition(" ")[2]
+    assert whole.replace(" ", "").lower().endswith(code.lower())
+    assert code not in later
+
+
+def test_tails_of_two_cards_stay_apart() -> None:
+    first, second, one, two = replaced(
+        "en", "card 4111 1111 1111 1111", "or card 5555 5555 5555 4444", "ending 1111", "ending 4444"
+    )
+    assert (one[-4:], two[-4:]) == (first[-4:], second[-4:])
+    assert one != two
