@@ -104,8 +104,12 @@ class Cues:
     text: str
     language: str
 
-    def near(self, start: int, end: int, barrier: int = 0) -> Near:
-        """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts."""
+    def near(self, start: int, end: int, barrier: int = 0, *, formed: bool = False) -> Near:
+        """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts.
+
+        `formed`: it has a phone's or a bank card's form, of which the words of an errand say nothing; beside any other
+        value they are words for nobody's numbers.
+        """
         kinds: list[tuple[str, int]] = []
         at = bisect_right(self.starts, start)
         for cue in reversed(self.found[max(0, at - 12) : at]):
@@ -114,14 +118,21 @@ class Cues:
                 break
             if gap < 0 or cue.kind in _SITUATIONS:
                 continue
-            kind = cue.kind if cue.kind != "generic" else self._generic(cue)
+            kind = self._kind(cue)
+            if formed and cue.kind == "errand":
+                continue
             if kind != "other" or gap <= _OTHER_REACH[self.language]:
                 between = self.text[cue.end : start]
                 if kind == "other" and (_APART.fullmatch(between) or _TOLD.match(between)):
                     continue
                 kinds.append((kind, gap + (_NEW_SENTENCE if _BREAK.search(between) else 0)))
-        kinds.extend(self._behind(end))
+        kinds.extend(self._behind(end, formed))
         return Near(tuple(sorted(kinds, key=lambda kind: kind[1])), self.around(start, end))
+
+    def _kind(self, cue: Cue) -> str:
+        if cue.kind == "generic":
+            return self._generic(cue)
+        return "other" if cue.kind == "errand" else cue.kind
 
     def _generic(self, cue: Cue) -> str:
         """What 编号 or "number" is the number of: what was named just before; else nobody's in Chinese, a phone's in
@@ -138,7 +149,7 @@ class Cues:
         last = bisect_right(self.starts, end + _AROUND[self.language])
         return frozenset(cue.kind for cue in self.found[first : min(last, first + 40)])
 
-    def _behind(self, end: int) -> list[tuple[str, int]]:
+    def _behind(self, end: int, formed: bool) -> list[tuple[str, int]]:
         """Cues behind a value. They weigh less than those before it: the next value's cue stands there too."""
         found = []
         at = bisect_right(self.starts, end - 1)
@@ -147,11 +158,11 @@ class Cues:
             if gap > _AFTER[self.language]:
                 break
             between = self.text[end : cue.start]
-            if cue.kind in _SITUATIONS or _DIGITS.search(between):
+            if cue.kind in _SITUATIONS or _DIGITS.search(between) or (formed and cue.kind == "errand"):
                 continue
             leads = _LEADS_BACK.match(between)
             direct = leads is not None and leads.group().strip(" ，,。.!~)]'\"-\n") != ""
-            kind = cue.kind if cue.kind != "generic" else self._generic(cue)
+            kind = self._kind(cue)
             ended = _BREAK.search(between) is not None
             if (direct or gap <= 1) and not ended:
                 found.append((kind, gap + (4 if direct else 10)))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from h2htalk.curation.pii import identities, phones
+from h2htalk.curation.pii.checksums import luhn
 from h2htalk.curation.pii.cues import Cues, Near
 from h2htalk.curation.pii.normalize import Reading
 from h2htalk.curation.pii.numbers import Run, Window, runs, windows
@@ -27,6 +28,11 @@ _MEMBER = re.compile(
     r"(?<![a-z])(?:id|patient|student|employee|staff|customer|client|bracelet)"
     r"[\s:#.?-]{0,3}(?:(?:is|no|was|reads|says) )?$"
 )
+# The forms of Chinese mobile numbers, of landlines with their area code, and of bank cards.
+_PHONE_FORM = re.compile(
+    "(?:0|86|0086)?1[3-9][0-9]{9}|0(?:10|2[0-9]|[3-9][0-9]{2})[2-8][0-9]{6,7}|09[0-9]{8}"
+)
+_CARD_FORM = re.compile("(?:62|4|5[1-5]|35)[0-9]{14,17}")
 _JOINING = re.compile(r"[\s,，、/&;；。.]*(?:或者|或|和|还有|跟|与|及|、|or|and|&|/|,|，)?[\s,，、/&]*")
 
 
@@ -36,13 +42,20 @@ def digit_spans(reading: Reading, cues: Cues, language: str, taken: list[tuple[i
     barrier, before, last = 0, None, 0
     for run in runs(reading, taken):
         start, end = run.groups[0].start, run.groups[-1].end
-        near = cues.near(start, end, barrier)
+        formed = language == "zh" and _has_form("".join(group.digits for group in run.groups))
+        near = cues.near(start, end, barrier, formed=formed)
         if before is not None and not near.kinds and _JOINING.fullmatch(reading.text, last, start):
             near = before
         chosen = _choose(run, reading, near, language)
         found.extend(chosen)
         barrier, last, before = end, end, (near if chosen else None)
     return [span for span in found if span.type]
+
+
+def _has_form(digits: str) -> bool:
+    if _PHONE_FORM.fullmatch(digits):
+        return True
+    return _CARD_FORM.fullmatch(digits) is not None and luhn(digits)
 
 
 def _choose(run: Run, reading: Reading, near: Near, language: str) -> list[Span]:

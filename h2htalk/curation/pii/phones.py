@@ -50,7 +50,7 @@ def phone(window: Window, language: str) -> float:
     if window.near.nearest in ("card", "id") and language == "en" and not _cue(window):
         return 0.0
     if language == "zh":
-        found = max(_mobile(window), _landline(window))
+        found = max(_mobile(window), _landline(window), _beyond_the_mainland(window))
         return found or _cued_english(window)
     return _english(window)
 
@@ -58,7 +58,7 @@ def phone(window: Window, language: str) -> float:
 def _foreign_reach(window: Window, language: str) -> int:
     """How near a word for nobody's numbers must stand to be believed: a form of its own speaks against it."""
     if language == "zh" and len(window.digits) == 11 and window.digits[:3] in _table("mobile_prefixes"):
-        return 2 if window.shape == (3, 4, 4) else 6 if len(window.shape) == 1 and not window.glued else 1000
+        return 2 if window.shape == (3, 4, 4) else 3 if len(window.shape) == 1 and not window.glued else 1000
     if language == "en" and window.shape == (3, 3, 4) and window.whole:
         return 10
     return 1000
@@ -85,13 +85,38 @@ def _international(digits: str) -> bool:
 
 def _mobile(window: Window) -> float:
     digits = window.digits
-    for prefix in ("0086", "86", ""):
+    for prefix in ("0086", "86", "0", ""):  # 0: as dialled from another province
         if digits.startswith(prefix) and len(digits) == 11 + len(prefix):
             if digits[len(prefix) :][:3] not in _table("mobile_prefixes"):
                 continue
             if _cue(window):
                 return 0.97
             return 0.9 if window.whole and not window.glued else 0.0
+    return 0.0
+
+
+# Numbers of Taiwan as dialled there, and of Hong Kong, Macau and Taiwan from abroad without a plus.
+_TAIWAN_MOBILE = re.compile("09[0-9]{8}")
+_TAIWAN_LANDLINE = re.compile("0(?:2[0-9]{8}|[3-8][0-9]{7,8})")
+_FROM_ABROAD = re.compile("(?:00)?(?:85[23][235689][0-9]{7}|8869[0-9]{8})")
+_LOCAL_SHAPES = {(4, 4), (8,)}
+
+
+def _beyond_the_mainland(window: Window) -> float:
+    """Taiwan, Hong Kong, Macau: their own forms, surer with a cue."""
+    digits, shape = window.digits, window.shape
+    cued = _cue(window)
+    if not window.whole or (window.glued and not cued):
+        return 0.0
+    if _TAIWAN_MOBILE.fullmatch(digits):
+        return 0.95 if cued else 0.85 if shape in ((4, 3, 3), (4, 6)) else 0.7 if len(shape) == 1 else 0.0
+    if _TAIWAN_LANDLINE.fullmatch(digits) and shape[0] in (2, 3) and len(shape) > 1 and min(shape[1:]) >= 3:
+        return 0.9 if cued else 0.7
+    if _FROM_ABROAD.fullmatch(digits) and (cued or len(shape) > 1):
+        return 0.9 if cued else 0.75
+    # Eight digits beginning with 5, 6 or 9 are a mobile in Hong Kong, with 6 in Macau.
+    if digits[0] in "569" and shape in _LOCAL_SHAPES and _cue(window, 6):
+        return 0.7
     return 0.0
 
 

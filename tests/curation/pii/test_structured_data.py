@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from h2htalk.curation.pii import find_spans
 from h2htalk.curation.pii.structured import find_structured
 
 HERE = Path(__file__).parent
@@ -185,3 +186,36 @@ def test_a_message_of_two_million_characters_passes(language: str) -> None:
     spans = find_structured("我电话是13812345678，call (212) 555-0142 好吗？ok " * 45_000, language)
     assert len(spans) >= 45_000
     assert time.process_time() - start < 60
+
+
+@pytest.mark.parametrize(
+    "number", ["13226078843", "172 0374 2447", "0898-8925688", "6217003829585911301", "017740095127"]
+)
+@pytest.mark.parametrize("carrier", ["快递写{}", "京东上填的{}", "红包提到{}了", "{}，快递放门口"])
+def test_words_of_an_errand_say_nothing_of_what_has_a_form_of_its_own(carrier: str, number: str) -> None:
+    text = carrier.format(number)
+    wanted = "CREDIT_CARD" if len(number) == 19 else "PHONE_NUMBER"
+    assert [span.type for span in find_spans(text, "zh") if text[span.start : span.end] == number] == [wanted]
+    # Of what has none they say that it is nobody's.
+    assert find_spans(carrier.format("73104482219"), "zh") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我台湾的手机0912-345-678",
+        "打02-2345-6789到台北",
+        "香港号码9123 4567",
+        "852-91234567这个是我",
+        "手机 0912 345 678",
+    ],
+)
+def test_numbers_of_taiwan_and_hong_kong_are_found_as_they_are_dialled_there(text: str) -> None:
+    assert [span.type for span in find_spans(text, "zh")] == ["PHONE_NUMBER"]
+
+
+@pytest.mark.parametrize(
+    "text", ["05 12 19 28 33", "双色球05 12 19 28 33", "2024-0912345", "9123 4567 这两个数", "比例0912:345"]
+)
+def test_rows_of_numbers_are_no_phones_of_taiwan_or_hong_kong(text: str) -> None:
+    assert [span for span in find_spans(text, "zh") if span.type == "PHONE_NUMBER"] == []
