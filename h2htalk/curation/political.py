@@ -2,7 +2,8 @@
 
 Public lists of sensitive words know 3 to 30 % of such statements and hit everyday talk (reference: safety layers). A
 rule asks for a public matter and a stance on it in one sentence; the model has read statements and harmless mentions
-of the same words. Both agreeing is sure; one alone is for a person, or a guard model, to judge.
+of the same words, and is believed sooner beside a word of public life. Both agreeing is sure; one alone is for a
+person, or a guard model, to judge. A companion's long kind replies are read by the rules: the model alone is no sign.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from h2htalk.curation.evidence import Evidence
 from h2htalk.curation.folding import fold, origin
@@ -35,51 +37,68 @@ class Sign:
     end: int
 
 
-def find(text: str, language: Language, terms: frozenset[str] = frozenset()) -> Evidence | None:
+def find(
+    text: str, language: Language, terms: frozenset[str] = frozenset(), seeker: bool = True
+) -> Evidence | None:
     """What one message shows of politics; None for nothing.
 
     Args:
         text: one message, of any length.
         language: whose rules and model are asked.
         terms: folded terms of the user's own (`read_terms`); each counts as a rule.
+        seeker: whether the seeker says it; of a companion the model alone is not believed.
     """
     folded = fold(text, language)
-    sign = sign_in(folded, load(DATA, language), terms)
+    sign = sign_in(folded, load(DATA, language), terms, seeker)
     if sign is None:
         return None
     return Evidence("political", CATEGORY, sign.score, *origin(text, language, sign.start, sign.end))
 
 
-def sign_in(folded: str, model: Model, terms: frozenset[str] = frozenset()) -> Sign | None:
+def sign_in(
+    folded: str, model: Model, terms: frozenset[str] = frozenset(), seeker: bool = True
+) -> Sign | None:
     """As `find`, of a folded text."""
-    ruled = _ruled(folded, model.language)
+    rules = _rules(model.language)
+    ruled = _ruled(folded, rules)
     if ruled is None and terms:
         ruled = next(((at, at + len(t)) for t in sorted(terms) if (at := folded.find(t)) >= 0), None)
+    if ruled is None and not seeker:
+        return None
     score, start, end = model.score(folded)
     if ruled is not None:
-        return Sign(AGREED if score >= model.high() else ALONE, *ruled)
-    return Sign(ALONE, start, end) if score >= model.high() else None
+        return Sign(AGREED if score >= model.low() else ALONE, *ruled)
+    public = rules.public.search(folded, start, end) is not None
+    return Sign(ALONE, start, end) if score >= (model.low() if public else model.high()) else None
 
 
-def _ruled(folded: str, language: Language) -> tuple[int, int] | None:
+class Rules(NamedTuple):
+    """What public matters, stances on them, everyday talk and words of public life look like."""
+
+    matter: re.Pattern[str]
+    stance: re.Pattern[str]
+    everyday: re.Pattern[str]
+    public: re.Pattern[str]
+
+
+def _ruled(folded: str, rules: Rules) -> tuple[int, int] | None:
     """The first sentence that names a public matter and takes a stance on it."""
-    matter, stance, everyday = _rules(language)
-    if matter.search(folded) is None:
+    if rules.matter.search(folded) is None:
         return None
     for sentence in _SENTENCE.finditer(folded):
         text = sentence[0]
-        if matter.search(text) and stance.search(text) and not everyday.search(text):
+        if rules.matter.search(text) and rules.stance.search(text) and not rules.everyday.search(text):
             return sentence.span()
     return None
 
 
 @lru_cache(maxsize=4)
-def _rules(language: Language) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """What public matters, stances and everyday talk look like; raises DataError where the file is damaged."""
+def _rules(language: Language) -> Rules:
+    """The rules of a language, read once a process; raises DataError where the file is damaged."""
     path = Path(__file__).parent / DATA / f"rules_{language}.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        return re.compile(raw["matter"]), re.compile(raw["stance"]), re.compile(raw["everyday"])
+        return Rules(*(re.compile(raw[name]) for name in Rules._fields))
     except (OSError, KeyError, TypeError, ValueError, re.error) as error:
         raise DataError(f"{path}: cannot be read ({error}); install h2htalk again") from error
 

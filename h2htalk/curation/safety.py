@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from h2htalk.curation import crisis, political, safety_classifier, safety_lexicons, safety_rules
+from h2htalk.curation.asking import model_identity
 from h2htalk.curation.detached import beside_insults, names_group, report
 from h2htalk.curation.evidence import Evidence
 from h2htalk.curation.guard import Guard, Verdict
@@ -47,7 +48,10 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     """
     classifier = safety_classifier.load(dialogue.language)
     read = [replace(turn, content=_read(turn.content)) for turn in dialogue.messages]
-    scores = classifier.scores([turn.content for turn in read])
+    # Of the rubbish that is taken out, nothing is said against anybody.
+    scores = classifier.scores(
+        [safety_lexicons.without_everyday(turn.content, dialogue.language) for turn in read]
+    )
     spoken = sum(turn.role == "user" for turn in read)
     seen: list[Seen] = []
     for at, turn in enumerate(read):
@@ -56,7 +60,7 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
         offends = scores[at] >= classifier.low
         if offends:
             seen.append(Seen(at, Evidence("classifier", "offensive", scores[at])))
-        sign = political.find(turn.content, dialogue.language, terms)
+        sign = political.find(turn.content, dialogue.language, terms, turn.role == "user")
         if sign is not None:
             seen.append(Seen(at, sign))
         if turn.role == "user":
@@ -103,7 +107,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
     for language in LANGUAGES:
         political.read_terms(settings.sensitive, language)
     made = {
-        "guard": settings.guard,
+        "guard": model_identity(settings.guard),
         "terms": sorted(political.read_terms(settings.sensitive, "zh")),
         "models": {
             language: [
@@ -114,25 +118,36 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
             for language in LANGUAGES
         },
     }
-    arguments = (settings.guard, settings.sensitive, settings.max_cost, str(workspace.stage("safety").path))
+    folder = str(workspace.stage("safety").path)
+    arguments = (settings.guard, settings.sensitive, settings.max_cost, folder, spec.prices)
     return Stage("safety", VERSION, made, Opener(open_rule, arguments), alone=bool(settings.guard))
 
 
-def open_rule(guard: str, sensitive: str, max_cost: float | None, folder: str) -> PartRule:
+def open_rule(guard: str, sensitive: str, max_cost: float | None, folder: str, prices: str = "") -> PartRule:
     """The stage's rule: with a guard, of a part; without one, of a dialogue."""
     terms = {language: political.read_terms(sensitive, language) for language in LANGUAGES}
     if not guard:
         return each_dialogue(lambda dialogue: [outcome(dialogue, assess(dialogue, terms[dialogue.language]))])
-    asking = Guard(guard, Path(folder), max_cost)
+    return _Guarded(Guard(guard, Path(folder), max_cost, prices), terms)
 
-    def of_part(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Guarded:
+    """The rule of a part with a guard."""
+
+    guard: Guard
+    terms: Mapping[Language, frozenset[str]]
+
+    def __call__(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         read = [_dialogue(record) for record in records]
-        found = {d.id: assess(d, terms[d.language]) for d in read if isinstance(d, Dialogue)}
+        found = {d.id: assess(d, self.terms[d.language]) for d in read if isinstance(d, Dialogue)}
         asked = [d for d in read if isinstance(d, Dialogue) and _undecided(found[d.id])]
-        verdicts = asking.ask(asked, part)
+        verdicts = self.guard.ask(asked, part)
         return [[_outcome_of(one, found, verdicts)] for one in read]
 
-    return of_part
+    def close(self) -> None:
+        """Give back the guard."""
+        self.guard.close()
 
 
 def _dialogue(record: Record) -> Dialogue | Rejected:

@@ -3,8 +3,6 @@
 A list alone knows too little to remove anything but the plainest (an advert with its contact, a minor in an erotic
 text): measured as removers, public lists delete 80-98 % of counselling answers. So a rule asks for words of two classes
 close together wherever one word is also an everyday word. Identity slurs stand as hashes, so that the file shows none.
-
-Everything is linear in the text: words are literals in one compiled expression, patterns are bounded.
 """
 
 from __future__ import annotations
@@ -13,15 +11,11 @@ import re
 import tomllib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
-from zlib import crc32
 
 from h2htalk.curation.evidence import Evidence
+from h2htalk.curation.lexicon_lists import Lexicon, Place, Rule, compiled
 from h2htalk.curation.safety_folding import fold, original_places
 from h2htalk.data.dialogue import Language
 from h2htalk.errors import DataError
@@ -30,85 +24,15 @@ DATA = Path(__file__).parent / "safety_data"
 LAYER = "lexicon"
 # Of one category, the surest and then first so many; a message of 2 MB would otherwise give a hundred thousand.
 MOST_A_CATEGORY = 8
-HASH_DIGITS = 24
-# What people put between the characters of a word to hide it.
-_BETWEEN = r"[\s*.·_\-]{0,2}"
-_LATIN_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-# Between two words of a phrase: a space, a line's end and its indent, a comma.
-_GAP = 3
-
-Place = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Words of all these classes within so many characters (from start to start) are evidence of a category.
+def without_everyday(text: str, language: Language) -> str:
+    """The text with spaces for its everyday phrases, of the same length: what is left of a word may offend.
 
-    `unless`: classes that, met anywhere in the text, take the rule back (a report of abuse is not an erotic text).
+    Raises:
+        DataError: a list is missing or damaged.
     """
-
-    category: str
-    score: float
-    all: tuple[str, ...]
-    within: int
-    unless: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Lexicon:
-    """The lists of a language, compiled.
-
-    Attributes:
-        words: at each place, the longest Chinese word that starts there.
-        phrases: Latin words one after another, by their first.
-        classes: of each word as `bare` leaves it.
-        patterns: expressions beside the words, each with its class.
-        rules: what the classes mean.
-        hashes: of hidden words, to their class.
-        sieve: CRC-32 of the hidden words modulo 4,096: spares a SHA-256 of nearly every other word.
-        lengths: of the hidden words that are Chinese; Latin ones are compared as whole words.
-    """
-
-    words: re.Pattern[str]
-    phrases: Mapping[str, tuple[tuple[str, ...], ...]]
-    classes: Mapping[str, tuple[str, ...]]
-    patterns: tuple[tuple[str, re.Pattern[str]], ...]
-    rules: tuple[Rule, ...]
-    hashes: Mapping[str, str]
-    sieve: frozenset[int]
-    lengths: tuple[int, ...]
-
-    def hits(self, folded: str) -> dict[str, list[Place]]:
-        """Where words of each class stand in a folded text, in order."""
-        found: dict[str, set[Place]] = {}
-        latin = [(match[0].replace("’", "'"), match.span()) for match in _LATIN_WORD.finditer(folded)]
-        written = ((match[1], match.span(1)) for match in self.words.finditer(folded))
-        for word, place in (*written, *self._phrases(latin)):
-            for name in self.classes[bare(word)]:
-                found.setdefault(name, set()).add(place)
-        for name, pattern in self.patterns:
-            found.setdefault(name, set()).update(match.span() for match in pattern.finditer(folded))
-        for word, place in self._candidates(folded, latin):
-            if crc32(word.encode()) % 4096 in self.sieve and hashed(word) in self.hashes:
-                found.setdefault(self.hashes[hashed(word)], set()).add(place)
-        return {name: sorted(places) for name, places in found.items() if places}
-
-    def _phrases(self, latin: Sequence[tuple[str, Place]]) -> Iterator[tuple[str, Place]]:
-        for at, (word, (start, _)) in enumerate(latin):
-            for phrase in self.phrases.get(word, ()):
-                stretch = latin[at : at + len(phrase)]
-                close = all(b[1][0] - a[1][1] <= _GAP for a, b in pairwise(stretch))
-                if close and tuple(other for other, _ in stretch) == phrase:
-                    yield " ".join(phrase), (start, stretch[-1][1][1])
-
-    def _candidates(self, folded: str, latin: Sequence[tuple[str, Place]]) -> Iterator[tuple[str, Place]]:
-        """What could be a hidden word: Latin words, and every stretch of a length that a Chinese one has."""
-        yield from latin
-        for length in self.lengths:
-            yield from (
-                (folded[start : start + length], (start, start + length))
-                for start in range(len(folded) - length + 1)
-            )
+    return load(language).everyday.sub(lambda match: " " * len(match[0]), text)
 
 
 def evidence(text: str, language: Language) -> list[Evidence]:
@@ -125,7 +49,7 @@ def evidence(text: str, language: Language) -> list[Evidence]:
     Raises:
         DataError: a list is missing or damaged.
     """
-    folded = fold(text)
+    folded = fold(without_everyday(text, language))
     lexicon = load(language)
     hits = lexicon.hits(folded)
     best: dict[tuple[str, Place], float] = {}
@@ -176,9 +100,6 @@ def _overlap(one: Place, other: Place) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 
-# --- Reading ------------------------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=4)
 def load(language: Language) -> Lexicon:
     """The lists of a language, read once a process; raises DataError where they cannot be read."""
@@ -187,81 +108,3 @@ def load(language: Language) -> Lexicon:
         return compiled(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, KeyError, TypeError, ValueError, re.error) as error:
         raise DataError(f"{path}: cannot be read ({error}); install h2htalk again") from error
-
-
-def compiled(lists: Mapping[str, Any]) -> Lexicon:
-    """Lists as a TOML file holds them: `words` (class to words), `patterns`, `hidden` (class to hashes), `rules`.
-
-    A Latin word stands alone: each form of it is an entry. Hidden entries are what `hidden_entry` makes of a word.
-    """
-    classes: dict[str, tuple[str, ...]] = {}
-    for name, words in lists["words"].items():
-        for word in words:
-            key = bare(fold(word))
-            classes[key] = (*classes.get(key, ()), name)
-    written = {fold(word) for words in lists["words"].values() for word in words}
-    phrases: dict[str, tuple[tuple[str, ...], ...]] = {}
-    for word in sorted(word for word in written if word.isascii()):
-        tokens = tuple(_LATIN_WORD.findall(word))
-        phrases[tokens[0]] = (*phrases.get(tokens[0], ()), tokens)
-    chinese = sorted((word for word in written if not word.isascii()), key=lambda word: (-len(word), word))
-    firsts = "".join(sorted({re.escape(word[0]) for word in chinese}))
-    # Without Chinese words: an expression that matches nowhere.
-    expression = f"(?=[{firsts}])(?=({'|'.join(map(_spaced, chinese))}))" if chinese else "(?!)"
-    hidden = [
-        (name, *entry.split(":")) for name, entries in lists.get("hidden", {}).items() for entry in entries
-    ]
-    rules = tuple(
-        Rule(
-            row["category"],
-            row["score"],
-            tuple(row["all"]),
-            row.get("within", 0),
-            tuple(row.get("unless", ())),
-        )
-        for row in lists["rules"]
-    )
-    lexicon = Lexicon(
-        words=re.compile(expression),
-        phrases=phrases,
-        classes=classes,
-        patterns=tuple(
-            (name, re.compile(pattern))
-            for name, patterns in lists.get("patterns", {}).items()
-            for pattern in patterns
-        ),
-        rules=rules,
-        hashes={code: name for name, _, code, _ in hidden},
-        sieve=frozenset(int(bucket) for _, bucket, _, _ in hidden),
-        lengths=tuple(sorted({int(length) for _, _, _, length in hidden if int(length)})),
-    )
-    _require_known(lexicon, lists)
-    return lexicon
-
-
-def hidden_entry(word: str) -> str:
-    """A word as a list hides it: `crc32 modulo 4096:hash:length`; length 0 where whole words are compared."""
-    folded = bare(fold(word))
-    return f"{crc32(folded.encode()) % 4096}:{hashed(folded)}:{0 if folded.isascii() else len(folded)}"
-
-
-def hashed(folded: str) -> str:
-    """The first digits of a folded word's SHA-256."""
-    return sha256(folded.encode()).hexdigest()[:HASH_DIGITS]
-
-
-def bare(folded: str) -> str:
-    """A match without what may stand between its characters."""
-    return re.sub(r"[\s*.·_\-]", "", folded)
-
-
-def _spaced(folded: str) -> str:
-    """A Chinese word as an expression, with room between its characters."""
-    return _BETWEEN.join(re.escape(character) for character in folded if not character.isspace())
-
-
-def _require_known(lexicon: Lexicon, lists: Mapping[str, Any]) -> None:
-    known = {*lists["words"], *lists.get("patterns", {}), *lists.get("hidden", {})}
-    asked = {name for rule in lexicon.rules for name in (*rule.all, *rule.unless)}
-    if asked - known:
-        raise ValueError(f"rules ask for unknown classes: {', '.join(sorted(asked - known))}")

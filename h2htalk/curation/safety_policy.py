@@ -28,6 +28,8 @@ HARD = ("sexual.minors", "crisis.method_instructions")
 REPORTED = "reported.insult"
 # A message names a group of people (`detached.names_group`).
 NAMED = "group.named"
+# A single message that names no group is for a person from this score on: under it are mostly ordinary days.
+PERSONAL = 0.5
 # Rules about the form of a dialogue: one of them is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 _GRAVE = ("crisis.attempt", "crisis.plan", "crisis.ideation")
@@ -163,11 +165,9 @@ def _weigh_offence(
     # Who tells in several turns what was said to them is a victim; one message alone says too little of that.
     reported = len(dialogue.messages) > 1 and any(one.category == REPORTED for one in evidence)
     # Swearing at the listener, at oneself or at somebody near is no contempt for a group: a person looks at it.
-    personal = (
-        len(dialogue.messages) == 1
-        and dialogue.messages[0].role == "user"
-        and not any(one.category == NAMED for one in evidence)
-    )
+    named = any(one.category == NAMED for one in evidence)
+    personal = len(dialogue.messages) == 1 and dialogue.messages[0].role == "user" and not named
+    doubt = thresholds.low if named else max(thresholds.low, PERSONAL)
     if (possible and (high or abusive)) or (high and not abusive and (reported or personal)):
         doubtful.add(code)
     elif (high and (len(dialogue.messages) == 1 or len(high) > 1 or high & set(listed))) or abusive:
@@ -175,7 +175,7 @@ def _weigh_offence(
     elif (
         high
         or any(scores.get(turn, 0) >= thresholds.low for turn in listed)
-        or (len(dialogue.messages) == 1 and any(score >= thresholds.low for score in scores.values()))
+        or (len(dialogue.messages) == 1 and any(score >= doubt for score in scores.values()))
     ):
         doubtful.add(code)
 

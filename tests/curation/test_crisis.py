@@ -29,7 +29,21 @@ def test_recall_on_our_own_development_set(language: Language) -> None:
     rows = [row for row in development(language) if row["label"] == "crisis"]
     found = [crisis.find(row["text"], language) is not None for row in rows]
     assert len(rows) >= 60
-    assert sum(found) / len(found) >= 0.85
+    assert sum(found) / len(found) >= 0.92
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_most_ordinary_days_are_left_alone(language: Language) -> None:
+    """These writers' texts were learned from; `tools/train_crisis.py --curve` says what is tagged of one unseen."""
+    writers = {"en": "ef", "zh": "gh"}[language]
+    folder = HERE.parents[1] / "tools/crisis"
+    texts = [
+        line
+        for writer in writers
+        for line in (folder / f"harmless_{language}_{writer}.txt").read_text(encoding="utf-8").splitlines()
+    ][::2]
+    assert len(texts) >= 700
+    assert sum(crisis.find(text, language) is not None for text in texts) / len(texts) <= 0.13
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.curation import political
+from h2htalk.curation.ngram_model import load
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 
@@ -19,7 +20,7 @@ def test_our_own_development_set(language: Language) -> None:
         kind: [political.find(r["text"], language) for r in rows if r["kind"] == kind]
         for kind in ("sensitive", "harmless")
     }
-    assert sum(one is not None for one in found["sensitive"]) / len(found["sensitive"]) >= 0.7
+    assert sum(one is not None for one in found["sensitive"]) / len(found["sensitive"]) >= 0.85
     assert sum(one is not None for one in found["harmless"]) / len(found["harmless"]) <= 0.2
 
 
@@ -39,3 +40,30 @@ def test_terms_are_read_folded_with_comments_left_out(tmp_path: Path) -> None:
     path.write_text("# ours\nBlue Lagoon\n\n", encoding="utf-8")
     assert political.read_terms(str(path), "en") == {"blue lagoon"}
     assert political.read_terms("", "en") == frozenset()
+
+
+def test_of_a_companion_the_model_alone_is_not_believed() -> None:
+    """Once more than half of a source's dialogues went to a person because of long kind replies."""
+    said = "If you don't vote blue this year you're part of the problem"
+    assert political.find(said, "en") is not None
+    assert political.find(said, "en", seeker=False) is None
+    assert political.find("The government must be overthrown", "en", seeker=False) is not None
+    assert political.find("We met at the summit", "en", frozenset({"summit"}), seeker=False) is not None
+
+
+@pytest.mark.parametrize(("language", "writers"), [("en", ("e", "f")), ("zh", ("g", "h"))])
+def test_ordinary_days_show_nearly_no_politics(language: Language, writers: tuple[str, ...]) -> None:
+    folder = Path(__file__).parents[2] / "tools/crisis"
+    texts = [
+        line
+        for writer in writers
+        for line in (folder / f"harmless_{language}_{writer}.txt").read_text(encoding="utf-8").splitlines()
+    ]
+    assert len(texts) >= 1_400
+    assert sum(political.find(text, language) is not None for text in texts) / len(texts) <= 0.01
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_word_of_public_life_is_a_second_sign(language: Language) -> None:
+    model = load(political.DATA, language)
+    assert model.low() < model.high()

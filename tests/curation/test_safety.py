@@ -190,6 +190,28 @@ def test_terms_of_ones_own_are_evidence_and_a_missing_file_is_an_error(tmp_path:
     assert found.action == "review"
 
 
+@pytest.mark.parametrize(("language", "writers"), [("en", ("e", "f")), ("zh", ("g", "h"))])
+def test_ordinary_days_are_neither_removed_nor_sent_to_a_person(
+    language: Language, writers: tuple[str, ...]
+) -> None:
+    """Every third, for time: the classifier learned from none of them."""
+    folder = Path(__file__).parents[2] / "tools/crisis"
+    texts = [
+        line
+        for writer in writers
+        for line in (folder / f"harmless_{language}_{writer}.txt").read_text(encoding="utf-8").splitlines()
+    ][::3]
+    actions = [assess(talk(text, language=language)).action for text in texts]
+    assert len(actions) >= 400
+    assert actions.count("remove") == 0
+    assert actions.count("review") / len(actions) < 0.02
+
+
+def test_taking_out_the_rubbish_is_no_abuse() -> None:
+    assert assess(talk("你给我排个家务表吧，我会做的：拖地、倒垃圾、换灯泡", language="zh")).action == "keep"
+    assert assess(talk("下楼扔个垃圾的功夫，门被风吹上了", language="zh")).action == "keep"
+
+
 # --- Public data ------------------------------------------------------------------------------------------------
 
 

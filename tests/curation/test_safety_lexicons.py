@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.curation.safety_lexicons import (
-    DATA,
-    MOST_A_CATEGORY,
-    compiled,
-    evidence,
-    hidden_entry,
-    load,
-)
+from h2htalk.curation.lexicon_lists import compiled, hidden_entry
+from h2htalk.curation.safety_lexicons import DATA, MOST_A_CATEGORY, evidence, load, without_everyday
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 
@@ -64,6 +58,8 @@ def test_what_the_lists_are_for(language: Language, text: str, category: str) ->
         ("zh", "抒发情绪的方法有很多。"),
         ("zh", "我是一个东北人，在广东上班。"),
         ("zh", "孩子上初二了，成绩一直上不去。"),
+        ("zh", "你下楼倒垃圾的时候，顺便看看垃圾桶还在不在。"),
+        ("zh", "上海人垃圾分类做得真细。"),
     ],
 )
 def test_what_they_must_let_pass(language: Language, text: str) -> None:
@@ -75,6 +71,14 @@ def test_what_they_must_let_pass(language: Language, text: str) -> None:
 )
 def test_swearing_is_only_noted(language: Language, text: str) -> None:
     assert {(piece.category, piece.score) for piece in evidence(text, language)} == {("profanity.only", 0.2)}
+
+
+def test_an_everyday_phrase_leaves_what_else_is_said() -> None:
+    text = "我去倒垃圾，你这个垃圾"
+    [piece] = [piece for piece in evidence(text, "zh") if piece.category == "offensive.abuse"]
+    assert piece.end == len(text)
+    assert without_everyday(text, "zh") == "我去   ，你这个垃圾"
+    assert without_everyday("take the rubbish out", "en") == "take the rubbish out"
 
 
 @pytest.mark.parametrize(

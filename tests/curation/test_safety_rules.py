@@ -78,6 +78,13 @@ def test_ordinary_talk_is_no_leak(text: str) -> None:
     assert not seen(text, text)
 
 
+@pytest.mark.parametrize(
+    "text", ["我想学做饭给你吃，你当评委，我拍照片给你描述", "三位评委给我打了高分，我高兴坏了"]
+)
+def test_talk_about_judges_is_no_leak(text: str) -> None:
+    assert not seen(text, text, language="zh")
+
+
 def test_form() -> None:
     assert seen("...") == {"too_short"}
     assert "wrong_language" in seen(

@@ -27,6 +27,10 @@ _CHOICE = re.compile(r"\{([^{}]*)\}")
 READINGS = 6
 # Offending talk teaches that insults are no crisis; thresholds are not set on it.
 OFFENSIVE = "cold offensive"
+# Writers of ordinary days: what a model without one of them tags of theirs sets the threshold of a single message.
+EVERYDAY: dict[Language, tuple[str, ...]] = {"en": ("e", "f"), "zh": ("g", "h")}
+# So many sentences of a companion's replies teach what is no politics.
+REPLIES = 6000
 # Topics of CounselChat where a crisis is likely, whatever the words.
 _GRAVE_TOPICS = ("self-harm",)
 
@@ -149,6 +153,30 @@ def _chinese(data: Path) -> Iterator[Text]:
             elif row["label"] == "1" and int(row[""] or 0) % 2 == 0:
                 yield Text(row["TEXT"], False, 0.5, OFFENSIVE)
     yield from _memory_bank(data / "raw/memorybank_zh.json")
+
+
+def replies(language: Language, data: Path) -> list[Text]:
+    """Sentences of companions' replies, of every other dialogue or answer: long, kind and not about politics."""
+    told = itertools.chain.from_iterable(map(_sentences, _replies(language, data)))
+    found = sorted(set(told))
+    random.Random(0).shuffle(found)
+    return [Text(text, False, 0.3, "replies") for text in found[:REPLIES]]
+
+
+def _replies(language: Language, data: Path) -> Iterator[str]:
+    bank = json.loads((data / f"raw/memorybank_{language}.json").read_text(encoding="utf-8"))
+    for days in [list(user["history"].values())[::2] for user in bank.values()]:
+        yield from (turn["response"] for day in days for turn in day)
+    if language == "en":
+        with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
+            yield from (row["answerText"] for row in list(csv.DictReader(file))[::2])
+        return
+    for record in json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))[::2]:
+        yield from (turn["output"] for turn in record["conversation"])
+    for line in (data / "raw/smilechat_zh.jsonl").read_text(encoding="utf-8").splitlines():
+        dialogue = json.loads(line)
+        if dialogue["id"][-1] not in "01":  # held out, for measuring
+            yield from (m["content"] for m in dialogue["messages"] if m["role"] == "counselor")
 
 
 def _memory_bank(path: Path) -> Iterator[Text]:

@@ -1,0 +1,117 @@
+"""What models without a writer find: the honest figures, and where thresholds come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from crisis.texts import EVERYDAY, Text
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+
+from h2htalk.curation import political
+from h2htalk.curation.crisis import sign_in
+from h2htalk.curation.crisis_cues import cues
+from h2htalk.curation.folding import fold
+from h2htalk.curation.ngram_model import BITS, SMOOTH, Model, features
+from h2htalk.data.dialogue import Language
+
+C = 30.0
+# Of ordinary messages: the points of the curve.
+CURVE = (0.02, 0.04, 0.08, 0.12, 0.16, 0.2, 0.3)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The texts of a task and language, folded, with their features."""
+
+    task: str
+    language: Language
+    texts: Sequence[Text]
+    folded: Sequence[str]
+    x: csr_matrix
+
+    def fit(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> LogisticRegression:
+        """A model of some of the texts; the same each time."""
+        texts = [self.texts[n] for n in np.arange(len(self.texts))[chosen]]
+        model = LogisticRegression(C=C, solver="liblinear", random_state=0)
+        return model.fit(self.x[chosen], [t.crisis for t in texts], sample_weight=[t.weight for t in texts])
+
+    def model(self, fitted: LogisticRegression, manifest: dict[str, object]) -> Model:
+        weights = fitted.coef_[0].astype(np.float32)
+        return Model(self.language, weights, float(fitted.intercept_[0]), manifest)
+
+
+def learned(task: str, language: Language, texts: Sequence[Text]) -> Learned:
+    folded = [fold(text.text, language) for text in texts]
+    return Learned(task, language, texts, folded, matrix(folded, language))
+
+
+def matrix(folded: Sequence[str], language: Language) -> csr_matrix:
+    """Binary features, each row of length 1."""
+    rows = [features(text, language) for text in folded]
+    values = np.concatenate([np.full(len(row), 1 / np.sqrt(len(row) + SMOOTH)) for row in rows])
+    ends = np.cumsum([0, *map(len, rows)])
+    return csr_matrix((values, np.concatenate(rows), ends), shape=(len(rows), 1 << BITS))
+
+
+def held_out(of: Learned) -> NDArray[np.float64]:
+    """The score of every text by a model that saw neither it, nor it with an insult, nor, where its writer told of
+    ordinary days, anything of that writer (five folds)."""
+    scores = np.zeros(len(of.texts))
+    groups: dict[str, int] = {}
+    numbers = [groups.setdefault(_group(of, n), len(groups)) for n in range(len(of.texts))]
+    folds = GroupKFold(5, shuffle=True, random_state=0)
+    for train, test in folds.split(np.zeros(len(numbers)), groups=numbers):
+        model = of.model(of.fit(train), {})
+        for n in test:
+            scores[n] = model.score(of.folded[n])[0]
+    return scores
+
+
+def _group(of: Learned, n: int) -> str:
+    text = of.texts[n]
+    writer = text.source.removeprefix("own harmless ")
+    if writer in EVERYDAY[of.language]:
+        return f"writer {writer}"
+    if not text.crisis or of.task == "political":
+        return f"text {n}"
+    # `gather` puts the texts of a crisis first, then the same with insults.
+    return f"text {n % (sum(t.crisis for t in of.texts) // 2)}"
+
+
+def curve(of: Learned, everyday: NDArray[np.float64]) -> dict[str, dict[str, float]]:
+    """Of each writer's own texts (and harmless ones), the share that a model without the writer marks with the cues
+    or rules, where `CURVE`'s shares of an unseen writer's ordinary messages pass the threshold.
+
+    Args:
+        of: what is learned from.
+        everyday: the scores of ordinary messages by models that did not see their writer.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for writer in sorted({t.source for t in of.texts if t.crisis and "insulted" not in t.source}):
+        name = writer.removeprefix("own").strip()
+        sources = {writer, f"own harmless {name}".strip(), f"insulted {writer}"}
+        theirs = np.array([t.source in sources for t in of.texts])
+        fitted = of.fit(~theirs)
+        for share in CURVE:
+            high = float(np.quantile(everyday, 1 - share))
+            model = of.model(fitted, {"high": [high], "second": 0.35})
+            row = found.setdefault(f"{share:.2f}", {"threshold": round(high, 3)})
+            for label, kind in ((True, "found"), (False, "harmless")):
+                chosen = [n for n in np.flatnonzero(theirs) if of.texts[n].crisis is label]
+                plain = [n for n in chosen if "insulted" not in of.texts[n].source]
+                if plain:
+                    marks = [marked(of.task, of.folded[n], model) for n in plain]
+                    row[f"{name or 'first'} {kind}"] = round(sum(marks) / len(marks), 3)
+    return found
+
+
+def marked(task: str, folded: str, model: Model) -> bool:
+    """Whether the layer sees a sign in a message of the seeker's."""
+    if task == "crisis":
+        return sign_in(folded, cues(model.language), model) is not None
+    return political.sign_in(folded, model) is not None
