@@ -57,8 +57,7 @@ def see_to_dataset(
     if told:
         raise RoundError(
             f"{wire.url}: the dataset {sitting.dataset} is there with other settings: {'; '.join(told)}; put them "
-            f"back, "
-            "or open the round under another name"
+            "back, or open the round under another name"
         )
     if dataset["status"] == "draft":
         # Refused: our own first attempt, of which no answer came, has published it.

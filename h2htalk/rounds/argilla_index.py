@@ -26,30 +26,31 @@ def _progress(wire: Wire, dataset: Mapping[str, Any]) -> dict[str, int] | None:
 
 def told_of_index(
     wire: Wire, sitting: Sitting, dataset: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
-) -> list[str]:
-    """What voters see against what the database holds; a line where they differ."""
+) -> list[str] | None:
+    """What voters see against what the database holds: a line where they differ, None where nothing can be seen."""
     found = _progress(wire, dataset)
     if found is None:
-        return [
-            f"{wire.url}: the search engine does not answer: voters see errors although their answers are stored; "
-            f"start "
-            f"it, and if it comes back empty: `{REPAIR}` on the server"
-        ]
+        return None
     done = sum(record["status"] == "completed" for record in records)
     if found["total"] != len(records):
         return [
             f"{sitting.dataset}: the search index shows voters {found['total']} of {len(records)} items: it looks as "
-            f"if no "
-            f"work were left; repair it on the server: `{REPAIR}`"
+            f"if no work were left; repair it on the server: `{REPAIR}`"
         ]
     # Read later than the records, the index may be ahead of them while voters work; behind, it has lost something.
     if found["completed"] < done:
         return [
             f"{sitting.dataset}: the search index counts {found['completed']} items as complete, the database "
-            f"{done}; if "
-            f"it stays so: `{REPAIR}` on the server"
+            f"{done}; if it stays so: `{REPAIR}` on the server"
         ]
     return []
+
+
+def dead_index(wire: Wire) -> str:
+    return (
+        f"{wire.url}: the search engine does not answer: voters see errors although their answers are stored; start "
+        f"it, and if it comes back empty: `{REPAIR}` on the server"
+    )
 
 
 def require_shown(wire: Wire, sitting: Sitting, dataset: Mapping[str, Any]) -> None:

@@ -85,6 +85,9 @@ def seat_voters(
             f"{wire.url}: {', '.join(strangers)} is the name of an owner or admin, who sees more than a voter; name "
             "the voter otherwise"
         )
+    met = [voter.name for voter in voters if voter.id in ids and voter.id not in known]
+    if met:
+        told.append(f"{', '.join(met)} had an account already and keep their passwords")
     missing = [voter for voter in voters if voter.here and voter.id not in ids]
     if missing and wire.role != "owner":
         raise RoundError(
@@ -103,8 +106,8 @@ def seat_voters(
             wire.call("POST", "/api/v1/users", account, allowed=(409,))
         ids = _ids(voters, users(wire, places.values()), known)
         told.append(
-            f"{len(missing)} accounts made; their passwords stand in {folder.private / LOGINS}: hand them out one by "
-            "one"
+            f"{len(missing)} accounts made; their passwords stand in {folder.private / LOGINS}: give each "
+            "voter their own"
         )
     if not ids.items() <= known.items():
         write_json(folder.private / ACCOUNTS, known | ids)

@@ -16,7 +16,7 @@ from h2htalk.rounds.argilla_datasets import (
     see_to_dataset,
     see_to_records,
 )
-from h2htalk.rounds.argilla_index import require_shown, told_of_index
+from h2htalk.rounds.argilla_index import dead_index, require_shown, told_of_index
 from h2htalk.rounds.argilla_people import accounts, make_workspaces, seat_voters, users, workspaces
 from h2htalk.rounds.argilla_records import record_ids
 from h2htalk.rounds.argilla_settings import asked_of, check_texts, sittings_of, workspace_name
@@ -106,11 +106,11 @@ class ArgillaRounds:
             require_ours(wire, sitting, dataset, asked.mark)
             records = list(records_of(wire, dataset["id"], "responses"))
             responses += responses_of(sitting.dataset, records, ids)
-            if look:
-                shown = told_of_index(wire, sitting, dataset, records)
-                notes += shown
+            shown = told_of_index(wire, sitting, dataset, records) if look else []
+            if shown is None:
                 # One line for a dead engine, not one a dataset.
-                look = not any("does not answer" in line for line in shown)
+                shown, look = [dead_index(wire)], False
+            notes += shown
         found = users(wire, [place for place in ours.values() if place])
         by_name = {voter.name: voter for voter in round.voters()}
         by_id = {voter.id: voter for voter in by_name.values()}

@@ -171,8 +171,7 @@ def refusal(shown: str, what: str, reply: httpx.Response) -> str:
     if reply.status_code >= 500:
         return (
             f"{shown}: {what} failed with {reply.status_code}: {why}; see whether the server's search engine, Redis "
-            f"and "
-            "disk are well, then give the same command again: what is stored already is found and kept"
+            "and disk are well, then give the same command again: what is stored already is found and kept"
         )
     return f"{shown}: {what} was refused with {reply.status_code}: {why}"
 
@@ -236,5 +235,5 @@ def _require_version(reply: httpx.Response, shown: str, sdk: str) -> None:
     if not version.startswith(f"{VERSION}."):
         raise RoundError(
             f"{shown} runs Argilla {version[:20]}; rounds need {VERSION}.* (the SDK here is {sdk}): use a server of "
-            f"that version"
+            "that version"
         )

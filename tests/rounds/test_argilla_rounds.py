@@ -12,6 +12,7 @@ from argilla_made import DATASET, ITEMS, opened, running, spec_in
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla_rounds import ArgillaRounds
+from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round import open_round, reopen_round
 from h2htalk.rounds.status import status
@@ -67,7 +68,9 @@ def test_a_model_is_heard_only_where_the_round_allows_it(server: ArgillaDouble, 
 
 def test_passwords_lie_in_one_private_file(server: ArgillaDouble, tmp_path: Path) -> None:
     server.add_user("ann")
-    round = opened(tmp_path)
+    _, told = open_round(spec_in(tmp_path), tmp_path / "round")
+    round = RoundFolder(tmp_path / "round")
+    assert "ann had an account already and keep their passwords" in told
     logins = round.private / "argilla_logins.csv"
     assert logins.stat().st_mode & 0o777 == 0o600
     rows = [line.split(",") for line in logins.read_text().splitlines()]

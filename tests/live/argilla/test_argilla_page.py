@@ -13,6 +13,7 @@ import pytest
 from argilla_stack import OWNER_KEY, Stack
 from argilla_voters import write_items, write_voters
 
+from h2htalk.data.help_rows import help_rows
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round import open_round
@@ -197,6 +198,14 @@ def test_items_read_well(reader: Reader, stack: Stack) -> None:
     reader.picture("chinese")
 
 
+def test_help_lines_stand_in_the_guidelines(reader: Reader, stack: Stack) -> None:
+    reader.open(datasets(stack)["en"])
+    reader.page.get_by_text("Guidelines").first.click()
+    country = help_rows("en")[0].partition(":")[0]
+    expect(reader.page.locator(".markdown-render").get_by_text(country).first).to_be_visible(timeout=10_000)
+    reader.picture("guidelines")
+
+
 def test_nothing_is_cut_off_or_scrolls_sideways(reader: Reader, stack: Stack) -> None:
     reader.open(datasets(stack)["en"])
     for text in ("tomatoes", "#TEMPLATE#"):
@@ -237,6 +246,9 @@ def test_a_crisis_is_announced_before_its_text(reader: Reader, stack: Stack) -> 
     assert before is not None
     assert after is not None
     assert after["height"] > before["height"]
+    # Opening the text leaves the keys with the questions.
+    reader.page.keyboard.press("2")
+    expect(reader.page.locator("#subtask_dialogue_emotion").first).to_be_checked()
     reader.picture("crisis-open")
 
 
@@ -256,7 +268,7 @@ def test_answers_by_mouse_and_keyboard_and_a_discard_come_back(
     with page.expect_response("**/responses**"):
         page.locator("button.button--discard").first.click()
 
-    # After opening a text, the keys still answer: the number of the label, of the next, of the rating, then Enter.
+    # By keyboard, also after a click on the text: the number of the label, of the rating, then Enter.
     reader.go_to("#TEMPLATE#")
     reader.shown.click()
     page.locator('label[for="subtask_none"]').first.click()

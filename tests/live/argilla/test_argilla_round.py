@@ -30,7 +30,7 @@ from h2htalk.rounds.decide import TIE, decide
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import RoundSpec
+from h2htalk.rounds.spec import RoundSpec, Ties
 from h2htalk.rounds.status import status
 from h2htalk.rounds.voters import voter_id
 
@@ -40,9 +40,12 @@ ITEMS = 400
 OVERLAP = int(os.environ.get("H2HTALK_ARGILLA_OVERLAP", "5"))
 EXPERT_ITEMS = 60
 NAMES = [f"voter-{number:02}" for number in range(20)]
-SKILLS = {name: 0.5 + 0.02 * number for number, name in enumerate(NAMES)}
-# Who is spared crises, and who skips each that comes.
-SPARED, SKIPPING = NAMES[:2], NAMES[2]
+SKILLS = {name: 0.4 + 0.02 * number for number, name in enumerate(NAMES)}
+# So sure must the voters' reliability be of a tie; most go to the adjudicator.
+MARGIN = Ties(margin=0.9)
+# Who is spared crises, and who skips each that comes; where all twenty are asked, nobody.
+EVERYBODY = len(NAMES) - 2 <= OVERLAP
+SPARED, SKIPPING = ([], "") if EVERYBODY else (NAMES[:2], NAMES[2])
 # Voters at work at once: more than two processors' worth, so that they meet on the same items.
 AT_ONCE = 4
 Said = dict[tuple[str, str, str], Any]
@@ -88,7 +91,9 @@ class Chain:
         answers = [
             Answer("simulated", *key, value, "2030-01-01T00:00:00+00:00") for key, value in expected.items()
         ]
+        start = time.perf_counter()
         _, settled = close_round(round.path, early=bool(found.missing))
+        print(f"{round.name}: closed in {time.perf_counter() - start:.1f} s")
         assert settled == decide(round.items(), round.questions(), answers, round.spec().ties.margin)
 
 
@@ -106,7 +111,10 @@ def test_a_crowd_votes_while_its_server_is_killed(chain: Chain) -> None:
     items = made_items(ITEMS, "crowd")
     hard = {item["id"] for item in items if item.get("crisis")}
     round = chain.open(
-        "crowd", chain.spec("crowd", str(write_items(chain.base / "crowd.jsonl", items)), overlap=OVERLAP)
+        "crowd",
+        chain.spec(
+            "crowd", str(write_items(chain.base / "crowd.jsonl", items)), overlap=OVERLAP, ties=MARGIN
+        ),
     )
     chain.voters = signed_in(chain.stack.url, round.private / "argilla_logins.csv", SKILLS)
 
@@ -152,7 +160,7 @@ def test_a_crowd_votes_while_its_server_is_killed(chain: Chain) -> None:
     )
     chain.check(round, said)
     by_item = status(round.path).by_item
-    assert min(by_item.values()) >= min(OVERLAP, len(NAMES) - len(SPARED) - 1)
+    assert min(by_item.values()) >= OVERLAP
     assert status(round.path).skipped == sum(question == SKIPPED for _, _, question in said)
 
 
