@@ -46,7 +46,7 @@ def esconv(rows: Sequence[Dialogue]) -> Iterator[Share]:
     yield count("ESConv dev rows removed", (a.remove for a in found), most=0.01)
     turns = sorted({turn.content for row in rows for turn in row.messages if turn.role == "user"})
     alone = (tagged(assess(one_message("turn", "en", text))) for text in turns)
-    yield count("ESConv dev seeker turns, each alone, tagged crisis", alone, most=0.045)
+    yield count("ESConv dev seeker turns, each alone, tagged crisis", alone)
 
 
 def insulted(language: Language) -> Share:

@@ -70,10 +70,9 @@ def precision(language: Language, types: set[str], form: str | None = None) -> f
     return sum(right) / len(right)
 
 
-@pytest.mark.parametrize(("language", "floor"), [("en", 0.99), ("zh", 0.98)])
-def test_structured_data_in_plain_forms(language: Language, floor: float) -> None:
-    """0.99 and 0.98 were asked for; see docs/measurements.md."""
-    assert recall(language, STRUCTURED, "plain") >= floor
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_structured_data_in_plain_forms(language: Language) -> None:
+    assert recall(language, STRUCTURED, "plain") >= 0.99
     assert precision(language, STRUCTURED, "plain") >= 0.98
 
 
@@ -123,13 +122,24 @@ def one_message(language: Language, text: str) -> Dialogue:
     return Dialogue("frozen", language, (Turn("user", text),))
 
 
-@pytest.mark.parametrize(("language", "floor"), [("en", 0.85), ("zh", 0.85)])
-def test_people_in_crisis_are_tagged(language: Language, floor: float) -> None:
-    texts = [row["text"] for row in rows(f"crisis_{language}.jsonl")]
-    tagged = [
-        any(r.startswith("crisis") for r in assess(one_message(language, text)).reasons) for text in texts
-    ]
-    assert sum(tagged) / len(tagged) >= floor
+def crisis_tags(language: Language, name: str) -> float:
+    """The share of messages, each a dialogue of its own, that are tagged as a crisis."""
+    texts = [row["text"] for row in rows(f"{name}_{language}.jsonl")]
+    found = [assess(one_message(language, text)).reasons for text in texts]
+    return sum(any(reason.startswith("crisis.") for reason in reasons) for reasons in found) / len(texts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["crisis", "crisis2"])
+def test_people_in_crisis_are_tagged(language: Language, name: str) -> None:
+    """`crisis2` is by another author, and no threshold was chosen with it in view."""
+    assert crisis_tags(language, name) >= 0.85
+
+
+@pytest.mark.parametrize(("language", "ceiling"), [("en", 0.13), ("zh", 0.21)])
+def test_ordinary_days_are_mostly_left_alone(language: Language, ceiling: float) -> None:
+    """Too many still, and more in Chinese: docs/measurements.md says why a lower threshold would miss people."""
+    assert crisis_tags(language, "everyday") <= ceiling
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
