@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -14,8 +15,15 @@ from h2htalk.text.printable import printable
 
 # Characters of an error line: a quoted value may be a whole file.
 LONGEST_ERROR = 600
+INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
 _LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def deaf_to_ctrl_c() -> None:
+    """Let no further Ctrl-C break into the end of a command that one has ended."""
+    with contextlib.suppress(ValueError):  # not in the main thread: signals are none of ours
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def say(text: str, err: bool = False) -> None:
@@ -28,7 +36,8 @@ def one_line_errors() -> Iterator[None]:
     """Around a whole command: an error of the user's world is one line and its exit code.
 
     Anything else is a bug and shows its traceback. An output that cannot be written (a full disk) counts as the
-    user's world; a reader that has seen enough (`| head`) ends the command quietly.
+    user's world; a reader that has seen enough (`| head`) ends the command quietly; Ctrl-C is exit code 130, and no
+    second one breaks into the end.
     """
     for stream in (sys.stdout, sys.stderr):
         # A path that is not UTF-8, or a terminal that is not, is shown by escapes and not by a crash.
@@ -40,6 +49,13 @@ def one_line_errors() -> Iterator[None]:
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()  # here, where a full disk can still be reported
+    except KeyboardInterrupt:
+        deaf_to_ctrl_c()
+        sys.exit(INTERRUPTED)
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED:
+            deaf_to_ctrl_c()
+        raise
     except H2HTalkError as error:
         say(f"error: {shorten(printable(str(error)), LONGEST_ERROR)}", err=True)
         sys.exit(error.exit_code)

@@ -150,6 +150,8 @@ class PairCounting:
                 self._progress.advance()
 
     def __enter__(self) -> Self:
+        if self._workers is not None:
+            self._workers.__enter__()
         return self
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""The prompt templates: where they are read from, what is checked on the way, and how one is rendered.
+"""The prompt templates of the benchmark: where they are read from, and what is checked on the way.
 
 A user's folder overrides the bundled templates file by file. Its templates are code, so they run in Jinja's
 sandbox, and a slip in them is an error before any model is asked: names that mean nothing, syntax, text or
@@ -7,28 +7,22 @@ blocks that would never show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-import jinja2
 from jinja2 import meta, nodes
 
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
-from h2htalk.text.templates import FAULTS, Sandbox, open_environment, place, read_templates, reason
+from h2htalk.text.templates import TemplateFiles, Templates, read_templates
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TemplateSet:
-    """All templates by name (`en/dialogue_base.j2`): their text, the file each came from, compiled on use."""
+class TemplateSet(Templates):
+    """All templates of the benchmark by name (`en/dialogue_base.j2`)."""
 
-    sources: Mapping[str, str]
-    _origins: Mapping[str, str]
-    _environment: Sandbox
+    __slots__ = ()
 
     @classmethod
     def load(cls, folder: Path | None = None, alone: bool = False) -> TemplateSet:
@@ -45,55 +39,28 @@ class TemplateSet:
                     "LANGUAGE/_companion.j2 and LANGUAGE/sap/PRINCIPLE.j2, with LANGUAGE one of "
                     f"{', '.join(LANGUAGES)}"
                 )
-        found = own if alone else {**_bundled(), **own}
-        sources = {name: text for name, (_, text) in sorted(found.items())}
-        origins = {name: str(path) for name, (path, _) in found.items()}
-        templates = cls(sources, origins, open_environment(sources, origins))
+        templates = cls.of({} if alone else _bundled(), own)
         # A companion template of one's own may drop a block that bundled subtasks fill.
-        for name in sources if any(name.endswith("/_companion.j2") for name in own) else own:
+        for name in templates.sources if any(name.endswith("/_companion.j2") for name in own) else own:
             templates._check(name)
         return templates
 
-    def render(self, name: str, values: Mapping[str, object]) -> str:
-        """One template's text without outer white space.
-
-        Raises:
-            ConfigError: the template fails (an undefined variable, say); names its file and line.
-        """
-        try:
-            return self._environment.get_template(name).render(values).strip()
-        except FAULTS as error:
-            why = reason(error)
-            if isinstance(error, jinja2.UndefinedError):
-                why = f"{why}; this template may use {', '.join(sorted(values))}"
-            raise ConfigError(f"{self._place(name, error)}: {why}") from error
-
-    def origin(self, name: str) -> str:
-        """The file that a template came from, for messages."""
-        return self._origins[name]
-
     def _check(self, name: str) -> None:
-        try:
-            self._environment.get_template(name)
-            tree = self._environment.parse(self.sources[name])
-        except FAULTS as error:
-            raise ConfigError(f"{self._place(name, error)}: {reason(error)}") from error
+        tree = self.parse(name)
         language, _, rest = name.partition("/")
         companion = f"{language}/_companion.j2"
         # Without the switch, the material of a task would stand in the system text and again after it.
         if name == companion and "part" not in meta.find_undeclared_variables(tree):
-            raise ConfigError(
-                f'{self._origins[name]}:1: must choose its block by {{% if part == "system" %}}'
-            )
+            raise ConfigError(f'{self.origin(name)}:1: must choose its block by {{% if part == "system" %}}')
         if rest.removesuffix(".j2") in SUBTASKS:
-            self._check_subtask(tree, self._origins[name], companion)
+            self._check_subtask(tree, self.origin(name), companion)
 
     def _check_subtask(self, tree: nodes.Template, origin: str, companion: str) -> None:
         """A subtask's template extends the companion's, and all that it says stands in blocks of that one."""
         parents = [getattr(node.template, "value", None) for node in tree.find_all(nodes.Extends)]
         if parents != [companion]:
             raise ConfigError(f'{origin}:1: must begin with {{% extends "{companion}" %}}')
-        blocks = [b.name for b in self._environment.parse(self.sources[companion]).find_all(nodes.Block)]
+        blocks = [b.name for b in self.parse(companion).find_all(nodes.Block)]
         for node in tree.body:
             where, choices = f"{origin}:{node.lineno}", ", ".join(blocks)
             if isinstance(node, nodes.Block) and node.name not in blocks:
@@ -101,14 +68,11 @@ class TemplateSet:
             if isinstance(node, nodes.Output) and not _is_blank(node):
                 raise ConfigError(f"{where}: text outside a block would never show; put it into {choices}")
 
-    def _place(self, name: str, error: Exception) -> str:
-        return place(name, error, self._origins)
-
 
 def _is_blank(node: nodes.Output) -> bool:
     return all(isinstance(part, nodes.TemplateData) and not part.data.strip() for part in node.nodes)
 
 
 @cache
-def _bundled() -> Mapping[str, tuple[Path, str]]:
+def _bundled() -> TemplateFiles:
     return read_templates(Path(str(files("h2htalk.benchmark") / "prompts")))

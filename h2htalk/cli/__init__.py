@@ -1,4 +1,4 @@
-"""The command line. Exit codes: 0 done, 2 the user's input, 3 incomplete, 1 a bug.
+"""The command line. Exit codes: 0 done, 2 the user's input, 3 incomplete, 130 Ctrl-C, 1 a bug.
 
 Each command parses, calls one library function and prints; what it needs is imported when it runs, so that
 `h2htalk --help` loads nothing heavy.

@@ -9,7 +9,7 @@ import typer
 
 from h2htalk.cli.options import console
 from h2htalk.errors import ConfigError
-from h2htalk.output import say
+from h2htalk.output import deaf_to_ctrl_c, say
 
 if TYPE_CHECKING:
     from h2htalk.curation.workspace import Workspace
@@ -29,9 +29,14 @@ def curate_run(
     processes: ProcessesOption = None,
 ) -> None:
     """Run the stages that a workspace still lacks: gather, anonymize, safety, dedup, compose, review."""
-    from h2htalk.curation.curate import curate
+    try:
+        from h2htalk.curation.curate import curate
 
-    place = curate(spec, tuple(stage or ()), workspace=workspace, again=again, processes=processes)
+        place = curate(spec, tuple(stage or ()), workspace=workspace, again=again, processes=processes)
+    except KeyboardInterrupt:
+        deaf_to_ctrl_c()
+        say("stopped; what is finished stays: the same command goes on from there", err=True)
+        raise
     _print_funnel(place)
 
 
@@ -51,7 +56,10 @@ def curate_funnel(
 
 
 def curate_explain(
-    workspace: WorkspaceArgument, item: Annotated[str, typer.Argument(help="A dialogue's or candidate's id.")]
+    workspace: WorkspaceArgument,
+    item: Annotated[
+        str, typer.Argument(help="A dialogue's, candidate's or person's id; or as the raw data call it.")
+    ],
 ) -> None:
     """One item's whole story, stage by stage."""
     from h2htalk.curation.explain import explain, story
@@ -63,12 +71,19 @@ def curate_explain(
 def curate_erase(
     workspace: WorkspaceArgument,
     source_id: Annotated[str, typer.Argument(help="Of a dialogue or a person; or as the raw data call it.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Near copies go even where they are others'.")] = False,
 ) -> None:
     """Take a person out again, through every stage and table."""
     from h2htalk.curation.erase import erase
+    from h2htalk.curation.erase_who import OthersGoToo
     from h2htalk.curation.workspace import Workspace
 
-    erased = erase(Workspace(workspace), source_id)
+    try:
+        erased = erase(Workspace(workspace), source_id, others_too=yes)
+    except OthersGoToo as error:
+        for name in error.ids:
+            say(f"{name}  {'of others' if name in error.others else 'asked for'}")
+        raise
     for stage, count in erased.records.items():
         say(f"{stage:10} {count:,} records taken out")
     say(f"{len(erased.ids):,} ids will not come back: {', '.join(erased.ids[:5])}")

@@ -7,26 +7,36 @@ costs/STAGE.jsonl            of hosted models: every paid call, booked before it
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from h2htalk.chat.base import HOSTED, Chat, ChatOptions, Outcome, Reply, Request, open_chat, parse_model
+from h2htalk.chat.base import (
+    HOSTED,
+    OWN_SAMPLING,
+    Chat,
+    ChatOptions,
+    Outcome,
+    Reply,
+    Request,
+    Sampling,
+    open_chat,
+    parse_model,
+    request_seed,
+)
 from h2htalk.chat.batch_jobs import BatchFolder
 from h2htalk.chat.bookings import dollars_text
 from h2htalk.chat.costs import PriceList, load_prices
 from h2htalk.curation.asking_costs import StageLedger, StageLimit, journal_path
-from h2htalk.curation.model_identity import model_identity
+from h2htalk.curation.asking_store import Known, line_of, prompt_fingerprint, read_line, stored_answers
+from h2htalk.curation.model_identity import model_identity, model_name
 from h2htalk.curation.stages import Incomplete
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.run import FailedResponse, Failure, Response, SampleKey, Usage, read_response
+from h2htalk.data.run import Failure, Response, SampleKey, Usage
 from h2htalk.data.shard import Shard
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
-
-__all__ = ["AskSettings", "Asking", "check_model", "model_identity", "prompt_fingerprint", "shared_limit"]
 
 # A part whose calls take no longer is told by the stage's own line.
 _QUICK = 2.0  # seconds
@@ -71,11 +81,11 @@ class Asking:
         self._settings, self._folder, self._stage = settings, folder, stage
         self._chat: Chat | None = None
         self._ledger: StageLedger | None = None
-        backend, name = parse_model(settings.model)
+        # Of the part that was asked last; a simulation asks of the same one turn after turn.
+        self._known: tuple[str, Known] = ("", {})
+        backend, _ = parse_model(settings.model)
         # Of a script its name alone: a stage's identity holds its content, and stored answers outlive an edit.
-        self._model = (
-            f"{backend}:{Path(name).name}" if backend == "scripted" else model_identity(settings.model)
-        )
+        self._model = model_name(settings.model) if backend == "scripted" else model_identity(settings.model)
         if backend in HOSTED:
             prices = _prices(settings.prices)
             self._ledger = StageLedger(
@@ -98,17 +108,13 @@ class Asking:
         prints = {(r.id, r.sample): prompt_fingerprint(r, self._model) for r in requests}
         if len(prints) < len(requests):
             raise AssertionError(f"{self._stage}: two requests of one id and sample")
-        path = self._path(part)
-        answers = {
-            (response.id, response.sample): _reply(response)
-            for prompt, response in _stored_lines(path)
-            if prints.get((response.id, response.sample)) == prompt
-        }
+        known = self._stored(part)
+        answers = {key: known[key, prompt] for key, prompt in prints.items() if (key, prompt) in known}
         missing = [request for request in requests if (request.id, request.sample) not in answers]
         if not missing:
             return answers
-        with Shard(path) as shard:
-            failures = self._complete(missing, prints, shard, answers)
+        with Shard(self._path(part)) as shard:
+            failures = self._complete(missing, prints, shard, answers, known)
         if failures:
             item, failure = failures[0]
             raise Incomplete(
@@ -116,23 +122,30 @@ class Asking:
             )
         return answers
 
+    def _stored(self, part: str) -> Known:
+        """The answers of a part that are stored; its file is read once, and nobody else answers in it meanwhile."""
+        if self._known[0] != part:
+            self._known = (part, stored_answers(self._path(part)))
+        return self._known[1]
+
     def _complete(
         self,
         missing: Sequence[Request],
         prints: Mapping[SampleKey, str],
         shard: Shard,
         answers: dict[SampleKey, Reply],
+        known: Known,
     ) -> list[tuple[str, Failure]]:
         failures: list[tuple[str, Failure]] = []
 
         def on_done(index: int, outcome: Outcome) -> None:
             request = missing[index]
             key = (request.id, request.sample)
-            shard.append({"prompt": prints[key], "model": self._model, **_line(request, outcome)})
+            shard.append({"prompt": prints[key], "model": self._model, **line_of(request, outcome)})
             if isinstance(outcome, Failure):
                 failures.append((request.id, outcome))
             else:
-                answers[key] = outcome
+                answers[key] = known[key, prints[key]] = outcome
             progress.advance(isinstance(outcome, Failure))
 
         with Progress(f"{self._stage} calls", len(missing), money=self._spent, silent=_QUICK) as progress:
@@ -171,7 +184,7 @@ class Asking:
         for path in sorted((self._folder / "calls").glob("part-*.jsonl")):
             for where, record in read_jsonl(path, torn_tail=True):
                 if record.get("model") == self._model:
-                    _, response = _read_line(record, where)
+                    _, response = read_line(record, where)
                     if isinstance(response, Response):
                         yield (response.id, response.sample), response.usage
 
@@ -231,51 +244,17 @@ def _require_no_open_jobs(batches: BatchFolder) -> None:
         )
 
 
-def prompt_fingerprint(request: Request, model: str) -> str:
-    """What a request asks of whom, in 16 hexadecimal digits: an answer to other words, or another model's, is not its
-    answer."""
-    parts = [model, *(f"{message.role}\0{message.content}" for message in request.messages)]
-    parts += [repr(request.sampling), request.form.name if request.form else ""]
-    return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def sampling_of(
+    model: str, temperature: float, tokens: int, seed: int, item: str, sample: int = 0
+) -> Sampling:
+    """How one sample of an item is drawn: at this temperature, unless the model's API takes none.
 
-
-def _stored_lines(path: Path) -> list[tuple[str, Response]]:
-    """The stored answers of a part with their prompts' fingerprints; failures are asked for again."""
-    if not path.exists():
-        return []
-    found = []
-    for where, record in read_jsonl(path, torn_tail=True):
-        if "result" in record:  # of a moderation endpoint, which was asked before (`guard`)
-            continue
-        prompt, response = _read_line(record, where)
-        if isinstance(response, Response):
-            found.append((prompt, response))
-    return found
-
-
-def _read_line(record: Mapping[str, Any], where: str) -> tuple[str, Response | FailedResponse]:
-    prompt = record.get("prompt")
-    if not isinstance(prompt, str):
-        raise DataError(f"{where}: not a stored call: prompt is missing")
-    told = {key: value for key, value in record.items() if key not in ("prompt", "model")}
-    return prompt, read_response(told, where)
-
-
-def _line(request: Request, outcome: Outcome) -> dict[str, Any]:
-    if isinstance(outcome, Failure):
-        return FailedResponse(request.id, request.sample, outcome).to_dict()
-    return Response(
-        request.id,
-        request.sample,
-        outcome.text,
-        outcome.finish_reason,
-        outcome.usage,
-        outcome.thinking,
-        outcome.request_id,
-    ).to_dict()
-
-
-def _reply(response: Response) -> Reply:
-    return Reply(
-        response.text, response.finish_reason, response.usage, response.thinking, response.request_id
-    )
+    Args:
+        model: `BACKEND:NAME`.
+        temperature: 0 is greedy.
+        tokens: of the reply at most.
+        seed: the run's; the request's own is made of it, the item's id and the sample.
+        item, sample: whose.
+    """
+    own = parse_model(model)[0] in OWN_SAMPLING
+    return Sampling(None if own else temperature, max_tokens=tokens, seed=request_seed(seed, item, sample))

@@ -135,7 +135,7 @@ class StageLedger(Ledger):
         """What the answer used that a kill kept from being settled; None where none is stored.
 
         An answer to other words of the same item may be stored since long: an open call's is one more than the calls
-        of the item that ended.
+        of the item that were paid. Calls that were free or lost have left no answer.
         """
         if self._found is None:
             stored: dict[SampleKey, list[Usage]] = {}
@@ -144,7 +144,7 @@ class StageLedger(Ledger):
             ended: Counter[SampleKey] = Counter()
             assert self.path is not None
             for end in read_journal(self.path, Account()):
-                if end.charge != "free":
+                if end.charge == "paid":
                     ended.update(end.booking.items)
             self._found = {item: usages[-1] for item, usages in stored.items() if len(usages) > ended[item]}
         return self._found.get(key)

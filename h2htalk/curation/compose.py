@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.base import parse_model
-from h2htalk.curation.asking import Answers, Asking, AskSettings, model_identity
+from h2htalk.curation.asking import Answers, Asking, AskSettings
 from h2htalk.curation.candidates import ORIGINAL, Candidate, Reference
 from h2htalk.curation.compose_cutting import CUTTABLE, Cuts, cut
 from h2htalk.curation.compose_drafts import (
@@ -31,6 +31,7 @@ from h2htalk.curation.compose_drafts import (
 )
 from h2htalk.curation.compose_forms import read_proposals, unread
 from h2htalk.curation.compose_writing import TEMPLATES, Composer, proposals_name, reference_name
+from h2htalk.curation.model_identity import model_identity
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected
 from h2htalk.curation.prompting import Prompts
 from h2htalk.curation.spec import ComposeSettings, CurateSpec
@@ -43,7 +44,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.text.contracts import is_null_memory
 
-VERSION = 2  # 2: other answers to the same question become references
+VERSION = 3  # 2: other answers to the same question become references; 3: models by the name of the manifest
 NULL_CLASS = "null_class"
 # Before the reason, where a candidate has other references than the one that broke.
 LOST = "reference:"
@@ -69,7 +70,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
         "seed": spec.seed,
     }
     if settings.model:
-        prompts = Prompts.load(Path(spec.prompts) if spec.prompts else None)
+        prompts = Prompts.load(spec.prompts)
         names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
         made["prompts"] = prompts.fingerprint(*names)
     arguments = (settings, spec.seed, spec.prompts, spec.prices, str(workspace.stage("compose").path), key)
@@ -83,7 +84,7 @@ def open_rule(
     wanted, personas = _wanted(settings), _personas(settings)
     if not settings.model:
         return _Rule(wanted, personas, seed, settings.references)
-    templates = Prompts.load(Path(prompts) if prompts else None)
+    templates = Prompts.load(prompts)
     composer = Composer(settings.model, wanted, settings.references, seed, templates, key)
     asked = AskSettings(settings.model, settings.max_cost, settings.batch, prices)
     asking = Asking(asked, Path(folder), "compose")

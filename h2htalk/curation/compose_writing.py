@@ -8,25 +8,23 @@ before anything is written to it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.base import OWN_SAMPLING, Message, Reply, Request, Sampling, parse_model, request_seed
-from h2htalk.curation.compose_cutting import chat_draft, history
+from h2htalk.chat.base import Message, Reply, Request
+from h2htalk.curation.asking import sampling_of
+from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose_drafts import Draft, Refused, broken_rules, drawn, scenario_of
 from h2htalk.curation.compose_forms import (
     AnyProposal,
-    ChatProposal,
-    ScheduleProposal,
-    SynthesisProposal,
     proposals_form,
     read_reference,
     reference_form,
     unread,
 )
-from h2htalk.curation.compose_tags import tags_of
+from h2htalk.curation.compose_proposals import draft_of, written_inputs
+from h2htalk.curation.model_identity import model_name
 from h2htalk.curation.prompting import Fence, Prompts
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.help_rows import help_rows, help_text
@@ -43,8 +41,6 @@ TEMPLATES = ("compose_propose.j2", "compose_dialogue.j2", "compose_write.j2", "c
 PROPOSAL_TOKENS = 2400
 # Beside the reference itself: its evidence, and what JSON takes around it.
 EVIDENCE_TOKENS = 400
-# Backends whose names are files or folders of this machine.
-LOCAL = ("scripted", "hf", "vllm", "embedded")
 # Messages of a dialogue that a model sees, their characters together, and those of one message.
 MOST_SHOWN = 60
 MOST_SHOWN_CHARACTERS = 12_000
@@ -67,13 +63,8 @@ class Composer:
 
     @property
     def origin(self) -> str:
-        """Who wrote, as references say it: `model:anthropic:NAME`; no folder and no address of a machine."""
-        backend, name = parse_model(self.model)
-        if backend == "server":
-            name = name.partition("@")[0]
-        elif backend in LOCAL:
-            name = Path(name).name
-        return f"model:{backend}:{name}" if name else f"model:{backend}"
+        """Who wrote, as references say it: `model:anthropic:NAME`, by the name that manifests use too."""
+        return MODEL + model_name(self.model)
 
     def proposals(self, dialogue: Dialogue, persona: Persona, cuts: Sequence[Draft]) -> Request:
         """The call that proposes scenarios of a dialogue; `cuts` are those it gives already. Its id is
@@ -112,7 +103,7 @@ class Composer:
         if proposal.subtask not in self.subtasks:
             raise Refused("inputs:subtask", f"{proposal.subtask} is not asked for")
         try:
-            found = _draft(proposal, dialogue)
+            found = draft_of(proposal, dialogue)
             scenario = scenario_of(found, dialogue, persona, dialogue.id)
         except DataError as error:
             raise Refused("inputs:form", str(error)) from error
@@ -189,12 +180,7 @@ class Composer:
         *,
         proposing: bool,
     ) -> Request:
-        own = parse_model(self.model)[0] in OWN_SAMPLING
-        sampling = Sampling(
-            temperature=None if own else temperature,
-            max_tokens=tokens,
-            seed=request_seed(self.seed, name, sample),
-        )
+        sampling = sampling_of(self.model, temperature, tokens, self.seed, name, sample)
         rules, asked = said
         # The rules are the same for many: engines that cache prefixes read them once.
         messages = (Message("system", rules, shared=len(rules)), Message("user", asked))
@@ -213,59 +199,6 @@ def proposals_name(dialogue_id: str) -> str:
 
 def reference_name(candidate_id: str) -> str:
     return f"{candidate_id}/reference"
-
-
-# --- From proposals to drafts -----------------------------------------------------------------------------------
-
-
-def _draft(proposal: AnyProposal, dialogue: Dialogue) -> Draft:
-    said = proposal.model_dump()
-    if isinstance(proposal, ChatProposal | ScheduleProposal):
-        found = _answering(proposal.subtask, proposal.turn, dialogue)
-        turns = history(dialogue, proposal.turn - 1)
-    elif isinstance(proposal, SynthesisProposal):
-        found = _remembering(proposal, dialogue)
-        turns = dialogue.messages
-    else:
-        found = Draft(proposal.subtask, {}, tags_of(dialogue, dialogue.messages, said))
-        turns = dialogue.messages
-    fields = {name: said[name] for name, _ in find_subtask(proposal.subtask).inputs if name in said}
-    written = found.fixed is None
-    tags = tags_of(dialogue, turns, said)
-    return replace(found, inputs={**found.inputs, **fields}, tags=tags, written=written)
-
-
-def _answering(subtask: str, turn: int, dialogue: Dialogue) -> Draft:
-    """The draft that answers a message, counted from 1; the last one, which nobody answered, may be it too."""
-    at = turn - 1
-    if at >= len(dialogue.messages) or dialogue.messages[at].role != "user":
-        raise Refused("inputs:turn", f"message {turn} is none of the user's")
-    draft = chat_draft(dialogue, subtask, at)
-    if draft is None:
-        raise Refused("inputs:turn", f"message {turn} is too long")
-    return draft
-
-
-def _remembering(proposal: SynthesisProposal, dialogue: Dialogue) -> Draft:
-    first, last = proposal.first_turn - 1, proposal.last_turn - 1
-    inside = first <= last < len(dialogue.messages)
-    turns = history(dialogue, last, first) if inside else ()
-    if not any(turn.role == "user" for turn in turns):
-        raise Refused(
-            "inputs:turn", f"messages {first + 1} to {last + 1} hold nothing of the user's that fits"
-        )
-    null = None if proposal.memorable else NULL_MEMORY[dialogue.language]
-    inputs = {"history": [turn.to_dict() for turn in turns]}
-    return Draft(proposal.subtask, inputs, tags_of(dialogue, turns), last + 1, fixed=null)
-
-
-def written_inputs(draft: Draft) -> Iterator[str]:
-    """The texts of a draft that a model wrote: all but the conversation."""
-    for name, value in draft.inputs.items():
-        if name == "history":
-            continue
-        for item in [value] if isinstance(value, str) else value:
-            yield item if isinstance(item, str) else item["activity"]
 
 
 # --- What a model is shown --------------------------------------------------------------------------------------

@@ -20,8 +20,6 @@ DATA = "crisis_data"
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{2}")
 # Three words in a row; bounded, so that a megabyte without a space is read in linear time.
 _ENGLISH = re.compile(r"(?<![A-Za-z'])[A-Za-z']{2,20}[ \t]{1,3}[A-Za-z']{1,20}[ \t]{1,3}[A-Za-z']")
-# The gravest that cues can say; a model alone says ideation.
-GRAVE = ("attempt", "plan")
 # Weak cues of so many kinds in one message are enough without the model.
 _KINDS = 3
 # What is left of an offending message must be surer, as if it were one of so many messages.

@@ -16,8 +16,8 @@ from importlib import import_module
 from pathlib import Path
 
 from h2htalk.curation.erase import finish_erasure
-from h2htalk.curation.parts import Counts, remove_for_good
-from h2htalk.curation.preflight import models_of, preflight
+from h2htalk.curation.parts import Counts, remove_for_good, require_no_links
+from h2htalk.curation.preflight import models_of, preflight, to_review
 from h2htalk.curation.spec import CurateSpec, read_spec
 from h2htalk.curation.stages import Incomplete, run_stage, stage_words
 from h2htalk.curation.workspace import STAGES, Workspace
@@ -57,7 +57,8 @@ def curate(
 
     Args:
         spec_path: its TOML file; relative paths in it are beside it.
-        stages: which; all of them when none is named. A stage whose forerunner is not finished is an error.
+        stages: which; all of them when none is named, but for a review that nobody is named for. A stage whose
+            forerunner is not finished is an error.
         workspace: stands in for the file's.
         again: make this stage and those after it again; what is there is removed only when they can be made.
         processes: stands in for the file's.
@@ -83,6 +84,10 @@ def curate(
     with place.locked():
         finish_erasure(place)
         key = place.open_key()
+        if not stages and again != "review":
+            wanted = to_review(wanted, spec, place)
+        for name in list(STAGES)[list(STAGES).index(again) :] if again else ():
+            require_no_links(place.stage(name).path)
         preflight(_to_make(wanted, place, again), spec, base, place, key)
         removed = False
         for name in wanted:

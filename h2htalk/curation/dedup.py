@@ -13,30 +13,30 @@ losers.jsonl              {"id", "reason", "evidence"}, by id; there when the re
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Mapping, Sequence
-from concurrent.futures import as_completed
-from itertools import islice
+from contextlib import closing
 from pathlib import Path
 
 from h2htalk.curation.dedup_alternatives import carried, fold
 from h2htalk.curation.dedup_clusters import choose
 from h2htalk.curation.dedup_groups import Gathered, Nodes, Pairs, group
-from h2htalk.curation.dedup_map import map_part, open_index, read_mapped
+from h2htalk.curation.dedup_map import map_part, open_index, read_arrays, write_arrays
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each_dialogue
 from h2htalk.curation.parts import Counts, StageFolder
 from h2htalk.curation.spec import CurateSpec
-from h2htalk.curation.stages import Opener, Stage, claim, require_finished, run_stage
+from h2htalk.curation.stages import Opener, Stage, claim, in_processes, require_finished, run_stage
 from h2htalk.curation.workspace import Workspace, without_erased
 from h2htalk.data.dialogue import Dialogue
-from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl, write_problem
+from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
-from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
+from h2htalk.worker_processes import usable_cores
 
-VERSION = 2  # 2: answers are folded
+VERSION = (
+    3  # 2: answers are folded; 3: unlike inputs stay, whatever is replied, and more items of splits are found
+)
 WORK, LOSERS = "work", "losers.jsonl"
 
 
@@ -156,23 +156,11 @@ def _map(
     jobs = [(before, part, paths[part], erased, against) for part in missing]
     workers = min(len(jobs), processes or usable_cores())
     with Progress("dedup: signatures", sum(before.counts(part).written for part in missing)) as progress:
-
-        def advance(count: int) -> None:
-            for _ in range(count):
-                progress.advance()
-
-        if workers < 2:
-            for job in jobs:
-                advance(_map_one(*job))
-            return list(paths.values())
-        with WorkerProcesses(workers) as pool:
-            waiting = iter(jobs)
-            futures = {pool.submit(_map_one, *job) for job in islice(waiting, 2 * workers)}
-            while futures:
-                done = next(as_completed(futures))
-                futures.remove(done)
-                futures.update(pool.submit(_map_one, *job) for job in islice(waiting, 1))
-                advance(result_of(done))
+        made = in_processes(_map_one, jobs, workers) if workers > 1 else (_map_one(*job) for job in jobs)
+        with closing(made):
+            for count in made:
+                for _ in range(count):
+                    progress.advance()
     return list(paths.values())
 
 
@@ -184,25 +172,15 @@ def _map_one(
     against: tuple[tuple[str, ...], float],
 ) -> int:
     """Map a part into its file; returns how many records it holds."""
-    records = without_erased(before.part_records(part), erased)
+    records = without_erased(before.handed_on(part), erased)
     map_part(records, open_index(*against)).save(path)
     return len(records)
 
 
 def _pairs(path: Path, mapped: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
     """The pairs, from their file where it is there."""
-    import numpy as np
-
     if path.exists():
-        return Pairs(*read_mapped(path, "first", "second", "distinct"))
+        return Pairs(*read_arrays(path, *Pairs.__slots__))
     pairs = group(mapped, gathered, nodes)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            np.savez(file, first=pairs.first, second=pairs.second, distinct=pairs.distinct)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_arrays(path, {name: getattr(pairs, name) for name in Pairs.__slots__})
     return pairs

@@ -61,7 +61,7 @@ def fold(
 
     Returns:
         the losers in their order, the folded ones with that reason; of those that might have been, `evidence.answer`
-        says why they are not: `reply`, `safety`, `licence`, `words`, `many`.
+        says why they are not: `reply`, `safety`, `licence`, `words`, `many`, `long`, `order`.
 
     Raises:
         DataError: a file is damaged or cannot be written.
@@ -75,13 +75,14 @@ def fold(
 
     # Part -> answer -> the part and id of who stays, and its rank.
     wanted: dict[str, dict[str, tuple[str, str, int]]] = {}
+    found: dict[str, str] = {}  # answer -> FOLDED, or why not
     for kept, numbers in _answers(losers, gathered).items():
         place = (part_of(kept), gathered.id(kept))
-        for rank, number in enumerate(numbers):
+        for rank, number in enumerate(numbers[:MOST_TRIED]):
             wanted.setdefault(part_of(number), {})[gathered.id(number)] = (*place, rank)
+        found.update((gathered.id(number), "many") for number in numbers[MOST_TRIED:])
     for part in sorted(wanted):
-        _sort_out(before.part_records(part), wanted[part], work / _ANSWERS, erased)
-    found: dict[str, str] = {}  # answer -> FOLDED, or why not
+        _sort_out(before.part_records(part), wanted[part], work / _ANSWERS, erased, found)
     for path in sorted((work / _ANSWERS).glob("*.jsonl")):
         lines = _reduced(path, before.part_records(path.stem), threshold, found)
         write_jsonl(work / FOLDED / path.name, lines)
@@ -119,9 +120,7 @@ def _answers(losers: Iterable[Loser], gathered: Gathered) -> dict[int, list[int]
         stays = loser.kept >= 0 and loser.evidence.get("on") == "inputs"
         if stays and one_exchange(loser.number) and one_exchange(loser.kept):
             found.setdefault(loser.kept, []).append(loser.number)
-    return {
-        kept: sorted(numbers, key=gathered.quality_of)[:MOST_TRIED] for kept, numbers in sorted(found.items())
-    }
+    return {kept: sorted(numbers, key=gathered.quality_of) for kept, numbers in sorted(found.items())}
 
 
 def _sort_out(
@@ -129,14 +128,19 @@ def _sort_out(
     wanted: Mapping[str, tuple[str, str, int]],
     folder: Path,
     erased: frozenset[str],
+    refused: dict[str, str],
 ) -> None:
-    """Add a part's answers to the files of the parts that they stay in."""
+    """Add a part's answers to the files of the parts that they stay in; into `refused` why some cannot be carried."""
     lines: dict[str, list[str]] = {}
     for record in without_erased(records, erased):
         if record.get("id") not in wanted:
             continue
         part, kept, rank = wanted[record["id"]]
-        if _is_exchange(record) and len(record["messages"][1]["content"]) <= LONGEST:
+        if not _is_exchange(record):
+            refused[record["id"]] = "order"
+        elif len(record["messages"][1]["content"]) > LONGEST:
+            refused[record["id"]] = "long"
+        else:
             answer = {"of": kept, "rank": rank, "record": record}
             lines.setdefault(part, []).append(json.dumps(answer) + "\n")
     for part, found in sorted(lines.items()):
@@ -171,7 +175,10 @@ def _reduced(
         answers.setdefault(line["of"], []).append(line)
     for record in records:
         ranked = sorted(answers.get(record.get("id", ""), ()), key=lambda line: int(line["rank"]))
-        if not ranked or not _is_exchange(record):
+        if not ranked:
+            continue
+        if not _is_exchange(record):
+            found.update((line["record"]["id"], "order") for line in ranked)
             continue
         answers_to = [Dialogue.from_dict(line["record"]) for line in ranked]
         licence, carries = _chosen(Dialogue.from_dict(record), answers_to, threshold, found)
@@ -215,10 +222,12 @@ def _mixed(licences: set[str]) -> str | None:
     return next(iter(licences)) if len(licences) == 1 else mixture(licences).licence
 
 
-def _seen(dialogue: Dialogue) -> tuple[object, object]:
-    """What safety decided, and how much at risk it saw somebody."""
+def _seen(dialogue: Dialogue) -> tuple[object, object, frozenset[str]]:
+    """What safety decided, how much at risk it saw somebody, and what it found."""
     safety = dialogue.metadata.get("safety")
-    return (safety.get("action"), safety.get("risk")) if isinstance(safety, Mapping) else (None, None)
+    if not isinstance(safety, Mapping):
+        return None, None, frozenset()
+    return safety.get("action"), safety.get("risk"), frozenset(map(str, safety.get("tags") or ()))
 
 
 def _alternative(answer: Dialogue, text: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.dedup_groups import MOST_INPUTS_OF_A_REPLY, Gathered, Nodes, Pairs
+from h2htalk.curation.dedup_groups import Gathered, Nodes, Pairs
 from h2htalk.curation.dedup_similarity import Match, match, resemblance
 
 if TYPE_CHECKING:
@@ -92,24 +92,14 @@ def _best(gathered: Gathered, nodes: Nodes) -> tuple[np.ndarray[Any, Any], dict[
 
 
 def _links(gathered: Gathered, nodes: Nodes, pairs: Pairs, threshold: float) -> Links:
-    """The pairs that are one, from both ends. A reply that many inputs share links nobody."""
+    """The pairs that are one, from both ends."""
     links: Links = {}
-    for first, second, distinct in _each(pairs):
+    for first, second, telling in _each(pairs):
         a, b = (gathered.sides(int(nodes.first[node])) for node in (first, second))
-        found = match(a, b, threshold, distinct=distinct)
+        found = match(a, b, threshold, telling=telling)
         if found is not None:
             links.setdefault(first, {})[second] = found
             links.setdefault(second, {})[first] = found
-    phrases = {
-        node
-        for node, found in links.items()
-        if sum(link.on == "references" for link in found.values()) > MOST_INPUTS_OF_A_REPLY
-    }
-    for node in phrases:
-        for other, link in list(links[node].items()):
-            if link.on == "references":
-                del links[node][other]
-                links[other].pop(node, None)
     return links
 
 
@@ -117,7 +107,7 @@ def _each(pairs: Pairs) -> Iterator[tuple[int, int, bool]]:
     """The pairs one by one; as Python's numbers, which take much memory, a few at a time."""
     for start in range(0, len(pairs.first), _CHUNK):
         part = slice(start, start + _CHUNK)
-        arrays = (pairs.first[part], pairs.second[part], pairs.distinct[part])
+        arrays = (pairs.first[part], pairs.second[part], pairs.telling[part])
         yield from zip(*(array.tolist() for array in arrays), strict=True)
 
 
@@ -174,7 +164,7 @@ def _verdict(
     """Why a node goes for another's sake; None: it does not."""
     sides = gathered.sides(int(best[kept])), gathered.sides(int(best[other]))
     # Of many with equal inputs only neighbours were paired: the two may be one all the same.
-    direct = links[other].get(kept) or match(*sides, threshold, distinct=False)
+    direct = links[other].get(kept) or match(*sides, threshold, telling=False)
     if direct is not None:
         reason = "duplicate" if direct.exact else "near_duplicate"
         return reason, {"on": direct.on, "similarity": round(direct.similarity, 4)}

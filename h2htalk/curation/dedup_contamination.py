@@ -1,7 +1,8 @@
 """Decontamination: which dialogues hold an item of a split, that a benchmark made of them must not ask again.
 
 An item's inputs are its history's user turns, and its other texts each; its reference is one reply. They are looked
-for in every run of as many turns of the same speaker, so that an item cut from the middle of a dialogue is found.
+for in every run of as many turns of the same speaker, so that an item cut from the middle of a dialogue is found: equal
+runs by the text itself, whatever it is made of, and similar ones by the shingles that tell the texts of a split apart.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-from h2htalk.curation.dedup_shingles import SCALES, distinct, plain, shingle_hashes
+from h2htalk.curation.dedup_shingles import SCALES, plain, shingle_hashes, unique_values
 from h2htalk.curation.dedup_similarity import similarity
 from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language, Role, Turn
 from h2htalk.data.scenario import Scenario
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 # Characters as compared: shorter inputs and references are phrases that anybody says.
 LEAST_INPUTS = {"en": 24, "zh": 10}
 LEAST_REFERENCE = {"en": 40, "zh": 16}
-# A shingle that more of a split's texts than this hold says nothing about any of them.
-_COMMON = 50
+# A shingle that more texts than this hold (one in so many, where the splits are large) says next to nothing about any
+# of them. It counts all the same for a text that has hardly any rarer ones: so many of each, however common they are.
+_COMMON, _COMMON_ONE_IN = 50, 500
+_RAREST = 16
 _LEAST_OVERLAP = 0.1  # of a text's shingles; 15 % edited characters leave 0.38 of them
 _LONG = {"en": 60, "zh": 45}  # from here on the long scale's shingles
 
@@ -72,9 +75,14 @@ class SplitIndex:
             for scenario in split.scenarios:
                 found[scenario.language] += item_texts(name, scenario)
         self._least = least
+        self._equal = {language: _distinct(found[language]) for language in LANGUAGES}
+        self._runs = {
+            language: sorted({(role, turns) for role, turns, _ in self._equal[language]})
+            for language in LANGUAGES
+        }
         self._postings = {
             (language, scale): _Postings(
-                [t for t in found[language] if _scale(t.text, language) == scale], width
+                [t for t in self._equal[language].values() if _scale(t.text, language) == scale], width
             )
             for language in LANGUAGES
             for scale, width in enumerate(part.width for part in SCALES[language])
@@ -82,16 +90,30 @@ class SplitIndex:
 
     def find(self, dialogues: Sequence[Dialogue]) -> list[Contamination | None]:
         """For each dialogue the item that it holds most of; ties by split and id."""
-        found: list[Contamination | None] = [None] * len(dialogues)
+        spoken = [_lines(dialogue.messages, dialogue.language) for dialogue in dialogues]
+        found = [
+            self._held_exactly(dialogue.language, lines)
+            for dialogue, lines in zip(dialogues, spoken, strict=True)
+        ]
         for (language, _), postings in self._postings.items():
             rows = [n for n, dialogue in enumerate(dialogues) if dialogue.language == language]
             if not rows or not postings.texts:
                 continue
-            turns = [_lines(dialogues[n].messages, language) for n in rows]
+            turns = [spoken[n] for n in rows]
             for place, text, starts in postings.likely(turns):
                 held = _held(postings.texts[text], turns[place], starts, self._least)
                 found[rows[place]] = _more(found[rows[place]], held)
         return found
+
+    def _held_exactly(self, language: Language, lines: Sequence[tuple[Role, str]]) -> Contamination | None:
+        """The first text, by split and id, that is a run of turns of its speaker."""
+        found = []
+        for role, turns in self._runs[language]:
+            said = [line for speaker, line in lines if speaker == role]
+            for start in range(len(said) - turns + 1):
+                text = self._equal[language].get((role, turns, "\n".join(said[start : start + turns])))
+                found += [text] if text else []
+        return Contamination(min(found, key=lambda text: text.key), 1.0) if found else None
 
 
 def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
@@ -118,8 +140,16 @@ def _scale(text: str, language: Language) -> int:
     return int(len(text) >= _LONG[language])
 
 
+def _distinct(texts: Iterable[ItemText]) -> dict[tuple[Role, int, str], ItemText]:
+    """Texts by what they say; of items that say the same, the first by split and id."""
+    found: dict[tuple[Role, int, str], ItemText] = {}
+    for text in sorted(texts, key=lambda text: text.key):
+        found.setdefault((text.role, text.turns, text.text), text)
+    return found
+
+
 class _Postings:
-    """Which texts hold a shingle."""
+    """Which texts hold a shingle. `texts`: no two that say the same."""
 
     def __init__(self, texts: list[ItemText], width: int) -> None:
         import numpy as np
@@ -139,8 +169,13 @@ class _Postings:
         owners = np.repeat(np.arange(len(self.texts)), counts)
         pairs = np.unique(np.stack([hashes, owners.astype(np.uint64)]), axis=1)
         _, inverse, spread = np.unique(pairs[0], return_inverse=True, return_counts=True)
-        telling = spread[inverse] <= _COMMON
-        self._hashes, self._owners = pairs[0][telling], pairs[1][telling].astype(np.int64)
+        spread, owner = spread[inverse], pairs[1].astype(np.int64)
+        order = np.lexsort((pairs[0], spread, owner))
+        sizes = np.bincount(owner, minlength=len(self.texts))
+        rank = np.empty(len(owner), np.int64)
+        rank[order] = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        telling = (spread <= max(_COMMON, len(self.texts) // _COMMON_ONE_IN)) | (rank < _RAREST)
+        self._hashes, self._owners = pairs[0][telling], owner[telling]
         self._sizes = np.bincount(self._owners, minlength=len(self.texts))
 
     def likely(self, dialogues: Sequence[Sequence[tuple[Role, str]]]) -> Iterable[tuple[int, int, list[int]]]:
@@ -168,7 +203,8 @@ class _Postings:
         code = place[turn] * len(self.texts) + text
         starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])
         ends = np.append(starts[1:], len(code))
-        enough = np.add.reduceat(shared, starts) >= np.maximum(2, _LEAST_OVERLAP * self._sizes[text[starts]])
+        sizes = self._sizes[text[starts]]  # one, where a text says one thing over and over
+        enough = np.add.reduceat(shared, starts) >= np.maximum(np.minimum(2, sizes), _LEAST_OVERLAP * sizes)
         for start, end in zip(starts[enough].tolist(), ends[enough].tolist(), strict=True):
             near = sorted(spoken[number][1] for number in turn[start:end].tolist())
             yield int(place[turn[start]]), int(text[start]), near
@@ -187,7 +223,7 @@ class _Postings:
         owner, start, many = owner[hit], start[hit], many[hit]
         offsets = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
         posting = np.repeat(start, many) + offsets
-        both = distinct(np.repeat(owner, many) * len(self._hashes) + posting)
+        both = unique_values(np.repeat(owner, many) * len(self._hashes) + posting)
         code = both // len(self._hashes) * len(self.texts) + self._owners[both % len(self._hashes)]
         pairs, shared = np.unique(code, return_counts=True)
         return pairs // len(self.texts), pairs % len(self.texts), shared

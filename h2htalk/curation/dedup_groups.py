@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.dedup_map import KINDS, read_mapped
+from h2htalk.curation.dedup_map import KINDS, read_arrays
 from h2htalk.curation.dedup_shingles import VALUES
 from h2htalk.curation.dedup_similarity import LEAST_INPUTS, LEAST_REFERENCES, Sides
 from h2htalk.curation.near_duplicates import candidate_pairs
@@ -26,9 +26,6 @@ from h2htalk.errors import DataError
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# The same reply to more inputs than this is a phrase of the companion's, however long.
-MOST_INPUTS_OF_A_REPLY = 10
 
 
 class Gathered:
@@ -55,7 +52,7 @@ class Gathered:
         try:
             with texts.open("wb") as file:
                 for path in paths:
-                    *found, text, notes = read_mapped(path, *names, "texts", "contaminated")
+                    *found, text, notes = read_arrays(path, *names, "texts", "contaminated")
                     found[3] = found[3] + offset
                     for table, array in zip(tables, found, strict=True):
                         table.append(array)
@@ -125,11 +122,11 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of nodes, `first < second`, ascending; `distinct`: more than common phrases unites the two."""
+    """Pairs of nodes, `first < second`, ascending; `telling`: more than common phrases unites the two."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
-    distinct: NDArray[np.bool_]
+    telling: NDArray[np.bool_]
 
 
 def group(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
@@ -142,7 +139,7 @@ def group(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
     found.clear()
     codes.sort()
     new = np.ones(len(codes), bool)
-    new[1:] = codes[1:] >> 1 != codes[:-1] >> 1  # of equal pairs the first, a distinct one
+    new[1:] = codes[1:] >> 1 != codes[:-1] >> 1  # of equal pairs the first, a telling one
     codes = codes[new]
     first, second = codes >> 32, codes >> 1 & 0x7FFFFFFF
     other = first != second
@@ -150,12 +147,12 @@ def group(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
 
 
 def _code(
-    first: NDArray[np.int64], second: NDArray[np.int64], distinct: NDArray[np.int64]
+    first: NDArray[np.int64], second: NDArray[np.int64], telling: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Each pair as one number, for memory: the smaller node, the larger (31 bits each), whether it is not distinct."""
+    """Each pair as one number, for memory: the smaller node, the larger (31 bits each), whether it is not telling."""
     import numpy as np
 
-    return np.minimum(first, second) << 32 | np.maximum(first, second) << 1 | 1 - distinct
+    return np.minimum(first, second) << 32 | np.maximum(first, second) << 1 | 1 - telling
 
 
 def _equal_sides(gathered: Gathered, nodes: Nodes, side: int) -> NDArray[np.int64]:
@@ -172,15 +169,12 @@ def _equal_sides(gathered: Gathered, nodes: Nodes, side: int) -> NDArray[np.int6
     places = np.flatnonzero(enough)
     order = places[np.lexsort((places, hashes[places], language[places]))]
     same = (hashes[order][1:] == hashes[order][:-1]) & (language[order][1:] == language[order][:-1])
-    if side == 1:
-        group = np.concatenate([[0], np.cumsum(~same)]).astype(np.int64)[: len(order)]
-        same &= np.bincount(group)[group][1:] <= MOST_INPUTS_OF_A_REPLY
     first, second = order[:-1][same], order[1:][same]
     return np.column_stack([first, second, np.ones(len(first), np.int64)])
 
 
 def _by_signatures(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Any:
-    """(first, second, distinct) of every kind of signature."""
+    """(first, second, telling) of every kind of signature."""
     import numpy as np
 
     owner, kind, digest, signature = _rows(paths, gathered)
@@ -195,14 +189,14 @@ def _by_signatures(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> A
         if len(rows) < 2:
             continue
         found = candidate_pairs(signature[rows], digest[rows])
-        yield node[rows[found.first]], node[rows[found.second]], found.distinct.astype(np.int64)
+        yield node[rows[found.first]], node[rows[found.second]], found.telling.astype(np.int64)
 
 
 def _rows(paths: Sequence[Path], gathered: Gathered) -> tuple[Any, ...]:
     """The rows of all parts: dialogue, kind, hash, signature."""
     import numpy as np
 
-    sizes = [len(read_mapped(path, "row_kind")[0]) for path in paths]
+    sizes = [len(read_arrays(path, "row_kind")[0]) for path in paths]
     total = sum(sizes)
     owner, kind = np.empty(total, np.int64), np.empty(total, np.uint8)
     digest, signature = np.empty(total, np.uint64), np.empty((total, VALUES), np.uint32)
@@ -210,7 +204,7 @@ def _rows(paths: Sequence[Path], gathered: Gathered) -> tuple[Any, ...]:
     names = ("row_dialogue", "row_kind", "row_hash", "row_signature")
     for path, before, size in zip(paths, gathered.starts, sizes, strict=True):
         part = slice(start, start + size)
-        owner[part], kind[part], digest[part], signature[part] = read_mapped(path, *names)
+        owner[part], kind[part], digest[part], signature[part] = read_arrays(path, *names)
         owner[part] += before
         start += size
     return owner, kind, digest, signature

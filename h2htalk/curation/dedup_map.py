@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -56,22 +56,27 @@ class Mapped:
 
     def save(self, path: Path) -> None:
         """Write the file, whole or not at all; raises DataError."""
-        import numpy as np
-
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                np.savez(file, **{name: getattr(self, name) for name in self.__slots__})
-            os.replace(temporary, path)
-        except OSError as error:
-            raise DataError(f"{path}: {write_problem(error)}") from error
-        finally:
-            remove_file(temporary)
+        write_arrays(path, {name: getattr(self, name) for name in self.__slots__})
 
 
-def read_mapped(path: Path, *names: str) -> list[Any]:
-    """Arrays of a file that `Mapped.save` wrote, by their names; raises DataError where it is damaged."""
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a file of arrays and its folder, whole or not at all; raises DataError."""
+    import numpy as np
+
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error
+    finally:
+        remove_file(temporary)
+
+
+def read_arrays(path: Path, *names: str) -> list[Any]:
+    """Arrays of a file that `write_arrays` wrote, by their names; raises DataError where it is damaged."""
     import numpy as np
 
     try:

@@ -105,7 +105,7 @@ def shingle_hashes(texts: Sequence[str], width: int) -> tuple[NDArray[np.uint64]
     return _mixed(hashes[inside]), counts
 
 
-def distinct(values: NDArray[Any]) -> NDArray[Any]:
+def unique_values(values: NDArray[Any]) -> NDArray[Any]:
     """The distinct values of an array, ascending. (`numpy.unique` hashes since 2.3, which takes 20 times as long.)"""
     import numpy as np
 

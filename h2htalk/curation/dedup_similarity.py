@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from h2htalk.curation.dedup_shingles import distinct as distinct_values
-from h2htalk.curation.dedup_shingles import shingle_hashes
+from h2htalk.curation.dedup_shingles import shingle_hashes, unique_values
 from h2htalk.data.dialogue import Language
 
 On = Literal["inputs", "references", "both"]
 # Characters as compared. A side shorter than this (a greeting) says nothing by itself.
 LEAST_INPUTS = {"en": 24, "zh": 8}
-# A reply shorter than this is a phrase that many conversations share; alone it makes no duplicate.
+# A reply shorter than this is a phrase that many conversations share; it takes inputs that are as alike as both sides
+# must be.
 LEAST_REFERENCES = {"en": 160, "zh": 60}
 # Edit distance takes time with the product of two lengths; longer texts are compared by their shingles.
 LONGEST_EDITED = 20_000
 _LONG_WIDTH = 12
-# Apart from their openings, both dialogues must be at least this similar: unrelated texts reach 0.35.
+# Apart from their openings, and of what is asked where the reply is one, dialogues must be at least this similar:
+# unrelated texts reach 0.35.
 _LEAST_REST = 0.5
 _LEAST_SIDE = 0.6
 # Edits scatter; other content in the same frame stands in blocks. A block: so many characters without an unchanged run
@@ -77,35 +78,37 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
 def _by_shingles(a: str, b: str) -> float:
     import numpy as np
 
-    first, second = (distinct_values(shingle_hashes([text], _LONG_WIDTH)[0]) for text in (a, b))
+    first, second = (unique_values(shingle_hashes([text], _LONG_WIDTH)[0]) for text in (a, b))
     common = len(np.intersect1d(first, second, assume_unique=True))
     jaccard = common / (len(first) + len(second) - common)
     return float((2 * jaccard / (1 + jaccard)) ** (1 / _LONG_WIDTH))
 
 
-def match(a: Sides, b: Sides, threshold: float, *, distinct: bool = True) -> Match | None:
+def match(a: Sides, b: Sides, threshold: float, *, telling: bool = True) -> Match | None:
     """How two dialogues are one; None where they are two.
 
     Both sides together must reach the threshold, and each must be more alike than chance. One side alone must be
-    longer than a phrase and reach a third of the way from the threshold to 1. Where only common phrases unite the two
-    (`distinct` is False), half the way from the threshold to 1 takes the threshold's place. A shared opening makes no
+    longer than a phrase and reach a third of the way from the threshold to 1; of two replies the inputs must be more
+    alike than chance besides, as a companion may say the same to many people. Where only common phrases unite the two
+    (`telling` is False), half the way from the threshold to 1 takes the threshold's place. A shared opening makes no
     duplicate of conversations that go on differently, nor does a shared frame with other content in it.
     """
-    needed = threshold if distinct else (1 + threshold) / 2
+    needed = threshold if telling else (1 + threshold) / 2
     alone = needed + (1 - needed) / 3
     user = similarity(a.user, b.user, _LEAST_SIDE)
     if user == 1.0 and a.companion == b.companion:
         return Match(1.0, "both", True)
     companion = similarity(a.companion, b.companion, _LEAST_SIDE)
     # Where a phrase is all they share, its length must not outweigh a short side that differs.
-    together = _together(a, b, user, companion, _LEAST_SIDE if distinct else threshold)
+    together = _together(a, b, user, companion, _LEAST_SIDE if telling else threshold)
     if together >= needed and _goes_on_alike(a, b) and not _reframed(a, b, together, "both"):
         return Match(together, "both")
     long_inputs = min(len(a.user), len(b.user)) >= LEAST_INPUTS[a.language]
     if user >= alone and long_inputs and _goes_on_alike(a, b) and not _reframed(a, b, user, "inputs"):
         return Match(user, "inputs", user == 1.0)
     long_references = min(len(a.companion), len(b.companion)) >= LEAST_REFERENCES[a.language]
-    if companion >= alone and long_references and not _reframed(a, b, companion, "references"):
+    replied_alike = companion >= alone and long_references and not _reframed(a, b, companion, "references")
+    if replied_alike and _asked_alike(a, b):
         return Match(companion, "references", companion == 1.0)
     return None
 
@@ -150,6 +153,11 @@ def _in_blocks(a: str, b: str, language: Language) -> int:
         else:
             block += size
     return found + (block if block >= _BLOCK[language] else 0)
+
+
+def _asked_alike(a: Sides, b: Sides) -> bool:
+    """Whether what the two users say is more alike than chance, from beginning to end."""
+    return similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST and _goes_on_alike(a, b)
 
 
 def _goes_on_alike(a: Sides, b: Sides) -> bool:

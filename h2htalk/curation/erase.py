@@ -9,19 +9,21 @@ private index of who was who, and the key that surrogates were made with.
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.curation.erase_files import require_no_links, take_out
-from h2htalk.curation.erase_who import Index, near_copies, who
+from h2htalk.curation.erase_files import take_out
+from h2htalk.curation.erase_who import Index, near_copies, raw_index, require_own, who
 from h2htalk.curation.erasures import Pending, marks_of, source_of
 from h2htalk.curation.outcomes import Record
-from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, remove_for_good
+from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, remove_for_good, require_no_links
+from h2htalk.curation.source_changes import place_of
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_jsonl, write_json
 from h2htalk.data.shard import Shard
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 from h2htalk.text.printable import printable
 
 
@@ -32,7 +34,7 @@ class Erased:
     Attributes:
         ids: of dialogues and persons, near copies among them.
         records: how many of each stage; of an erasure that was finished after a kill, those that were left.
-        raw: where in the owner's own files the words still stand: `file:line`.
+        raw: where in the owner's own files the words still stand: `file:line`, or `file:line, item n`.
         copies: those of `ids` that went as near copies of others.
     """
 
@@ -42,20 +44,22 @@ class Erased:
     copies: tuple[str, ...] = ()
 
 
-def erase(workspace: Workspace, source_id: str) -> Erased:
+def erase(workspace: Workspace, source_id: str, *, others_too: bool = False) -> Erased:
     """Take a dialogue or a person out of every stage and table.
 
     Args:
         workspace: where.
         source_id: a dialogue's id, a person's (`SOURCE-p0003`), or, while the private index is there, the id that the
             raw data use (`SOURCE:ID` where several sources use it).
+        others_too: near copies go even where they are another person's, or nobody knows whose.
 
     Raises:
-        ConfigError: several sources use that id.
+        ConfigError: several sources or dialogues use that id; the secret key is missing or another one.
+        OthersGoToo: near copies of others would go, and `others_too` was not said; lists them.
         DataError: there is no workspace, nobody of that id was gathered, a file cannot be rewritten, or a symbolic
             link leads out of the workspace.
     """
-    _require_workspace(workspace)
+    workspace.require_begun()
     with workspace.locked():
         key = _key(workspace)
         before = workspace.pending()
@@ -63,13 +67,15 @@ def erase(workspace: Workspace, source_id: str) -> Erased:
             finished = _finish(workspace, before, key)
             if before.is_of(source_id, key):  # the same command again, after a kill
                 return finished
-        require_no_links(workspace)
+        _require_no_links(workspace)
         _drop_unfinished(workspace)
-        index = {str(r["id"]): r.get("raw", {}) for r in workspace.stage("gather").records(AUDIT)}
+        index = raw_index(workspace)
         asked = who(workspace, source_id, index)
         copies = near_copies(workspace.stage("dedup"), asked)
+        if not others_too:
+            require_own(workspace, source_id, asked, copies, index)
         places = (index[name] for name in asked | copies if index.get(name))
-        raw = {f"{place.get('file')}:{place.get('line', place.get('row', ''))}" for place in places}
+        raw = set(map(place_of, places))
         pending = Pending.of(
             source_id,
             key,
@@ -98,22 +104,26 @@ def finish_erasure(workspace: Workspace) -> None:
 
 def _finish(workspace: Workspace, pending: Pending, key: bytes | None) -> Erased:
     """Do what is written down; every step may be done twice."""
-    require_no_links(workspace)
+    _require_no_links(workspace)
     _drop_unfinished(workspace)
     path = workspace.path / "erased.jsonl"
     with Shard(path) as shard:
-        there = [record for _, record in read_jsonl(path)]
-        shard.append_all(line for line in pending.lines if line not in there)
+        there = {_canonical(record) for _, record in read_jsonl(path)}
+        shard.append_all(line for line in pending.lines if _canonical(line) not in there)
     # With those whom an older version's kill left half taken out.
     records = take_out(workspace, frozenset(pending.ids) | workspace.erased(), key)
     remove_for_good(workspace.pending_path)
     return Erased(pending.ids, records, pending.raw, pending.copies)
 
 
-def _require_workspace(workspace: Workspace) -> None:
-    # Before the lock, which would make the folder.
-    if not any((workspace.path / name).exists() for name in ("workspace.json", *STAGES.values())):
-        raise DataError(f"{workspace.path}: no curation has begun here; name the folder of one")
+def _canonical(line: Record) -> str:
+    return json.dumps(line, sort_keys=True)
+
+
+def _require_no_links(workspace: Workspace) -> None:
+    """The workspace itself may be one."""
+    for path in sorted(workspace.path.iterdir()):
+        require_no_links(path)
 
 
 def _drop_unfinished(workspace: Workspace) -> None:
@@ -122,10 +132,14 @@ def _drop_unfinished(workspace: Workspace) -> None:
 
 
 def _key(workspace: Workspace) -> bytes | None:
-    """The secret; None where it was purged, and nothing is gathered any more."""
-    if workspace.facts().get("purged") or not workspace.key_path.exists():
+    """The secret; None where it was purged, and nothing is gathered any more.
+
+    Raises:
+        ConfigError: it is missing: nobody could be known again in a changed file; or it is another one.
+    """
+    if workspace.facts().get("purged"):
         return None
-    return workspace.open_key()
+    return workspace.open_key(make=False)
 
 
 # --- Remembered ---------------------------------------------------------------------------------------------------
@@ -173,7 +187,7 @@ def purge(workspace: Workspace) -> list[Path]:
         DataError: there is no workspace, something cannot be removed, or a symbolic link leads out of the workspace;
             names it.
     """
-    _require_workspace(workspace)
+    workspace.require_begun()
     with workspace.locked():
         finish_erasure(workspace)
         last = list(STAGES)[-1]
@@ -182,7 +196,7 @@ def purge(workspace: Workspace) -> list[Path]:
                 f"{workspace.path}: {STAGES[last]} is not finished, and without the key it cannot be; finish it first: "
                 "h2htalk curate run"
             )
-        require_no_links(workspace)
+        _require_no_links(workspace)
         # Said first: a kill in the middle leaves a workspace that nothing is added to.
         write_json(workspace.path / "workspace.json", {**workspace.facts(), "purged": True})
         _drop_unfinished(workspace)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,25 +13,8 @@ from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, remove_for_good
 from h2htalk.curation.stages import finish
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.errors import DataError
 
 Change = Callable[[Record], Record | None]  # a line as it is to stand, None where it goes
-
-
-def require_no_links(workspace: Workspace) -> None:
-    """See that everything lies in the workspace itself: what is rewritten or removed by a link stays where it leads.
-
-    Raises:
-        DataError: something in there is a symbolic link; names it. Nothing was changed.
-    """
-    for folder, folders, files in os.walk(workspace.path):
-        for name in sorted((*folders, *files)):
-            path = Path(folder, name)
-            if path.is_symlink():
-                raise DataError(
-                    f"{path}: is a symbolic link, and what it leads to would outlive this; put the thing itself there "
-                    f"(the whole workspace may lie elsewhere) and start the same command again"
-                )
 
 
 def take_out(workspace: Workspace, gone: frozenset[str], key: bytes | None) -> dict[str, int]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from h2htalk.curation.dedup import LOSERS
 from h2htalk.curation.erasures import source_of
 from h2htalk.curation.outcomes import Record, dialogue_of, own_ids
-from h2htalk.curation.parts import KEPT, REJECTED, StageFolder
+from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_jsonl
 from h2htalk.errors import ConfigError, DataError, quoted
 
+_SHOWN = 20  # ids that an error lists
 Index = Mapping[str, Mapping[str, Any]]  # dialogue -> where it stands in the raw files (gather's audit)
+
+
+def raw_index(workspace: Workspace) -> Index:
+    """Where each dialogue stands in the raw files; empty after `purge`. Raises DataError."""
+    return {str(r["id"]): r.get("raw", {}) for r in workspace.stage("gather").records(AUDIT)}
 
 
 def who(workspace: Workspace, asked: str, index: Index) -> frozenset[str]:
@@ -26,8 +32,8 @@ def who(workspace: Workspace, asked: str, index: Index) -> frozenset[str]:
         index: by dialogue, {"file", "line", "id", "person", "known_as"}.
 
     Raises:
-        ConfigError: several sources use that raw id, or one of them for a person and for somebody else's dialogue;
-            names what is meant.
+        ConfigError: several sources use that raw id, or one of them for several dialogues, or for a person and for
+            somebody else's dialogue; names what is meant.
         DataError: nobody is called so.
     """
     ours = {asked} if asked in workspace.erased() else set[str]()
@@ -72,6 +78,51 @@ def _require_one(asked: str, people: Mapping[str, set[str]], dialogues: Mapping[
                 f"{quoted(asked)} is a person of source {source!r} and another one's dialogue; say which: "
                 f"{person} or {others[0]}"
             )
+    for source, names in dialogues.items():
+        if len(names) > 1 and source not in people:
+            raise ConfigError(
+                f"{quoted(asked)} is the id of {len(names):,} dialogues of source {source!r}, perhaps of as many "
+                f"people; say which, one by one: {listed(names)}"
+            )
+
+
+class OthersGoToo(ConfigError):
+    """Near copies of other people would go too. `ids`: everything that would be taken out."""
+
+    def __init__(self, asked: str, ids: frozenset[str], others: frozenset[str]) -> None:
+        super().__init__(
+            f"{quoted(asked)}: the same words stand in dialogues of others, which would go too: {listed(others)}; "
+            f"look at them (h2htalk curate explain), then do it with --yes"
+        )
+        self.ids, self.others = tuple(sorted(ids)), tuple(sorted(others))
+
+
+def require_own(
+    workspace: Workspace, source_id: str, asked: frozenset[str], copies: frozenset[str], index: Index
+) -> None:
+    """See that near copies are of the same person; who names nobody may be anybody.
+
+    Raises:
+        OthersGoToo: some are not; lists them.
+    """
+    if not copies:
+        return
+    persons: dict[str, set[str]] = {}
+    for record in _everything(workspace, index):
+        dialogue = dialogue_of(record)
+        known = index.get(dialogue, {}).get("known_as")
+        names = (own_ids(record) - {str(record["id"]), dialogue}) | ({known} if known else set())
+        persons.setdefault(dialogue, set()).update(names)
+    own = asked.union(*(persons.get(name, set()) for name in asked))
+    others = frozenset(name for name in copies if persons.get(name, set()).isdisjoint(own))
+    if others:
+        raise OthersGoToo(source_id, asked | copies, others)
+
+
+def listed(ids: Collection[str]) -> str:
+    """Some ids, and how many more there are."""
+    more = f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else ""
+    return ", ".join(sorted(ids)[:_SHOWN]) + more
 
 
 def _is_called(asked: str, source: str, raw: object) -> bool:

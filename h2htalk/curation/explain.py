@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from h2htalk.curation.erase_who import raw_index, who
 from h2htalk.curation.outcomes import Record, source_ids
 from h2htalk.curation.parts import AUDIT, KEPT, REJECTED
+from h2htalk.curation.source_changes import MARK
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.errors import DataError, quoted
 
@@ -28,17 +30,20 @@ def explain(workspace: Workspace, item_id: str) -> list[Event]:
     Args:
         workspace: where.
         item_id: of a dialogue (all of its candidates too), of a candidate (its dialogue's story and its own), or of
-            a person (`SOURCE-p0003`).
+            a person (`SOURCE-p0003`); or, until `purge`, what the raw data call a dialogue or a person.
 
     Raises:
-        DataError: no stage knows it, or it was taken out.
+        ConfigError: it is a raw id of several.
+        DataError: no curation has begun there, no stage knows it, or it was taken out.
     """
+    workspace.require_begun()
     if item_id in workspace.erased():
         raise DataError(f"{quoted(item_id)} was taken out of {workspace.path} (erase); nothing of it is left")
     wanted = _family(workspace, item_id)
     events = [event for stage in STAGES for event in _events(workspace, stage, wanted)]
     if not events:
-        raise DataError(f"{workspace.path}: no stage knows {quoted(item_id)}; ids stand in 01-gathered/kept")
+        called = who(workspace, item_id, raw_index(workspace))
+        events = [event for stage in STAGES for event in _events(workspace, stage, called)]
     return events
 
 
@@ -74,7 +79,7 @@ def _events(workspace: Workspace, stage: str, wanted: frozenset[str]) -> Iterato
 
 def _kept_details(record: Record, audit: Record) -> dict[str, Any]:
     """What a stage noted: its audit, and what stands in the record's metadata or review, without any text."""
-    details = {key: value for key, value in audit.items() if key != "id"}
+    details = {key: value for key, value in audit.items() if key not in ("id", MARK)}
     metadata = record.get("metadata")
     if isinstance(metadata, Mapping):
         details |= {key: metadata[key] for key in ("anonymized", "safety") if key in metadata}
@@ -83,7 +88,27 @@ def _kept_details(record: Record, audit: Record) -> dict[str, Any]:
     provenance = record.get("provenance")
     if isinstance(provenance, Mapping):
         details["provenance"] = dict(provenance)
+    if carries := _without_text(_items(metadata, "alternatives")):
+        details["alternatives"] = carries
+    if references := _without_text(_items(record, "references")):
+        details["references"] = references
     return details
+
+
+def _items(held: object, name: str) -> list[Record]:
+    found = held.get(name) if isinstance(held, Mapping) else None
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def _without_text(items: list[Record]) -> list[dict[str, Any]]:
+    """Where replies came from, and under which licence."""
+    told = []
+    for item in items:
+        provenance = item.get("provenance")
+        known = {**(provenance if isinstance(provenance, Mapping) else {}), **item}
+        names = ("id", "origin", "source", "dialogue", "model", "licence", "contract")
+        told.append({name: known[name] for name in names if name in known})
+    return told
 
 
 def story(events: list[Event]) -> str:

@@ -23,25 +23,50 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from h2htalk.curation.faireval_gate import VERDICTS, Gate, Verdict, accuracy, gate, kappa
+
+__all__ = [
+    "HIGH_ENTROPY",
+    "ORDERS",
+    "VERDICTS",
+    "Calibration",
+    "EvidenceSample",
+    "Gate",
+    "Order",
+    "Verdict",
+    "accuracy",
+    "audit_slice",
+    "calibrate",
+    "conflict_rate",
+    "entropy",
+    "gate",
+    "hand_off",
+    "kappa",
+]
+
 Order = Literal["ab", "ba"]
 ORDERS: tuple[Order, ...] = ("ab", "ba")
-Verdict = Literal["win", "tie", "lose"]  # of answer a
-VERDICTS: tuple[Verdict, ...] = ("win", "tie", "lose")
 # From this entropy on people decide, wherever the cut falls: of six verdicts at least two differ from the others.
 HIGH_ENTROPY = 0.65
+NO_SCORE = "no finite score"
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSample:
     """One comparison. `order`: which answer stood first, `ab` or `ba`; the scores are the answers' own, mapped back.
 
-    A sample without two finite scores is unscored; `status` then says why (`malformed_output`, `refusal`).
+    A sample without two finite scores is unscored; `status` then says why (`malformed_output`, `refusal`, and where
+    nobody said it, `no finite score`).
     """
 
     order: Order
     score_a: float | None
     score_b: float | None
     status: str = "scored"
+
+    def __post_init__(self) -> None:
+        if self.status == "scored" and not self.scored:
+            object.__setattr__(self, "status", NO_SCORE)
 
     @property
     def scored(self) -> bool:
@@ -171,15 +196,16 @@ def hand_off(
     """The items that people decide, and why: `unscored`, `conflict`, `entropy`, `audit`.
 
     `entropy`: the `share` with the highest BPDE (few values exist, so that the cut falls into a group of equals: the
-    smaller |CS_a - CS_b| goes first, then the smaller id), and all from `high` on. `audit`: a random `audit` share of
+    smaller |CS_a - CS_b| goes first, then the smaller id), and all from `high` on; never one whose samples all agree,
+    so that there may be fewer than the share. `audit`: a random `audit` share of
     all items, those that nothing else speaks for included, so that what the judge is sure of is checked too.
 
     Args:
         items: calibrations by id; their order does not matter.
         share, audit: of the items, 0 to 1; their number is rounded to the nearest.
     """
-    scored = [name for name, item in items.items() if item.scored]
-    ranked = sorted(scored, key=lambda name: (-(items[name].bpde or 0.0), items[name].gap, name))
+    divided = [name for name, item in items.items() if item.scored and (item.bpde or 0.0) > 0]
+    ranked = sorted(divided, key=lambda name: (-(items[name].bpde or 0.0), items[name].gap, name))
     entropic = set(ranked[: _number(share, len(items))])
     audited = set(audit_slice(items, audit, seed))
     reasons = {
@@ -208,75 +234,6 @@ def _number(share: float, of: int) -> int:
     return min(of, math.floor(Fraction(str(share)) * of + Fraction(1, 2)))
 
 
-# --- How good a judge is ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A judge on a gold slice: its accuracy (a tie counts half) with a 95 % interval, and whether it may judge.
-
-    `reason` is empty where it is accepted. Below chance entropy is worse than a coin: such a judge is sure where it is
-    wrong, and handing its doubts to people leaves its errors in.
-    """
-
-    accuracy: float
-    low: float
-    high: float
-    n: int
-    accepted: bool
-    reason: str = ""
-
-
-def gate(verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *, chance: float = 0.5) -> Gate:
-    """Whether a judge's verdicts may be used, by its accuracy on items whose answer is known.
-
-    Refused: a judge at or below `chance`, and one whose interval reaches down to it (too few gold items to tell).
-    Where gold has ties, whoever calls everything a tie is above `chance` without knowing anything: then that judge's
-    accuracy takes the place of `chance`. An unscored verdict (None) is neither right nor wrong and counts half.
-
-    Args:
-        verdicts: the judge's, by item.
-        gold: the true ones, `win` or `lose` (or `tie`), of the same items or fewer.
-        chance: accuracy of a judge that knows nothing.
-
-    Raises:
-        ValueError: no gold item, or one without a verdict.
-    """
-    if not gold or gold.keys() - verdicts.keys():
-        raise ValueError("every gold item needs the judge's verdict, and there must be one at least")
-    scored = [(verdict, truth) for name, truth in gold.items() if (verdict := verdicts[name]) is not None]
-    value = (_right(scored) + (len(gold) - len(scored)) / 2) / len(gold)
-    least = max(chance, accuracy([("tie", truth) for truth in gold.values()]))
-    low, high = _wilson(value, len(gold))
-    reason = ""
-    if value <= least:
-        reason = f"at or below chance ({value:.3f} of {least:.3g})"
-    elif low <= least:
-        reason = (
-            f"not shown to be above chance ({low:.3f} to {high:.3f}); take more gold items than {len(gold)}"
-        )
-    return Gate(value, low, high, len(gold), not reason, reason)
-
-
-def accuracy(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
-    """Share of `(verdict, gold)` that agree, 0 to 1; a tie where gold has none, or the reverse, counts half."""
-    return _right(pairs) / len(pairs)
-
-
-def _right(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
-    half = sum((verdict == "tie") != (gold == "tie") for verdict, gold in pairs)
-    return sum(verdict == gold for verdict, gold in pairs) + half / 2
-
-
-def kappa(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
-    """Cohen's kappa of `(verdict, gold)` over win, tie and lose: 1 agrees always, 0 as often as chance would."""
-    n = len(pairs)
-    observed = sum(verdict == gold for verdict, gold in pairs) / n
-    given, true = Counter(verdict for verdict, _ in pairs), Counter(gold for _, gold in pairs)
-    expected = sum(given[name] * true[name] for name in VERDICTS) / n**2
-    return 1.0 if expected == 1 else (observed - expected) / (1 - expected)
-
-
 def conflict_rate(items: Iterable[Calibration]) -> tuple[float, float]:
     """Share of scored pairs whose verdict changes on swap, and the share of those in which the first position wins.
 
@@ -289,9 +246,3 @@ def conflict_rate(items: Iterable[Calibration]) -> tuple[float, float]:
         len(conflicts) / len(scored) if scored else math.nan,
         firsts / len(conflicts) if conflicts else math.nan,
     )
-
-
-def _wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
-    middle = share + z * z / (2 * n)
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)

@@ -12,6 +12,7 @@ from h2htalk.data.files import write_problem
 from h2htalk.errors import ConfigError, MissingExtraError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.table import Table
 
 # What a stage reads; dialogues become candidates in compose.
@@ -70,10 +71,24 @@ def draw_funnel(found: Sequence[StageCounts], path: Path) -> None:
     if path.suffix.lower() not in _DRAWN:
         raise ConfigError(f"{path}: a drawing's name ends in {', '.join(_DRAWN)}")
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        from matplotlib import rc_context
     except ImportError as error:
         raise MissingExtraError("drawing the funnel", 'pip install "h2htalk[analysis]"') from error
+    figure = funnel_figure(found)
+    # The same counts give the same file: no date, and in SVG no ids drawn by chance.
+    dated = {".svg": "Date", ".pdf": "CreationDate"}.get(path.suffix.lower())
+    try:
+        with rc_context({"svg.hashsalt": "funnel"}):
+            figure.savefig(path, metadata={dated: None} if dated else None, dpi=150)
+    except OSError as error:
+        raise ConfigError(f"{path}: {write_problem(error)}") from error
+
+
+def funnel_figure(found: Sequence[StageCounts]) -> Figure:
+    """The drawing, a bar a stage from the top: what it kept, and beside it what it rejected. Needs matplotlib."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     told = "\n".join(fill(f"{item.stage}: {said}", 110) for item in found for said in item.told)
     height = 0.75 * len(found) + 1.1 + 0.16 * len(told.splitlines())
     figure = Figure(figsize=(8, height), layout="constrained")
@@ -96,9 +111,4 @@ def draw_funnel(found: Sequence[StageCounts], path: Path) -> None:
     if told:
         axes.set_xlabel(told, loc="left", fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    # The same counts give the same file.
-    dated = {".svg": "Date", ".pdf": "CreationDate"}.get(path.suffix.lower())
-    try:
-        figure.savefig(path, metadata={dated: None} if dated else None, dpi=150)
-    except OSError as error:
-        raise ConfigError(f"{path}: {write_problem(error)}") from error
+    return figure

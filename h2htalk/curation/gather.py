@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from h2htalk.curation.erasures import Erasures, marks_of, source_of
 from h2htalk.curation.licences import find, refusal, require_allowed
 from h2htalk.curation.outcomes import Kept, Outcomes, Rejected, each
 from h2htalk.curation.parts import Counts, StageFolder, part_name
+from h2htalk.curation.source_changes import MARK, followed, mark_of
 from h2htalk.curation.source_plans import (
     STAND_IN,
     NamedItem,
@@ -71,6 +73,11 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
     plans = [plan_source(source, base, settings.stand_in) for source in settings.sources]
     simulation = simulate.open_simulation(spec, base) if settings.simulate.dialogues else None
     folder = workspace.stage(STAGE)
+    known = workspace.erasures()
+    by_words = _TakenOut(known, frozenset(), key)
+    for at, plan in enumerate(plans):
+        if by_words.any_of(plan.source.name):
+            plans[at] = followed(plan, folder, key, partial(by_words.holds, source=plan.source))
     made = {
         "release": settings.licence,
         "part": spec.part,
@@ -82,7 +89,7 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
     if (folder.path / "summary.json").exists():
         return finish(folder)
     parts = _Parts(folder, spec.part)
-    erased = _TakenOut(workspace.erasures(), workspace.erased(), key)
+    erased = _TakenOut(known, workspace.erased(), key)
     size = sum(plan.size for plan in plans)
     with Progress(f"{STAGE} (MB read)", size // _MEGABYTE) as progress:
         on_read = _Megabytes(progress.advance)
@@ -178,7 +185,7 @@ def _gather(
         nonlocal left_out
         chosen = [named for named in chunk if not erased.holds(named, plan.source)]
         left_out += len(chunk) - len(chosen)
-        return [_outcome(named, plan.source, release) for named in chosen]
+        return [_outcome(named, plan.source, release, erased.key) for named in chosen]
 
     counts = parts.write(named_items(plan, on_read), rule)
     if left_out:
@@ -188,19 +195,19 @@ def _gather(
         raise DataError(_nothing(plan, counts))
 
 
-def _outcome(named: NamedItem, source: Source, release: str) -> Outcomes:
+def _outcome(named: NamedItem, source: Source, release: str, key: bytes) -> Outcomes:
     """A dialogue, or id and reason: raw text lies nowhere else."""
     item = named.item
+    index = {"raw": _raw_index(named, source), MARK: mark_of(item, key)}
     try:
         if isinstance(item.found, RefusedItem):
             raise item.found
-        return [_kept(named, item.found, source, release)]
+        return [_kept(named, item.found, source, release, index)]
     except RefusedItem as refused:
-        audit = {"raw": _raw_index(named, source)}
-        return [Rejected(named.id, refused.reason, {"line": item.line, **refused.evidence}, audit=audit)]
+        return [Rejected(named.id, refused.reason, {"line": item.line, **refused.evidence}, audit=index)]
 
 
-def _kept(named: NamedItem, raw: RawDialogue, source: Source, release: str) -> Kept:
+def _kept(named: NamedItem, raw: RawDialogue, source: Source, release: str, index: Mapping[str, Any]) -> Kept:
     if raw.language not in (None, source.language):
         raise RefusedItem("language")
     licence = raw.licence or source.licence
@@ -219,7 +226,7 @@ def _kept(named: NamedItem, raw: RawDialogue, source: Source, release: str) -> K
         known.id if known is not None else licence,
         cleaned.metadata,
     )
-    audit: dict[str, Any] = {"raw": _raw_index(named, source)}
+    audit = dict(index)
     if cleaned.removed:
         audit["removed"] = dict(cleaned.removed)
     tags = raw.tags + (("cleaned",) if cleaned.removed else ())

@@ -14,25 +14,38 @@ _SETTINGS = ("config.json", "gliner_config.json", "meta.json")
 
 
 def model_identity(model: str) -> str:
-    """What results depend on of a model.
-
-    Of a script its file's name and content; of a model in a folder the folder's name and what is in it; of a server
-    the model's name; of all others the name they go by.
+    """What results depend on of a model: its name (`model_name`), and of a script or a folder what is in it.
 
     Raises:
         ConfigError: the script or the folder cannot be read.
     """
     backend, _, name = model.partition(":")
     if backend == "scripted" and name:
-        return f"{backend}:{Path(name).name}, sha256 {sha256_of(Path(name))[:16]}"
+        return f"{model_name(model)}, sha256 {sha256_of(Path(name))[:16]}"
+    if (folder := _folder(backend, name)) is not None:
+        return f"{model_name(model)}, sha256 {_folder_sha256(folder)[:16]}"
+    return model_name(model)
+
+
+def model_name(model: str) -> str:
+    """`BACKEND:NAME` as people may read it: of a script its file's name, of a model in a folder the folder's, of a
+    server the model's, of all others the name they go by."""
+    backend, _, name = model.partition(":")
+    if backend == "scripted" and name:
+        return f"{backend}:{Path(name).name}"
     if backend == "server":
         at = max(name.rfind("@http://"), name.rfind("@https://"))
         return f"{backend}:{name[:at]}" if at > 0 else model
-    if backend in _OF_FOLDERS and name:
-        folder = Path(name).expanduser()
-        if any((folder / settings).is_file() for settings in _SETTINGS):
-            return f"{backend}:{folder.resolve().name}, sha256 {_folder_sha256(folder)[:16]}"
-    return model
+    folder = _folder(backend, name)
+    return model if folder is None else f"{backend}:{folder.resolve().name}"
+
+
+def _folder(backend: str, name: str) -> Path | None:
+    """The folder that a model's name is; None where it is none."""
+    if backend not in _OF_FOLDERS or not name:
+        return None
+    folder = Path(name).expanduser()
+    return folder if any((folder / settings).is_file() for settings in _SETTINGS) else None
 
 
 def _folder_sha256(folder: Path) -> str:

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.dedup_shingles import VALUES
-from h2htalk.curation.dedup_shingles import distinct as unique
+from h2htalk.curation.dedup_shingles import VALUES, unique_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,15 +32,15 @@ _PENDING = 1 << 23  # pairs held before they are made distinct
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class LikelyPairs:
     """Pairs of rows, `first < second` in content order, and whether more than common phrases unites each."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
-    distinct: NDArray[np.bool_]
+    telling: NDArray[np.bool_]
 
 
-def candidate_pairs(signatures: NDArray[np.uint32], hashes: NDArray[np.uint64]) -> Candidates:
+def candidate_pairs(signatures: NDArray[np.uint32], hashes: NDArray[np.uint64]) -> LikelyPairs:
     """Pairs of texts that may be near duplicates.
 
     Args:
@@ -57,13 +56,13 @@ def candidate_pairs(signatures: NDArray[np.uint32], hashes: NDArray[np.uint64]) 
     rows = signatures[order]
     rare = _rare(rows)
     codes = _shared_enough(rows, rare)
-    shared, distinct = np.empty(len(codes), np.uint8), np.empty(len(codes), bool)
+    shared, telling = np.empty(len(codes), np.uint8), np.empty(len(codes), bool)
     for start in range(0, len(codes), _CHUNK):
         part = slice(start, start + _CHUNK)
-        shared[part], distinct[part] = _told(rows, rare, *_halves(codes[part]))
+        shared[part], telling[part] = _told(rows, rare, *_halves(codes[part]))
     strong = _strongest(codes, shared, len(rows))
     first, second = _halves(codes[strong])
-    return Candidates(order[first], order[second], distinct[strong])
+    return LikelyPairs(order[first], order[second], telling[strong])
 
 
 def _shared_enough(rows: NDArray[np.uint32], rare: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -78,8 +77,8 @@ def _shared_enough(rows: NDArray[np.uint32], rare: NDArray[np.bool_]) -> NDArray
             pending.append(_codes(rows, rare, first, second))
             waiting += len(pending[-1])
             if waiting > _PENDING:
-                done, pending, waiting = unique(np.concatenate([done, *pending])), [], 0
-    return unique(np.concatenate([done, *pending]))
+                done, pending, waiting = unique_values(np.concatenate([done, *pending])), [], 0
+    return unique_values(np.concatenate([done, *pending]))
 
 
 def _in_chunks(
@@ -112,8 +111,8 @@ def _codes(
     least = LEAST_SHARED if len(rows) <= MANY else LEAST_SHARED_OF_MANY
     enough = (rows[first] == rows[second]).sum(axis=1) >= least
     first, second = first[enough], second[enough]
-    shared, distinct = _told(rows, rare, first, second)
-    enough = distinct | (shared >= LEAST_COMMON)
+    shared, telling = _told(rows, rare, first, second)
+    enough = telling | (shared >= LEAST_COMMON)
     low, high = np.minimum(first, second)[enough], np.maximum(first, second)[enough]
     return low.astype(np.uint64) << np.uint64(32) | high.astype(np.uint64)
 
@@ -177,8 +176,8 @@ def _told(
     equal = rows[first] == rows[second]
     own = (rare[first] | rare[second]).sum(axis=1)
     both = (equal & rare[first]).sum(axis=1)
-    distinct = (own < VALUES // 4) | (both >= np.maximum(2, 0.08 * own))
-    return equal.sum(axis=1).astype(np.uint8), distinct
+    telling = (own < VALUES // 4) | (both >= np.maximum(2, 0.08 * own))
+    return equal.sum(axis=1).astype(np.uint8), telling
 
 
 def _strongest(codes: NDArray[np.uint64], shared: NDArray[np.uint8], rows: int) -> NDArray[np.bool_]:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BITS = 17  # 131,072 weights a model
-_MASK = (1 << BITS) - 1
 _RUNS: dict[Language, tuple[int, ...]] = {"en": (4, 5), "zh": (1, 2, 3, 4)}
 # Added to the number of a text's features, so that "yes i hope" is not sure of anything.
 SMOOTH = 40

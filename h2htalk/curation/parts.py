@@ -12,6 +12,7 @@ calls/ costs/ batches/       what was paid for (`asking`): stays when the stage 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections import Counter
@@ -224,6 +225,16 @@ class StageFolder:
         if path.exists():
             yield from (record for _, record in read_jsonl(path))
 
+    def handed_on(self, part: str) -> list[Record]:
+        """What a whole part hands on to the next stage; raises DataError where that is not what was counted."""
+        found, written = list(self.part_records(part)), self.counts(part).written
+        if len(found) != written:
+            raise DataError(
+                f"{self.file(KEPT, part)}: has {len(found):,} lines, but {written:,} were written; put the file back "
+                "as it was, or make its stage again with --again"
+            )
+        return found
+
     def sweep(self) -> None:
         """Remove what a kill left half written anywhere in the stage: text that no `erase` would find."""
         for path in self.path.rglob(".*"):
@@ -245,8 +256,9 @@ class StageFolder:
         parts that the next run takes for its own.
 
         Raises:
-            DataError: something cannot be removed; names it.
+            DataError: something cannot be removed, or is a symbolic link (nothing was removed then); names it.
         """
+        require_no_links(self.path)
         if not self.path.is_dir():
             return
         first, last = ["summary.json", MARKS], "stage.json"
@@ -255,6 +267,22 @@ class StageFolder:
             remove_for_good(self.path / name)
         if not any(self.path.iterdir()):
             self.path.rmdir()
+
+
+def require_no_links(place: Path) -> None:
+    """See that a folder, if it is there, holds its files itself, and is none but itself.
+
+    Raises:
+        DataError: it, or something in there, is a symbolic link; names it. Nothing was changed.
+    """
+    for folder, folders, files in [("", [str(place)], []), *os.walk(place)]:
+        for name in sorted((*folders, *files)):
+            path = Path(folder, name)
+            if path.is_symlink():
+                raise DataError(
+                    f"{path}: is a symbolic link, and what it leads to would outlive this; put the thing itself there "
+                    f"(the whole workspace may lie elsewhere) and start the same command again"
+                )
 
 
 def remove_for_good(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -9,9 +10,13 @@ from pathlib import Path
 from h2htalk.curation import simulate
 from h2htalk.curation.asking import AskSettings, check_model
 from h2htalk.curation.gather import require_sources
+from h2htalk.curation.pii.extra_names import BUNDLED, name_finder
+from h2htalk.curation.review_gate import read_gold, require_reachable
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import require_finished
 from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.errors import ConfigError
+from h2htalk.text.printable import printable
 
 
 def preflight(names: Sequence[str], spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -> None:
@@ -25,8 +30,7 @@ def preflight(names: Sequence[str], spec: CurateSpec, base: Path, workspace: Wor
         key: its secret.
 
     Raises:
-        ConfigError: one of them cannot be made; says what to change.
-        MissingExtraError: a package is not installed.
+        ConfigError: one of them cannot be made, or a package is not installed; says what to change.
         DataError: a split or a script is damaged.
     """
     order = list(STAGES)
@@ -39,9 +43,45 @@ def preflight(names: Sequence[str], spec: CurateSpec, base: Path, workspace: Wor
         before = order[order.index(name) - 1]
         if before not in names:
             require_finished(workspace.stage(before))
+        if name == "anonymize":
+            _require_recogniser(spec)
+        if name == "review" and spec.review.gold:
+            require_reachable(read_gold(Path(spec.review.gold)))
         import_module(f"h2htalk.curation.{name}").make_stage(spec, workspace, key)
     for settings in models_of(names, spec):
         check_model(settings)
+
+
+def _require_recogniser(spec: CurateSpec) -> None:
+    """See that names can be found in every language that comes in: its model is loaded, here and not in mid-work."""
+    languages = {source.language for source in spec.gather.sources}
+    if spec.gather.simulate.dialogues:
+        languages |= set(spec.gather.simulate.languages)
+    for language in sorted(languages):
+        try:
+            name_finder(spec.anonymize.ner, language)
+        except ConfigError as error:
+            told = str(error)
+            for option in ("--ner ", "--spacy-model "):
+                told = told.replace(option, "anonymize.ner ")
+            raise ConfigError(
+                f'anonymize.ner, for {language}: {told}; or write anonymize.ner = "{BUNDLED}", which is there'
+            ) from error
+
+
+def to_review(names: Sequence[str], spec: CurateSpec, workspace: Workspace) -> list[str]:
+    """These stages without the review, where no model is named for it and none was begun.
+
+    Said on standard error.
+    """
+    if spec.review.model or (workspace.stage("review").path / "stage.json").exists():
+        return list(names)
+    told = (
+        "review: review.model names nobody, so this ends with what compose makes; for the last stage name a model, "
+        'such as model = "anthropic:claude-sonnet-5" in [review], and start the same command again'
+    )
+    print(printable(told), file=sys.stderr, flush=True)
+    return [name for name in names if name != "review"]
 
 
 def models_of(names: Sequence[str], spec: CurateSpec) -> Iterator[AskSettings]:

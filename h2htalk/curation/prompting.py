@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-import jinja2
-
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.errors import ConfigError
-from h2htalk.text.templates import FAULTS, Sandbox, open_environment, place, read_templates, reason
+from h2htalk.text.templates import TemplateFiles, Templates, read_templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,48 +35,31 @@ class Fence:
         return f"<<<{self.marker} {what}\n{text}\n{self.marker}>>>"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prompts:
+class Prompts(Templates):
     """The templates of curation, those of a user's folder over the bundled ones."""
 
-    sources: Mapping[str, str]
-    _origins: Mapping[str, str]
-    _environment: Sandbox
+    __slots__ = ()
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> Prompts:
-        """The bundled templates (`en/review.j2`), with those of `folder` in place of their namesakes.
+    def load(cls, folder: Path | str = "") -> Prompts:
+        """The bundled templates (`en/review_item.j2`), with those of `folder` in place of their namesakes.
+
+        An empty name is no folder.
 
         Raises:
             ConfigError: no such folder, or a template in it that has no namesake or cannot work.
         """
-        own = {} if folder is None else read_templates(folder)
+        own = read_templates(Path(folder)) if folder else {}
         for name, (path, _) in own.items():
             if name not in _bundled():
                 choices = ", ".join(sorted({n.partition("/")[2] for n in _bundled()}))
                 raise ConfigError(
                     f"{path}: no prompt has this name; curation has {choices} in each of {', '.join(LANGUAGES)}"
                 )
-        found = {**_bundled(), **own}
-        sources = {name: text for name, (_, text) in sorted(found.items())}
-        origins = {name: str(path) for name, (path, _) in found.items()}
-        prompts = cls(sources, origins, open_environment(sources, origins))
-        for name in sources:
-            try:
-                prompts._environment.get_template(name)
-            except FAULTS as error:
-                raise ConfigError(f"{place(name, error, origins)}: {reason(error)}") from error
+        prompts = cls.of(_bundled(), own)
+        for name in prompts.sources:
+            prompts.parse(name)
         return prompts
-
-    def render(self, name: str, values: Mapping[str, object]) -> str:
-        """One template's text without outer white space; raises ConfigError where it fails, with file and line."""
-        try:
-            return self._environment.get_template(name).render(values).strip()
-        except FAULTS as error:
-            why = reason(error)
-            if isinstance(error, jinja2.UndefinedError):
-                why = f"{why}; this template may use {', '.join(sorted(values))}"
-            raise ConfigError(f"{place(name, error, self._origins)}: {why}") from error
 
     def fingerprint(self, *names: str) -> str:
         """What these templates say, in 16 hexadecimal digits: part of the settings of the stage that sends them."""
@@ -88,5 +68,5 @@ class Prompts:
 
 
 @cache
-def _bundled() -> Mapping[str, tuple[Path, str]]:
+def _bundled() -> TemplateFiles:
     return read_templates(Path(str(files("h2htalk.curation") / "prompts")))

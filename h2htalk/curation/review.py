@@ -12,29 +12,31 @@ kept, rejected               what each candidate came to
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from h2htalk.curation.asking import Asking, AskSettings, model_identity
+from h2htalk.curation.asking import Asking, AskSettings
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.faireval import Calibration, EvidenceSample, audit_slice, calibrate, hand_off
+from h2htalk.curation.faireval import Calibration, audit_slice, hand_off
+from h2htalk.curation.model_identity import model_identity
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
 from h2htalk.curation.parts import Counts, StageFolder
 from h2htalk.curation.prompting import Prompts
 from h2htalk.curation.review_forms import TEMPLATES, Reviewer, read_rubric
 from h2htalk.curation.review_gate import Gatekeeper, read_gold
-from h2htalk.curation.review_outcome import Decision, Pair, Rubric, choose_reference, decide
+from h2htalk.curation.review_outcome import choose_reference, decide
 from h2htalk.curation.review_pairs import compared, comparisons, read_comparisons
+from h2htalk.curation.review_record import Reviewed, rubric_of, told, with_reference_first
 from h2htalk.curation.spec import CurateSpec, ReviewSettings
 from h2htalk.curation.stages import Incomplete, Opener, Stage, claim, require_finished, run_stage
 from h2htalk.curation.workspace import Workspace, without_erased
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError, DataError
 
-VERSION = 2  # 2: a reference wins by its share of comparisons; the hand-off is of candidates
+# 2: a reference wins by its share of comparisons; the hand-off is of candidates
+# 3: nobody in crisis is rejected by a machine alone; a rejection by verdict says so; full agreement is no entropy; what
+#    a comparison came to is kept with its samples
+VERSION = 3
 # Settings that decide over stored answers; a margin may make another reference win, whose review is then asked for.
 _ARITHMETIC = frozenset({"margin", "hand_off", "audit", "accept"})
 
@@ -47,7 +49,7 @@ def run_review(spec: CurateSpec, workspace: Workspace, key: bytes) -> Counts:
         Incomplete: calls failed; the same command asks for them again.
     """
     settings = spec.review
-    prompts = Prompts.load(Path(spec.prompts) if spec.prompts else None)
+    prompts = Prompts.load(spec.prompts)
     folder = workspace.stage("review")
     made = make_stage(spec, workspace, key)
     before = workspace.stage("compose")
@@ -70,7 +72,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
         raise ConfigError(
             "review.model is empty: name who reviews, such as anthropic:claude-sonnet-5 or scripted:FILE"
         )
-    prompts = Prompts.load(Path(spec.prompts) if spec.prompts else None)
+    prompts = Prompts.load(spec.prompts)
     folder = workspace.stage("review").path
     names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
     gold = {"gold": read_gold(Path(settings.gold)).fingerprint} if settings.gold else {}
@@ -89,49 +91,13 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
             "seed": spec.seed,
             "prompts": prompts.fingerprint(*names),
         },
-        Opener(open_rule, (folder, settings.accept)),
+        Opener(open_rule, (folder, settings.accept, settings.margin)),
         alone=True,
         arithmetic=_ARITHMETIC,
     )
 
 
 # --- Map: ask, and read what came ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Reviewed:
-    """A candidate's comparisons and review, as numbers. `gated`: not compared, as the gate refused the reviewer."""
-
-    id: str
-    pairs: tuple[Pair, ...]
-    chosen: int
-    rubric: Rubric
-    gated: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            **({"gated": True} if self.gated else {}),
-            "chosen": self.chosen,
-            "rubric": self.rubric.to_dict(),
-            "pairs": [
-                {
-                    "first": pair.first,
-                    "second": pair.second,
-                    "samples": [[s.order, s.score_a, s.score_b, s.status] for s in pair.samples],
-                }
-                for pair in self.pairs
-            ],
-        }
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], margin: float) -> Reviewed:
-        pairs = []
-        for pair in raw["pairs"]:
-            samples = tuple(EvidenceSample(*sample) for sample in pair["samples"])
-            pairs.append(Pair(pair["first"], pair["second"], samples, calibrate(samples, margin=margin)))
-        rubric = Rubric.from_dict(raw["rubric"])
-        return cls(raw["id"], tuple(pairs), raw["chosen"], rubric, raw.get("gated", False))
 
 
 def _review_parts(
@@ -149,7 +115,8 @@ def _review_parts(
                 continue
             candidates = [Candidate.from_dict(r) for r in without_erased(before.part_records(part), erased)]
             # Not in the `try`: where gold cannot be asked, no part can be compared.
-            comparing = not any(map(compared, candidates)) or gatekeeper.admits(asking)
+            languages = {candidate.scenario.language for candidate in candidates if compared(candidate)}
+            comparing = not languages or gatekeeper.admits(asking, languages)
             try:
                 reviewed = _review(candidates, reviewer, asking, part, spec.review, comparing)
             except Incomplete as error:
@@ -189,15 +156,11 @@ def _review(
     ]
     replies = asking.ask(rubrics, part)
     return (
-        Reviewed(candidate.id, made, chosen, _rubric(read_rubric(replies[request.id, 0])), gated)
+        Reviewed(
+            candidate.id, made, chosen, rubric_of(read_rubric(replies[request.id, 0])), settings.margin, gated
+        )
         for (candidate, made, chosen, gated), request in zip(found, rubrics, strict=True)
     )
-
-
-def _rubric(read: Any) -> Rubric:
-    if isinstance(read, Failure):
-        return Rubric(unscored=read.reason)
-    return Rubric(read.scores(), read.evidence(), read.fitting_subtask, read.revision, read.verdict)
 
 
 # --- Reduce: who is decided by people ---------------------------------------------------------------------------
@@ -232,25 +195,28 @@ def _hand_off(settings: ReviewSettings, seed: int, before: StageFolder, folder: 
 # --- What each candidate came to --------------------------------------------------------------------------------
 
 
-def open_rule(folder: Path, accept: float) -> PartRule:
+def open_rule(folder: Path, accept: float, margin: float) -> PartRule:
     """The rule over a part of candidates; reads what the other two phases wrote."""
     people = {record["id"]: tuple(record["people"]) for _, record in read_jsonl(folder / "hand_off.jsonl")}
 
     def rule(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
-        reviews = {r["id"]: r for _, r in read_jsonl(reviews_path(StageFolder(folder), part))}
+        path = reviews_path(StageFolder(folder), part)
+        reviews = {r["id"]: Reviewed.from_dict(r, margin) for _, r in read_jsonl(path)}
         return [[_outcome(record, reviews, people, accept)] for record in records]
 
     return rule
 
 
 def _outcome(
-    record: Record, reviews: Mapping[str, Any], people: Mapping[str, tuple[str, ...]], accept: float
+    record: Record,
+    reviews: Mapping[str, Reviewed],
+    people: Mapping[str, tuple[str, ...]],
+    accept: float,
 ) -> Kept | Rejected:
     candidate = Candidate.from_dict(record)
     if candidate.id not in reviews:
         raise DataError(f"{candidate.id} has no review; make the stage again with --again review")
-    raw = reviews[candidate.id]
-    reviewed = Reviewed.from_dict(raw, 0.0)
+    reviewed = reviews[candidate.id]
     decision = decide(
         reviewed.rubric,
         candidate.scenario.subtask,
@@ -258,32 +224,10 @@ def _outcome(
         crisis=candidate.scenario.tags.risk != "none",
         accept=accept,
     )
-    review = _review_record(reviewed, raw, decision)
     if decision.status == "reject":
         evidence = {"scores": dict(reviewed.rubric.scores), "evidence": dict(reviewed.rubric.evidence)}
         return Rejected(candidate.id, f"review:{decision.reasons[0]}", evidence, record)
-    made = with_reference_first(candidate, reviewed.chosen, review)
+    made = with_reference_first(candidate, reviewed.chosen, told(reviewed, decision))
     # A status and the reasons that people are asked for, without what only this item has.
     reasons = [f"people:{reason}" for reason in decision.reasons] if decision.status == "needs_people" else []
     return Kept(made.to_dict(), (decision.status, *reasons))
-
-
-def _review_record(reviewed: Reviewed, raw: Mapping[str, Any], decision: Decision) -> dict[str, Any]:
-    return {
-        "status": decision.status,
-        "reasons": list(decision.reasons),
-        "rubric": reviewed.rubric.to_dict(),
-        "chosen": reviewed.chosen,
-        "pairs": list(raw["pairs"]),
-    }
-
-
-def with_reference_first(candidate: Candidate, chosen: int, review: Mapping[str, Any]) -> Candidate:
-    """The candidate with the reference that won as its scenario's own; the others follow in their order."""
-    references = (
-        candidate.references[chosen],
-        *candidate.references[:chosen],
-        *candidate.references[chosen + 1 :],
-    )
-    scenario = replace(candidate.scenario, reference=references[0].text)
-    return Candidate(scenario, references, review)

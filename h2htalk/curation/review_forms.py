@@ -14,8 +14,9 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.base import OWN_SAMPLING, Message, Reply, Request, Sampling, parse_model, request_seed
+from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.structured import Form
+from h2htalk.curation.asking import sampling_of
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.faireval import EvidenceSample, Order
 from h2htalk.curation.prompting import Fence, Prompts
@@ -167,13 +168,7 @@ class Reviewer:
         )
 
     def _sampling(self, name: str, sample: int, temperature: float, tokens: int) -> Sampling:
-        backend, _ = parse_model(self.model)
-        own = backend in OWN_SAMPLING
-        return Sampling(
-            temperature=None if own else temperature,
-            max_tokens=tokens,
-            seed=request_seed(self.seed, name, sample),
-        )
+        return sampling_of(self.model, temperature, tokens, self.seed, name, sample)
 
 
 def pair_name(candidate_id: str, pair: tuple[int, int], order: Order) -> str:

@@ -16,14 +16,14 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.asking import Asking
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.faireval import Gate, Verdict, gate
+from h2htalk.curation.faireval_gate import Gate, Verdict, gate
 from h2htalk.curation.parts import StageFolder
 from h2htalk.curation.review_forms import Reviewer
 from h2htalk.curation.review_pairs import comparisons, read_comparisons
@@ -150,8 +150,8 @@ class Gatekeeper:
     ) -> None:
         self._folder, self._gold, self._reviewer, self._settings = folder, gold, reviewer, settings
 
-    def admits(self, asking: Asking) -> bool:
-        """Whether comparisons count; without gold they do.
+    def admits(self, asking: Asking, languages: Collection[str] = ()) -> bool:
+        """Whether comparisons, in these languages, count; without gold they do.
 
         Raises:
             Incomplete: gold comparisons failed; the same command asks for them again.
@@ -160,6 +160,7 @@ class Gatekeeper:
             return True
         if "gate" not in self._folder.remarks():
             self._remark(_tried(self._gold, self._reviewer, asking, self._settings))
+        self._warn(languages)
         return bool(self._folder.remarks()["gate"]["accepted"])
 
     def close(self) -> None:
@@ -171,10 +172,41 @@ class Gatekeeper:
             told = "gate: gold was not asked, as no candidate has several references to compare"
         self._folder.remark("gate", {"accepted": None, "told": told})
 
+    def _warn(self, languages: Collection[str]) -> None:
+        """Say in which languages the reviewer compares that gold does not hold."""
+        found = self._folder.remarks()["gate"]
+        held = {c.scenario.language for c in self._gold.candidates} if self._gold else set[str]()
+        known = set(found.get("ungated", ()))
+        if not found["accepted"] or set(languages) <= held | known:
+            return
+        ungated = sorted((set(languages) | known) - held)
+        told = str(found["told"]).removesuffix(_ungated(sorted(known))) + _ungated(ungated)
+        self._folder.remark("gate", {**found, "ungated": ungated, "told": told})
+        print(printable(f"review: gate{_ungated(ungated)}"), file=sys.stderr, flush=True)
+
     def _remark(self, found: dict[str, Any]) -> None:
         self._folder.remark("gate", found)
         if not found["accepted"]:
             print(printable(f"review: {found['told']}"), file=sys.stderr, flush=True)
+
+
+def _ungated(languages: Sequence[str]) -> str:
+    return f"; gold holds nothing in {', '.join(languages)}, so nothing shows it there" if languages else ""
+
+
+def require_reachable(gold: Gold) -> None:
+    """See that gold lets anybody pass: few comparisons, or many ties among them, leave no room above chance.
+
+    Raises:
+        ConfigError: a reviewer that gets all of them right would be refused.
+    """
+    best = gate(gold.truth, gold.truth)
+    if not best.accepted:
+        ties = Counter(gold.truth.values())["tie"]
+        raise ConfigError(
+            f"review.gold: a reviewer that gets all {best.n:,} comparisons right would be refused (interval from "
+            f"{best.low:.3f}); {ties:,} of them are ties: give more of them, 30 say, with a better answer (a or b)"
+        )
 
 
 def _tried(gold: Gold, reviewer: Reviewer, asking: Asking, settings: ReviewSettings) -> dict[str, Any]:
@@ -196,9 +228,8 @@ def _tried(gold: Gold, reviewer: Reviewer, asking: Asking, settings: ReviewSetti
 def _told(found: Gate, verdicts: Sequence[Verdict | None]) -> dict[str, Any]:
     undecided = Counter(verdicts)[None]
     what = "passed" if found.accepted else "refused"
-    said = (
-        f"gate: {what}: accuracy {found.accuracy:.3f} (95 % interval {found.low:.3f} to {found.high:.3f}) on "
-    )
+    low, high = _share(found.low), _share(found.high)
+    said = f"gate: {what}: accuracy {found.accuracy:.3f} (95 % interval {low:.3f} to {high:.3f}) on "
     said += f"{found.n:,} gold comparisons"
     if undecided:
         said += f", {undecided:,} of them without a verdict"
@@ -207,10 +238,15 @@ def _told(found: Gate, verdicts: Sequence[Verdict | None]) -> dict[str, Any]:
     return {
         "accepted": found.accepted,
         "accuracy": round(found.accuracy, 6),
-        "low": round(found.low, 6),
-        "high": round(found.high, 6),
+        "low": round(low, 6),
+        "high": round(high, 6),
         "n": found.n,
         "undecided": undecided,
         "reason": found.reason,
         "told": said,
     }
+
+
+def _share(value: float) -> float:
+    """From 0 to 1: rounding may leave an end of the interval a hair outside."""
+    return min(1.0, max(0.0, value))

@@ -106,9 +106,9 @@ def decide(
     """The outcome of one candidate.
 
     In this order: an unscored review, or anything that hands the candidate to people, is for people; then a criterion
-    at 1 rejects (of somebody in crisis: people decide); a verdict that its own scores contradict is for people; a mean
-    of `accept` with nothing below 3 and nothing to
-    change is accepted; the rest is to be revised.
+    at 1 rejects; a verdict that its own scores contradict is for people; a verdict of reject rejects; another subtask
+    that fits better is to be revised; a mean of `accept` with nothing below 3 and nothing to change is accepted; the
+    rest is to be revised. Of somebody in crisis people decide where safety is below 4, and whatever would be rejected.
 
     Args:
         rubric: the review.
@@ -116,21 +116,29 @@ def decide(
         people: why comparisons or the audit hand it to people (`faireval.hand_off`).
         crisis: whether the scenario is tagged as a person in crisis.
         accept: the least mean of the criteria, 1 to 5.
+
+    Returns:
+        The status and its reasons; of a rejection the first of the lowest criteria, or `verdict`.
     """
     if rubric.unscored:
         return Decision("needs_people", (f"unscored:{rubric.unscored}", *people))
-    lowest = min(rubric.scores.values())
-    low = [name for name, score in rubric.scores.items() if score == lowest]
     if people:
         return Decision("needs_people", tuple(people))
     if crisis and rubric.scores["safety"] < SAFE_IN_CRISIS:
         return Decision("needs_people", ("crisis:safety",))
+    found = _by_scores(rubric, subtask, accept)
+    # Nobody in crisis is sent away by a machine alone, whichever rule it was.
+    return Decision("needs_people", ("crisis:rejected",)) if crisis and found.status == "reject" else found
+
+
+def _by_scores(rubric: Rubric, subtask: str, accept: float) -> Decision:
+    lowest = min(rubric.scores.values())
     if lowest <= REJECTING:
-        return Decision("needs_people", ("crisis:rejected",)) if crisis else Decision("reject", (low[0],))
-    if _contradicts(rubric, lowest, accept):
+        return Decision("reject", (next(name for name, score in rubric.scores.items() if score == lowest),))
+    if _contradicts(rubric, lowest):
         return Decision("needs_people", ("contradiction",))
     if rubric.verdict == "reject":
-        return Decision("reject", (low[0],))
+        return Decision("reject", ("verdict",))
     if rubric.fitting_subtask != subtask:
         return Decision("revise", (f"subtask:{rubric.fitting_subtask}",))
     if rubric.verdict == "accept" and lowest >= ACCEPTABLE and rubric.mean >= accept:
@@ -142,8 +150,8 @@ def decide(
     )
 
 
-def _contradicts(rubric: Rubric, lowest: int, accept: float) -> bool:
+def _contradicts(rubric: Rubric, lowest: int) -> bool:
     """A verdict against its own scores: rejected with nothing wrong, or accepted with something broken."""
     if rubric.verdict == "reject":
-        return lowest >= ACCEPTABLE and rubric.mean >= accept
+        return lowest >= ACCEPTABLE
     return rubric.verdict == "accept" and lowest < ACCEPTABLE

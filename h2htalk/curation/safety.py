@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation import crisis, political, safety_classifier, safety_lexicons, safety_rules
-from h2htalk.curation.asking import model_identity
 from h2htalk.curation.detached import beside_insults, names_group, report
 from h2htalk.curation.evidence import Evidence
 from h2htalk.curation.guard import Guard, Verdict
+from h2htalk.curation.model_identity import model_identity
 from h2htalk.curation.ngram_model import load
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue
 from h2htalk.curation.safety_policy import HARD, Assessment, Thresholds, decide, settle

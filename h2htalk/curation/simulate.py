@@ -18,16 +18,15 @@ from typing import Any
 
 from h2htalk.chat.base import (
     HOSTED,
-    OWN_SAMPLING,
     Message,
     Reply,
     Request,
-    Sampling,
     parse_model,
     request_seed,
 )
-from h2htalk.curation.asking import Asking, AskSettings, model_identity, shared_limit
+from h2htalk.curation.asking import Asking, AskSettings, sampling_of, shared_limit
 from h2htalk.curation.licences import find
+from h2htalk.curation.model_identity import model_identity
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.prompting import Prompts
 from h2htalk.curation.simulate_grid import SOURCE, Plan, grid
@@ -63,6 +62,13 @@ def open_simulation(spec: CurateSpec, base: Path) -> Simulation:
         parse_model(getattr(settings, role))
     if not settings.emotions or not settings.languages:
         raise ConfigError("gather.simulate needs at least one emotion and one language")
+    for key in ("languages", "emotions", "personas"):
+        given = getattr(settings, key)
+        if doubles := [name for name in dict.fromkeys(given) if given.count(name) > 1]:
+            raise ConfigError(
+                f"gather.simulate.{key} names {', '.join(map(repr, doubles))} twice; name each once: all get the same "
+                "share"
+            )
     known = bundled_personas()
     names = settings.personas or tuple(known)
     for name in names:
@@ -72,7 +78,7 @@ def open_simulation(spec: CurateSpec, base: Path) -> Simulation:
             )
         if lacking := [language for language in settings.languages if language not in known[name].names]:
             raise ConfigError(f"gather.simulate.personas: {name} has no description in {lacking[0]}")
-    prompts = Prompts.load(resolve(spec.prompts, base) if spec.prompts else None)
+    prompts = Prompts.load(spec.prompts and resolve(spec.prompts, base))
     plans = grid(settings, names, spec.seed)
     told: dict[str, str] = {role: model_identity(getattr(settings, role)) for role in _ROLES}
     chosen = {name: known[name] for name in names}
@@ -227,12 +233,8 @@ class Simulation:
         if role == "user":
             messages.append(Message("user", talk.start))
         messages += [Message("assistant" if who == role else "user", said) for who, said in talk.turns]
-        own = parse_model(getattr(self.settings, role))[0] in OWN_SAMPLING
-        sampling = Sampling(
-            temperature=None if own else _TEMPERATURE,
-            max_tokens=_TOKENS[role],
-            seed=request_seed(self.seed, talk.plan.id, number),
-        )
+        model = getattr(self.settings, role)
+        sampling = sampling_of(model, _TEMPERATURE, _TOKENS[role], self.seed, talk.plan.id, number)
         return Request(talk.plan.id, tuple(messages), sampling, number)
 
     def _outcome(self, talk: _Talk) -> Outcome:

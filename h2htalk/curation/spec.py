@@ -102,7 +102,7 @@ class SafetySettings:
 @dataclass(frozen=True, slots=True)
 class DedupSettings:
     """`against`: splits whose items must not come back (decontamination). `threshold`: share of the text left unedited
-    (0 to 1) from which two dialogues are one."""
+    (0.65 to 1) from which two dialogues are one."""
 
     against: tuple[str, ...] = ("mini",)
     threshold: float = 0.7

@@ -30,7 +30,8 @@ def check_limits(spec: CurateSpec, path: Path) -> None:
         "gather.simulate.turns": (gather.simulate.turns, 2, 1000),
         "gather.simulate.max_cost": (gather.simulate.max_cost, 0, _MOST_DOLLARS),
         "safety.max_cost": (spec.safety.max_cost, 0, _MOST_DOLLARS),
-        "dedup.threshold": (spec.dedup.threshold, 0, 1),
+        # Each side must be 0.6 alike whatever is asked for, so that a lower one would change next to nothing.
+        "dedup.threshold": (spec.dedup.threshold, 0.65, 1),
         "compose.references": (spec.compose.references, 1, 100),
         "compose.max_cost": (spec.compose.max_cost, 0, _MOST_DOLLARS),
         "review.samples": (review.samples, 1, 100),

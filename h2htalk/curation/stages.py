@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from h2htalk.curation.outcomes import Outcome, PartRule, Rejected, each
 from h2htalk.curation.parts import Counts, StageFolder
@@ -22,7 +21,9 @@ from h2htalk.curation.workspace import STAGES, Workspace, without_erased
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.progress import Progress
-from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
+from h2htalk.worker_processes import WorkerProcesses, next_done, result_of, usable_cores
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +121,25 @@ def _results(jobs: Sequence[_Job], processes: int, failed: list[Incomplete]) -> 
                 except Incomplete as error:
                     failed.append(error)
         return
+    yield from in_processes(_make_there, [(job,) for job in jobs], processes)
+
+
+def in_processes(
+    function: Callable[..., T], jobs: Sequence[tuple[object, ...]], processes: int
+) -> Generator[T, None, None]:
+    """What a function gives for the arguments of each job, as they are done; close it to end the processes.
+
+    Raises:
+        ConfigError: a process ended before its work was done; or, with its message, an error of the user's world.
+    """
     with WorkerProcesses(processes) as workers:
         waiting = iter(jobs)
         # A few ahead: a million dialogues are thousands of parts.
-        futures = {workers.submit(_make_there, job) for job in islice(waiting, 2 * processes)}
+        futures = {workers.submit(function, *job) for job in islice(waiting, 2 * processes)}
         while futures:
-            done = next(as_completed(futures))
+            done = next_done(futures)
             futures.remove(done)
-            futures.update(workers.submit(_make_there, job) for job in islice(waiting, 1))
+            futures.update(workers.submit(function, *job) for job in islice(waiting, 1))
             yield result_of(done)
 
 
@@ -145,7 +157,7 @@ def _opened(jobs: Sequence[_Job]) -> Iterator[PartRule]:
 
 def _make(job: _Job, rule: PartRule) -> Counts:
     """Make one part."""
-    records = without_erased(job.before.part_records(job.part), job.erased)
+    records = without_erased(job.before.handed_on(job.part), job.erased)
     outcomes = rule(records, job.part)
     if len(outcomes) != len(records) or not all(outcomes):
         raise AssertionError(f"{job.stage.name}: a rule must say something of every record")

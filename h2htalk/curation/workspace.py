@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +57,11 @@ class Workspace:
         """The folder of a stage, by the stage's name."""
         return StageFolder(self.path / STAGES[name])
 
-    def open_key(self) -> bytes:
-        """The workspace's secret; made at the first call.
+    def open_key(self, *, make: bool = True) -> bytes:
+        """The workspace's secret; made at the first call, unless `make` is False.
 
         Raises:
-            ConfigError: it was purged, or it is another than the stages were made with.
+            ConfigError: it was purged, it is missing, or it is another than the stages were made with.
             DataError: it cannot be read or written.
         """
         known = self.facts()
@@ -70,7 +70,7 @@ class Workspace:
                 f"{self.path}: was purged: its key and raw inputs are gone; curate in a new workspace"
             )
         if not self.key_path.exists():
-            if "key" in known:
+            if "key" in known or not make:
                 raise ConfigError(
                     f"{self.key_path}: is missing, but stages were made with it; put it back, or take a new workspace"
                 )
@@ -87,7 +87,7 @@ class Workspace:
 
     def _make_key(self) -> None:
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            self.open_folder()
             temporary = self.path / f".secret.key.{os.getpid()}"
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -147,9 +147,26 @@ class Workspace:
                 f"{path}: not the sources of a curation; make the stage again with --again gather"
             ) from error
 
+    def require_begun(self) -> None:
+        """See that there is a workspace, before a lock would make its folder; raises DataError."""
+        if not any((self.path / name).exists() for name in ("workspace.json", *STAGES.values())):
+            raise DataError(f"{self.path}: no curation has begun here; name the folder of one")
+
+    def open_folder(self) -> None:
+        """Make the folder where there is none, for its owner alone: raw conversations will lie in it.
+
+        One that is there stays as open as its owner made it. Raises DataError.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"{self.path}: {write_problem(error)}") from error
+
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the workspace's one writer; raises DataError where another process is."""
+        """Be the workspace's one writer; raises DataError where another process is, or it cannot be made."""
+        self.open_folder()
         with writer_lock(self.path / "workspace", "wait for it, or name another workspace"):
             # Half-written by a process that was killed: nobody else writes here now.
             for name in ("secret.key", "workspace.json", "erased.jsonl", "erasing.json"):
@@ -158,6 +175,6 @@ class Workspace:
             yield
 
 
-def without_erased(records: Iterator[Record], erased: frozenset[str]) -> list[Record]:
+def without_erased(records: Iterable[Record], erased: frozenset[str]) -> list[Record]:
     """The records that nobody asked to take out."""
     return [record for record in records if not erased or not own_ids(record) & erased]

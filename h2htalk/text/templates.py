@@ -1,6 +1,6 @@
 """Prompt templates in Jinja's sandbox: reading a folder of them, and rendering so that a text has one fingerprint.
 
-Each room that sends prompts keeps its own; what is common to them is here.
+Each room that sends prompts keeps its own templates; what is common to them is here.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Mapping, Sized
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import jinja2
+from jinja2 import nodes
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -30,8 +32,52 @@ FAULTS = (
     ValueError,
 )
 _MAX_SIZE = 1_000_000  # of a product: characters or elements; of a power: bits
+TemplateFiles = Mapping[str, tuple[Path, str]]  # name -> path and text
 # How Python prints what has no text of its own: `<generator object sync_do_map at 0x7f3c0a2b9e40>`.
 _ADDRESS = re.compile(r"<[^<>]+ at 0x[0-9a-fA-F]+>")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Templates:
+    """Templates by name (`en/dialogue_base.j2`): their text, the file each came from, compiled on use."""
+
+    sources: Mapping[str, str]
+    _origins: Mapping[str, str]
+    _environment: Sandbox
+
+    @classmethod
+    def of(cls, *layers: TemplateFiles) -> Self:
+        """The templates of folders, as `read_templates` reads them; a later one stands in place of its namesake."""
+        found = {name: read for layer in layers for name, read in layer.items()}
+        sources = {name: text for name, (_, text) in sorted(found.items())}
+        origins = {name: str(path) for name, (path, _) in found.items()}
+        return cls(sources, origins, open_environment(sources, origins))
+
+    def render(self, name: str, values: Mapping[str, object]) -> str:
+        """One template's text without outer white space.
+
+        Raises:
+            ConfigError: the template fails (an undefined variable, say); names its file and line.
+        """
+        try:
+            return self._environment.get_template(name).render(values).strip()
+        except FAULTS as error:
+            why = reason(error)
+            if isinstance(error, jinja2.UndefinedError):
+                why = f"{why}; this template may use {', '.join(sorted(values))}"
+            raise ConfigError(f"{place(name, error, self._origins)}: {why}") from error
+
+    def parse(self, name: str) -> nodes.Template:
+        """A template's tree. Raises ConfigError where it cannot be compiled; names file and line."""
+        try:
+            self._environment.get_template(name)
+            return self._environment.parse(self.sources[name])
+        except FAULTS as error:
+            raise ConfigError(f"{place(name, error, self._origins)}: {reason(error)}") from error
+
+    def origin(self, name: str) -> str:
+        """The file that a template came from, for messages."""
+        return self._origins[name]
 
 
 def read_templates(folder: Path) -> dict[str, tuple[Path, str]]:

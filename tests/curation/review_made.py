@@ -48,6 +48,11 @@ def review(score: int = 5, subtask: str = "", verdict: str = "accept", **scores:
     return json.dumps({**criteria, "fitting_subtask": subtask, "revision": "", "verdict": verdict})
 
 
+def scoring(first: int, second: int) -> str:
+    """What a reviewer says of two answers as they stand."""
+    return json.dumps({"evidence": "Both were read.", "score_first": first, "score_second": second})
+
+
 def script(path: Path, found: Sequence[Candidate], replies: Mapping[str, object] | None = None) -> str:
     """A scripted reviewer that accepts everything, except what `replies` says by request id."""
     said = {f"{c.id}/rubric": review(subtask=c.scenario.subtask) for c in found} | dict(replies or {})
@@ -65,12 +70,13 @@ def run(
     tmp_path: Path,
     found: Sequence[Candidate],
     replies: Mapping[str, object] | None = None,
+    seed: int = 0,
     **settings: object,
 ) -> tuple[Workspace, Counts]:
     workspace = composed(tmp_path / "work", found)
     model = script(tmp_path / "replies.jsonl", found, replies)
     made = ReviewSettings(model=model, **{"audit": 0.0, "hand_off": 0.0, **settings})  # type: ignore[arg-type]
-    spec = CurateSpec(str(workspace.path), GatherSettings(), review=made)
+    spec = CurateSpec(str(workspace.path), GatherSettings(), seed=seed, review=made)
     return workspace, run_review(spec, workspace, workspace.open_key())
 
 

@@ -189,6 +189,40 @@ def test_an_answer_that_was_stored_is_paid(tmp_path: Path, monkeypatch: pytest.M
     assert events(tmp_path) == ["sent", "paid", "sent", "paid"]
 
 
+@pytest.mark.parametrize("end", ["lost", "free"])
+def test_a_call_that_brought_nothing_leaves_no_answer_to_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """The item had timed out before: its stored answer counted as that call's, and the paid one was booked as lost."""
+    with serving(monkeypatch):
+        with asking(tmp_path, USER) as one:
+            one.ask([request("a")], "part-00000")
+        journal = tmp_path / "stage/costs/review.jsonl"
+        opened, sent, paid = (line for _, line in read_jsonl(journal))
+        assert paid["event"] == "paid"
+        lines = [opened, sent, {"event": end, "call": 1, "reason": "timeout"}, {**sent, "call": 2}]
+        journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        with asking(tmp_path, USER) as one:
+            one.ask([request("b")], "part-00000")
+    assert events(tmp_path) == ["sent", end, "sent", "paid", "sent", "paid"]
+
+
+def test_a_limit_may_be_used_up_to_its_last_cent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(monkeypatch):
+        (tmp_path / "free").mkdir()
+        with asking(tmp_path / "free", USER) as one:
+            one.ask([request("a")], "part-00000")
+        lines = (line for _, line in read_jsonl(tmp_path / "free/stage/costs/review.jsonl"))
+        worst = next(line["usd"] for line in lines if line["event"] == "sent")
+        (tmp_path / "limited").mkdir()
+        with asking(tmp_path / "limited", USER, float(worst)) as one:
+            assert set(one.ask([request("a")], "part-00000")) == {("a", 0)}
+        less = float(Decimal(worst) * Decimal("0.999"))
+        (tmp_path / "less").mkdir()
+        with asking(tmp_path / "less", USER, less) as one, pytest.raises(Incomplete, match="max_cost"):
+            one.ask([request("a")], "part-00000")
+
+
 def test_an_answer_to_other_words_does_not_settle_an_open_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

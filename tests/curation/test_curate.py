@@ -11,7 +11,7 @@ from providers import ProviderServer, price_file
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.stages import Incomplete
 from h2htalk.curation.workspace import STAGES, Workspace
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError
 
 SPEC = """
 workspace = "work"
@@ -98,6 +98,48 @@ def test_what_is_wrong_with_the_reviewer_is_told_before_the_first_stage(spec: Pa
     with pytest.raises(ConfigError, match=r"gone\.jsonl: cannot be read"):
         curate(spec)
     assert not any((spec.parent / "work" / folder).exists() for folder in STAGES.values())
+
+
+def test_without_a_reviewer_it_ends_with_candidates_and_says_so(
+    spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Everything was said to have a default, and the first run was refused for want of a reviewer."""
+    spec.write_text(SPEC.replace("scripted:reviewer.jsonl", ""))
+    assert [item.stage for item in summaries(curate(spec))] == list(STAGES)[:-1]
+    assert "review.model names nobody, so this ends with what compose makes" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match=r"review\.model is empty"):
+        curate(spec, ("review",))
+    spec.write_text(SPEC)
+    assert [item.stage for item in summaries(curate(spec))] == list(STAGES)
+
+
+@pytest.mark.parametrize("ner", ["spacy:no_such_model", "gliner:nobody/nothing", "lax"])
+def test_a_recogniser_that_is_not_there_is_told_before_the_first_stage(spec: Path, ner: str) -> None:
+    """It was told after gather, with an option of another command."""
+    spec.write_text(SPEC + f'[anonymize]\nner = "{ner}"\n')
+    with pytest.raises(ConfigError, match=r'anonymize\.ner, for en: .*anonymize\.ner = "bundled"') as refused:
+        curate(spec)
+    assert "--" not in str(refused.value)
+    assert not any((spec.parent / "work" / folder).exists() for folder in STAGES.values())
+
+
+@pytest.mark.parametrize("linked", ["06-reviewed", "03-safe", "04-distinct/kept"])
+def test_again_removes_nothing_where_a_link_leads_away(spec: Path, linked: str) -> None:
+    """It was emptied, and the link itself ended in a traceback."""
+    curate(spec)
+    path = spec.parent / "work" / linked
+    path.rename(spec.parent / "elsewhere")
+    path.symlink_to(spec.parent / "elsewhere")
+    before = kept_files(spec.parent)
+    with pytest.raises(DataError, match="is a symbolic link"):
+        curate(spec, again="safety")
+    assert kept_files(spec.parent) == before
+
+
+def test_a_new_workspace_is_its_owners_alone(spec: Path) -> None:
+    """Raw conversations lay in it, for everybody on the machine to read."""
+    curate(spec, ("gather",))
+    assert (spec.parent / "work").stat().st_mode & 0o777 == 0o700
 
 
 def test_a_stage_alone_needs_only_its_own(spec: Path) -> None:

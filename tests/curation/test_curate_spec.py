@@ -74,6 +74,10 @@ def test_models_in_folders_are_beside_it_too(tmp_path: Path, monkeypatch: pytest
             "review.samples is 0; it must be between 1 and 100",
         ),
         (f'workspace = "w"\n{SOURCE}\n[review]\nhand_off = 1.5', "review.hand_off is 1.5"),
+        (
+            f'workspace = "w"\n{SOURCE}\n[dedup]\nthreshold = 0.5',
+            "dedup.threshold is 0.5; .* between 0.65 and 1",
+        ),
         (f'workspace = "w"\npart = 0\n{SOURCE}', "part is 0"),
         (f'workspace = "w"\n{SOURCE}{SOURCE}', "two sources of one name"),
         ("workspace = ", "not TOML"),

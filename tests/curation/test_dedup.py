@@ -12,9 +12,10 @@ import pytest
 from dedup_made import deduplicated, dialogue, edited, lines, spec_of, words, workspace_of
 
 from h2htalk.curation.dedup import run_dedup
+from h2htalk.curation.dedup_similarity import similarity
 from h2htalk.data.split_export import export_split
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError
 
 REVIEW = {"safety": {"action": "review", "tags": []}}
 
@@ -57,12 +58,27 @@ def test_same_inputs_with_another_reply_are_one(tmp_path):
     assert [(r["reason"], r["evidence"]) for r in rejected.values()] == [("folded", same)] * 5
 
 
-def test_a_long_reply_to_two_inputs_is_one_and_to_many_a_phrase(tmp_path):
-    two = [dialogue(f"two{n}", words(n, 15), words("reply", 40)) for n in range(2)]
-    many = [dialogue(f"many{n:02}", words(f"m{n}", 15), words("phrase", 40)) for n in range(20)]
-    kept, rejected = deduplicated(tmp_path, two + many)
-    assert list(rejected) == ["two1"] or list(rejected) == ["two0"]
-    assert len(kept) == 21
+@pytest.mark.parametrize("count", [2, 10, 11, 40])
+@pytest.mark.parametrize("share", [0.0, 0.05])
+def test_a_reply_to_unlike_inputs_removes_nobody(tmp_path, count, share):
+    """Up to ten different inputs with one long reply were one dialogue, and eleven were eleven."""
+    reply = words("reply", 40)
+    made = [dialogue(f"d{n:02}", words(f"m{n}", 15), edited(reply, share, n)) for n in range(count)]
+    kept, rejected = deduplicated(tmp_path, made)
+    assert (len(kept), rejected) == (count, {})
+
+
+def test_a_reply_to_inputs_that_are_half_alike_is_one(tmp_path):
+    """Too unlike for both sides together, and more alike than chance."""
+    asked, reply = words("asked", 60), words("reply", 40) + "."
+    kept, rejected = deduplicated(tmp_path, [dialogue("a", asked, reply), dialogue("b", half(asked), reply)])
+    assert set(kept) == {"a"}
+    assert rejected["b"]["evidence"] == {"of": "a", "on": "references", "similarity": 1.0}
+
+
+def half(text):
+    """Four characters of ten replaced."""
+    return edited(text, 0.43)
 
 
 def test_a_chain_of_small_changes_does_not_carry_far(tmp_path):
@@ -75,6 +91,21 @@ def test_a_chain_of_small_changes_does_not_carry_far(tmp_path):
     for line in rejected.values():
         assert line["evidence"]["of"] in kept
         assert line["evidence"]["similarity"] >= 0.5
+
+
+def test_a_linked_dialogue_may_be_somewhat_less_alike_than_a_pair(tmp_path):
+    """0.62 from the first, 0.8 from the one between them: below the threshold, and within what a link allows."""
+    first = words("first", 60)
+    between, last = edited(first, 0.2, "between"), edited(edited(first, 0.2, "between"), 0.2, "last")
+    texts = {"a": first + ".", "b": between, "c": last}
+    made = [
+        dialogue(name, text, edited(words("r", 60), 0.2 * n, n))
+        for n, (name, text) in enumerate(texts.items())
+    ]
+    assert 0.5 < similarity(first, last) < 0.7
+    kept, rejected = deduplicated(tmp_path, made)
+    assert set(kept) == {"a"}
+    assert rejected["c"]["evidence"]["through"] == "b"
 
 
 def test_languages_are_never_compared(tmp_path):
@@ -150,6 +181,14 @@ def test_hostile_texts_are_kept_once_each(tmp_path):
     assert {"h0en", "h1en", "h2zh", "h9en", "h10zh"} <= set(kept)
 
 
+def test_what_safety_did_not_hand_on_is_missed(tmp_path):
+    workspace = workspace_of(tmp_path, [one(n) for n in range(5)])
+    workspace.stage("safety").file("kept", "part-00001").write_text("")
+    with pytest.raises(DataError, match=r"part-00001\.jsonl: has 0 lines, but 2 were written"):
+        run_dedup(spec_of(workspace), workspace, b"", processes=1)
+    assert not (workspace.stage("dedup").path / "losers.jsonl").exists()
+
+
 def test_a_record_that_is_no_dialogue_is_rejected(tmp_path):
     workspace = workspace_of(tmp_path, [one(0), one(1)])
     path = workspace.stage("safety").file("kept", "part-00000")
@@ -208,6 +247,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from dedup_made import spec_of
 from h2htalk.curation.dedup import run_dedup
+from h2htalk.curation.dedup_similarity import similarity
 from h2htalk.curation.workspace import Workspace
 workspace = Workspace(Path({folder!r}))
 print("ready", flush=True)

@@ -84,10 +84,11 @@ def test_nearly_the_same_words_are_the_same_question(tmp_path: Path) -> None:
         ({"metadata": {"safety": {"action": "review"}}}, "safety"),
         ({"metadata": {"safety": {"action": "keep_tag"}}}, "safety"),
         ({"metadata": {"safety": {"risk": "high"}}}, "safety"),
+        ({"metadata": {"safety": {"tags": ["crisis.grief"]}}}, "safety"),
         ({"licence": "CC-BY-ND-4.0"}, "licence"),
         ({"licence": "no such licence"}, "licence"),
     ],
-    ids=["the same reply", "undecided", "in crisis", "more at risk", "no mixture", "unknown"],
+    ids=["the same reply", "undecided", "in crisis", "more at risk", "other tags", "no mixture", "unknown"],
 )
 def test_what_cannot_stand_beside_it_is_a_duplicate(
     tmp_path: Path, changed: dict[str, Any], why: str | None
@@ -166,24 +167,54 @@ def test_of_longer_talks_nothing_is_carried(tmp_path: Path) -> None:
     ]
     kept, rejected = deduplicated(tmp_path, made + turned)
     assert {line["reason"] for line in rejected.values()} == {"duplicate"}
+    assert {name[0]: line["evidence"].get("answer") for name, line in rejected.items()} == {
+        "t": None,
+        "c": "order",
+    }
     assert not [record for record in kept.values() if "alternatives" in record["metadata"]]
 
 
 def test_a_question_that_everybody_answers_carries_the_best(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The longer the reply, the better; each is given three times, a little longer."""
     monkeypatch.setattr(module, "MOST_TRIED", 12)
+    replies = [words(f"reply {n // 3 * 3}", 30)[: 40 + n] + "." for n in range(60)]
+    kept, rejected = deduplicated(tmp_path, [answer(f"a{n:03}", reply) for n, reply in enumerate(replies)])
+    assert set(kept) == {"a059"}
+    carried = [alternative["id"] for alternative in kept["a059"]["metadata"]["alternatives"]]
+    assert carried == ["a056", "a053", "a050", "a047"]
+    why = {name: line["evidence"].get("answer", line["reason"]) for name, line in sorted(rejected.items())}
+    tried = ["reply", "reply", "folded"] * 4
+    assert list(why.values()) == [*["many"] * 45, *tried, "near_duplicate", "near_duplicate"]
+
+
+def test_no_more_are_carried_than_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_FOLDED", 5)
-    made = [answer(f"a{n:03}", words(n, 10) + ".") for n in range(60)] + [answer("long", "very " * 2000)]
-    kept, rejected = deduplicated(tmp_path, made)
-    assert set(kept) == {"long"} or len(kept) == 1
-    (stays,) = kept.values()
-    carried = [len(a["text"]) for a in stays["metadata"]["alternatives"]]
-    assert len(carried) == 5
-    assert carried == sorted(carried, reverse=True)
-    assert len(rejected) == 60
-    reasons = [line["reason"] for line in rejected.values()]
-    assert (reasons.count("folded"), reasons.count("duplicate")) == (5, 55)
+    kept, rejected = deduplicated(
+        tmp_path, [answer(f"a{n:02}", words(n, 30)[: 40 + n] + ".") for n in range(12)]
+    )
+    carried = [alternative["id"] for alternative in kept["a11"]["metadata"]["alternatives"]]
+    assert carried == ["a10", "a09", "a08", "a07", "a06"]
+    assert [rejected[f"a{n:02}"]["evidence"]["answer"] for n in range(6)] == ["many"] * 6
+
+
+@pytest.mark.parametrize(("size", "told"), [(module.LONGEST, "folded"), (module.LONGEST + 1, "long")])
+def test_an_answer_that_is_too_long_is_not_carried(tmp_path: Path, size: int, told: str) -> None:
+    text = words("long", 2000)
+    stays = answer("stays", text[-module.LONGEST - 10 :] + ".")
+    _, rejected = deduplicated(tmp_path, [stays, answer("long", text[: size - 1] + ".")])
+    assert rejected["long"]["evidence"].get("answer", rejected["long"]["reason"]) == told
+
+
+@pytest.mark.parametrize("first", ["stays", "goes"])
+def test_where_the_companion_begins_nothing_is_carried(tmp_path: Path, first: str) -> None:
+    """None of them is whole, and so the longer reply is the better."""
+    made = {"stays": answer("stays", words("a", 30)), "goes": answer("goes", words("b", 20))}
+    made[first] = replace(made[first], messages=made[first].messages[::-1])
+    kept, rejected = deduplicated(tmp_path, list(made.values()))
+    assert rejected["goes"]["evidence"]["answer"] == "order"
+    assert "alternatives" not in kept["stays"]["metadata"]
 
 
 def many(seed: int = 0) -> list[Dialogue]:
@@ -232,6 +263,7 @@ def composed(
     folder: Path, made: list[Dialogue], references: int = 1
 ) -> tuple[Workspace, dict[str, Candidate]]:
     workspace = workspace_of(folder, made)
+    workspace.open_key()
     spec = spec_of(workspace)
     run_dedup(spec, workspace, b"", processes=1)
     spec = replace(spec, compose=ComposeSettings(references=references, subtasks=("dialogue_base",)))
@@ -281,7 +313,7 @@ def test_answers_go_with_who_is_taken_out(tmp_path: Path) -> None:
     assert len(found) == 2
     story = explain(workspace, "q-000001")
     assert ("dedup", "rejected", "folded") in [(e.stage, e.what, e.details.get("reason")) for e in story]
-    erase(workspace, "q-000001")
+    erase(workspace, "q-000001", others_too=True)
     left = "".join(path.read_text() for path in workspace.path.rglob("*.jsonl"))
     assert "violin" in left
     assert not [text for text in (QUESTION, *REPLIES) if text in left]

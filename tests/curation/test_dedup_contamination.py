@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from dedup_made import dialogue, edited, words
 
 from h2htalk.curation.dedup_contamination import SplitIndex, item_texts
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.data.splits import load_split
+from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import NULL_MEMORY
 
 MINI = load_split("mini")
@@ -74,3 +76,66 @@ def test_an_item_is_known_by_its_user_turns_and_its_reference():
         ("inputs", "user", 3),
         ("reference", "companion", 1),
     ]
+
+
+# --- Splits in which many say the same ------------------------------------------------------------------------------
+
+
+def split_of(*openings: str) -> Split:
+    scenario = next(s for s in CHATS if s.language == "en")
+    made = [
+        replace(scenario, id=f"i{n:04}", inputs={"history": (Turn("user", text),)}, reference="Yes.")
+        for n, text in enumerate(openings)
+    ]
+    return replace(MINI, name="many", scenarios=tuple(made))
+
+
+@pytest.mark.parametrize("count", [1, 50, 51, 400])
+def test_what_many_items_ask_is_found_as_what_one_asks(count):
+    """What more than 50 items said counted for none of them: with 51 of one text, its exact copy was none."""
+    text = words("asked by all", 15)
+    index = SplitIndex([("many", split_of(*[text] * count))], 0.8)
+    copies = [
+        dialogue("a", text, "No."),
+        dialogue("b", edited(text, 0.1), "No."),
+        dialogue("c", "Well. " + text),
+    ]
+    found = [held and held.evidence() for held in index.find(copies)]
+    assert [held and held["of"] for held in found] == ["i0000"] * 3
+    assert [held["similarity"] for held in found if held][::2] == [1.0, 1.0]
+
+
+def test_what_is_made_of_common_phrases_alone_is_found():
+    """Each text is two halves, and more than fifty others share the one or the other with it."""
+    asked = [f"{words(a, 6)} {words(-b, 6)}" for a in range(1, 53) for b in range(1, 53)]
+    index = SplitIndex([("many", split_of(*asked))], 0.8)
+    for share in (0.02, 0.05, 0.1):
+        copies = [dialogue(f"d{n}", edited(text, share), "No.") for n, text in enumerate(asked[::20])]
+        missed = [copy.id for copy, held in zip(copies, index.find(copies), strict=True) if held is None]
+        assert not missed, share
+
+
+def test_one_sound_over_and_over_is_found():
+    index = SplitIndex([("many", split_of("a" * 30))], 0.8)
+    asked = [dialogue("a", "a" * 30, "No."), dialogue("b", "Well, " + "a" * 32, "No.")]
+    assert [held and held.similarity for held in index.find(asked)] == [1.0, 1.0]
+
+
+def test_what_is_equal_is_found_whatever_shingles_say(monkeypatch):
+    index = SplitIndex([("mini", MINI)], 0.8)
+    monkeypatch.setattr(index, "_postings", {})
+    held = [item and item.evidence() for item in index.find([holding(scenario) for scenario in CHATS])]
+    assert [item and (item["of"], item["similarity"]) for item in held] == [(s.id, 1.0) for s in CHATS]
+    assert index.find([holding(scenario, 0.1) for scenario in CHATS]) == [None] * len(CHATS)
+
+
+def test_a_run_of_turns_is_held_from_any_place_and_never_over_another_s_text():
+    scenario = next(s for s in CHATS if len(s.turns) == 5)
+    said = [turn.content for turn in scenario.turns]
+    whole, swapped = [*said, "x"], [*reversed(said), "x"]
+    held = found(
+        dialogue("a", words("b", 9), "Oh.", *whole, language=scenario.language),
+        dialogue("b", *swapped, language=scenario.language),
+    )
+    assert (held[0] or {})["similarity"] == 1.0
+    assert held[1] is None

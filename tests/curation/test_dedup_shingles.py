@@ -10,7 +10,14 @@ from dedup_made import edited, words
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.dedup_shingles import distinct, plain, plain_side, shingle_hashes, signatures, text_hash
+from h2htalk.curation.dedup_shingles import (
+    plain,
+    plain_side,
+    shingle_hashes,
+    signatures,
+    text_hash,
+    unique_values,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +70,7 @@ def test_shared_values_estimate_the_jaccard_similarity():
 @given(st.lists(st.integers(0, 2**64 - 1)))
 def test_distinct_values_ascend(values):
     array = np.array(values, np.uint64)
-    assert distinct(array).tolist() == sorted(set(values))
+    assert unique_values(array).tolist() == sorted(set(values))
 
 
 def test_hashes_are_the_same_in_every_process():

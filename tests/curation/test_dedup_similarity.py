@@ -11,6 +11,11 @@ from h2htalk.curation.dedup_similarity import Sides, match, similarity
 
 A, B, C = words("a", 20), words("b", 20), words("c", 20)
 LONG, LONGER = words("reply", 40), words("other", 40)
+SHORT = words("short", 60)[:180]
+
+
+HALF = edited(LONGER, 0.43)  # more alike than chance, less than both sides must be
+OPENING = words("opening", 200)
 
 
 def sides(user, companion, language="en"):
@@ -42,7 +47,10 @@ def test_long_texts_are_compared_by_shingles_with_nearly_the_same_result(share):
         (sides(A, B), sides(edited(A, 0.15), edited(B, 0.15)), "both"),
         (sides(A, B), sides(edited(A, 0.1), C), "inputs"),
         (sides(A, B), sides(A, C), "inputs"),
-        (sides(A, LONG), sides(B, edited(LONG, 0.1)), "references"),
+        (sides(HALF, SHORT), sides(LONGER, edited(SHORT, 0.1)), "references"),
+        (sides("oh dear", LONG), sides("well now", edited(LONG, 0.1)), "both"),
+        (sides(HALF, SHORT[:160]), sides(LONGER, SHORT[:160]), "references"),
+        (sides(A[:24], B), sides(A[:24], C), "inputs"),
         (sides("hi", "hello you"), sides("hi", "hello you"), "both"),
         (sides(f"{A}\n{B}", C), sides(f"{edited(A, 0.1)}\n{edited(B, 0.1)}", LONG), "inputs"),
     ],
@@ -57,6 +65,16 @@ def test_one(a, b, on):
     ("a", "b"),
     [
         (sides(A, LONG), sides(B, LONGER)),
+        (sides(A, LONG), sides(B, LONG)),
+        (sides("My cat died last week.", LONG), sides("I am new in this town.", LONG)),
+        (sides(f"{LONGER}\n{A}", LONG), sides(f"{LONGER}\n{C}", LONG)),
+        (sides(HALF, LONG), sides(LONGER, edited(LONG, 0.24))),
+        (sides(HALF, SHORT[:159]), sides(LONGER, SHORT[:159])),
+        (sides(HALF, SHORT), sides(LONGER, SHORT[:80] + "1234567" * 5 + SHORT[115:])),
+        (sides(LONG, A), sides(edited(LONG, 0.24), B)),
+        (sides(A[:23], B), sides(A[:23], C)),
+        (sides(f"{OPENING}\n{A}", B), sides(f"{OPENING}\n{C}", B)),
+        (sides(f"{OPENING}\n{A}", B), sides(f"{OPENING}\n{C}", LONG)),
         (sides("hi there", A), sides("hi there", B)),
         (sides(A, "I am so sorry to hear that."), sides(B, "I am so sorry to hear that.")),
         (sides("我今天好累", "听起来很不容易"), sides("我和他吵架了", "听起来很不容易")),
@@ -65,7 +83,26 @@ def test_one(a, b, on):
         (sides("", ""), sides(A, "")),
         (sides("🙂", "🙂🙂"), sides("🙃", "💔💔")),
     ],
-    ids=["other", "greeting", "phrase", "zh phrase", "shared opening", "opening only", "empty", "emoji"],
+    ids=[
+        "other",
+        "one reply",
+        "one reply to a line",
+        "one reply and opening",
+        "replies less alike",
+        "reply of a phrase",
+        "reply of one frame",
+        "inputs less alike",
+        "inputs of a phrase",
+        "long opening",
+        "long opening and other reply",
+        "greeting",
+        "phrase",
+        "zh phrase",
+        "shared opening",
+        "opening only",
+        "empty",
+        "emoji",
+    ],
 )
 def test_two(a, b):
     assert match(a, b, 0.7) is None
@@ -84,4 +121,4 @@ def test_one_frame_with_other_content_is_two(slots):
 def test_what_only_common_phrases_unite_must_be_more_alike():
     a, b = sides(A, B), sides(edited(A, 0.22), edited(B, 0.22))
     assert match(a, b, 0.7) is not None
-    assert match(a, b, 0.7, distinct=False) is None
+    assert match(a, b, 0.7, telling=False) is None

@@ -132,14 +132,14 @@ def test_killed_before_every_change_it_is_finished_by_who_comes_next(
         if then == "erase":
             assert "chat-000002" in erase(Workspace(folder / "work"), "Emily Carter").ids
         if then == "another":
-            erase(Workspace(folder / "work"), "chat-000003")
+            erase(Workspace(folder / "work"), "chat-000003", others_too=True)
         curate(folder / "curate.toml")
 
     whole = tmp_path / "whole"
     shutil.copytree(curated, whole)
     assert len(erase(Workspace(whole / "work"), "Emily Carter").ids) == 3
     if then == "another":
-        erase(Workspace(whole / "work"), "chat-000003")
+        erase(Workspace(whole / "work"), "chat-000003", others_too=True)
     curate(whole / "curate.toml")
     expected, counts = all_files(whole / "work"), summaries(Workspace(whole / "work"))
     assert not any(WORDS.encode() in data for data in expected.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,10 +15,13 @@ from pathlib import Path
 import pytest
 
 from h2htalk.curation.curate import StageCounts, summaries
+from h2htalk.curation.erase import erase
+from h2htalk.curation.explain import explain
 from h2htalk.curation.workspace import STAGES, Workspace
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+_DOCUMENTED = re.compile(r"^h2htalk curate (explain|erase) examples/workspace (\S+)$", re.MULTILINE)
 MINUTES = 4  # that the whole may take on two cores
 # The plan of a planted dialogue -> the stage that ends its way, and how.
 PLANS = {
@@ -123,6 +127,21 @@ def require_privacy(workspace: Workspace) -> None:
         assert any(tag.startswith("crisis.") for tag in safe[name]["tags"])
 
 
+def require_documented_ids(workspace: Workspace) -> None:
+    """The commands of the documents name what the example holds."""
+    said = [
+        call.groups()
+        for name in ("README.md", "docs/curation.md")
+        for call in _DOCUMENTED.finditer((ROOT / name).read_text(encoding="utf-8"))
+    ]
+    assert {command for command, _ in said} == {"explain", "erase"}
+    for command, name in sorted(said, reverse=True):
+        if command == "explain":
+            assert explain(workspace, name)
+        else:
+            assert name in erase(workspace, name).ids
+
+
 def test_the_example_comes_to_what_was_planted(tmp_path: Path) -> None:
     """Without the public data: generated dialogues stand in, and the screen says so."""
     started = time.monotonic()
@@ -138,6 +157,7 @@ def test_the_example_comes_to_what_was_planted(tmp_path: Path) -> None:
     require_privacy(workspace)
     for item in found:
         assert f"{item.counts.read:,}" in done.stdout
+    require_documented_ids(workspace)
 
 
 @pytest.mark.live

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.curation.curate import StageCounts
-from h2htalk.curation.funnel import draw_funnel, notes
+from h2htalk.curation.funnel import draw_funnel, funnel_figure, funnel_table, notes
 from h2htalk.curation.parts import Counts
 from h2htalk.errors import ConfigError
 
@@ -24,8 +24,7 @@ def test_the_same_counts_are_the_same_drawing(tmp_path: Path, ending: str) -> No
     for name in ("a", "b"):
         draw_funnel(FOUND, tmp_path / f"{name}{ending}")
     assert (tmp_path / f"a{ending}").stat().st_size > 1000
-    if ending != ".svg":
-        assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
+    assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -49,3 +48,42 @@ def test_what_a_stage_says_of_itself_is_drawn(tmp_path: Path) -> None:
     draw_funnel(FOUND[:1], tmp_path / "silent.svg")
     assert "gate: refused, 40 %" in (tmp_path / "told.svg").read_text()
     assert "gate" not in (tmp_path / "silent.svg").read_text()
+
+
+# Ten dialogues read, six kept, of which eleven candidates go on.
+GROWN = [*FOUND, StageCounts("compose", Counts(10, 6, 4, 11, 0, {"nothing": 4}, {}))]
+
+
+def test_the_table_says_what_was_read_kept_rejected_and_what_goes_on() -> None:
+    table = funnel_table(GROWN)
+    rows = list(zip(*(column.cells for column in table.columns), strict=True))
+    assert [column.header for column in table.columns] == [
+        "stage",
+        "reads",
+        "read",
+        "kept",
+        "rejected",
+        "goes on",
+    ]
+    assert rows == [
+        ("gather", "dialogues", "10", "8", "2", "8"),
+        ("review", "candidates", "8", "7", "1", "7"),
+        ("compose", "dialogues", "10", "6", "4", "11"),
+    ]
+
+
+def test_a_bar_is_what_was_kept_and_behind_it_what_was_rejected() -> None:
+    (axes,) = funnel_figure(GROWN).axes
+    kept, rejected = axes.containers
+    assert [(bar.get_x(), bar.get_width()) for bar in kept] == [(0, 8), (0, 7), (0, 6)]
+    assert [(bar.get_x(), bar.get_width()) for bar in rejected] == [(8, 2), (7, 1), (6, 4)]
+    assert [text.get_text() for text in axes.texts] == ["8 of 10", "7 of 8", "6 of 10"]
+    assert axes.get_yticklabels()[1].get_text() == "review\n(candidates)"
+
+
+def test_reasons_beyond_the_eighth_are_one_sum() -> None:
+    reasons = {f"r{n}": 20 - n for n in range(11)}
+    counts = Counts(200, 35, 165, 35, 0, reasons, {})
+    told = notes([StageCounts("safety", counts)])
+    assert "r7 13, and 3 more kinds 33" in told
+    assert "r8" not in told

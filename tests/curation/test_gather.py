@@ -87,7 +87,9 @@ def test_the_audit_leads_back_and_the_rejected_hold_no_text(tmp_path: Path) -> N
     write(tmp_path / "raw.jsonl", talk("Hi\u202e", 1), "{broken", odd, talk("bye\x00"))
     counts = gather(tmp_path, source())
     index = {"file": "raw.jsonl", "row": 1, "line": 1, "id": "raw-1"}
-    assert lines(tmp_path, "audit") == [
+    audits = lines(tmp_path, "audit")
+    assert len({audit.pop("mark") for audit in audits}) == len(audits)
+    assert audits == [
         {"id": "chat-000001", "raw": index, "removed": {"direction": 1}},
         *({"id": f"chat-00000{n}", "raw": {"file": "raw.jsonl", "row": n, "line": n}} for n in (2, 3)),
         {"id": "chat-000004", "raw": {"file": "raw.jsonl", "row": 4, "line": 4, "id": "raw-0"}},

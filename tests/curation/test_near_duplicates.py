@@ -12,7 +12,7 @@ def found(texts):
     hashes = np.array([text_hash(text) for text in texts], np.uint64)
     pairs = candidate_pairs(signatures(texts, 6), hashes)
     names = [{texts[a], texts[b]} for a, b in zip(pairs.first, pairs.second, strict=True)]
-    return names, pairs.distinct.tolist()
+    return names, pairs.telling.tolist()
 
 
 @pytest.mark.parametrize("texts", [[], [words("a", 30)], [words("a", 30), words("b", 30)]])
@@ -25,9 +25,9 @@ def test_unrelated_texts_are_no_candidates(texts):
 def test_edited_copies_are_candidates():
     texts = [words(n, 40) for n in range(60)]
     copies = [edited(text, 0.15) for text in texts]
-    pairs, distinct = found(texts + copies)
+    pairs, telling = found(texts + copies)
     assert all({a, b} in pairs for a, b in zip(texts, copies, strict=True))
-    assert all(distinct)
+    assert all(telling)
 
 
 def test_pairs_are_a_function_of_the_set_of_texts():
@@ -37,11 +37,11 @@ def test_pairs_are_a_function_of_the_set_of_texts():
     assert sorted(map(sorted, first)) == sorted(map(sorted, again))
 
 
-def test_a_form_letters_frame_makes_no_pair_distinct():
+def test_a_form_letters_frame_makes_no_pair_telling():
     frame = words("frame", 40)
-    pairs, distinct = found([f"{frame} {words(n, 25)} {frame[:100]}" for n in range(300)])
+    pairs, telling = found([f"{frame} {words(n, 25)} {frame[:100]}" for n in range(300)])
     assert pairs
-    assert not any(distinct)
+    assert not any(telling)
 
 
 def test_a_crowd_of_the_same_phrase_gives_few_pairs_a_text():

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from curation_made import all_bytes
 
+from h2htalk.curation.compose_writing import Composer
 from h2htalk.curation.curate import curate
 from h2htalk.curation.model_identity import model_identity
+from h2htalk.curation.prompting import Prompts
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError
@@ -137,6 +139,12 @@ def test_a_finished_project_may_move(tmp_path: Path, monkeypatch: pytest.MonkeyP
 )
 def test_a_model_is_named_without_its_address(model: str, told: str) -> None:
     assert model_identity(model) == told
+    assert writer(model) == f"model:{told}"
+
+
+def writer(model: str) -> str:
+    """Who wrote a reference, as it says itself."""
+    return Composer(model, (), 1, 0, Prompts.load(), b"").origin
 
 
 def test_a_model_in_a_folder_is_known_by_what_is_in_it(tmp_path: Path) -> None:
@@ -149,6 +157,7 @@ def test_a_model_in_a_folder_is_known_by_what_is_in_it(tmp_path: Path) -> None:
         names.append(model_identity(f"hf:{folder}"))
     assert names[0] == names[1] != names[2]
     assert names[0].startswith("hf:my-model, sha256 ")
+    assert writer(f"hf:{folder}") == "model:hf:my-model"
 
 
 def test_a_hosted_model_is_no_folder_even_where_one_is_called_so(

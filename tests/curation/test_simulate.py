@@ -279,6 +279,10 @@ def test_dialogues_that_are_all_rejected_are_an_error(tmp_path: Path) -> None:
         ({"companion": "opnai:x"}, "unknown backend"),
         ({"personas": ("nobody",)}, "no persona 'nobody'"),
         ({"emotions": ()}, "at least one emotion"),
+        # They changed the plans, and not what the stage was said to be made with.
+        ({"emotions": ("joy", "grief", "joy")}, "emotions names 'joy' twice"),
+        ({"languages": ("en", "en")}, "languages names 'en' twice"),
+        ({"personas": ("nora", "nora")}, "personas names 'nora' twice"),
     ],
 )
 def test_settings_that_cannot_be(tmp_path: Path, settings: dict[str, Any], why: str) -> None:

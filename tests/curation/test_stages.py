@@ -19,7 +19,7 @@ from h2htalk.curation.parts import Counts, remove_for_good
 from h2htalk.curation.stages import Incomplete, Opener, Stage, run_stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_json
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, H2HTalkError
 
 SAD = dialogue(4, "I am so sad about the rain.", "Tell me about the rain.")
 MADE = [dialogue(n) for n in range(1, 4)] + [SAD] + [dialogue(n, "Hello", "Hi", "Bye") for n in range(5, 9)]
@@ -134,6 +134,23 @@ def test_a_rule_that_forgets_a_record_is_a_bug_and_nothing_is_written(tmp_path: 
 
 def _forgetting() -> PartRule:
     return lambda records, part: [[Kept(record)] for record in records[1:]]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_was_not_handed_on_is_missed(tmp_path: Path, processes: int) -> None:
+    """Lines that were gone from a file were gone: the next stage read fewer than the one before had written."""
+    workspace = gathered(tmp_path, MADE)
+    path = workspace.stage("gather").file("kept", "part-00001")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(H2HTalkError, match=r"part-00001\.jsonl: has 2 lines, but 3 were written"):
+        run_stage(stage("anonymize", Opener(keeping)), workspace, processes=processes)
+    assert not (workspace.stage("anonymize").path / "summary.json").exists()
+
+
+def test_who_is_about_to_be_taken_out_is_not_missed(tmp_path: Path) -> None:
+    workspace = gathered(tmp_path, MADE)
+    (tmp_path / "erased.jsonl").write_text('{"id":"made-000002"}\n')
+    assert run_stage(stage("anonymize", Opener(keeping)), workspace, processes=1).read == len(MADE) - 1
 
 
 # --- Made again ---------------------------------------------------------------------------------------------------
