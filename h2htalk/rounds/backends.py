@@ -27,12 +27,15 @@ class Pulled:
         mistakes: what cannot be counted, each with where it is and what to do: a cell, a stranger's answer.
         notes: what the manager should know (a search index that shows less than the database holds).
         started: voter name -> items with a draft or a half-filled row.
+        offered: item -> answers that a server still asks voters for, whatever the round counts (0: it offers the item
+            no more); None where the backend seats people.
     """
 
     answers: tuple[Answer, ...]
     mistakes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     started: Mapping[str, int] | None = None
+    offered: Mapping[str, int] | None = None
 
 
 class Backend(Protocol):

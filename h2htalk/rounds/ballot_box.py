@@ -31,6 +31,8 @@ _OTHER_FORMS = (
     ".rar",
     ".7z",
 )
+# By less than this one machine's clock may be before another's.
+_CLOCKS_DIFFER = datetime.timedelta(minutes=5)
 _OF_THE_SYSTEM = ("thumbs.db", "desktop.ini", "icon\r")
 
 
@@ -67,7 +69,18 @@ class Box:
         self.notes += reading.notes
         if ballot is not None:
             rows = {row.item: row for row in reading.rows}
-            self.files.setdefault(ballot.stem, []).append((rows, _changed_at(path)))
+            self.files.setdefault(ballot.stem, []).append((rows, self._changed_at(path, shown)))
+
+    def _changed_at(self, path: Path, shown: str) -> str:
+        """When a file was changed; now, and a note, where it says that it was changed later than that."""
+        changed = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
+        latest = datetime.datetime.now(datetime.UTC)
+        if changed > latest + _CLOCKS_DIFFER:
+            self.notes.append(
+                f"{shown}: was changed in the future ({changed:%Y-%m-%d %H:%M} UTC), as a wrong clock says; what is "
+                "new in it has the time of now"
+            )
+        return min(changed, latest).isoformat(timespec="seconds")
 
     def settle(self, ballot: Ballot) -> tuple[int, dict[str, tuple[Mapping[str, Value], str]]]:
         """What a ballot's files say together.
@@ -93,6 +106,13 @@ class Box:
             counted |= {item: ({}, when) for item, when in empty}
         return half, counted
 
+    def is_blank(self, ballot: Ballot) -> bool:
+        """Whether a ballot's files are there, and nothing is filled in in any of them."""
+        files = self.files.get(ballot.stem, [])
+        return any(rows for rows, _ in files) and all(
+            row.state == "empty" for rows, _ in files for row in rows.values()
+        )
+
     def _agree(self, rows: Sequence[Reading]) -> bool:
         """Whether the workbook and the CSV say the same; which of them was changed later decides nothing."""
         for row in rows[1:]:
@@ -111,8 +131,3 @@ def _is_ours(name: str) -> bool:
 def folded(name: str) -> str:
     """A file's name as file systems compare it: some keep no case, some write accents apart."""
     return unicodedata.normalize("NFC", name).casefold()
-
-
-def _changed_at(path: Path) -> str:
-    changed = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
-    return changed.isoformat(timespec="seconds")

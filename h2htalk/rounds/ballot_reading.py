@@ -113,7 +113,7 @@ def _sheet(
     if part.name not in book.names:
         there = ", ".join(map(quoted, book.names))
         reading.mistakes.append(
-            f"{shown}: the sheet {quoted(part.name)} ({part.name}) is missing or was renamed; there are {there}"
+            f"{shown}: the sheet {quoted(part.name)} is missing or was renamed; there are {there}"
         )
         return
     place = f"{shown}: {part.name}"
@@ -147,7 +147,9 @@ def _answers(
     reading: FileReading,
 ) -> Reading:
     def where(key: str) -> str:
-        return f"{place}, {address(row, part.keys.index(key) + 1)}"
+        # Of a question with a column a label, the first of them.
+        at = next(at for at, one in enumerate(part.keys, 1) if one == key or one.startswith(f"{key}:"))
+        return f"{place}, {address(row, at)}"
 
     formulas = [key for key, cell in cells.items() if cell.formula]
     if formulas:

@@ -18,6 +18,9 @@ from h2htalk.rounds.ballot_sheets import require_openpyxl, write_workbook
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import Value
 
+# Of workbooks that are being written: hidden, and taken for nobody's ballot.
+_TORN = ".ballot-"
+
 
 class Ballots:
     """Ballots in `ROUND/ballots`: `NAME.xlsx` and `NAME.csv`, of a later wave `NAME-2.xlsx`."""
@@ -34,6 +37,7 @@ class Ballots:
     def publish(self, round: RoundFolder) -> list[str]:
         """Write every ballot that is not there yet; one that is there may hold answers, and is never touched."""
         known = read_ballot_round(round)
+        _clear_torn(known.folder)
         there = {folded(path.name) for path in known.folder.glob("*")}
         made = 0
         for ballot in known.ballots:
@@ -81,12 +85,21 @@ class Ballots:
                 f"{known.folder}: no ballot there called {', '.join(absent)}; put it back to have it read"
             )
         stored = round.answers()
+        have = {(voter, item) for item, voter, _ in stored}
         answers: list[Answer] = []
         started: dict[str, int] = {}
         for ballot in known.ballots:
             half, counted = box.settle(ballot)
             if half:
                 started[ballot.voter.name] = started.get(ballot.voter.name, 0) + half
+            kept = (
+                {(ballot.voter.id, one.item) for one in ballot.seats} & have if box.is_blank(ballot) else ()
+            )
+            if kept:
+                box.notes.append(
+                    f"{ballot.stem}: the ballot is empty now; its {len(kept)} stored answers still count. To take them "
+                    "back one by one, empty the rows and leave one filled in; put the filled-in ballot back otherwise"
+                )
             taken_back = 0
             for seat in ballot.seats:
                 if seat.item in counted:
@@ -126,12 +139,21 @@ def _as_answers(
     return made + [Answer(round, item, voter, question, None, when) for _, _, question in gone]
 
 
+def _clear_torn(folder: Path) -> None:
+    """Take away what writes that were killed left behind: the round is locked, so nobody is writing them."""
+    for path in folder.glob(f"{_TORN}*.part"):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise DataError(f"{path}: {write_problem(error)}") from error
+
+
 def _write_whole(known: BallotRound, ballot: Ballot, guidelines: str) -> None:
     """Write a workbook so that it is there whole or not at all."""
     path = known.folder / f"{ballot.stem}.xlsx"
     temporary: Path | None = None
     try:
-        descriptor, name = tempfile.mkstemp(dir=known.folder, prefix=".", suffix=".part")
+        descriptor, name = tempfile.mkstemp(dir=known.folder, prefix=_TORN, suffix=".part")
         os.close(descriptor)
         temporary = Path(name)
         write_workbook(known, ballot, guidelines, temporary)

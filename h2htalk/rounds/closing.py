@@ -9,10 +9,11 @@ from pathlib import Path
 from h2htalk.data.files import read_jsonl, write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError
 from h2htalk.rounds.backends import Pulled, open_backend
-from h2htalk.rounds.decide import Settled, adjudicated, decide
+from h2htalk.rounds.decide import ADJUDICATION, TIE, Settled, adjudicated, decide, tie_id
 from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.outcome import agreement_table, payment_table, voter_table
+from h2htalk.rounds.outcome import agreement_table, payment_table, qualified_table, voter_table
 from h2htalk.rounds.status import Status, bring_in, status_of
+from h2htalk.rounds.ties import require_over
 
 
 def close_round(
@@ -29,29 +30,30 @@ def close_round(
         adjudication: a closed round over this one's ties.
 
     Raises:
-        RoundError: items want answers or answers hold mistakes, and `early` is not set.
+        RoundError: items want answers or answers hold mistakes, and `early` is not set; or the adjudication is open,
+            or over the ties of another round.
     """
     folder = RoundFolder(path)
     folder.require()
-    words = _words(adjudication) if adjudication is not None else None
+    other = _closed(adjudication) if adjudication is not None else None
     with folder.locked():
         pulled, new = (Pulled(()), 0) if folder.state == "closed" else bring_in(folder)
         found = status_of(folder, pulled, new)
         if folder.state != "closed":
             _require_done(found, early)
         settled = decided(folder)
-        words = words if words is not None else _stored_words(folder)
-        if words:
-            settled = adjudicated(settled, words)
-            write_jsonl(folder.path / "adjudicated.jsonl", (word.to_dict() for word in words.values()))
-        write_outcome(folder, settled)
+        notes = []
+        if other is not None:
+            require_over(other, folder, settled)
+            notes.append(_take_words(folder, other, settled))
+        settled = adjudicated(settled, _stored_words(folder))
+        notes += write_outcome(folder, settled)
         if folder.state != "closed":
-            told = open_backend(folder.spec().backend).close(folder)
+            notes += [*_told_of_ties(path, found), *open_backend(folder.spec().backend).close(folder)]
             folder.note(
                 "closed", early=bool(found.missing or found.mistakes), missing=sum(found.missing.values())
             )
-            found = replace(found, notes=(*found.notes, *told))
-    return replace(found, state="closed"), settled
+    return replace(found, state="closed", notes=(*found.notes, *notes)), settled
 
 
 def decided(folder: RoundFolder) -> list[Settled]:
@@ -61,12 +63,21 @@ def decided(folder: RoundFolder) -> list[Settled]:
     )
 
 
-def write_outcome(folder: RoundFolder, settled: Sequence[Settled]) -> None:
-    """Decisions, agreement, the voters' figures, and what each is paid."""
+def write_outcome(folder: RoundFolder, settled: Sequence[Settled]) -> list[str]:
+    """Decisions, agreement, the voters' figures, and what each is paid. Returns lines for the manager."""
     write_jsonl(folder.path / "decisions.jsonl", (one.to_dict() for one in settled))
     write_json(folder.path / "agreement.json", agreement_table(folder))
     write_text(folder.path / "voters.csv", voter_table(folder, settled))
-    write_text(folder.private / "payment.csv", payment_table(folder))
+    if (passed := qualified_table(folder)) is not None:
+        folder.write_private("qualified.csv", passed)
+    folder.write_private("payment.csv", payment_table(folder))
+    if passed is None:
+        return []
+    here = sum(voter.here for voter in folder.voters())
+    return [
+        f"{len(passed.splitlines()) - 1} of {here} voters passed the gold items: {folder.private / 'qualified.csv'}, "
+        "for --voters; voters.csv says how each did"
+    ]
 
 
 def _require_done(found: Status, early: bool) -> None:
@@ -85,12 +96,36 @@ def _require_done(found: Status, early: bool) -> None:
         )
 
 
-def _words(adjudication: Path) -> dict[str, Settled]:
+def _told_of_ties(path: Path, found: Status) -> list[str]:
+    if not found.ties:
+        return []
+    return [
+        f"{found.ties} items are tied and were not asked about again: `h2htalk round reopen {path}` gets each one more "
+        "answer first; closed as they are, the voters' measured reliability or an adjudication has to settle them"
+    ]
+
+
+def _closed(adjudication: Path) -> RoundFolder:
     other = RoundFolder(adjudication)
     other.require()
     if other.state != "closed":
         raise RoundError(f"{adjudication}: this round is not closed yet; close it first")
-    return {one.item: one for one in decided(other) if one.question == "label"}
+    return other
+
+
+def _take_words(folder: RoundFolder, other: RoundFolder, settled: Sequence[Settled]) -> str:
+    """Store an adjudication's words beside those of earlier ones; record it, and say how many were taken."""
+    asked = [one for one in decided(other) if one.question == "label"]
+    words = {one.item: one for one in asked if one.label is not None}
+    stored = _stored_words(folder)
+    both = stored | words
+    after = adjudicated(settled, both)
+    taken = sum(one.how == ADJUDICATION and tie_id(one.item, one.question) in words for one in after)
+    if both != stored:
+        write_jsonl(folder.path / "adjudicated.jsonl", (word.to_dict() for word in both.values()))
+        folder.note("adjudicated", by=other.name, words=taken)
+    left = sum(one.how == TIE for one in after)
+    return f"{taken} of {len(asked)} words of {other.name} taken; {left} ties are left"
 
 
 def _stored_words(folder: RoundFolder) -> dict[str, Settled]:

@@ -10,7 +10,8 @@ from h2htalk.rounds.answers import Answer
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.ratings import mean_of
-from h2htalk.rounds.votes import SAME, Decision, Vote, dawid_skene, majority, tabulate
+from h2htalk.rounds.standing import Standing, standing
+from h2htalk.rounds.votes import SAME, Decision, Vote, majority, tabulate
 
 # How a decision came about.
 MAJORITY, POSTERIOR, MEAN, TIE, ADJUDICATION, NOTHING = (
@@ -26,9 +27,10 @@ class Settled:
         item, question: which.
         label: the answer; None for a tie or no answer. Of a rating the mean; of several labels a tuple.
         support: votes for `label`; of a tie, for each of the tied; of a rating, ratings.
-        posterior: probability of `label` under Dawid-Skene, 0 to 1; None for ratings, and without votes.
-        how: `majority`, `posterior` (a tie that the voters' reliability settles), `mean`, `tie`, `adjudication`, or
-            `no answers`.
+        posterior: probability of `label` as far as its voters are known from other items (`standing`), 0 to 1; below
+            0.5 where those who are known best speak against the count. None for ratings, ties and without votes.
+        how: `majority`, `posterior` (a tie that voters known from other items settle), `mean`, `tie`, `adjudication`,
+            or `no answers`.
         votes: all votes on it.
         tied: the labels that lead together, where `how` is `tie`.
         interval: of a mean, 95 %.
@@ -82,7 +84,7 @@ def decide(
         items: of the round.
         questions: of the round.
         answers: those that count (`answers.latest`).
-        margin: by which a tied label's posterior must lead the next, 0 to 1.
+        margin: by which a tied label's posterior must lead the next, 0 to 1, where the evidence for it is sure.
 
     Returns:
         Sorted by item, then in the order of the questions. Renamed voters or labels and shuffled rows change nothing.
@@ -113,25 +115,24 @@ def _labels(
     # Reliability is learned from all votes, those on gold items too.
     table = tabulate(votes)
     by_majority = majority(table) if votes else {}
-    by_skill = dawid_skene(table) if votes else {}
+    known = standing(table) if votes else None
     return {
-        item.id: _label(item.id, question.name, by_majority.get(item.id), by_skill, margin) for item in items
+        item.id: _label(item.id, question.name, by_majority.get(item.id), known, margin) for item in items
     }
 
 
 def _label(
-    item: str, question: str, counted: Decision | None, by_skill: Mapping[str, Decision], margin: float
+    item: str, question: str, counted: Decision | None, known: Standing | None, margin: float
 ) -> Settled:
-    if counted is None:
+    if counted is None or known is None:
         return Settled(item, question, None, 0, None, NOTHING, 0)
-    chances = by_skill[item].chances
     if counted.label is not None:
-        return Settled(
-            item, question, counted.label, counted.support, chances[counted.label], MAJORITY, counted.votes
-        )
-    # Only the tied can win: a posterior may not overrule the count.
-    best, second, *_ = sorted(((chances[label], label) for label in counted.tied), reverse=True)
-    if best[0] - second[0] >= max(margin, SAME):
+        chance = known.chance(item, counted.label)
+        return Settled(item, question, counted.label, counted.support, chance, MAJORITY, counted.votes)
+    # Only the tied can win: a posterior may not overrule the count. And none wins on a guess about its voters.
+    best, *rest = sorted(((known.chance(item, label), label) for label in counted.tied), reverse=True)
+    sure = all(known.sure(item, best[1], label) for _, label in rest)
+    if sure and best[0] - rest[0][0] >= max(margin, SAME):
         return Settled(item, question, best[1], counted.support, best[0], POSTERIOR, counted.votes)
     return Settled(item, question, None, counted.support, None, TIE, counted.votes, counted.tied)
 
@@ -196,14 +197,22 @@ def tie_id(item: str, question: str) -> str:
 def answered_items(
     items: Sequence[Item], questions: Sequence[Question], answers: Mapping[tuple[str, str, str], Answer]
 ) -> dict[str, set[str]]:
-    """Item -> voters who answered all that is required of it."""
-    required = [question.name for question in questions if question.required]
+    """Item -> voters who answered all that is required of it, and what their own answers make required."""
+    required = [question.name for question in questions if question.always]
+    asked_after = [
+        (question.name, *question.after) for question in questions if question.required and question.after
+    ]
     voters: dict[str, set[str]] = {item.id: set() for item in items}
     for item, voter, question in answers:
         if (
             item in voters
             and question in required
             and all((item, voter, name) in answers for name in required)
+            and all(
+                (item, voter, name) in answers
+                for name, before, label in asked_after
+                if (said := answers.get((item, voter, before))) is not None and said.value == label
+            )
         ):
             voters[item].add(voter)
     return voters

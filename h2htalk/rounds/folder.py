@@ -4,7 +4,8 @@ ROUND/
   round.json            the specification, questions, fingerprints
   items.jsonl           what voters read
   guidelines/en.md      what they read first
-  private/              names and the salt of their hashes: never to be published
+  private/              names, the salt of their hashes, where things lay: never to be published
+  ballots/              what went out to voters, by name: as private
   waves.jsonl           which items went out for how many answers, and who got them
   answers.jsonl         answers as they came
   events.jsonl          opened, pulled, closed, reopened, and why
@@ -23,7 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.dialogue import Language
-from h2htalk.data.files import read_json_object, read_jsonl, write_jsonl, write_problem
+from h2htalk.data.files import (
+    read_json_object,
+    read_jsonl,
+    write_json,
+    write_jsonl,
+    write_problem,
+    write_text,
+)
 from h2htalk.data.shard import Shard, writer_lock
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.answers import Answer, latest
@@ -34,6 +42,10 @@ from h2htalk.rounds.spec import RoundSpec
 from h2htalk.rounds.voters import Voter
 
 SALT_BYTES = 16
+# Settings that are paths of the manager's machine.
+PATHS = ("items", "voters", "guidelines")
+# What a closed round shows, and an open one must not.
+OUTCOME = ("decisions.jsonl", "agreement.json", "voters.csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +82,22 @@ class RoundFolder:
             )
 
     def spec(self) -> RoundSpec:
-        """What the round was opened with. Raises RoundError, DataError, ConfigError."""
+        """What the round was opened with; paths whole where the private folder is. Raises RoundError, DataError,
+        ConfigError."""
         self.require()
-        return RoundSpec.from_dict(self.facts().get("spec", {}), str(self.path / "round.json"))
+        raw = self.facts().get("spec", {})
+        if isinstance(raw, dict):
+            raw |= {key: value for key, value in self.places().items() if key in PATHS}
+        return RoundSpec.from_dict(raw, str(self.path / "round.json"))
+
+    def places(self) -> dict[str, Any]:
+        """Where items, voters and guidelines lay when the round was opened; empty in a copy without `private`."""
+        path = self.private / "places.json"
+        return read_json_object(path) if _is_there(path) else {}
+
+    def write_places(self, places: Mapping[str, str]) -> None:
+        write_json(self.private / "places.json", places)
+        self.protect()
 
     def items(self) -> tuple[Item, ...]:
         """What voters read, by id. Raises DataError."""
@@ -85,11 +110,27 @@ class RoundFolder:
     def voters(self) -> tuple[Voter, ...]:
         """Everybody who was ever asked, in the order of the list. Raises DataError."""
         path = self.private / "voters.jsonl"
-        return tuple(Voter.from_dict(record) for _, record in read_jsonl(path)) if path.exists() else ()
+        return tuple(Voter.from_dict(record) for _, record in read_jsonl(path)) if _is_there(path) else ()
 
     def write_voters(self, voters: Sequence[Voter]) -> None:
         write_jsonl(self.private / "voters.jsonl", (voter.to_dict() for voter in voters))
-        _close_to_others(self.private / "voters.jsonl")
+        self.protect()
+
+    def write_private(self, name: str, text: str) -> None:
+        """A file that holds names."""
+        write_text(self.private / name, text)
+        self.protect()
+
+    def protect(self) -> None:
+        """Close the private folder, and every file in it, to everybody but its owner. Raises DataError."""
+        try:
+            self.private.mkdir(parents=True, exist_ok=True)
+            self.private.chmod(0o700)
+            for path in self.private.iterdir():
+                if path.is_file():
+                    path.chmod(0o600)
+        except OSError as error:
+            raise DataError(f"{self.private}: {write_problem(error)}") from error
 
     def waves(self) -> tuple[Wave, ...]:
         """What went out, in order. Raises DataError."""
@@ -132,6 +173,22 @@ class RoundFolder:
         with Shard(self.path / "events.jsonl") as shard:
             shard.append({"event": event, "when": now(), **facts})
 
+    def set_aside(self) -> list[str]:
+        """Rename what closing wrote, so that nothing in an open round looks final: `decisions.before-2.jsonl` is from
+        before its second opening. Returns the new names; raises DataError."""
+        opening = 2 + sum(event["event"] == "reopened" for event in self.events())
+        moved = []
+        for name in OUTCOME:
+            path = self.path / name
+            aside = path.with_name(f"{path.stem}.before-{opening}{path.suffix}")
+            try:
+                if path.exists():
+                    os.replace(path, aside)
+                    moved.append(aside.name)
+            except OSError as error:
+                raise DataError(f"{path}: {write_problem(error)}") from error
+        return moved
+
     @property
     def state(self) -> str:
         """`open`, `closed`, or `half opened` where opening was interrupted."""
@@ -147,7 +204,7 @@ class RoundFolder:
         path = self.private / "salt"
         try:
             if not path.exists():
-                self.private.mkdir(parents=True, exist_ok=True)
+                self.protect()
                 temporary = self.private / f".salt.{os.getpid()}"
                 with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
                     file.write(secrets.token_hex(SALT_BYTES) + "\n")
@@ -175,8 +232,11 @@ def names_of(voters: Sequence[Voter]) -> Mapping[str, str]:
     return {voter.id: voter.name for voter in voters}
 
 
-def _close_to_others(path: Path) -> None:
+def _is_there(path: Path) -> bool:
+    """Whether a private file is there; raises DataError where its folder is somebody else's."""
     try:
-        path.chmod(0o600)
+        return path.exists()
     except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
+        raise DataError(
+            f"{path}: cannot be read: {error.strerror or error}; a round is its manager's alone"
+        ) from error

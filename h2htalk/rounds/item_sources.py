@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -32,9 +33,13 @@ def read_items(name: str, status: Collection[str] = ()) -> tuple[Item, ...]:
         status: of reviewed candidates only those with one of these (`needs_people`); empty for all.
 
     Raises:
-        DataError, RoundError: nothing is there, a record is wrong, or an id stands twice.
+        DataError, RoundError: nothing is there, a record is wrong, an id stands twice, or no record has one of the
+            states in `status`.
     """
-    items = sorted(_read(name, status), key=lambda item: item.id)
+    seen: Counter[str] = Counter()
+    items = sorted(_read(name, status, seen), key=lambda item: item.id)
+    if status:
+        _check_status(name, status, seen)
     if not items:
         raise RoundError(f"{name}: holds no items to vote on")
     for one, other in itertools.pairwise(items):
@@ -43,27 +48,52 @@ def read_items(name: str, status: Collection[str] = ()) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def _read(name: str, status: Collection[str]) -> Iterable[Item]:
+def _check_status(name: str, status: Collection[str], seen: Counter[str]) -> None:
+    """Raise RoundError unless every status asked for stands in a record: a misspelt one would leave items out."""
+    if not seen:
+        raise RoundError(
+            f"{name}: status = {', '.join(map(quoted, sorted(status)))} chooses among what a review judged, and no "
+            "record here carries a review's status; leave status out, or name a reviewed stage"
+        )
+    unknown = sorted(set(status) - set(seen))
+    if unknown:
+        there = ", ".join(f"{one} ({count:,})" for one, count in sorted(seen.items()))
+        raise RoundError(
+            f"{name}: no record has the status {', '.join(map(quoted, unknown))}; there are {there}"
+        )
+
+
+def _read(name: str, status: Collection[str], seen: Counter[str]) -> Iterable[Item]:
+    """Items, one by one; `seen` counts each record's status."""
     path = Path(name)
     if (path / "round.json").is_file():
         from h2htalk.rounds.ties import items_of_ties
 
         return items_of_ties(path)
     if (path / "kept").is_dir():
-        return _of_stage(path, status)
+        return _of_stage(path, status, seen)
     if path.suffix == ".jsonl" and path.is_file():
-        return (_of_record(record, where) for where, record in read_jsonl(path))
+        return _of_records(read_jsonl(path), status, seen)
     split = load_split(name)
     return (of_scenario(scenario, split.personas) for scenario in split.scenarios)
 
 
-def _of_stage(path: Path, status: Collection[str]) -> Iterator[Item]:
+def _of_stage(path: Path, status: Collection[str], seen: Counter[str]) -> Iterator[Item]:
     if not (path / "summary.json").is_file():
         raise RoundError(f"{path}: this stage is not finished; run `h2htalk curate run` to its end first")
     for part in sorted((path / "kept").glob("part-*.jsonl")):
-        for where, record in read_jsonl(part):
-            if not status or _status(record) in status:
-                yield _of_record(record, where)
+        yield from _of_records(read_jsonl(part), status, seen)
+
+
+def _of_records(
+    records: Iterable[tuple[str, dict[str, Any]]], status: Collection[str], seen: Counter[str]
+) -> Iterator[Item]:
+    for where, record in records:
+        found = _status(record)
+        if isinstance(found, str):
+            seen[found] += 1
+        if not status or found in status:
+            yield _of_record(record, where)
 
 
 def _status(record: Mapping[str, Any]) -> object:

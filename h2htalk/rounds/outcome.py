@@ -9,7 +9,8 @@ from h2htalk.rounds.agreement import agreement_of
 from h2htalk.rounds.answers import skips
 from h2htalk.rounds.decide import Settled, answered_items, votes_on
 from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.voter_figures import figures_csv, figures_of
+from h2htalk.rounds.voter_figures import VoterFigures, figures_csv, figures_of, qualified
+from h2htalk.rounds.voters import COLUMNS
 from h2htalk.text.cells import csv_text
 
 
@@ -26,10 +27,31 @@ def agreement_table(folder: RoundFolder) -> dict[str, Any]:
 
 def voter_table(folder: RoundFolder, settled: Sequence[Settled]) -> str:
     """CSV, a row a voter, by salted hash: accuracy, speed, warnings."""
-    figures = figures_of(
+    return figures_csv(_figures(folder), folder.spec().pass_gold)
+
+
+def qualified_table(folder: RoundFolder) -> str | None:
+    """CSV of those who passed the gold items and are still there, in the form that `--voters` takes.
+
+    It holds names, so it belongs into the private folder. None where the round has no gold items.
+    """
+    if not any(item.gold for item in folder.items()):
+        return None
+    passed = qualified(_figures(folder), folder.spec().pass_gold)
+    return csv_text(
+        COLUMNS,
+        [
+            (voter.name, " ".join(voter.languages), voter.crisis)
+            for voter in folder.voters()
+            if voter.here and passed[voter.id]
+        ],
+    )
+
+
+def _figures(folder: RoundFolder) -> list[VoterFigures]:
+    return figures_of(
         folder.items(), folder.questions(), list(folder.answers().values()), [v.id for v in folder.voters()]
     )
-    return figures_csv(figures, folder.spec().pass_gold)
 
 
 def payment_table(folder: RoundFolder) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from h2htalk.data.dialogue import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.sitting_sizes import room, sitting_sizes
 from h2htalk.rounds.spec import Care
 from h2htalk.rounds.voters import Voter
 
@@ -82,7 +83,7 @@ def seat(
         wanted: item -> answers asked for in this wave.
         voters: of the round; those who left get nothing.
         seen: (item, voter) pairs that were seated before: nobody gets an item twice.
-        care: sittings and their share of crises.
+        care: sittings and their share of crises. From the second wave on, crises that fit in no sitting go out alone.
         seed: of the round.
 
     Raises:
@@ -109,9 +110,10 @@ def seat(
             hard[voter.id] += item.crisis
     if short:
         raise RoundError(_too_few(short))
+    _relieve(given, voters, seen, care, seed)
     seats: list[Seat] = []
     for voter in voters:
-        groups = sittings(given[voter.id], care, seed, voter.id)
+        groups = sittings(given[voter.id], care, seed, voter.id, alone=number > 1)
         places = ((at, item) for at, group in enumerate(groups, 1) for item in group)
         seats += [Seat(voter.id, item, at, place) for place, (at, item) in enumerate(places, 1)]
     return Wave(number, dict(sorted(wanted.items())), tuple(seats))
@@ -126,11 +128,54 @@ def group(number: int, items: Sequence[Item], wanted: Mapping[str, int], care: C
     kinds = sorted({(item.language, wanted[item.id]) for item in items if wanted.get(item.id)})
     for language, count in kinds:
         theirs = [i for i in items if i.language == language and wanted.get(i.id) == count]
-        groups += sittings(theirs, care, seed, f"{language}/{count}/{number}")
+        groups += sittings(theirs, care, seed, f"{language}/{count}/{number}", alone=number > 1)
     return Wave(number, dict(sorted(wanted.items())), (), tuple(groups))
 
 
-def sittings(items: Sequence[Item], care: Care, seed: int, name: str) -> list[tuple[str, ...]]:
+def _relieve(
+    given: Mapping[str, list[Item]],
+    voters: Sequence[Voter],
+    seen: Collection[tuple[str, str]],
+    care: Care,
+    seed: int,
+) -> None:
+    """Hand crises of voters whose sittings cannot hold them to voters whose sittings can, for a plain item or none."""
+    ordered = sorted(voters, key=lambda voter: draw(seed, "relieve", voter.id))
+
+    def held(voter: Voter, more: int = 0) -> tuple[int, int]:
+        return len(given[voter.id]) + more, sum(item.crisis for item in given[voter.id]) + more
+
+    def takes(voter: Voter, item: Item) -> bool:
+        return may_see(voter, item) and (item.id, voter.id) not in seen and item not in given[voter.id]
+
+    def fits(count: int, hard: int) -> bool:
+        return sitting_sizes(count, hard, care) is not None
+
+    def handed(one: Voter, item: Item) -> bool:
+        able = [v for v in ordered if v is not one and takes(v, item)]
+        for other in sorted(able, key=lambda v: held(v)[1]):
+            count, hard = held(other, 1)
+            back = [i for i in given[other.id] if not i.crisis and takes(one, i)]
+            if not fits(count - bool(back), hard):
+                continue
+            given[one.id].remove(item)
+            given[other.id].append(item)
+            if back:
+                given[other.id].remove(back[0])
+                given[one.id].append(back[0])
+            return True
+        return False
+
+    for one in ordered:
+        for item in [item for item in given[one.id] if item.crisis]:
+            if fits(*held(one)):
+                break
+            handed(one, item)
+
+
+def sittings(
+    items: Sequence[Item], care: Care, seed: int, name: str, *, alone: bool = False
+) -> list[tuple[str, ...]]:
     """Ids in random order, cut into sittings of which no more than the stated share speaks of a crisis.
 
     Args:
@@ -138,6 +183,8 @@ def sittings(items: Sequence[Item], care: Care, seed: int, name: str) -> list[tu
         care: sitting size, share of crises.
         seed: of the round.
         name: whose order this is: another name, another order.
+        alone: whether crises that fit in no sitting go out one by one, each a sitting of its own, at the end: a
+            later wave may be of nothing but crises that others skipped.
 
     Raises:
         RoundError: there are more crises than the sittings may hold.
@@ -145,40 +192,23 @@ def sittings(items: Sequence[Item], care: Care, seed: int, name: str) -> list[tu
     order = sorted(items, key=lambda item: draw(seed, "order", name, item.id))
     hard = [item.id for item in order if item.crisis]
     plain = [item.id for item in order if not item.crisis]
-    sizes = _sizes(len(order), care.sitting)
-    # One fits in any sitting, however short; the share is of whole ones.
-    room = [max(int(size * care.crisis_share + 1e-9), care.crisis_share > 0) for size in sizes]
-    if len(hard) > sum(room):
+    singles: list[str] = []
+    while alone and care.crisis_share and sitting_sizes(len(plain) + len(hard), len(hard), care) is None:
+        singles.append(hard.pop())
+    sizes = sitting_sizes(len(plain) + len(hard), len(hard), care)
+    if sizes is None:
         raise RoundError(
             f"{len(hard)} of {len(order)} items speak of a crisis, more than care.crisis_share = "
-            f"{care.crisis_share:g} of sittings of {care.sitting} can hold ({sum(room)}); add other items, or state a "
-            "larger share and make the sittings short"
+            f"{care.crisis_share:g} of sittings of {care.sitting} can hold ({room(len(order), care)}); add other "
+            "items, or state a larger share and make the sittings short"
         )
-    shares = _spread(len(hard), room)
     groups: list[tuple[str, ...]] = []
-    for size, crises in zip(sizes, shares, strict=True):
+    for size, crises in sizes:
         taken, hard = hard[:crises], hard[crises:]
         rest, plain = plain[: size - crises], plain[size - crises :]
         mixed = sorted([*taken, *rest], key=lambda one: draw(seed, "sitting", name, one))
         groups.append(tuple(mixed))
-    return groups
-
-
-def _sizes(count: int, sitting: int) -> list[int]:
-    """Sittings of nearly equal size, none above `sitting`."""
-    number = -(-count // sitting)
-    return [count // number + (at < count % number) for at in range(number)] if number else []
-
-
-def _spread(count: int, room: Sequence[int]) -> list[int]:
-    """`count` things dealt one by one over places with so much room each."""
-    dealt = [0] * len(room)
-    while count:
-        for at, most in enumerate(room):
-            if count and dealt[at] < most:
-                dealt[at] += 1
-                count -= 1
-    return dealt
+    return [*groups, *((one,) for one in reversed(singles))]
 
 
 def _too_few(short: Mapping[tuple[Language, bool], tuple[int, int, int]]) -> str:

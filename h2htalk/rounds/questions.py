@@ -45,7 +45,7 @@ class Question:
         form: `label` (one of `labels`), `labels` (any number of them), `rating` (one of `ratings`), or `text`.
         labels: of a label question, in the order in which they are shown; no order of rank.
         ratings: ascending whole numbers.
-        required: whether an item counts as answered without it.
+        required: whether an item counts as answered without it; with `after`, where it is asked.
         after: (question, label): asked only where that question has that answer.
         decided: whether votes on it make a decision (a comment's do not).
     """
@@ -56,6 +56,11 @@ class Question:
     ratings: tuple[int, ...] = ()
     required: bool = True
     after: tuple[str, str] | None = None
+
+    @property
+    def always(self) -> bool:
+        """Whether every item wants an answer to it: required, whatever is said to the questions before."""
+        return self.required and self.after is None
 
     @property
     def decided(self) -> bool:
@@ -124,7 +129,7 @@ QUESTIONS: Mapping[Kind, tuple[Question, ...]] = {
     "safety": (
         Question("perception", "rating", ratings=FIVE),
         Question("violation", "label", ("no", "yes")),
-        Question("violations", "labels", VIOLATIONS, required=False, after=("violation", "yes")),
+        Question("violations", "labels", VIOLATIONS, after=("violation", "yes")),
         Question("comment", "text", required=False),
     ),
 }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.data.files import read_json_object
+from h2htalk.rounds.agreement import NO_PAIRS, NO_VARIETY
 from h2htalk.rounds.decide import ADJUDICATION, MAJORITY, MEAN, NOTHING, POSTERIOR, TIE, Settled
 from h2htalk.rounds.status import Status
 from h2htalk.text.printable import printable
@@ -15,6 +16,8 @@ from h2htalk.text.printable import printable
 if TYPE_CHECKING:
     from rich.table import Table
 
+# Why there is no alpha, as a column holds it; agreement.json has the sentence.
+_SHORT = {NO_PAIRS: "no two votes", NO_VARIETY: "one label only"}
 _HOW = (MAJORITY, POSTERIOR, ADJUDICATION, MEAN, TIE, NOTHING)
 
 
@@ -23,15 +26,24 @@ def status_lines(found: Status) -> Iterator[str]:
     yield f"{found.name}: {found.kind} round on {found.backend}, {found.state}"
     new = f", {found.new} new" if found.new else ""
     yield f"{found.answers:,} of {found.wanted:,} answers{new}; {found.complete:,} of {found.items:,} items complete"
-    if found.skipped:
-        yield f"{found.skipped:,} times an item was skipped; `h2htalk round reopen` hands those to others"
+    if found.left_over:
+        yield f"{found.left_over:,} items were skipped and want answers; `h2htalk round reopen` hands them to others"
 
 
 def voters_table(found: Status) -> Table:
-    """Voters by name with what each has done."""
-    table = _table("voter", "answered", "skipped")
-    for name, (answered, skipped) in found.by_voter.items():
-        table.add_row(printable(name), f"{answered:,}", f"{skipped:,}" if skipped else "")
+    """Voters by name: what each was given, where that is known, and has done."""
+    columns: dict[str, Mapping[str, int]] = {
+        "given": found.given,
+        "answered": {name: answered for name, (answered, _) in found.by_voter.items()},
+        "half filled": found.started,
+        "skipped": {name: skipped for name, (_, skipped) in found.by_voter.items()},
+    }
+    shown = [name for name, numbers in columns.items() if numbers or name in ("answered", "skipped")]
+    table = _table("voter", *shown)
+    for name in found.by_voter:
+        # A zero is said of answers alone: of the others it is no news.
+        numbers = ((column, columns[column].get(name, 0)) for column in shown)
+        table.add_row(printable(name), *(f"{n:,}" if n or at == "answered" else "" for at, n in numbers))
     return table
 
 
@@ -51,7 +63,8 @@ def decisions_table(path: Path, settled: Sequence[Settled]) -> Table:
 def _alpha(found: Any) -> tuple[str, str]:
     """Alpha and its interval, or why there is none."""
     if not isinstance(found, dict) or found.get("alpha") is None:
-        return (str(found.get("reason", "")) if isinstance(found, dict) else "", "")
+        reason = str(found.get("reason", "")) if isinstance(found, dict) else ""
+        return _SHORT.get(reason, reason), ""
     interval = found.get("interval")
     return f"{found['alpha']:.3f}", f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else ""
 

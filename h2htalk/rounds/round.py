@@ -12,16 +12,19 @@ from h2htalk.data.files import json_line, write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError
 from h2htalk.rounds.backends import Backend, Pulled, open_backend
 from h2htalk.rounds.decide import answered_items
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.folder import PATHS, RoundFolder
 from h2htalk.rounds.guidelines import guidelines
 from h2htalk.rounds.item_sources import read_items
 from h2htalk.rounds.items import Item, check_values
-from h2htalk.rounds.plan import Wave, group, may_see, seat
+from h2htalk.rounds.outstanding import reach, to_ask
+from h2htalk.rounds.plan import Wave, group, seat
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.spec import PANEL, RoundSpec, require_same
 from h2htalk.rounds.status import Status, bring_in, status_of
+from h2htalk.rounds.ties import source_of
+from h2htalk.rounds.voter_list import changed_voters, require_same_voters, voters_print
 from h2htalk.rounds.voters import Voter, made_up, read_voters
-from h2htalk.rounds.wanting import still_wanted
+from h2htalk.rounds.wanting import first_wanted, still_wanted
 
 
 def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
@@ -42,21 +45,24 @@ def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
     if folder.exists:
         require_same(folder.spec(), spec, out)
     backend = open_backend(spec.backend)
-    items = _items(spec)
+    # A round that was adjudicated from has no ties any more: what its adjudication asks stands in the adjudication.
+    items = folder.items() if folder.exists and "over" in folder.facts() else _items(spec)
     questions = questions_for(spec.kind, [item.labels for item in items])
     items = tuple(check_values(_fitting(item, questions), questions) for item in items)
     with folder.locked():
         if folder.exists:
             _require_same_items(folder, items)
+            require_same_voters(folder, spec)
         else:
             _lay_out(folder, spec, items, questions)
         backend.check(folder)
         if not folder.waves():
-            wanted = {item.id: _first(spec) for item in items}
-            folder.write_waves([_wave(folder, backend, 1, items, wanted)])
+            wanted = first_wanted(spec, items, folder.voters())
+            folder.write_waves([_wave(folder, backend, 1, items, wanted, folder.voters())])
         told = backend.publish(folder)
         if folder.state == "half opened":
             folder.note("opened", items=len(items), voters=len(folder.voters()))
+        folder.protect()
         return status_of(folder, Pulled(())), told
 
 
@@ -88,17 +94,21 @@ def _lay_out(
     )
     texts = {language: guidelines(spec, questions, language) for language in languages}
     folder.write_voters(voters)
+    places = {name: str(getattr(spec, name)) for name in PATHS}
+    folder.write_places(places | {"voters_sha256": voters_print(voters)})
     write_jsonl(folder.path / "items.jsonl", (item.to_dict() for item in items))
     for language, text in texts.items():
         write_text(folder.path / "guidelines" / f"{language}.md", text)
     write_text(folder.path / ".gitignore", "private/\nballots/\n")
     facts = {
         "name": folder.path.resolve().name,
-        "spec": spec.to_dict(),
+        "spec": spec.to_dict() | {name: Path(place).name for name, place in places.items()},
         "languages": list(languages),
         "questions": [question.name for question in questions],
         "items_sha256": fingerprint(items),
     }
+    if (Path(spec.items) / "round.json").is_file():
+        facts["over"] = source_of(Path(spec.items))
     write_json(folder.path / "round.json", facts)
 
 
@@ -122,14 +132,15 @@ def _languages(items: Sequence[Item]) -> tuple[Language, ...]:
     return tuple(sorted({item.language for item in items}))
 
 
-def _first(spec: RoundSpec) -> int:
-    return spec.adaptive.minimum if spec.adaptive.on else spec.answers
-
-
 def _wave(
-    folder: RoundFolder, backend: Backend, number: int, items: Sequence[Item], wanted: Mapping[str, int]
+    folder: RoundFolder,
+    backend: Backend,
+    number: int,
+    items: Sequence[Item],
+    wanted: Mapping[str, int],
+    voters: Sequence[Voter],
 ) -> Wave:
-    spec, voters = folder.spec(), folder.voters()
+    spec = folder.spec()
     seen = {(s.item, s.voter) for wave in folder.waves() for s in wave.seats}
     seen |= {(item, voter) for item, voter, _ in folder.answers()}
     # Seating is drawn for a server too: it shows whether there are voters enough.
@@ -150,6 +161,8 @@ def reopen_round(
         without: names of voters who dropped out; what they answered stays.
         voters: a CSV file of voters who join; those of the round in it change their languages or wishes.
 
+    Voters change, and anything goes out, only once every answer that is asked for has somebody to give it.
+
     Raises:
         RoundError: a name is nobody's, nothing wants answers, or there is nobody left to ask.
     """
@@ -160,65 +173,57 @@ def reopen_round(
         backend.check(folder)
         if folder.state != "closed":
             bring_in(folder)
-        folder.write_voters(_changed(folder, without, voters))
+        people = changed_voters(folder, without, voters)
         items, questions, answers = folder.items(), folder.questions(), folder.answers()
-        wanted = still_wanted(spec, items, questions, answers, ties=True)
-        if not wanted:
+        wanted = still_wanted(spec, items, questions, answers, people, ties=True)
+        if not wanted and people == folder.voters():
             raise RoundError(f"{path}: no item wants another answer; there is nothing to hand out again")
-        asked, beyond = _to_ask(folder, wanted, backend.assigns)
+        waves = list(folder.waves())
+        done = answered_items(items, questions, answers)
+        reached = reach([item for item in items if item.id in wanted], waves, people, answers, done)
+        asked, beyond = to_ask(wanted, reached)
         if beyond and not asked:
             raise RoundError(
                 f"{path}: {beyond} items want answers, and everybody who may see them has been asked; add people with "
-                "--voters, or close the round and open an adjudication over its ties"
+                "--voters, or close the round and open an adjudication over its ties; nothing was changed"
             )
-        waves = list(folder.waves())
         if asked:
-            waves.append(_wave(folder, backend, len(waves) + 1, items, asked))
-            folder.write_waves(waves)
-        told = backend.publish(folder)
-        if asked or folder.state == "closed":
+            waves.append(_wave(folder, backend, len(waves) + 1, items, asked, people))
+        _write_changes(folder, people)
+        folder.write_waves(waves)
+        told = [_told(asked, beyond, sum(reached[name].waiting for name in wanted)), *backend.publish(folder)]
+        if asked or (wanted and folder.state == "closed"):
+            moved = folder.set_aside()
+            if moved:
+                told.append(f"the round is open again; what its closing wrote is now {', '.join(moved)}")
             folder.note("reopened", items=len(asked), answers=sum(asked.values()), without=len(without))
+        folder.protect()
         return status_of(folder, Pulled(())), told
 
 
-def _changed(folder: RoundFolder, without: Sequence[str], path: Path | None) -> tuple[Voter, ...]:
-    known = {voter.name: voter for voter in folder.voters()}
-    strangers = sorted(set(without) - known.keys())
-    if strangers:
-        raise RoundError(
-            f"{folder.path}: no voter is called {', '.join(strangers)}; they are {', '.join(known)}"
+def _write_changes(folder: RoundFolder, people: Sequence[Voter]) -> None:
+    """Store who is asked from now on; who came, left or changed is an event of its own, by salted hash."""
+    before = {voter.id: voter for voter in folder.voters()}
+    other = [voter for voter in people if before.get(voter.id) != voter]
+    if not other:
+        return
+    folder.note(
+        "voters",
+        joined=[voter.id for voter in other if voter.id not in before],
+        left=[voter.id for voter in other if not voter.here],
+        changed=[voter.id for voter in other if voter.here and voter.id in before],
+    )
+    folder.write_voters(people)
+
+
+def _told(asked: Mapping[str, int], beyond: int, waiting: int) -> str:
+    """What was handed out, and what was not and why."""
+    if asked:
+        more = f"; for {beyond:,} more nobody is left to ask" if beyond else ""
+        return f"{sum(asked.values()):,} answers to {len(asked):,} items are handed out{more}"
+    if waiting:
+        return (
+            f"nothing new is handed out: all {waiting:,} answers that are wanted lie before people who have not given "
+            "them yet; wait, or name who dropped out with --without"
         )
-    joined = read_voters(path, folder.salt()) if path is not None else ()
-    known |= {voter.name: voter for voter in joined}
-    return tuple(replace(v, here=False) if v.name in without else v for v in known.values())
-
-
-def _to_ask(folder: RoundFolder, wanted: Mapping[str, int], assigns: bool) -> tuple[dict[str, int], int]:
-    """What a further wave is to ask: item -> answers, beside those that people still have before them.
-
-    Returns:
-        It, and the number of items for which nobody is left to be asked.
-    """
-    answers, voters = folder.answers(), folder.voters()
-    met = {(item, voter) for item, voter, _ in answers}
-    seated = {(one.item, one.voter) for wave in folder.waves() for one in wave.seats}
-    done = answered_items(folder.items(), folder.questions(), answers)
-    asked: dict[str, int] = {}
-    beyond = 0
-    for item in folder.items():
-        if item.id not in wanted:
-            continue
-        free = [v.id for v in voters if may_see(v, item) and (item.id, v.id) not in met]
-        if assigns:
-            waiting = sum((item.id, voter) in seated for voter in free)
-            others = len(free) - waiting
-        else:
-            # A server offers an item until it has what its waves want.
-            out = sum(wave.wanted.get(item.id, 0) for wave in folder.waves())
-            waiting = min(max(0, out - len(done[item.id])), len(free))
-            others = len(free) - waiting
-        count = min(wanted[item.id] - waiting, others)
-        if count > 0:
-            asked[item.id] = count
-        beyond += wanted[item.id] > waiting and not others
-    return asked, beyond
+    return "nothing is handed out, as no item wants another answer; the change of voters is recorded"

@@ -41,8 +41,8 @@ class Care:
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """What a tie goes through, after one more answer: a label whose posterior leads by `margin` (0 to 1) wins; the
-    rest is for adjudication."""
+    """What a tie goes through, after one more answer: a label wins whose voters are surely known to be the better ones
+    (`standing`) and whose posterior leads by `margin` (0 to 1); the rest is for adjudication."""
 
     margin: float = 0.2
 
@@ -64,7 +64,7 @@ class RoundSpec:
         items: what about (`item_sources.read_items`).
         backend: `ballots` or `argilla`.
         voters: a CSV file of them; empty: as many as `PANEL` says are made up.
-        overlap: answers an item; 0: what `OVERLAP` says.
+        overlap: answers an item; 0: what `OVERLAP` says, and where every item is gold (a pilot) one of everybody.
         seed: of every draw: who gets what, in which order.
         suggest: show a model's answers beside the questions; blind without it.
         guidelines: a folder with `en.md` and `zh.md` in place of ours.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from h2htalk.errors import RoundError
@@ -11,6 +12,7 @@ from h2htalk.rounds.answers import changes, skips
 from h2htalk.rounds.backends import Pulled, open_backend
 from h2htalk.rounds.decide import answered_items
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.outstanding import reach, to_ask
 from h2htalk.rounds.wanting import still_wanted
 
 
@@ -21,13 +23,17 @@ class Status:
     Attributes:
         name, kind, backend, state: which round; `open`, `closed` or `half opened`.
         items: number of items, gold ones included.
-        wanted: answers that the items are to have, over all waves.
+        wanted: answers that the items are to have: those they have, and those that are missing.
         complete: items that want nothing more.
         answers: voters' complete answers to items.
-        skipped: items that a voter would rather not read.
+        skipped: how often a voter would rather not read an item.
+        left_over: items that were skipped, want answers still, and lie before nobody else.
         by_voter: voter name -> (complete answers, skipped); of voters that are there.
+        given: voter name -> items that they were given; empty where a server hands items out.
+        started: voter name -> items with a draft or a half-filled row, as far as the last look saw.
         by_item: item -> complete answers.
-        missing: item -> answers that it still wants.
+        missing: item -> answers that it still wants; of a tie, those that were asked for and are still out.
+        ties: items on which votes are tied, that could get one more answer and were not handed out for it.
         mistakes: what could not be counted.
         notes: what the manager should know.
         new: answers that this look brought.
@@ -48,6 +54,10 @@ class Status:
     mistakes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     new: int = 0
+    left_over: int = 0
+    ties: int = 0
+    given: Mapping[str, int] = field(default_factory=dict)
+    started: Mapping[str, int] = field(default_factory=dict)
 
 
 def status(path: Path) -> Status:
@@ -78,7 +88,18 @@ def status_of(folder: RoundFolder, pulled: Pulled, new: int = 0) -> Status:
     answers, voters = folder.answers(), folder.voters()
     done = answered_items(items, questions, answers)
     skipped = skips(answers)
-    missing = still_wanted(spec, items, questions, answers)
+    short = still_wanted(spec, items, questions, answers, voters)
+    open_ties = still_wanted(spec, items, questions, answers, voters, ties=True)
+    reached = reach([item for item in items if item.id in open_ties], folder.waves(), voters, answers, done)
+    # A tie wants what was asked of people who still have it before them; nobody was told yet of the others.
+    missing = {
+        name: count
+        for name, most in open_ties.items()
+        if (count := max(short.get(name, 0), min(most, reached[name].waiting)))
+    }
+    unasked = {name: count for name, count in open_ties.items() if name not in missing}
+    ties = [name for name in to_ask(unasked, reached)[0] if len(done[name]) <= spec.answers]
+    left_over = {name for name, _ in skipped if name in missing and missing[name] > reached[name].waiting}
     by_voter = {
         voter.name: (
             sum(voter.id in who for who in done.values()),
@@ -87,13 +108,15 @@ def status_of(folder: RoundFolder, pulled: Pulled, new: int = 0) -> Status:
         for voter in voters
         if voter.here
     }
+    seated = {(one.voter, one.item) for wave in folder.waves() for one in wave.seats}
+    given = Counter(voter for voter, _ in seated)
     return Status(
         name=folder.name,
         kind=spec.kind,
         backend=spec.backend,
         state=folder.state,
         items=len(items),
-        wanted=sum(sum(wave.wanted.values()) for wave in folder.waves()),
+        wanted=sum(map(len, done.values())) + sum(missing.values()),
         complete=len(items) - len(missing),
         answers=sum(map(len, done.values())),
         skipped=len(skipped),
@@ -103,6 +126,10 @@ def status_of(folder: RoundFolder, pulled: Pulled, new: int = 0) -> Status:
         mistakes=pulled.mistakes,
         notes=pulled.notes,
         new=new,
+        left_over=len(left_over),
+        ties=len(ties),
+        given={voter.name: given[voter.id] for voter in voters if voter.here} if seated else {},
+        started=pulled.started or {},
     )
 
 

@@ -1,14 +1,14 @@
-"""What a closed round left tied, as items of an adjudication."""
+"""What a closed round left tied, as items of an adjudication, and whether an adjudication is over a round's ties."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.files import read_jsonl
 from h2htalk.errors import RoundError
-from h2htalk.rounds.decide import TIE, tie_id
+from h2htalk.rounds.decide import TIE, Settled, tie_id
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.texts import question_title
@@ -38,4 +38,38 @@ def items_of_ties(path: Path) -> Iterator[Item]:
             labels=tuple(record["tied"]),
             note=question_title(question, item.language),
             suggested={},
+        )
+
+
+def source_of(path: Path) -> dict[str, str]:
+    """What an adjudication keeps of the round it is over: its name, and the fingerprint of its items."""
+    folder = RoundFolder(path)
+    return {"name": folder.name, "items_sha256": str(folder.facts().get("items_sha256", ""))}
+
+
+def require_over(adjudication: RoundFolder, folder: RoundFolder, settled: Sequence[Settled]) -> None:
+    """Raise RoundError unless an adjudication is over this round's ties, as they are now.
+
+    Args:
+        adjudication: the round whose words are to be taken.
+        folder: the round with the ties.
+        settled: its decisions, before any adjudicator's word.
+    """
+    source = adjudication.facts().get("over")
+    if not isinstance(source, dict):
+        raise RoundError(
+            f"{adjudication.path}: this round is no adjudication over another round's ties; "
+            f"`h2htalk round open adjudication {folder.path} --out ...` opens one"
+        )
+    if source != source_of(folder.path):
+        raise RoundError(
+            f"{adjudication.path}: this adjudication is over the ties of another round, {source.get('name')}, with "
+            f"items of its own; {folder.path} takes none of its words"
+        )
+    tied = {tie_id(one.item, one.question): sorted(one.tied) for one in settled if one.how == TIE}
+    changed = [item.id for item in adjudication.items() if tied.get(item.id) != sorted(item.labels)]
+    if changed:
+        raise RoundError(
+            f"{adjudication.path}: {len(changed)} of its items are not tied any more between the same labels, the "
+            f"first {changed[0]}; {folder.path} has got other answers since; open an adjudication over it again"
         )

@@ -17,6 +17,8 @@ from h2htalk.rounds.voter_warnings import Sheet, pace, read_sheets, warnings_of
 from h2htalk.rounds.votes import dawid_skene
 from h2htalk.text.cells import csv_text
 
+# Fewer gold answers than this qualify nobody: of three right answers one may be luck.
+LEAST_GOLD = 5
 _Z = statistics.NormalDist().inv_cdf(0.975)
 HEADINGS = (
     "voter", "items answered", "items skipped",
@@ -110,13 +112,25 @@ def figures_of(
 
 
 def qualified(figures: Iterable[VoterFigures], pass_gold: float) -> dict[str, bool | None]:
-    """Voter -> whether their share of right gold answers reaches `pass_gold` (0 to 1); None without gold answers."""
-    return {one.voter: None if one.gold is None else one.gold.value >= pass_gold for one in figures}
+    """Voter -> whether their share of right gold answers reaches `pass_gold` (0 to 1).
+
+    None where they gave fewer than `LEAST_GOLD` answers on gold items: too few to say either.
+    """
+    return {
+        one.voter: None if one.gold is None or one.gold.of < LEAST_GOLD else one.gold.value >= pass_gold
+        for one in figures
+    }
 
 
 def figures_csv(figures: Sequence[VoterFigures], pass_gold: float) -> str:
-    """The figures as CSV, a row a voter; shares from 0 to 1, empty where there is no figure."""
-    passed = qualified(figures, pass_gold)
+    """The figures as CSV, a row a voter; shares from 0 to 1, empty where there is no figure.
+
+    `qualified` is yes, no, or says that there were too few gold answers; empty where there were none.
+    """
+    passed: dict[str, bool | str | None] = {**qualified(figures, pass_gold)}
+    for one in figures:
+        if one.gold is not None and passed[one.voter] is None:
+            passed[one.voter] = f"too few gold answers: {one.gold.of} of at least {LEAST_GOLD}"
     rows = [
         (
             one.voter, one.answered, one.skipped, *_cells(one.consensus), *_cells(one.gold), passed[one.voter],

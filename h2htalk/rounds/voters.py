@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import hmac
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.errors import RoundError, quoted
 
 COLUMNS = ("name", "languages", "crisis")
+# What Windows takes for a device, whatever ending follows: no file can be called so.
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 _YES = {"yes": True, "no": False, "": True}
 MAX_NAME = 60
 
@@ -95,6 +98,11 @@ def _voter(row: Mapping[str, str | None], where: str, salt: bytes) -> Voter:
             f"{where}: name is {quoted(name)}; use up to {MAX_NAME} letters, digits, dots, hyphens and underscores: "
             "it becomes a file's and a user's name"
         )
+    if name.partition(".")[0].casefold() in _DEVICES:
+        raise RoundError(
+            f"{where}: name is {quoted(name)}, which Windows keeps for a device: no ballot can be called so; add a "
+            "letter or a digit"
+        )
     unknown = [one for one in spoken if one not in LANGUAGES]
     if not spoken or unknown:
         raise RoundError(
@@ -106,6 +114,21 @@ def _voter(row: Mapping[str, str | None], where: str, salt: bytes) -> Voter:
     return Voter(voter_id(name, salt), name, read, _YES[crisis])
 
 
+def join(known: Sequence[Voter], joined: Sequence[Voter], path: Path) -> dict[str, Voter]:
+    """By name, voters of a round and those who join it: who is in both has their new languages and wishes.
+
+    Args:
+        known: of the round.
+        joined: as read from `path`.
+
+    Raises:
+        RoundError: somebody joins under the name of another, but for its case.
+    """
+    both = {voter.name: voter for voter in known} | {voter.name: voter for voter in joined}
+    _refuse_twins(list(both.values()), path)
+    return both
+
+
 def _plain(name: str) -> bool:
     return all(sign.isalnum() or sign in "._-" for sign in name) and name[0].isalnum()
 
@@ -114,9 +137,10 @@ def _refuse_twins(voters: Sequence[Voter], path: Path) -> None:
     """Two names that one file system or server takes for the same would share a ballot."""
     seen: dict[str, str] = {}
     for voter in voters:
-        folded = voter.name.casefold()
+        folded = unicodedata.normalize("NFC", voter.name).casefold()
         if folded in seen:
             raise RoundError(
-                f"{path}: {quoted(voter.name)} and {quoted(seen[folded])} are one name; rename one"
+                f"{path}: {quoted(voter.name)} and {quoted(seen[folded])} are one name; rename one, or write it as "
+                "before"
             )
         seen[folded] = voter.name

@@ -4,13 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.adaptive import needs_more
-from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.answers import Answer, skips
 from h2htalk.rounds.decide import answered_items, votes_on
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.plan import may_see
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.spec import RoundSpec
+from h2htalk.rounds.voters import Voter
 from h2htalk.rounds.votes import majority
+
+
+def is_pilot(spec: RoundSpec, items: Sequence[Item]) -> bool:
+    """Whether a round only checks its voters: every item is gold, and no overlap was stated. Then all get all."""
+    return not spec.overlap and not spec.adaptive.on and all(item.gold for item in items)
+
+
+def first_wanted(spec: RoundSpec, items: Sequence[Item], voters: Sequence[Voter]) -> dict[str, int]:
+    """Item -> answers that the first wave asks for. Raises RoundError: nobody may see an item of a pilot."""
+    if not is_pilot(spec, items):
+        return dict.fromkeys(
+            (item.id for item in items), spec.adaptive.minimum if spec.adaptive.on else spec.answers
+        )
+    wanted = {item.id: sum(may_see(voter, item) for voter in voters) for item in items}
+    unseen = [item for item in items if not wanted[item.id]]
+    if unseen:
+        crisis = " and speaks of a crisis" if unseen[0].crisis else ""
+        raise RoundError(
+            f"{len(unseen)} items may be seen by nobody, the first: {quoted(unseen[0].id)} is in "
+            f"{unseen[0].language}{crisis}; name voters for them, or leave them out"
+        )
+    return wanted
 
 
 def still_wanted(
@@ -18,6 +43,7 @@ def still_wanted(
     items: Sequence[Item],
     questions: Sequence[Question],
     answers: Mapping[tuple[str, str, str], Answer],
+    voters: Sequence[Voter],
     *,
     ties: bool = False,
 ) -> dict[str, int]:
@@ -26,10 +52,22 @@ def still_wanted(
     Args:
         spec: of the round: overlap, and whether it is adaptive.
         items, questions, answers: of the round; answers as `latest` gives them.
+        voters: of the round. A pilot wants an answer of everybody who may see an item and has not skipped it.
         ties: whether a tie at the full overlap wants one answer more (each tie once for each answer beyond it that
             did not break it: until nobody is left to ask).
     """
-    done = {name: len(voters) for name, voters in answered_items(items, questions, answers).items()}
+    who_answered = answered_items(items, questions, answers)
+    if is_pilot(spec, items):
+        passed = skips(answers)
+        waited_for = {
+            item.id: sum(
+                may_see(v, item) and v.id not in who_answered[item.id] and (item.id, v.id) not in passed
+                for v in voters
+            )
+            for item in items
+        }
+        return {name: count for name, count in sorted(waited_for.items()) if count}
+    done = {name: len(who) for name, who in who_answered.items()}
     by_id = {item.id: item for item in items}
     wanted: dict[str, int] = {}
     labelled = [question for question in questions if question.form == "label"]

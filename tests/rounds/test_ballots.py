@@ -13,7 +13,7 @@ from ballot_rounds import fill, fill_csv, item, known, opened, places, pull, ste
 from h2htalk.errors import MissingExtraError, RoundError
 from h2htalk.rounds.ballots import Ballots
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.folder import RoundFolder, now
 from h2htalk.rounds.questions import questions_for
 from h2htalk.rounds.round import open_round, reopen_round
 from h2htalk.rounds.status import status
@@ -134,6 +134,28 @@ def test_what_was_killed_half_way_is_finished(tmp_path: Path) -> None:
     assert (round.path / "ballots" / "bert.csv").stat().st_mtime_ns == csv_before
 
 
+def test_what_a_killed_write_left_is_cleared_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    round = opened(tmp_path, "crowd", [item(1)])
+    folder = round.path / "ballots"
+    workbook_path(round).unlink()
+    (folder / ".theirs.part").write_text("a download")
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "unlink", lambda *_, **__: None)
+        killed.setattr("h2htalk.rounds.ballots.os.replace", _die)
+        with pytest.raises(KeyboardInterrupt):
+            Ballots().publish(round)
+    assert len(list(folder.glob(".*.part"))) == 2
+    Ballots().publish(round)
+    assert [path.name for path in folder.glob(".*.part")] == [".theirs.part"]
+    assert workbook_path(round).exists()
+
+
+def _die(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_ballot_under_another_case_counts_as_there(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)])
     workbook_path(round).rename(workbook_path(round, "ANNA"))
@@ -225,6 +247,17 @@ def test_the_time_of_an_answer_changes_with_it_alone(tmp_path: Path) -> None:
     assert set(times.values()) == {"2023-11-15T00:59:59+00:00"}
 
 
+def test_a_file_of_the_future_is_of_now_and_that_is_said(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(1)])
+    path = workbook_path(round)
+    fill(path, {1: CROWD})
+    os.utime(path, (4_000_000_000, 4_000_000_000))
+    before = now()
+    found = pull(round)
+    assert {before <= a.when <= now() for a in found.answers} == {True}
+    assert [note for note in found.notes if "in the future (2096-10-02 07:06 UTC)" in note]
+
+
 def test_an_emptied_row_is_taken_back_and_said(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1), item(2)])
     fill(workbook_path(round), {1: CROWD, 2: CROWD})
@@ -241,7 +274,9 @@ def test_a_blank_copy_takes_nothing_back(tmp_path: Path) -> None:
     fill(workbook_path(round), {1: CROWD, 2: CROWD})
     assert status(round.path).answers == 2
     workbook_path(round).write_bytes(blank)
-    assert status(round.path).answers == 2
+    found = status(round.path)
+    assert found.answers == 2
+    assert "anna: the ballot is empty now; its 2 stored answers still count" in found.notes[0]
     workbook_path(round).unlink()
     (round.path / "ballots" / "anna.csv").unlink()
     found = status(round.path)

@@ -130,6 +130,9 @@ def test_a_third_question_is_asked_only_after_a_yes(tmp_path: Path) -> None:
     fill(path, {1: {"violation": "yes", "violations:privacy": "maybe"}})
     assert "maybe" in only(round, 0)
     fill(path, {1: {"violations:privacy": None}})
+    first = where(path, 1, "violations:harmful_advice")
+    assert f"half filled; still empty: {first} (violations)" in only(round, 0)
+    fill(path, {1: {"violations:privacy": "yes"}})
     assert pull(round).mistakes == ()
 
 

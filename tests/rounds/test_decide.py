@@ -44,8 +44,8 @@ def test_most_votes_decide_and_say_how_many_they_were() -> None:
 
 
 def test_a_tie_goes_to_the_voters_who_proved_right_and_stays_a_tie_where_that_is_not_clear() -> None:
-    """v0 and v1 agree with everybody on ten items, v2 and v3 say the opposite on half of them."""
-    names = [f"x{n}" for n in range(12)]
+    """v0 and v1 agree with everybody on 60 items, v2 and v3 say the opposite on a half and a third of them."""
+    names = [f"x{n}" for n in range(60)]
     votes: dict[str, list[Value]] = {}
     for n, name in enumerate(names):
         right = ("keep", "drop")[n % 2]
@@ -55,6 +55,8 @@ def test_a_tie_goes_to_the_voters_who_proved_right_and_stays_a_tie_where_that_is
     items = [item(name) for name in (*names, "tied", "alone")]
     clear = by_item(decide(items, [KEEP], said("keep", votes), 0.2))["tied"]
     assert (clear.label, clear.how, clear.support, clear.votes) == ("keep", "posterior", 2, 4)
+    few = {name: votes[name] for name in (*names[:8], "tied")}
+    assert by_item(decide(items, [KEEP], said("keep", few), 0.0))["tied"].how == "tie"
     unclear = by_item(decide(items, [KEEP], said("keep", votes | {"alone": ["keep", "drop"]}), 1.0))
     assert unclear["tied"].to_dict() == {
         "item": "tied", "question": "keep", "label": None, "support": 2, "posterior": None, "how": "tie", "votes": 4,
@@ -145,6 +147,15 @@ def test_an_item_is_answered_by_who_answered_all_that_is_required() -> None:
     assert answered_items([item("a")], QUESTIONS["crowd"], found) == {"a": set()}
     found |= {answer.key: answer for answer in said("quality", {"a": [3]})}
     assert answered_items([item("a")], QUESTIONS["crowd"], found) == {"a": {"v0"}}
+
+
+def test_a_violation_is_answered_once_its_kind_is_named() -> None:
+    items, asked = [item("a")], QUESTIONS["safety"]
+    answers = [*said("perception", {"a": [2, 4, 3]}), *said("violation", {"a": ["yes", "no", "yes"]})]
+    found = {answer.key: answer for answer in answers}
+    assert answered_items(items, asked, found) == {"a": {"v1"}}
+    found |= {answer.key: answer for answer in said("violations", {"a": [("privacy",)]})}
+    assert answered_items(items, asked, found) == {"a": {"v0", "v1"}}
 
 
 @pytest.mark.parametrize("kind", ["crowd", "expert", "safety"])

@@ -110,8 +110,16 @@ def test_gold_counts_labels_exactly_and_ratings_within_one_step() -> None:
     ]
     figures = figures_of(items, CROWD, answers, "abc")
     assert [one.gold for one in figures] == [Share(2, 3), Share(1, 3), None]
-    assert qualified(figures, 0.6) == {"a": True, "b": False, "c": None}
-    assert qualified(figures, 2 / 3)["a"] is True
+
+
+def test_five_gold_answers_qualify_or_not_and_fewer_say_nothing() -> None:
+    items = [item(n, keep="keep") for n in range(6)]
+    answers = [*keeps("a", "kkkkd."), *keeps("b", "kdddd."), *keeps("c", "kkkk..")]
+    figures = figures_of(items, CROWD, answers, "abcd")
+    assert qualified(figures, 0.7) == {"a": True, "b": False, "c": None, "d": None}
+    assert qualified(figures, 0.8)["a"] is True
+    told = [row["qualified"] for row in rows(figures_csv(figures, 0.7))]
+    assert told == ["yes", "no", "too few gold answers: 4 of at least 5", ""]
 
 
 def test_gold_of_several_labels_is_right_in_any_order_and_a_comment_never_counts() -> None:
@@ -177,18 +185,18 @@ def rows(text: str) -> Sequence[dict[str, str]]:
 
 
 def test_as_csv_a_row_a_voter_and_empty_where_there_is_no_figure() -> None:
-    items = [item(0, keep="keep"), item(1)]
-    answers = [*keeps("a", "kk"), *keeps("b", "dk")]
+    items = [*(item(n, keep="keep") for n in (0, 2, 3, 4, 5)), item(1)]
+    answers = [*keeps("a", "kkkkkk"), *keeps("b", "dkdddd")]
     text = figures_csv(figures_of(items, CROWD, answers, ["a", "b", "=none"]), 0.7)
     assert text.splitlines()[0] == ",".join(HEADINGS)
     one, two, none = rows(text)
     assert (one["voter"], one["agrees with the others"], one["votes compared"], one["qualified"]) == (
         "a",
-        "0.5",
-        "2",
+        "0.1667",
+        "6",
         "yes",
     )
-    assert (two["right on gold"], two["gold answers"], two["qualified"]) == ("0.0", "1", "no")
+    assert (two["right on gold"], two["gold answers"], two["qualified"]) == ("0.0", "5", "no")
     assert (none["voter"], none["items answered"], none["qualified"], none["skill"]) == (
         "'=none",
         "0",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.voters import Voter, made_up, read_voters, voter_id
+from h2htalk.rounds.voters import Voter, join, made_up, read_voters, voter_id
 
 SALT = b"salt"
 
@@ -41,11 +41,24 @@ def test_a_voter_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path) ->
         (f"name,languages\n{'a' * 61},en\n", "up to 60"),
         ("name,languages,crisis\nana,en,perhaps\n", "write yes or no"),
         ("name,languages\nAna,en\nana,zh\n", "are one name"),
+        ("name,languages\nana,en\nCON,en\n", "v.csv:3: name is 'CON', which Windows keeps"),
+        ("name,languages\nlpt1.b,en\n", "which Windows keeps"),
     ],
 )
 def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(RoundError, match=says):
         read_voters(write(tmp_path / "v.csv", text), SALT)
+
+
+def test_who_joins_may_be_known_but_is_nobodys_twin(tmp_path: Path) -> None:
+    """`bo` and `BO` got ballots of one name on many file systems."""
+    path = tmp_path / "v.csv"
+    known = read_voters(write(path, "name,languages\nana,en\nbo,en\nconrad,en\n"), SALT)
+    both = join(known, read_voters(write(path, "name,languages,crisis\nbo,zh,no\ncy,en,\n"), SALT), path)
+    assert list(both) == ["ana", "bo", "conrad", "cy"]
+    assert (both["bo"].languages, both["bo"].crisis) == (("zh",), False)
+    with pytest.raises(RoundError, match="'BO' and 'bo' are one name"):
+        join(known, read_voters(write(path, "name,languages\nBO,en\n"), SALT), path)
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:

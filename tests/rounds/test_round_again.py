@@ -1,0 +1,190 @@
+"""What goes out again, what still lies before people, and what closing says of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rounds_made import NAMES, answer, begin, expert, people
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.report import status_lines
+from h2htalk.rounds.round import reopen_round
+from h2htalk.rounds.status import status
+
+
+def tied(folder: Path, panel: int = 3) -> Path:
+    """An open round of which everything is answered, and one item tied."""
+    path = begin(folder, overlap=2, people=panel, count=2, ties={"margin": 1.0})
+    known = RoundFolder(path)
+    names = {voter.id: voter.name for voter in known.voters()}
+    one, _ = sorted(names[seat.voter] for seat in known.waves()[0].seats if seat.item == "en-item-1")
+    answer(path, lambda name, voter: expert("drop" if (name, voter) == ("en-item-1", one) else "keep"))
+    return path
+
+
+def events(path: Path, name: str) -> list[dict[str, Any]]:
+    return [event for event in RoundFolder(path).events() if event["event"] == name]
+
+
+def test_closing_says_which_ties_want_one_more_answer_and_needs_no_early_for_it(tmp_path: Path) -> None:
+    path = tied(tmp_path)
+    assert status(path).ties == 1
+    closed, _ = close_round(path)
+    assert [note for note in closed.notes if "1 items are tied" in note and "round reopen" in note]
+    assert events(path, "closed")[-1]["early"] is False
+
+
+def test_a_tie_that_nobody_is_left_for_is_not_told_to_be_reopened(tmp_path: Path) -> None:
+    path = tied(tmp_path, panel=2)
+    assert status(path).ties == 0
+    assert not [note for note in close_round(path)[0].notes if "reopen" in note]
+
+
+def test_an_answer_to_a_tie_that_is_out_is_waited_for_and_closing_without_it_is_early(tmp_path: Path) -> None:
+    path = tied(tmp_path)
+    status(path)
+    reopen_round(path)
+    found = status(path)
+    assert (found.missing, found.ties, found.answers, found.wanted, found.complete) == (
+        {"en-item-1": 1}, 0, 4, 5, 1,
+    )  # fmt: skip
+    with pytest.raises(RoundError, match="1 of 2 items still want 1 answers"):
+        close_round(path)
+    close_round(path, early=True)
+    assert events(path, "closed")[-1] | {"when": ""} == {
+        "event": "closed", "when": "", "early": True, "missing": 1,
+    }  # fmt: skip
+
+
+def test_a_tie_that_is_broken_holds_nothing_up(tmp_path: Path) -> None:
+    path = tied(tmp_path)
+    reopen_round(path)
+    answer(path, lambda *_: expert())
+    assert (status(path).missing, status(path).ties) == ({}, 0)
+    close_round(path)
+    assert events(path, "closed")[-1]["early"] is False
+
+
+def test_answers_are_counted_of_those_that_can_still_come_after_a_drop_out(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3, count=6)
+    answer(path, lambda *_: expert(), only=NAMES[:2])
+    reopen_round(path, without=["chen_wei"], voters=people(tmp_path / "more.csv", "daraigh"))
+    assert status(path).wanted == 12
+    answer(path, lambda *_: expert(), only=("annalena", "bogumil", "daraigh"))
+    found = status(path)
+    assert (found.answers, found.wanted, found.complete) == (12, 12, 6)
+    (event,) = events(path, "voters")
+    by_name = {voter.name: voter.id for voter in RoundFolder(path).voters()}
+    assert (event["joined"], event["left"]) == ([by_name["daraigh"]], [by_name["chen_wei"]])
+
+
+def test_skipped_items_are_spoken_of_while_they_want_answers_that_nobody_has_before_them(
+    tmp_path: Path,
+) -> None:
+    path = begin(tmp_path, overlap=2, people=4, count=1)
+    first = RoundFolder(path).waves()[0].seats[0].voter
+    names = {voter.id: voter.name for voter in RoundFolder(path).voters()}
+    answer(path, lambda _, voter: {"skip": "yes"} if voter == names[first] else expert())
+
+    def lines() -> str:
+        return "\n".join(status_lines(status(path)))
+
+    assert "1 items were skipped" in lines()
+    reopen_round(path)
+    assert "skipped" not in lines()
+    answer(path, lambda *_: expert())
+    assert "skipped" not in lines()
+    assert status(path).skipped == 1
+    assert "2 of 2 answers" in lines()
+
+
+def test_handing_out_nothing_says_why(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3, count=3)
+    _, told = reopen_round(path)
+    assert "nothing new is handed out: all 6 answers" in told[0]
+    answer(path, lambda *_: expert())
+    with pytest.raises(RoundError, match="no item wants another answer"):
+        reopen_round(path)
+    _, told = reopen_round(path, without=["annalena"])
+    assert "the change of voters is recorded" in told[0]
+    assert len(events(path, "voters")) == 1
+    assert "annalena" not in status(path).by_voter
+
+
+def test_who_leaves_without_a_replacement_is_not_written_down_half(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=2, count=2)
+    before = RoundFolder(path).voters()
+    with pytest.raises(RoundError, match="nothing was changed"):
+        reopen_round(path, without=["annalena"])
+    assert RoundFolder(path).voters() == before
+    assert events(path, "voters") == []
+
+
+def test_an_open_round_holds_nothing_that_looks_final(tmp_path: Path) -> None:
+    path = tied(tmp_path)
+    close_round(path)
+    kept = (path / "decisions.jsonl").read_bytes()
+    _, told = reopen_round(path)
+    assert "decisions.before-2.jsonl" in told[-1]
+    assert not [
+        name for name in ("decisions.jsonl", "agreement.json", "voters.csv") if (path / name).exists()
+    ]
+    assert (path / "decisions.before-2.jsonl").read_bytes() == kept
+    close_round(path, early=True)
+    reopen_round(path)
+    names = {p.name for p in path.glob("*before*")}
+    assert names == {
+        f"{stem}.before-{n}.{end}"
+        for stem, end in (("decisions", "jsonl"), ("agreement", "json"), ("voters", "csv"))
+        for n in (2, 3)
+    }
+
+
+def test_a_changed_list_of_voters_is_no_way_to_change_who_is_asked(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3)
+    with pytest.raises(
+        RoundError, match=r"changed since .*\(daraigh\).*round reopen .* --voters .*people.csv"
+    ):
+        begin(tmp_path, overlap=2, people=4)
+    with pytest.raises(RoundError, match=r"\(chen_wei\).*--without chen_wei"):
+        begin(tmp_path, overlap=2, people=2)
+    reopen_round(path, voters=people(tmp_path / "people.csv", *NAMES[:4]))
+    begin(tmp_path, overlap=2, people=4)
+    begin(tmp_path, overlap=2, people=4)
+    assert len(RoundFolder(path).voters()) == 4
+
+
+@pytest.mark.parametrize("left", range(7))
+def test_handing_out_killed_at_any_write_is_completed_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int
+) -> None:
+    path = tied(tmp_path)
+    close_round(path)
+    more = people(tmp_path / "more.csv", "daraigh")
+    replace = os.replace
+
+    def killed(*given: Any, **options: Any) -> None:
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        replace(*given, **options)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        reopen_round(path, without=["annalena"], voters=more)
+    monkeypatch.setattr(os, "replace", replace)
+    reopen_round(path, without=["annalena"], voters=more)
+    round = RoundFolder(path)
+    assert (round.state, len(round.waves()), round.waves()[1].wanted) == ("open", 2, {"en-item-1": 1})
+    assert [voter.name for voter in round.voters() if voter.here] == ["bogumil", "chen_wei", "daraigh"]
+    assert events(path, "voters")
+    assert not (path / "decisions.jsonl").exists()
+    answer(path, lambda *_: expert())
+    assert status(path).missing == {}
+    close_round(path)

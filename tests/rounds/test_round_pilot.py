@@ -1,0 +1,104 @@
+"""A pilot: items whose right answers are known, put to everybody, to find who is to vote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ballot_rounds import csv_rows, item, write_csv_rows
+
+from h2htalk.data.files import write_jsonl
+from h2htalk.errors import RoundError
+from h2htalk.rounds.ballot_files import read_ballot_round
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.round import open_round, reopen_round
+from h2htalk.rounds.spec import make_spec
+from h2htalk.rounds.status import status
+from h2htalk.rounds.voters import read_voters
+
+PEOPLE = "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\ndaraigh,en,yes\n"
+
+
+def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
+    """A pilot of `count` items a language, one of the English ones on a crisis; no overlap is stated."""
+    folder.mkdir(parents=True, exist_ok=True)
+    gold = {"keep": "keep"}
+    items = [item(n, spoken, gold=gold) for spoken in ("en", "zh") for n in range(count)]
+    items[0]["crisis"] = True
+    write_jsonl(folder / "gold.jsonl", items)
+    (folder / "people.csv").write_text(people, encoding="utf-8")
+    spec = make_spec("crowd", str(folder / "gold.jsonl"), {"voters": str(folder / "people.csv")})
+    open_round(spec, folder / "pilot")
+    return folder / "pilot"
+
+
+def answer(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = ()) -> None:
+    """Everybody answers all they have; who is `wrong` drops all, who is in `skipped` skips crises."""
+    known = read_ballot_round(RoundFolder(path))
+    for ballot in known.ballots:
+        name, file = ballot.voter.name, known.folder / f"{ballot.stem}.csv"
+        rows = csv_rows(file)
+        for row, seat in zip(rows, ballot.seats, strict=True):
+            if name in skipped and known.items[seat.item].crisis:
+                row["skip"] = "yes"
+            else:
+                row |= {"subtask": "none", "quality": "3", "keep": "drop" if name in wrong else "keep"}
+        write_csv_rows(file, rows)
+
+
+def test_everybody_gets_every_item_of_their_languages_and_hands_on_who_passed(tmp_path: Path) -> None:
+    """With the overlap of the kind a pilot of a few people could not be opened, or gave each only some items."""
+    path = begin(tmp_path)
+    seats = {ballot.stem: len(ballot.seats) for ballot in read_ballot_round(RoundFolder(path)).ballots}
+    assert seats == {"annalena": 6, "bogumil": 11, "chen_wei": 6, "daraigh": 6}
+    assert sum(status(path).missing.values()) == 29
+    answer(path, wrong=("daraigh",), skipped=("annalena",))
+    found = status(path)
+    assert (found.missing, found.answers, found.skipped) == ({}, 28, 1)
+    closed, _ = close_round(path)
+    assert "3 of 4 voters passed the gold items: " in closed.notes[0]
+    passed = (path / "private" / "qualified.csv").read_text(encoding="utf-8")
+    assert passed == "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\n"
+    assert len(read_voters(path / "private" / "qualified.csv", b"salt")) == 3
+
+
+def test_who_joins_gets_all_of_it_and_who_left_is_not_waited_for(tmp_path: Path) -> None:
+    path = begin(tmp_path)
+    (tmp_path / "more.csv").write_text("name,languages\nemeka_o,en\n", encoding="utf-8")
+    reopen_round(path, without=("daraigh",), voters=tmp_path / "more.csv")
+    ballots = read_ballot_round(RoundFolder(path)).ballots
+    assert {b.stem: len(b.seats) for b in ballots if b.wave == 2} == {"emeka_o-2": 6}
+    answer(path)
+    assert not status(path).missing
+
+
+def test_nobody_joins_under_the_name_of_another_but_for_its_case(tmp_path: Path) -> None:
+    """Their ballots would be one file where file systems keep no case."""
+    path = begin(tmp_path)
+    before = RoundFolder(path).voters()
+    (tmp_path / "more.csv").write_text("name,languages\nAnnalena,en\n", encoding="utf-8")
+    with pytest.raises(RoundError, match="'Annalena' and 'annalena' are one name"):
+        reopen_round(path, voters=tmp_path / "more.csv")
+    assert RoundFolder(path).voters() == before
+
+
+def test_four_gold_answers_qualify_nobody(tmp_path: Path) -> None:
+    path = begin(tmp_path, count=4)
+    answer(path)
+    close_round(path)
+    passed = (path / "private" / "qualified.csv").read_text(encoding="utf-8").splitlines()
+    assert passed == ["name,languages,crisis", "bogumil,zh en,no"]
+    assert (path / "voters.csv").read_text().count("too few gold answers: 4 of at least 5") == 3
+
+
+def test_a_pilot_that_nobody_may_see_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RoundError, match=r"6 items may be seen by nobody, the first: 'zh-item-0' is in zh;"):
+        begin(tmp_path, people="name,languages\nannalena,en\n")
+
+
+def test_a_stated_overlap_is_kept(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "gold.jsonl", [item(n, gold={"keep": "keep"}) for n in range(4)])
+    spec = make_spec("crowd", str(tmp_path / "gold.jsonl"), {"overlap": 2})
+    open_round(spec, tmp_path / "round")
+    assert set(status(tmp_path / "round").missing.values()) == {2}

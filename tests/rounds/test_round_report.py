@@ -1,0 +1,52 @@
+"""What the terminal says of a round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ballot_rounds import fill, item, opened, stems, workbook_path
+from rich.console import Console
+
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.report import decisions_table, voters_table
+from h2htalk.rounds.status import Status, list_rounds, status
+
+CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
+
+
+def lines(table: Any) -> list[list[str]]:
+    """A table as it is printed, its rows cut into words."""
+    console = Console(width=200, force_terminal=False)
+    with console.capture() as caught:
+        console.print(table)
+    return [line.split() for line in caught.get().splitlines()]
+
+
+def test_a_voter_s_row_says_what_they_were_given_and_what_lies_half_filled(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(n) for n in range(3)], voters="anna,en;bert,en")
+    fill(workbook_path(round, "bert"), {1: CROWD, 2: {"keep": "Keep"}, 3: {"skip": "yes"}})
+    found = status(round.path)
+    assert (found.given, found.started) == ({"anna": 3, "bert": 3}, {"bert": 1})
+    assert lines(voters_table(found)) == [
+        ["voter", "given", "answered", "half", "filled", "skipped"],
+        ["anna", "3", "0"],
+        ["bert", "3", "1", "1", "1"],
+    ]
+    # A look that asks no backend knows of no half-filled rows.
+    assert [list(one.started) for one in list_rounds(tmp_path)] == [[]]
+
+
+def test_what_is_not_known_has_no_column() -> None:
+    found = Status("r", "crowd", "argilla", "open", 1, 1, 0, 0, 0, {"ann": (0, 0)}, {"a": 0}, {"a": 1})
+    assert lines(voters_table(found)) == [["voter", "answered", "skipped"], ["ann", "0"]]
+
+
+def test_why_there_is_no_alpha_fits_its_column(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(1)], voters="anna,en;bert,en")
+    for stem in stems(round):
+        fill(workbook_path(round, stem), {1: CROWD})
+    _, settled = close_round(round.path)
+    told = lines(decisions_table(round.path, settled))
+    assert [row[-3:] for row in told[1:]] == [["one", "label", "only"]] * 3
+    assert "agreement cannot be told" in (round.path / "agreement.json").read_text(encoding="utf-8")

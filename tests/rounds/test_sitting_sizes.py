@@ -1,0 +1,136 @@
+"""Sizes of sittings: what can be spread within the share is spread, evenly where it can be; the rest goes out alone."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import pytest
+from ballot_rounds import csv_rows, item, opened, write_csv_rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h2htalk.data.dialogue import Language, Turn
+from h2htalk.errors import RoundError
+from h2htalk.rounds.ballot_files import read_ballot_round
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.plan import group, seat, sittings
+from h2htalk.rounds.round import reopen_round
+from h2htalk.rounds.sitting_sizes import room, sitting_sizes
+from h2htalk.rounds.spec import Care
+from h2htalk.rounds.status import status
+from h2htalk.rounds.voters import Voter
+
+CARE = Care(sitting=10, crisis_share=0.2)
+
+
+def items(plain: int, hard: int, language: Language = "en") -> list[Item]:
+    return [
+        Item(f"{language}-{n:03}", language, (Turn("user", "hi"),), crisis=n < hard)
+        for n in range(plain + hard)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "hard", "sizes"),
+    [
+        (0, 0, ()),
+        (18, 2, ((9, 1), (9, 1))),
+        (18, 3, ((10, 2), (8, 1))),
+        (21, 4, ((10, 2), (6, 1), (5, 1))),
+        (21, 5, ((10, 2), (10, 2), (1, 1))),
+        (20, 4, ((10, 2), (10, 2))),
+        (20, 5, None),
+        (2, 2, None),
+    ],
+)
+def test_crises_are_dealt_evenly_and_full_sittings_made_only_where_they_need_them(
+    number: int, hard: int, sizes: tuple[tuple[int, int], ...] | None
+) -> None:
+    """18 items with 3 crises were refused: cut into 9 and 9 they hold one each, into 10 and 8 they hold three."""
+    assert sitting_sizes(number, hard, CARE) == sizes
+
+
+def most(number: int, care: Care) -> int:
+    """The most crises in so many items and as few sittings as can be, by trying all sizes."""
+
+    @cache
+    def best(left: int, places: int) -> int:
+        if not places:
+            return 0 if not left else -1
+        found = -1
+        for size in range(1, min(care.sitting, left) + 1):
+            rest = best(left - size, places - 1)
+            if rest >= 0:
+                holds = next(c for c in count(size, -1) if c <= max(1, care.crisis_share * size + 1e-9))
+                found = max(found, rest + holds)
+        return found
+
+    return best(number, -(-number // care.sitting))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 20), st.sampled_from([0.1, 0.2, 0.25, 0.4, 0.9, 1.0]))
+def test_as_many_crises_fit_as_any_sizes_could_hold(number: int, sitting: int, share: float) -> None:
+    care = Care(sitting, share)
+    assert room(number, care) == most(number, care)
+    for hard in range(room(number, care) + 1):
+        sizes = sitting_sizes(number, hard, care)
+        assert sizes is not None
+        assert (sum(size for size, _ in sizes), sum(crises for _, crises in sizes)) == (number, hard)
+        assert all(1 <= size <= sitting and crises <= max(1, share * size + 1e-9) for size, crises in sizes)
+
+
+def test_a_voter_whose_sittings_hold_no_more_crises_is_relieved_by_another() -> None:
+    """Ana alone reads Chinese, and so gets few plain items of English beside many crises; Bo and Cy have room."""
+    some = [*items(4, 2), *items(28, 3, "zh")]
+    people = [Voter("ana", "ana", ("en",)), Voter("bo", "bo", ("en", "zh")), Voter("cy", "cy", ("zh",))]
+    for seed in range(10):
+        wave = seat(1, some, {one.id: 1 for one in some}, people, (), CARE, seed)
+        assert sorted(one.item for one in wave.seats) == sorted(one.id for one in some)
+        hard = {one.id for one in some if one.crisis}
+        for voter in people:
+            for sitting in {s.sitting for s in wave.seats if s.voter == voter.id}:
+                held = [s.item for s in wave.seats if (s.voter, s.sitting) == (voter.id, sitting)]
+                assert sum(one in hard for one in held) <= max(1, 0.2 * len(held))
+
+
+def test_of_a_later_wave_crises_that_fit_nowhere_go_out_alone() -> None:
+    some = items(3, 3)
+    with pytest.raises(RoundError, match=r"3 of 6 items .* can hold \(1\)"):
+        sittings(some, CARE, 0, "ana")
+    groups = sittings(some, CARE, 0, "ana", alone=True)
+    assert [len(found) for found in groups] == [4, 1, 1]
+    assert sorted(one for found in groups for one in found) == [one.id for one in some]
+    with pytest.raises(RoundError, match="speak of a crisis"):
+        sittings(some, Care(10, 0.0), 0, "ana", alone=True)
+    wanted = {one.id: 1 for one in items(0, 2)}
+    assert group(2, items(0, 2), wanted, CARE, 0).groups == (("en-000",), ("en-001",))
+    people = [Voter("ana", "ana", ("en",))]
+    seats = seat(2, items(0, 2), wanted, people, (), CARE, 0).seats
+    assert sorted((one.item, one.sitting) for one in seats) in (
+        [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
+    )  # fmt: skip
+
+
+def test_crises_that_were_skipped_can_be_handed_out_again(tmp_path: Path) -> None:
+    """A wave of two skipped crises was refused: 2 of 2 items speak of a crisis."""
+    all_items = [item(n, crisis=n < 2) for n in range(10)]
+    found = opened(tmp_path, "expert", all_items, voters="anna,en")
+    file = read_ballot_round(found).folder / "anna.csv"
+    rows = csv_rows(file)
+    seats = read_ballot_round(found).ballots[0].seats
+    for row, one in zip(rows, seats, strict=True):
+        scores = {"accuracy": "4", "consistency": "4", "domain_compliance": "4", "keep": "keep"}
+        row.update({"skip": "yes"} if one.item in ("en-item-0", "en-item-1") else scores)
+    write_csv_rows(file, rows)
+    assert status(found.path).missing == {"en-item-0": 1, "en-item-1": 1}
+    people = tmp_path / "more.csv"
+    people.write_text("name,languages\nbert,en\n", encoding="utf-8")
+    reopen_round(found.path, voters=people)
+    last = RoundFolder(found.path).waves()[-1]
+    assert sorted((one.item, one.sitting) for one in last.seats) in (
+        [("en-item-0", 1), ("en-item-1", 2)], [("en-item-0", 2), ("en-item-1", 1)],
+    )  # fmt: skip
