@@ -14,6 +14,9 @@ from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.rounds.voters import Voter
 
+# Responses of one stranger that are named one by one.
+SHOWN = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -26,6 +29,7 @@ class Response:
         status: `submitted`, `discarded` or `draft`.
         values: by question, as the server holds them.
         when: of the last change, ISO 8601 in UTC.
+        id: on the server.
     """
 
     dataset: str
@@ -34,6 +38,7 @@ class Response:
     status: str
     values: Mapping[str, object]
     when: str
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ def responses_of(
             status=str(response["status"]),
             values={name: one.get("value") for name, one in (response.get("values") or {}).items()},
             when=_utc(response.get("updated_at")),
+            id=str(response.get("id", "")),
         )
         for record in records
         if record.get("external_id") in items
@@ -90,24 +96,20 @@ def read_responses(
         responses: of all its datasets.
         items: by id.
         questions: of the round.
-        voters: user id -> voter.
+        voters: user id -> voter; of annotators alone.
         names: user id -> user name, of everybody on the server.
         aside: (dataset, item, voter id) that were discarded in advance: no skips of theirs.
     """
     mistakes: list[str] = []
     notes: dict[str, int] = {}
     started: dict[str, int] = {}
+    strangers: dict[str, list[Response]] = {}
     chosen: dict[tuple[str, str], tuple[bool, str, Response]] = {}
     for response in responses:
         voter = voters.get(response.user)
         if voter is None:
-            who = names.get(response.user, response.user)
             if response.status == "submitted":
-                mistakes.append(
-                    f"{response.dataset}: item {response.item}: answered by {quoted(who)}, who is no voter of this "
-                    "round; it is not counted: take them out of the workspace, or name them with "
-                    "`h2htalk round reopen --voters`"
-                )
+                strangers.setdefault(names.get(response.user, response.user), []).append(response)
             continue
         if response.status == "draft":
             started[voter.name] = started.get(voter.name, 0) + 1
@@ -129,7 +131,7 @@ def read_responses(
             continue
         # What is not said now was taken back: an answer discarded later, a skip answered later, a cleared comment.
         answers += [Answer(round, item, voter_id, key, value, response.when) for key, value in values.items()]
-    return Read(tuple(answers), tuple(mistakes), tuple(_told(notes)), started)
+    return Read(tuple(answers), tuple(mistakes), (*_of_strangers(strangers), *_told(notes)), started)
 
 
 def _values(
@@ -143,7 +145,7 @@ def _values(
     for question in questions:
         raw = response.values.get(question.name)
         if raw is None or raw == [] or (isinstance(raw, str) and not raw.strip()):
-            if question.required:
+            if question.always:
                 raise RoundError(f"{question.name} is missing")
             continue
         value = question.read(raw.strip() if question.form == "text" and isinstance(raw, str) else raw)
@@ -151,19 +153,39 @@ def _values(
             raise RoundError(f"{quoted(value)} is none of this item's choices: {', '.join(item.labels)}")
         values[question.name] = value
     for question in questions:
-        if question.after is not None and values[question.name] is not None:
-            before, label = question.after
-            if values[before] != label:
-                values[question.name] = None
-                notes[question.name] = notes.get(question.name, 0) + 1
+        if question.after is None:
+            continue
+        before, label = question.after
+        if values[before] == label and values[question.name] is None and question.required:
+            # The page cannot ask for it only then. What was said counts; that nothing was named is an answer too.
+            values[question.name] = ()
+            told = f"name no {question.name} although {before} is {label}; they count without: ask for them"
+        elif values[before] != label and values[question.name] is not None:
+            values[question.name] = None
+            told = f"name {question.name} although the question before it rules that out; the rest of them counts"
+        else:
+            continue
+        notes[told] = notes.get(told, 0) + 1
     return values
 
 
+def _of_strangers(strangers: Mapping[str, Sequence[Response]]) -> list[str]:
+    """A line a stranger: no mistake of anybody's that could be corrected, so none that keeps a round open."""
+    told = []
+    for who, theirs in sorted(strangers.items()):
+        where = [f"{one.dataset}: item {one.item}, response {one.id}" for one in theirs[:SHOWN]]
+        where += [f"and {len(theirs) - SHOWN} more"] if len(theirs) > SHOWN else []
+        told.append(
+            f"answers by {quoted(who)}, who is no voter of this round or no annotator, are not counted: {len(theirs)} "
+            f"({'; '.join(where)}); the server takes them for votes: an owner deletes one with "
+            "DELETE /api/v1/responses/ID; who is to vote has an annotator's account and a line in "
+            "`h2htalk round reopen --voters`"
+        )
+    return told
+
+
 def _told(notes: Mapping[str, int]) -> list[str]:
-    return [
-        f"{count} answers name {name} although the question before it rules that out; the rest of them counts"
-        for name, count in sorted(notes.items())
-    ]
+    return [f"{count} answers {told}" for told, count in sorted(notes.items())]
 
 
 def _utc(text: object) -> str:

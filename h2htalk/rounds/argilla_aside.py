@@ -8,6 +8,7 @@ from pathlib import Path
 
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.plan import may_see
 from h2htalk.rounds.voters import Voter
 
 
@@ -28,24 +29,33 @@ class Aside:
         known = self.all()
         new = {(dataset, item, voter) for item, voter in pairs} - known
         if new:
-            rows = sorted(known | new)
-            write_jsonl(self.path, ({"dataset": d, "item": item, "voter": voter} for d, item, voter in rows))
+            self._write(known | new)
+
+    def drop(self, dataset: str, pairs: Collection[tuple[str, str]]) -> None:
+        """Strike out (item, voter id) pairs: after the server has forgotten them. Raises DataError."""
+        known = self.all()
+        left = known - {(dataset, item, voter) for item, voter in pairs}
+        if left != known:
+            self._write(left)
+
+    def _write(self, rows: Collection[tuple[str, str, str]]) -> None:
+        write_jsonl(
+            self.path, ({"dataset": d, "item": item, "voter": voter} for d, item, voter in sorted(rows))
+        )
 
 
 def set_aside(
     items: Sequence[Item], voters: Sequence[Voter], answered: Collection[tuple[str, str]]
 ) -> Mapping[str, set[str]]:
-    """Item -> voters who must not meet it: no crises for who wants none, nothing twice, nothing for who left.
+    """Item -> voters who must not meet it: no crises for who wants none, nothing in a language that they do not read
+    (any more), nothing twice, nothing for who left.
 
     Args:
         items: of a sitting.
         voters: everybody who was ever asked.
-        answered: (item, voter id) pairs with an answer or a skip elsewhere.
+        answered: (item, voter id) pairs with an answer or a skip.
     """
-    spared: dict[str, set[str]] = {}
-    for item in items:
-        for voter in voters:
-            unwanted = not voter.here or (item.crisis and not voter.crisis)
-            if item.language in voter.languages and (unwanted or (item.id, voter.id) in answered):
-                spared.setdefault(item.id, set()).add(voter.id)
-    return spared
+    return {
+        item.id: {v.id for v in voters if not may_see(v, item) or (item.id, v.id) in answered}
+        for item in items
+    }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla_aside import Aside
+from h2htalk.rounds.argilla_people import People
 from h2htalk.rounds.argilla_records import batches, record_for, record_id, suggestible
 from h2htalk.rounds.argilla_settings import FIELD, Asked, Sitting, differences, missing_parts, settings_for
 from h2htalk.rounds.argilla_wire import Wire
@@ -88,6 +90,20 @@ def require_ours(wire: Wire, sitting: Sitting, dataset: Mapping[str, Any], mark:
         )
 
 
+def told_of_changes(asked: Asked, sitting: Sitting, dataset: Mapping[str, Any]) -> list[str]:
+    """What was changed on the server since it was put out: the number of answers, the guidelines."""
+    told = []
+    wanted = dataset["distribution"]["min_submitted"]
+    if wanted != sitting.wanted:
+        told.append(f"asks for {wanted} answers an item, the round for {sitting.wanted}")
+    if (dataset["guidelines"] or "").strip() != asked.guidelines[sitting.language]:
+        told.append("shows other guidelines than the round's")
+    return [
+        f"{sitting.dataset}: was changed on the server: it {one}; put it back in the dataset's settings"
+        for one in told
+    ]
+
+
 # --- Records --------------------------------------------------------------------------------------------------------
 
 
@@ -107,21 +123,57 @@ def records_of(wire: Wire, dataset: str, include: str = "") -> Iterator[dict[str
             return
 
 
+def offers(
+    dataset: Mapping[str, Any], records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
+) -> dict[str, int]:
+    """Item -> answers that the server still asks for, by its own count, in which a stranger's is one.
+
+    Args:
+        dataset: as the server lists it.
+        records: of it, with responses.
+        items: record id -> item id.
+    """
+    wanted = dataset["distribution"]["min_submitted"]
+    found = {}
+    for record in records:
+        if record["external_id"] in items:
+            said = sum(one["status"] == "submitted" for one in record.get("responses") or ())
+            found[items[record["external_id"]]] = (
+                0 if record["status"] == "completed" else max(0, wanted - said)
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sparing:
+    """Who is to be spared what, in one sitting.
+
+    Attributes:
+        voters: item -> voter ids (`set_aside`).
+        moved: items that lie in a later wave as well: nobody is to meet them here any more.
+        due: items that are made where they are missing; what wants nothing stays away.
+    """
+
+    voters: Mapping[str, set[str]]
+    moved: Collection[str]
+    due: Collection[str]
+
+
 def see_to_records(
     wire: Wire,
     asked: Asked,
     sitting: Sitting,
     dataset: Mapping[str, Any],
-    people: Mapping[str, str],
-    spared: Mapping[str, set[str]],
+    people: People,
+    sparing: Sparing,
     aside: Aside,
 ) -> int:
-    """Put out the records that are missing, and spare voters what is not for them.
+    """Put out the records that are missing, spare voters what is not for them, and give back what is for them again.
 
     Args:
         wire, asked, sitting, dataset: where what belongs.
-        people: voter id -> user id.
-        spared: item -> voter ids (`set_aside`).
+        people: the voters' accounts.
+        sparing: who is to meet what.
         aside: where it is written down who was spared what.
 
     Returns:
@@ -136,26 +188,42 @@ def see_to_records(
         one["name"]: one["id"] for one in wire.get(f"{path}/questions")["items"] if one["name"] in fillable
     }
     there = {record["external_id"]: record for record in records_of(wire, dataset["id"], "responses")}
-    new, late, pairs = [], [], []
+    inside = people.inside[sitting.workspace]
+    known = {(item, voter) for name, item, voter in aside.all() if name == sitting.dataset}
+    new, late, pairs, back = [], [], [], []
     for name in sitting.items:
-        old = there.get(record_id(name))
-        # Whoever has said something keeps it: only silence is filled.
-        spoken = {str(response["user_id"]) for response in old["responses"]} if old else set()
-        voters = [v for v in spared.get(name, ()) if v in people and people[v] not in spoken]
+        id = record_id(name, asked.salt)
+        old = there.get(id)
+        if old is None and name not in sparing.due:
+            continue
+        said = {str(one["user_id"]): one for one in old["responses"]} if old else {}
+        spared = sparing.voters[name]
+        if name in sparing.moved and old is not None and old["status"] != "completed":
+            spared = set(people.ids)
+        # Whoever has said something keeps it: only silence is filled, and only what we filled is emptied.
+        voters = [v for v in sorted(spared) if v in inside and people.ids[v] not in said]
+        for voter in sorted(people.ids.keys() - spared):
+            if (name, voter) in known:
+                back.append(((name, voter), said.get(people.ids[voter])))
         record = record_for(
-            asked.items[name], sitting, ids, suggest=asked.spec.suggest, aside=[people[v] for v in voters]
-        )
+            id, asked.items[name], sitting, ids,
+            suggest=asked.spec.suggest, aside=[people.ids[v] for v in voters],
+        )  # fmt: skip
         pairs += [(name, voter) for voter in voters]
         if old is None:
             new.append(record)
         elif old["fields"].get(FIELD) != record["fields"][FIELD]:
             raise RoundError(
-                f"{wire.url}: {sitting.dataset}: the record {record['external_id']} shows another text than the item; "
-                "delete the record in Argilla, then give the same command again"
+                f"{wire.url}: {sitting.dataset}: the record {record['external_id']} shows another text than the item "
+                f"{name}; delete the record in Argilla, then give the same command again"
             )
         elif voters:
             late.append({key: record[key] for key in ("external_id", "responses")})
     aside.add(sitting.dataset, pairs)
     for batch in (*batches(new), *batches(late)):
         wire.call("PUT", f"{path}/records/bulk", {"items": batch})
+    for _, response in back:
+        if response is not None and response["status"] == "discarded" and not response["values"]:
+            wire.call("DELETE", f"/api/v1/responses/{response['id']}", allowed=(404,))
+    aside.drop(sitting.dataset, [pair for pair, _ in back])
     return len(new)

@@ -7,18 +7,18 @@ from typing import Any
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla_settings import Sitting
-from h2htalk.rounds.argilla_wire import Wire
+from h2htalk.rounds.argilla_wire import LOOK, Wire
 
 REPAIR = "python -m argilla_server search-engine reindex"
-# Of a look at the search index (seconds): a slow one must not hold up the answers.
-LOOK = 10.0
 
 
 def _progress(wire: Wire, dataset: Mapping[str, Any]) -> dict[str, int] | None:
     """Total and completed as the search index shows them, which is what voters see; None where it does not answer."""
     path = f"/api/v1/datasets/{dataset['id']}/progress"
     try:
-        status, found = wire.call("GET", path, allowed=range(400, 600), failures=1, timeout=LOOK)
+        status, found = wire.call(
+            "GET", path, allowed=range(400, 600), failures=1, timeout=LOOK, patience=0.0
+        )
     except RoundError:
         return None
     return found if status == 200 else None

@@ -6,12 +6,12 @@ import csv
 import io
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.dialogue import Language
-from h2htalk.data.files import read_json_object, write_json, write_problem
+from h2htalk.data.files import json_line, read_json_object, write_problem
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.argilla_settings import workspace_name
 from h2htalk.rounds.argilla_wire import Wire
@@ -57,9 +57,20 @@ def users(wire: Wire, places: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {one["username"]: (one["id"], one["role"]) for one in found}
 
 
-def seat_voters(
-    wire: Wire, folder: RoundFolder, places: Mapping[str, str]
-) -> tuple[dict[str, str], list[str]]:
+@dataclass(frozen=True, slots=True)
+class People:
+    """The round's voters on the server.
+
+    Attributes:
+        ids: voter id -> user id, of all who have an account.
+        inside: workspace name -> ids of the voters who are in it, and so meet what lies there.
+    """
+
+    ids: Mapping[str, str]
+    inside: Mapping[str, Collection[str]]
+
+
+def seat_voters(wire: Wire, folder: RoundFolder, places: Mapping[str, str]) -> tuple[People, list[str]]:
     """See to it that every voter who is there has an account and is in the workspaces of their languages.
 
     Args:
@@ -67,8 +78,8 @@ def seat_voters(
         places: workspace name -> id, of all the round's languages.
 
     Returns:
-        Voter id -> user id, of all who have an account, and lines for the manager. An account that was there keeps
-        its password; a new one's is written to private/argilla_logins.csv before it is made.
+        Who is who, and lines for the manager. An account that was there keeps its password; a new one's is written
+        to private/argilla_logins.csv before it is made.
 
     Raises:
         RoundError: a name belongs to an owner or admin, or we may not make an account.
@@ -110,15 +121,36 @@ def seat_voters(
             "voter their own"
         )
     if not ids.items() <= known.items():
-        write_json(folder.private / ACCOUNTS, known | ids)
-    for language, place in _by_language(folder, places).items():
-        _let_in(wire, place, [voter for voter in voters if voter.here and language in voter.languages], ids)
+        _write_privately(folder.private / ACCOUNTS, json_line(known | ids))
+    spec, inside = folder.spec(), {}
+    for language in sorted({item.language for item in folder.items()}):
+        name = workspace_name(spec, folder.name, language)
+        readers = [voter for voter in voters if voter.here and language in voter.languages]
+        within = _let_in(wire, places[name], readers, ids)
+        inside[name] = {voter for voter, user in ids.items() if user in within}
     gone = [voter.name for voter in voters if not voter.here]
     if gone:
         told.append(
             f"{', '.join(gone)} left the round and can still sign in; take them out of the workspace if they should not"
         )
-    return ids, told
+    return People(ids, inside), told
+
+
+def annotators(folder: RoundFolder, there: Mapping[str, tuple[str, str]]) -> dict[str, Voter]:
+    """User id -> voter, of those whose answers count: an owner or admin sees what others said, and may say it for them.
+
+    Args:
+        folder: of the round.
+        there: user name -> (id, role), as `users` found them.
+    """
+    voters, known, roles = folder.voters(), accounts(folder), dict(there.values())
+    ids = known | _ids(voters, there, known)
+    by_id = {voter.id: voter for voter in voters}
+    return {
+        user: by_id[voter]
+        for voter, user in ids.items()
+        if voter in by_id and roles.get(user, "annotator") == "annotator"
+    }
 
 
 def accounts(folder: RoundFolder) -> dict[str, str]:
@@ -138,13 +170,8 @@ def _ids(
     return {voter.id: there[voter.name][0] for voter in voters if voter.name in there} | kept
 
 
-def _by_language(folder: RoundFolder, places: Mapping[str, str]) -> dict[Language, str]:
-    spec, name = folder.spec(), folder.name
-    languages = {item.language for item in folder.items()}
-    return {language: places[workspace_name(spec, name, language)] for language in sorted(languages)}
-
-
-def _let_in(wire: Wire, place: str, voters: Sequence[Voter], ids: Mapping[str, str]) -> None:
+def _let_in(wire: Wire, place: str, voters: Sequence[Voter], ids: Mapping[str, str]) -> set[str]:
+    """Everybody who is in a workspace, these voters among them, as user ids."""
     inside = {one["id"] for one in wire.get(f"/api/v1/workspaces/{place}/users")["items"]}
     for voter in voters:
         if ids[voter.id] not in inside:
@@ -153,6 +180,7 @@ def _let_in(wire: Wire, place: str, voters: Sequence[Voter], ids: Mapping[str, s
                     f"{wire.url}: {quoted(voter.name)} is not in the round's workspace; use an owner's key"
                 )
             wire.call("POST", f"/api/v1/workspaces/{place}/users", {"user_id": ids[voter.id]}, allowed=(409,))
+    return inside | {ids[voter.id] for voter in voters}
 
 
 def _passwords(path: Path, voters: Sequence[Voter]) -> dict[str, str]:
@@ -162,7 +190,13 @@ def _passwords(path: Path, voters: Sequence[Voter]) -> dict[str, str]:
         known: dict[str, str] = {row["name"]: row["password"] for row in csv.DictReader(io.StringIO(text))}
         for voter in voters:
             known.setdefault(voter.name, secrets.token_urlsafe(PASSWORD_BYTES))
-        _write_privately(path, known)
+        table = io.StringIO()
+        # Names are plain (`voters`), passwords may start with a hyphen: neither is escaped, as who copies one needs it
+        # as it is.
+        rows: Any = csv.writer(table, lineterminator="\n")
+        rows.writerow(("name", "password"))
+        rows.writerows(known.items())
+        _write_privately(path, table.getvalue())
     except OSError as error:
         raise DataError(f"{path}: {write_problem(error)}") from error
     except (KeyError, csv.Error) as error:
@@ -170,16 +204,16 @@ def _passwords(path: Path, voters: Sequence[Voter]) -> dict[str, str]:
     return known
 
 
-def _write_privately(path: Path, passwords: Mapping[str, str]) -> None:
-    """Names and passwords, readable by their owner alone. Names are plain (`voters`), passwords may start with a
-    hyphen: neither is escaped, as who copies one needs it as it is."""
+def _write_privately(path: Path, text: str) -> None:
+    """A file that its owner alone may read: from its first byte on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="utf-8", newline="") as file:
-        table: Any = csv.writer(file, lineterminator="\n")
-        table.writerow(("name", "password"))
-        table.writerows(passwords.items())
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
+import hmac
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla_page import inert_json, item_data
 from h2htalk.rounds.argilla_settings import FIELD, Sitting
 from h2htalk.rounds.items import Item
@@ -19,32 +18,29 @@ from h2htalk.rounds.texts import passage_title
 BATCH, BATCH_SIZE = 200, 4_000_000
 
 
-def record_id(item: str) -> str:
-    """An item's id on the server: itself where it is short and plain, else a hash of it.
-
-    Plain is what Argilla's page may paste into a script; a tie's id (`item#question`) is.
-    """
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,119}(#[a-z_]{1,40})?", item):
-        return item
-    return f"h-{hashlib.sha256(item.encode()).hexdigest()[:32]}"
+def record_id(item: str, salt: bytes) -> str:
+    """An item's id on the server, 32 hexadecimal digits: a voter can read it there, and many an id tells the label."""
+    return hmac.new(salt, b"record " + item.encode(), hashlib.sha256).hexdigest()[:32]
 
 
-def record_ids(items: Iterable[str]) -> dict[str, str]:
-    """Record id -> item id; raises RoundError where two items would share a record."""
-    found: dict[str, str] = {}
-    for item in items:
-        other = found.setdefault(record_id(item), item)
-        if other != item:
-            raise RoundError(f"items {item!a} and {other!a} cannot be told apart; rename one")
-    return found
+def record_ids(items: Iterable[str], salt: bytes) -> dict[str, str]:
+    """Record id -> item id."""
+    return {record_id(item, salt): item for item in items}
 
 
 def record_for(
-    item: Item, sitting: Sitting, questions: Mapping[str, str], *, suggest: bool, aside: Collection[str]
+    id: str,
+    item: Item,
+    sitting: Sitting,
+    questions: Mapping[str, str],
+    *,
+    suggest: bool,
+    aside: Collection[str],
 ) -> dict[str, Any]:
     """A record as the server takes it.
 
     Args:
+        id: `record_id`.
         item: what it shows.
         sitting: where it belongs.
         questions: name -> id on the server, of those that a suggestion may fill.
@@ -53,7 +49,7 @@ def record_for(
     """
     titles = {name: passage_title(name, item.language) for name, _ in item.context}
     record: dict[str, Any] = {
-        "external_id": record_id(item.id),
+        "external_id": id,
         "fields": {FIELD: {"data": inert_json(item_data(item, item.language, titles))}},
         "metadata": {
             "language": item.language,

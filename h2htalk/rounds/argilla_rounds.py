@@ -5,24 +5,30 @@ Every step looks first and then makes what is missing, so that it may be killed 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from h2htalk.rounds.argilla_answers import Response, read_responses, responses_of
 from h2htalk.rounds.argilla_aside import Aside, set_aside
 from h2htalk.rounds.argilla_datasets import (
+    Sparing,
     datasets_in,
+    offers,
     records_of,
     require_ours,
     see_to_dataset,
     see_to_records,
+    told_of_changes,
 )
 from h2htalk.rounds.argilla_index import dead_index, require_shown, told_of_index
-from h2htalk.rounds.argilla_people import accounts, make_workspaces, seat_voters, users, workspaces
+from h2htalk.rounds.argilla_people import annotators, make_workspaces, seat_voters, users, workspaces
 from h2htalk.rounds.argilla_records import record_ids
-from h2htalk.rounds.argilla_settings import asked_of, check_texts, sittings_of, workspace_name
+from h2htalk.rounds.argilla_settings import asked_of, check_texts, last_waves, sittings_of, workspace_name
 from h2htalk.rounds.argilla_wire import FIRST_PATIENCE, PATIENCE, Wire, connect, require_search
 from h2htalk.rounds.backends import Pulled
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.questions import SKIPPED
+from h2htalk.rounds.wanting import still_wanted
 
 # Who was spared what, on our side: the server cannot tell a discard in advance from a voter's own.
 ASIDE = "argilla_set_aside.jsonl"
@@ -42,7 +48,6 @@ class ArgillaRounds:
         wire = self._connect(FIRST_PATIENCE)
         require_search(wire)
         asked = asked_of(round)
-        record_ids(asked.items)
         check_texts(round, asked)
         if wire.role != "owner":
             make_workspaces(wire, [workspace_name(asked.spec, round.name, one) for one in asked.guidelines])
@@ -62,15 +67,23 @@ class ArgillaRounds:
         people, told = seat_voters(wire, round, ours)
         there = {name: datasets_in(wire, place) for name, place in ours.items()}
         voters, aside = round.voters(), Aside(round.private / ASIDE)
-        answered = {(item, voter) for item, voter, _ in round.answers()}
+        answers = round.answers()
+        answered = {(item, voter) for item, voter, _ in answers}
+        wanted = still_wanted(asked.spec, round.items(), asked.questions, answers, voters, ties=True)
+        last = last_waves(sittings)
         made = 0
         for sitting in sittings:
             place = ours[sitting.workspace]
+            moved = {name for name in sitting.items if last[name] > sitting.wave}
+            sparing = Sparing(
+                set_aside([asked.items[name] for name in sitting.items], voters, answered),
+                moved,
+                {name for name in sitting.items if name in wanted and name not in moved},
+            )
+            if not sparing.due and sitting.dataset not in there[sitting.workspace]:
+                continue
             dataset = see_to_dataset(wire, asked, sitting, place, there[sitting.workspace])
-            # What was answered before the second wave was answered in the first.
-            elsewhere = answered if sitting.wave > 1 else set()
-            spared = set_aside([asked.items[name] for name in sitting.items], voters, elsewhere)
-            made += see_to_records(wire, asked, sitting, dataset, people, spared, aside)
+            made += see_to_records(wire, asked, sitting, dataset, people, sparing, aside)
             require_shown(wire, sitting, dataset)
         total = sum(len(sitting.items) for sitting in sittings)
         told.append(
@@ -88,7 +101,10 @@ class ArgillaRounds:
         wire = self._connect(PATIENCE)
         asked = asked_of(round)
         places = workspaces(wire)
-        ids = record_ids(asked.items)
+        ids = record_ids(asked.items, asked.salt)
+        answered = {(item, voter) for item, voter, question in round.answers() if question != SKIPPED}
+        heard = Counter(item for item, _ in answered)
+        offered: dict[str, int] = {}
         responses: list[Response] = []
         notes: list[str] = []
         look = True
@@ -97,34 +113,35 @@ class ArgillaRounds:
         there = {name: datasets_in(wire, place) if place else {} for name, place in ours.items()}
         for sitting in sittings:
             dataset = there[sitting.workspace].get(sitting.dataset)
+            # Of an item in several waves the last is where it is offered. What is gone, `publish` makes again.
+            offered |= {item: max(0, sitting.wanted - heard[item]) for item in sitting.items}
             if dataset is None:
                 notes.append(
                     f"{wire.url}: the dataset {sitting.dataset} is not there; what it held at earlier looks still "
-                    "counts, and `h2htalk round open` makes it again"
+                    "counts, and `h2htalk round open` makes it again where it wants answers"
                 )
                 continue
             require_ours(wire, sitting, dataset, asked.mark)
             records = list(records_of(wire, dataset["id"], "responses"))
             responses += responses_of(sitting.dataset, records, ids)
+            offered |= offers(dataset, records, ids)
+            notes += told_of_changes(asked, sitting, dataset)
             shown = told_of_index(wire, sitting, dataset, records) if look else []
             if shown is None:
                 # One line for a dead engine, not one a dataset.
                 shown, look = [dead_index(wire)], False
             notes += shown
         found = users(wire, [place for place in ours.values() if place])
-        by_name = {voter.name: voter for voter in round.voters()}
-        by_id = {voter.id: voter for voter in by_name.values()}
-        known = {user: by_id[voter] for voter, user in accounts(round).items() if voter in by_id}
         read = read_responses(
             round.name,
             responses,
             items=asked.items,
             questions=asked.questions,
-            voters={user: by_name[name] for name, (user, _) in found.items() if name in by_name} | known,
+            voters=annotators(round, found),
             names={user: name for name, (user, _) in found.items()},
             aside=Aside(round.private / ASIDE).all(),
         )
-        return Pulled(read.answers, read.mistakes, (*notes, *read.notes), read.started)
+        return Pulled(read.answers, read.mistakes, (*notes, *read.notes), read.started, offered)
 
     def close(self, round: RoundFolder) -> list[str]:
         """The server keeps everything as it is, and answers that come later are not read."""

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from h2htalk.data.dialogue import Language
@@ -33,6 +33,7 @@ class Asked:
         items: by id.
         guidelines: by language.
         mark: what tells its datasets from those of another round of its name.
+        salt: of the round, under which ids are hashed.
     """
 
     spec: RoundSpec
@@ -40,6 +41,7 @@ class Asked:
     items: Mapping[str, Item]
     guidelines: Mapping[Language, str]
     mark: str
+    salt: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,11 @@ def asked_of(folder: RoundFolder) -> Asked:
     """What a round asks. Raises DataError, RoundError."""
     items = {item.id: item for item in folder.items()}
     # The salt keeps the mark unguessable.
-    mark = hmac.new(folder.salt(), b"argilla", hashlib.sha256).hexdigest()[:16]
+    salt = folder.salt()
+    mark = hmac.new(salt, b"argilla", hashlib.sha256).hexdigest()[:16]
     languages = sorted({item.language for item in items.values()})
     guidelines = {language: folder.guidelines(language).strip() for language in languages}
-    return Asked(folder.spec(), folder.questions(), items, guidelines, mark)
+    return Asked(folder.spec(), folder.questions(), items, guidelines, mark, salt)
 
 
 def sittings_of(folder: RoundFolder, asked: Asked) -> tuple[Sitting, ...]:
@@ -96,9 +99,17 @@ def sittings_of(folder: RoundFolder, asked: Asked) -> tuple[Sitting, ...]:
     return tuple(found)
 
 
+def last_waves(sittings: Sequence[Sitting]) -> dict[str, int]:
+    """Item -> number of the last wave that it went out in."""
+    return {
+        item: sitting.wave for sitting in sorted(sittings, key=lambda one: one.wave) for item in sitting.items
+    }
+
+
 def workspace_name(spec: RoundSpec, name: str, language: Language) -> str:
-    """A workspace a language: its voters see no other items."""
-    return f"{plain_name(spec.argilla.workspace or name)}-{language}"
+    """A workspace a language: its voters see no other items. It holds the round's name: no two rounds mix theirs."""
+    prefix = spec.argilla.workspace
+    return f"{plain_name(f'{prefix}-{name}' if prefix else name)}-{language}"
 
 
 def plain_name(name: str) -> str:
@@ -184,7 +195,7 @@ def question_for(client: Any, question: Question, language: Language) -> Any:
         "name": question.name,
         "title": _title(question, language),
         "description": _description(question, language),
-        "required": question.required,
+        "required": question.always,
         "client": client,
     }
     if question.form == "rating":

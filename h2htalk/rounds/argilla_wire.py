@@ -23,8 +23,11 @@ PATIENCE = 30.0
 FIRST_PATIENCE = 3.0
 # Of one request (seconds): 500 records with their answers are read in under two.
 TIMEOUT = 60.0
+# Of a look at the search engine (seconds): one that hangs is as good as dead.
+LOOK = 10.0
 # How often a server's own failure (500: a locked database, a dead search engine) is asked again.
 FAILURES = 3
+WRITTEN = "write it like http://localhost:6900 or https://argilla.example.org"
 _AWAY = (502, 503, 504)
 _ROLES = ("owner", "admin")
 
@@ -59,6 +62,7 @@ class Wire:
         allowed: Collection[int] = (),
         failures: int = FAILURES,
         timeout: float = TIMEOUT,
+        patience: float | None = None,
     ) -> tuple[int, Any]:
         """One request, repeated while the server is away: every request of ours may be sent twice.
 
@@ -69,6 +73,7 @@ class Wire:
             allowed: statuses above 399 that the caller wants to see.
             failures: how often a 500 is asked in all.
             timeout: of one attempt, in seconds.
+            patience: seconds for which the server may be away; None: the wire's.
 
         Returns:
             The status and what came as JSON (None for nothing).
@@ -81,12 +86,13 @@ class Wire:
             found = self.client.http_client.request(method, path, json=body, params=params, timeout=timeout)
             return cast("httpx.Response", found)
 
-        reply = patient(send, self.patience, self.url)
+        patience = self.patience if patience is None else patience
+        reply = patient(send, patience, self.url)
         for attempt in range(1, failures):
             if reply.status_code != 500:
                 break
             time.sleep(0.4 * 2**attempt)
-            reply = patient(send, self.patience, self.url)
+            reply = patient(send, patience, self.url)
         if reply.status_code >= 400 and reply.status_code not in allowed:
             raise RoundError(refusal(self.url, f"{method} {path}", reply))
         return reply.status_code, read_json(reply) if reply.content else None
@@ -106,7 +112,11 @@ def connect(patience: float = PATIENCE) -> Wire:
         raise MissingExtraError("an Argilla round", 'pip install "h2htalk[rounds]"') from error
     address, key = _address()
     shown = _shown(address)
-    with httpx.Client(base_url=address, timeout=TIMEOUT) as plain:
+    try:
+        plain = httpx.Client(base_url=address, timeout=TIMEOUT)
+    except httpx.InvalidURL as error:
+        raise RoundError(f"{URL} is no address of a server; {WRITTEN}") from error
+    with plain:
         version = patient(lambda: plain.get("/api/v1/version"), patience, shown)
         _require_version(version, shown, argilla.__version__)
         signed = {"X-Argilla-Api-Key": key}
@@ -122,7 +132,13 @@ def connect(patience: float = PATIENCE) -> Wire:
 
 def require_search(wire: Wire) -> None:
     """Raise RoundError where the server's search engine is down: what is put out now, voters would not see."""
-    status, _ = wire.call("GET", "/api/v1/status", allowed=range(400, 600), failures=1)
+    try:
+        status, _ = wire.call(
+            "GET", "/api/v1/status", allowed=range(400, 600), failures=1, timeout=LOOK, patience=0.0
+        )
+    except RoundError:
+        # The server itself was there a moment ago: it waits for its search engine.
+        status = 504
     if status >= 400:
         raise RoundError(
             f"{wire.url}: the server answers, its search engine does not, and without it voters see nothing; "
@@ -157,7 +173,7 @@ def away(shown: str, problem: object) -> str:
     kind = problem if isinstance(problem, int) else type(problem).__name__
     return (
         f"{shown} does not answer ({kind}); see whether the Argilla server runs and whether {URL} is its address, "
-        "then give the same command again"
+        "with the right one of http:// and https://, then give the same command again"
     )
 
 
@@ -190,13 +206,15 @@ def _address() -> tuple[str, str]:
         raise RoundError(
             f"set {' and '.join(missing)}: the address of the Argilla server (http://localhost:6900) and an owner's key"
         )
+    if any(sign.isspace() or not sign.isprintable() for sign in address):
+        raise RoundError(f"{URL} holds a space or a sign that cannot be seen; type it anew: {WRITTEN}")
     try:
         parts = urlsplit(address)
         proper = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         proper = False
     if not proper:
-        raise RoundError(f"{URL} is no address of a server; write it like http://localhost:6900")
+        raise RoundError(f"{URL} is no address of a server; {WRITTEN}")
     if not key.isascii() or not key.isprintable() or " " in key:
         raise RoundError(f"{KEY} holds signs that no key has; copy it again from the web page, My settings")
     return address.rstrip("/"), key
@@ -231,6 +249,7 @@ def _require_version(reply: httpx.Response, shown: str, sdk: str) -> None:
     if reply.status_code != 200 or not isinstance(version, str):
         raise RoundError(
             f"{shown} answers, but is no Argilla server (/api/v1/version gives {reply.status_code}); see {URL}"
+            + ("; it points elsewhere: try https:// or http://" if 300 <= reply.status_code < 400 else "")
         )
     if not version.startswith(f"{VERSION}."):
         raise RoundError(

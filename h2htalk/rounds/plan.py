@@ -74,6 +74,8 @@ def seat(
     seen: Collection[tuple[str, str]],
     care: Care,
     seed: int,
+    *,
+    alone: bool = False,
 ) -> Wave:
     """A wave in which every item has its voters, each voter about as many items, and of these about as many hard ones.
 
@@ -83,8 +85,9 @@ def seat(
         wanted: item -> answers asked for in this wave.
         voters: of the round; those who left get nothing.
         seen: (item, voter) pairs that were seated before: nobody gets an item twice.
-        care: sittings and their share of crises. From the second wave on, crises that fit in no sitting go out alone.
+        care: sittings and their share of crises.
         seed: of the round.
+        alone: whether crises that fit in no sitting go out one by one (`sittings`).
 
     Raises:
         RoundError: an item has fewer voters left than answers wanted, or crises cannot be spread so thin.
@@ -113,22 +116,30 @@ def seat(
     _relieve(given, voters, seen, care, seed)
     seats: list[Seat] = []
     for voter in voters:
-        groups = sittings(given[voter.id], care, seed, voter.id, alone=number > 1)
+        groups = sittings(given[voter.id], care, seed, voter.id, alone=alone)
         places = ((at, item) for at, group in enumerate(groups, 1) for item in group)
         seats += [Seat(voter.id, item, at, place) for place, (at, item) in enumerate(places, 1)]
     return Wave(number, dict(sorted(wanted.items())), tuple(seats))
 
 
-def group(number: int, items: Sequence[Item], wanted: Mapping[str, int], care: Care, seed: int) -> Wave:
+def group(
+    number: int,
+    items: Sequence[Item],
+    wanted: Mapping[str, int],
+    care: Care,
+    seed: int,
+    *,
+    alone: bool = False,
+) -> Wave:
     """A wave whose items a server hands out: sittings of one language each, crises spread over them.
 
-    Items of one sitting want the same number of answers.
+    Items of one sitting want the same number of answers. `alone` as of `seat`.
     """
     groups: list[tuple[str, ...]] = []
     kinds = sorted({(item.language, wanted[item.id]) for item in items if wanted.get(item.id)})
     for language, count in kinds:
         theirs = [i for i in items if i.language == language and wanted.get(i.id) == count]
-        groups += sittings(theirs, care, seed, f"{language}/{count}/{number}", alone=number > 1)
+        groups += sittings(theirs, care, seed, f"{language}/{count}/{number}", alone=alone)
     return Wave(number, dict(sorted(wanted.items())), (), tuple(groups))
 
 

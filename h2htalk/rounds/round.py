@@ -144,8 +144,10 @@ def _wave(
     seen = {(s.item, s.voter) for wave in folder.waves() for s in wave.seats}
     seen |= {(item, voter) for item, voter, _ in folder.answers()}
     # Seating is drawn for a server too: it shows whether there are voters enough.
-    seated = seat(number, items, wanted, voters, seen, spec.care, spec.seed)
-    return seated if backend.assigns else group(number, items, wanted, spec.care, spec.seed)
+    # Nobody can choose what an adjudication or a later wave is about.
+    alone = number > 1 or spec.kind == "adjudication"
+    seated = seat(number, items, wanted, voters, seen, spec.care, spec.seed, alone=alone)
+    return seated if backend.assigns else group(number, items, wanted, spec.care, spec.seed, alone=alone)
 
 
 def reopen_round(
@@ -171,8 +173,7 @@ def reopen_round(
     backend = open_backend(spec.backend)
     with folder.locked():
         backend.check(folder)
-        if folder.state != "closed":
-            bring_in(folder)
+        offered = bring_in(folder)[0].offered if folder.state != "closed" else None
         people = changed_voters(folder, without, voters)
         items, questions, answers = folder.items(), folder.questions(), folder.answers()
         wanted = still_wanted(spec, items, questions, answers, people, ties=True)
@@ -180,8 +181,8 @@ def reopen_round(
             raise RoundError(f"{path}: no item wants another answer; there is nothing to hand out again")
         waves = list(folder.waves())
         done = answered_items(items, questions, answers)
-        reached = reach([item for item in items if item.id in wanted], waves, people, answers, done)
-        asked, beyond = to_ask(wanted, reached)
+        reached = reach([item for item in items if item.id in wanted], waves, people, answers, done, offered)
+        asked, beyond = to_ask(wanted, reached, whole=not backend.assigns)
         if beyond and not asked:
             raise RoundError(
                 f"{path}: {beyond} items want answers, and everybody who may see them has been asked; add people with "

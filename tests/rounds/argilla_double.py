@@ -67,7 +67,12 @@ class ArgillaDouble:
         record = self.dataset(dataset)["records"][item]
         said = {name: {"value": value} for name, value in values.items()}
         at = when or f"2030-01-01T00:00:{next(self.count) % 60:02}.5"
-        record["responses"][self.user_id(user)] = {"status": status, "values": said, "updated_at": at}
+        record["responses"][self.user_id(user)] = {
+            "id": self.new_id(),
+            "status": status,
+            "values": said,
+            "updated_at": at,
+        }
 
     # --- How --------------------------------------------------------------------------------------------------------
 
@@ -106,7 +111,7 @@ class ArgillaDouble:
                 self.end_headers()
                 self.wfile.write(sent)
 
-            do_GET = do_POST = do_PUT = _serve
+            do_GET = do_POST = do_PUT = do_DELETE = _serve
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass
@@ -207,6 +212,13 @@ class ArgillaDouble:
                 for one in body["items"]:
                     self._upsert(self.datasets[id]["records"], one)
                 return {"items": []}
+            case "DELETE", "responses", id:
+                for dataset in self.datasets.values():
+                    for record in dataset["records"].values():
+                        for user, one in list(record["responses"].items()):
+                            if one["id"] == id:
+                                del record["responses"][user]
+                                return one
         raise Refused(404)
 
     def _listed(self, dataset: str) -> list[dict[str, Any]]:
@@ -228,7 +240,11 @@ class ArgillaDouble:
         for one in sent.get("responses") or ():
             # As 2.8.0: it stores such a response and then fails to index it.
             _require(one["values"] is not None, 500)
-            record["responses"][one["user_id"]] = {**one, "updated_at": "2030-01-01T00:00:00"}
+            record["responses"][one["user_id"]] = {
+                **one,
+                "id": self.new_id(),
+                "updated_at": "2030-01-01T00:00:00",
+            }
 
 
 def _without(dataset: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
 
 from h2htalk.rounds import argilla_wire
+from h2htalk.rounds.argilla_records import record_id
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.round import open_round
 from h2htalk.rounds.spec import Care, RoundSpec
@@ -24,6 +25,11 @@ ITEMS: list[dict[str, Any]] = [
     {"id": "d", "language": "zh", "prompt": "早上好。", "subtask": "dialogue_base"},
 ]  # fmt: skip
 DATASET = "round-w1-en-01"
+
+
+def named(round: RoundFolder, item: str) -> str:
+    """An item's name on the server."""
+    return record_id(item, round.salt())
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import pytest
 
 from h2htalk.data.dialogue import Turn
 from h2htalk.rounds.argilla_answers import Read, Response, read_responses, responses_of
+from h2htalk.rounds.decide import answered_items
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for
 from h2htalk.rounds.voters import Voter
@@ -64,6 +65,18 @@ def test_what_the_question_before_rules_out_is_left_out_and_told() -> None:
     )
 
 
+def test_a_violation_without_its_kind_counts_and_is_told() -> None:
+    """The server's page cannot ask for a kind only where there is a violation."""
+    found = read(said(perception=2, violation="yes"))
+    assert values(found) == {"perception": 2, "violation": "yes", "violations": ()}
+    assert found.mistakes == ()
+    assert found.notes == (
+        "1 answers name no violations although violation is yes; they count without: ask for them",
+    )
+    stored = {one.key: one for one in found.answers if one.value is not None}
+    assert answered_items([ITEM], QUESTIONS["safety"], stored) == {"a": {"111"}}
+
+
 def test_what_was_taken_back_is_none() -> None:
     found = read(said(**SAFE, comment=""))
     assert {one.question for one in found.answers if one.value is None} == {"violations", "comment", SKIPPED}
@@ -98,8 +111,13 @@ def test_a_choice_that_is_none_of_the_items() -> None:
 
 def test_a_strangers_draft_or_skip_is_nobodys_business() -> None:
     assert read(said("draft", user="u2"), said("discarded", user="u2")).mistakes == ()
-    assert "answered by 'bob'" in read(said(user="u2", **SAFE)).mistakes[0]
-    assert "answered by 'u9'" in read(said(user="u9", **SAFE)).mistakes[0]
+    found = read(*(said(user="u2", dataset=f"w{n}", **SAFE) for n in range(5)), said(user="u9", **SAFE))
+    assert (found.answers, found.mistakes) == ((), ())
+    bob, other = found.notes
+    assert "answers by 'bob', who is no voter of this round or no annotator, are not counted: 5" in bob
+    assert "w2: item a, response ; and 2 more" in bob
+    assert "DELETE /api/v1/responses/ID" in bob
+    assert "answers by 'u9'" in other
 
 
 def test_records_of_nobodys_are_left_out_and_times_are_utc() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from argilla_double import ArgillaDouble
-from argilla_made import DATASET, opened, running, spec_in
+from argilla_made import DATASET, named, opened, running, spec_in
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.round import open_round
@@ -33,7 +33,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
         (lambda one: one["distribution"].update(min_submitted=5), "5 answers an item, not 2"),
         (lambda one: one.update(facts={"h2htalk": {"round": "0"}}), "belongs to another round"),
         (lambda one: one.update(facts=None), "belongs to somebody else"),
-        (lambda one: one["records"]["a"]["fields"].update(item={"data": "{}"}), "shows another text"),
+        (lambda one: next(iter(one["records"].values()))["fields"].update(item={"data": "{}"}), "shows another text"),
     ],
 )  # fmt: skip
 def test_another_dataset_of_that_name_is_refused_with_the_difference(
@@ -62,7 +62,7 @@ def test_an_owners_name_is_no_voters(server: ArgillaDouble, tmp_path: Path) -> N
 
 def test_a_dataset_that_was_deleted_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
     assert status(round.path).answers == 1
     del server.datasets[server.dataset(DATASET)["id"]]
     found = status(round.path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
-from argilla_made import DATASET, ITEMS, opened, running, spec_in
+from argilla_made import DATASET, ITEMS, named, opened, running, spec_in
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla_rounds import ArgillaRounds
@@ -37,7 +37,7 @@ def test_a_round_goes_out_as_it_was_asked_for(server: ArgillaDouble, tmp_path: P
     assert [one["value"] for one in quality["settings"]["options"]] == [1, 2, 3, 4, 5]
     assert "5: very good" in quality["description"]
     assert {one["name"] for one in dataset["metadata"]} == {"language", "crisis", "wave", "sitting"}
-    record = dataset["records"]["b"]
+    record = dataset["records"][named(round, "b")]
     assert record["metadata"] == {"language": "en", "crisis": "yes", "wave": 1, "sitting": 1}
     assert len(server.dataset("round-w1-zh-01")["records"]) == 1
     names = {place["name"]: {server.users[id]["username"] for id in place["users"]}
@@ -46,11 +46,9 @@ def test_a_round_goes_out_as_it_was_asked_for(server: ArgillaDouble, tmp_path: P
 
 
 def test_what_an_item_says_stays_text_on_its_way_into_the_page(server: ArgillaDouble, tmp_path: Path) -> None:
-    opened(tmp_path)
+    round = opened(tmp_path)
     records = server.dataset(DATASET)["records"]
-    (odd,) = [name for name in records if name not in ("a", "b")]
-    assert odd.startswith("h-")
-    text = records[odd]["fields"]["item"]["data"]
+    text = records[named(round, ITEMS[2]["id"])]["fields"]["item"]["data"]
     assert not set("<>$#&") & set(text)
     assert json.loads(text)["turns"][0]["content"] == ITEMS[2]["prompt"]
 
@@ -59,11 +57,15 @@ def test_a_model_is_heard_only_where_the_round_allows_it(server: ArgillaDouble, 
     opened(tmp_path)
     assert all("suggestions" not in record for record in server.dataset(DATASET)["records"].values())
     open_round(spec_in(tmp_path, suggest=True), tmp_path / "open")
+    round = RoundFolder(tmp_path / "open")
     shown = server.dataset("open-w1-en-01")
     keep = next(one["id"] for one in shown["questions"] if one["name"] == "keep")
     said = [one for record in shown["records"].values() for one in record["suggestions"]]
     assert said == [{"question_id": keep, "value": "drop", "type": "model", "agent": "reviewer"}]
-    assert server.dataset("open-w1-zh-01")["records"]["d"]["metadata"]["subtask"] == "dialogue_base"
+    assert (
+        server.dataset("open-w1-zh-01")["records"][named(round, "d")]["metadata"]["subtask"]
+        == "dialogue_base"
+    )
 
 
 def test_passwords_lie_in_one_private_file(server: ArgillaDouble, tmp_path: Path) -> None:
@@ -107,9 +109,10 @@ def test_killed_at_any_request_and_repeated_it_is_the_same_round(
             open_round(spec, folder)
             dataset = server.dataset(DATASET)
             assert (len(server.datasets), len(dataset["records"]), dataset["status"]) == (1, 3, "ready")
-            assert {"a", "b"} < set(dataset["records"])
+            round = RoundFolder(folder)
+            assert dataset["records"].keys() == {named(round, item["id"]) for item in ITEMS[:3]}
             assert [one["name"] for one in dataset["questions"]] == ["subtask", "keep", "quality"]
-            assert dataset["records"]["b"]["responses"].keys() == {server.user_id("ben")}
+            assert dataset["records"][named(round, "b")]["responses"].keys() == {server.user_id("ben")}
             logins = (folder / "private" / "argilla_logins.csv").read_text().splitlines()[1:]
             made = {
                 user["username"]: user["password"] for user in server.users.values() if "password" in user
@@ -133,10 +136,10 @@ class DeadAfter:
 
 def test_what_voters_say_comes_back_once(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
-    server.respond(DATASET, "a", "cem", subtask="none", keep="drop", quality=1)
-    server.respond(DATASET, "b", "ann", status="discarded")
-    server.respond(DATASET, "b", "cem", status="draft", keep="keep")
+    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="drop", quality=1)
+    server.respond(DATASET, named(round, "b"), "ann", status="discarded")
+    server.respond(DATASET, named(round, "b"), "cem", status="draft", keep="keep")
     found = status(round.path)
     assert (found.answers, found.skipped, found.new, found.mistakes) == (2, 1, 7, ())
     pulled = ArgillaRounds().pull(round)
@@ -146,9 +149,9 @@ def test_what_voters_say_comes_back_once(server: ArgillaDouble, tmp_path: Path) 
     assert status(round.path).new == 0
 
     # Changed later: counts once. Answered after a skip: no skip. Discarded after an answer: no answer.
-    server.respond(DATASET, "a", "ann", subtask="none", keep="drop", quality=4)
-    server.respond(DATASET, "b", "ann", subtask="none", keep="keep", quality=2)
-    server.respond(DATASET, "a", "cem", status="discarded")
+    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="drop", quality=4)
+    server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep", quality=2)
+    server.respond(DATASET, named(round, "a"), "cem", status="discarded")
     found = status(round.path)
     assert (found.answers, found.skipped) == (2, 1)
     kept = {(one.item, one.question): one.value for one in round.answers().values()}
@@ -161,33 +164,34 @@ def test_who_wants_no_crises_is_spared_them_and_that_is_no_skip(
     server: ArgillaDouble, tmp_path: Path
 ) -> None:
     round = opened(tmp_path)
-    spared = server.dataset(DATASET)["records"]["b"]["responses"]
+    spared = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
     assert {user: one["status"] for user, one in spared.items()} == {server.user_id("ben"): "discarded"}
     assert status(round.path).skipped == 0
     # Who answers such an item after all has answered it.
-    server.respond(DATASET, "b", "ben", subtask="none", keep="keep", quality=2)
+    server.respond(DATASET, named(round, "b"), "ben", subtask="none", keep="keep", quality=2)
     assert status(round.path).answers == 1
     open_round(spec_in(tmp_path), round.path)
     assert (
-        server.dataset(DATASET)["records"]["b"]["responses"][server.user_id("ben")]["status"] == "submitted"
+        server.dataset(DATASET)["records"][named(round, "b")]["responses"][server.user_id("ben")]["status"]
+        == "submitted"
     )
 
 
 def test_a_tie_goes_to_others_than_answered(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
-    server.respond(DATASET, "a", "ben", subtask="none", keep="drop", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ben", subtask="none", keep="drop", quality=4)
     (tmp_path / "more.csv").write_text("name,languages,crisis\ndee,en,no\neve,en zh,yes\n")
     reopen_round(round.path, without=["cem"], voters=tmp_path / "more.csv")
     second = server.dataset("round-w2-en-01")
     assert second["distribution"]["min_submitted"] == 1
-    assert second["records"].keys() == {"a"}
-    spared = {server.users[user]["username"] for user in second["records"]["a"]["responses"]}
+    assert second["records"].keys() == {named(round, "a")}
+    spared = {server.users[user]["username"] for user in second["records"][named(round, "a")]["responses"]}
     assert spared == {"ann", "ben", "cem"}
     # Who joined later is spared what they do not want in the first wave as well; who left it, all that is left there.
-    first = server.dataset(DATASET)["records"]["b"]["responses"]
+    first = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
     assert {server.users[user]["username"] for user in first} == {"ben", "cem", "dee"}
-    server.respond("round-w2-en-01", "a", "eve", subtask="none", keep="keep", quality=4)
+    server.respond("round-w2-en-01", named(round, "a"), "eve", subtask="none", keep="keep", quality=4)
     found = status(round.path)
     assert (found.by_item["a"], found.skipped, found.mistakes) == (3, 0, ())
 
@@ -195,15 +199,15 @@ def test_a_tie_goes_to_others_than_answered(server: ArgillaDouble, tmp_path: Pat
 def test_answers_that_cannot_be_counted_are_named(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     server.add_user("stranger")
-    server.respond(DATASET, "a", "stranger", subtask="none", keep="keep", quality=4)
-    server.respond(DATASET, "a", "ann", subtask="poetry", keep="keep", quality=4)
-    server.respond(DATASET, "b", "ann", subtask="none", keep="keep")
+    server.respond(DATASET, named(round, "a"), "stranger", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", subtask="poetry", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep")
     found = status(round.path)
     assert found.answers == 0
-    stranger, missing, unknown = sorted(
-        found.mistakes, key=lambda text: ("stranger" not in text, "missing" not in text)
-    )
-    assert "item a: answered by 'stranger', who is no voter of this round" in stranger
+    missing, unknown = sorted(found.mistakes, key=lambda text: "missing" not in text)
+    (stranger,) = found.notes
+    assert "answers by 'stranger', who is no voter of this round" in stranger
+    assert f"{DATASET}: item a, response 00000000" in stranger
     assert "item b, voter ann: quality is missing" in missing
     assert "item a, voter ann: 'poetry' is no subtask: choose from dialogue_base" in unknown
 
@@ -213,7 +217,7 @@ def test_more_answers_than_asked_for_and_answers_of_deleted_users_stay(
 ) -> None:
     round = opened(tmp_path)
     for name in ("ann", "ben", "cem"):
-        server.respond(DATASET, "a", name, subtask="none", keep="keep", quality=4)
+        server.respond(DATASET, named(round, "a"), name, subtask="none", keep="keep", quality=4)
     assert status(round.path).by_item["a"] == 3
     del server.users[server.user_id("cem")]
     assert status(round.path).by_item["a"] == 3
@@ -223,7 +227,7 @@ def test_a_voter_who_was_renamed_on_the_server_stays_who_they_are(
     server: ArgillaDouble, tmp_path: Path
 ) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
     server.users[server.user_id("ann")]["username"] = "anna"
     found = status(round.path)
     assert (found.answers, found.mistakes) == (1, ())
@@ -244,7 +248,7 @@ def test_an_admin_opens_a_round_only_where_all_is_made(server: ArgillaDouble, tm
         opened(tmp_path)
     server.workspaces[place]["users"].append(server.user_id("cem"))
     round = opened(tmp_path)
-    server.respond(DATASET, "a", "cem", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="keep", quality=4)
     # Who was taken out of the workspace since is no stranger.
     for one in server.workspaces.values():
         one["users"].remove(server.user_id("cem"))
@@ -256,7 +260,7 @@ def test_an_index_that_shows_less_is_told_and_does_not_stop_the_answers(
     server: ArgillaDouble, tmp_path: Path
 ) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
     server.hidden = 1
     found = status(round.path)
     assert found.answers == 1
@@ -273,7 +277,7 @@ def test_an_index_that_shows_less_is_told_and_does_not_stop_the_answers(
 
 def test_a_restart_is_waited_for(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, "a", "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
     lost = iter(range(3))
 
     def away(number: int, method: str, path: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -88,6 +90,41 @@ def test_an_address_that_is_none(address: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("ARGILLA_API_URL", address)
     monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
     assert "ARGILLA_API_URL is no address" in refused()
+
+
+@pytest.mark.parametrize("sign", [" ", "\u200b", "\u00a0", "\t", "\x07"])
+def test_an_address_with_signs_that_nobody_sees(sign: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGILLA_API_URL", f"http://local{sign}host:6900")
+    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+    assert "a space or a sign that cannot be seen; type it anew: write it like http" in refused()
+
+
+@pytest.mark.parametrize("address", ["http://exa%mple:80:80/", "http://-\u2603.example..org"])
+def test_an_address_that_only_the_client_refuses(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGILLA_API_URL", address)
+    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+    assert "ARGILLA_API_URL is no address of a server; write it like" in refused()
+
+
+def test_a_search_engine_that_hangs_is_asked_once(
+    server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("h2htalk.rounds.argilla_wire.LOOK", 0.2)
+    wire = connect(60.0)
+    free = threading.Event()
+
+    def hang(number: int, method: str, path: str) -> None:
+        if path == "/api/v1/status":
+            free.wait(10)
+
+    server.before = hang
+    start = time.monotonic()
+    with pytest.raises(RoundError, match="its search engine does not"):
+        require_search(wire)
+    took = time.monotonic() - start
+    free.set()
+    assert took < 5
+    assert sum(path == "/api/v1/status" for _, path in server.requests) == 1
 
 
 @pytest.mark.parametrize("name", ["ARGILLA_API_URL", "ARGILLA_API_KEY"])

@@ -52,3 +52,19 @@ def test_what_is_out_and_who_is_left(
 def test_only_what_is_not_out_is_asked_and_only_of_those_who_are_left() -> None:
     reached = {"a": Reach(2, 1), "b": Reach(1, 5), "c": Reach(0, 0), "d": Reach(0, 2), "e": Reach(3, 0)}
     assert to_ask({"a": 2, "b": 3, "c": 1, "d": 4, "e": 1}, reached) == ({"b": 2, "d": 2}, 1)
+
+
+def test_what_a_server_offers_no_more_waits_for_nobody() -> None:
+    """An answer that the round does not count, an owner's, may have filled the server's number."""
+    waves = [Wave(1, {ITEM.id: 2})]
+    found = reach([ITEM], waves, [ANNA, BO, DEE], {}, {ITEM.id: ()}, {ITEM.id: 0})
+    assert (found[ITEM.id].waiting, found[ITEM.id].others) == (0, 3)
+    assert to_ask({ITEM.id: 2}, found, whole=True) == ({ITEM.id: 2}, 0)
+
+
+def test_a_server_s_new_wave_takes_the_place_of_what_is_out() -> None:
+    waves = [Wave(1, {ITEM.id: 2})]
+    found = reach([ITEM], waves, [ANNA, BO, DEE], {}, {ITEM.id: ()}, {ITEM.id: 1})
+    assert to_ask({ITEM.id: 3}, found, whole=True) == ({ITEM.id: 3}, 0)
+    assert to_ask({ITEM.id: 3}, found) == ({ITEM.id: 2}, 0)
+    assert to_ask({ITEM.id: 1}, found, whole=True) == ({}, 0)

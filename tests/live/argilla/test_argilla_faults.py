@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 from argilla_stack import OWNER_KEY, Stack
-from argilla_voters import SimulatedVoter, made_items, signed_in, write_items, write_voters
+from argilla_voters import SimulatedVoter, item_of, made_items, signed_in, write_items, write_voters
 
 from h2htalk.errors import RoundError
+from h2htalk.rounds.argilla_rounds import ArgillaRounds
 from h2htalk.rounds.argilla_wire import Wire, connect
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
@@ -55,7 +56,7 @@ class Opened:
     def records(self, voter: SimulatedVoter, language: str = "en") -> dict[str, str]:
         """Item -> record id, as the voter sees it."""
         (dataset,) = [one for one in voter.datasets(self.name) if f"-{language}-" in one["name"]]
-        return {one["external_id"]: one["id"] for one in voter.pending(dataset)}
+        return {item_of(one): one["id"] for one in voter.pending(dataset)}
 
     def values(self) -> dict[tuple[str, str], Any]:
         return {(item, question): one.value for (item, _, question), one in self.round.answers().items()}
@@ -114,11 +115,35 @@ def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: 
     passing = SimulatedVoter("passer-by", 1.0, stack.url, stranger["api_key"])
     passing.submit(records["item-004"], SAYS)
     found = status(small.round.path)
-    (told,) = found.mistakes
-    assert "crowded-w1-en-01: item item-004: answered by 'passer-by', who is no voter of this round" in told
+    (told,) = found.notes
+    assert "answers by 'passer-by', who is no voter of this round" in told
+    assert found.mistakes == ()
     assert found.by_item["item-004"] == 0
+    # The server counts it: of the two answers that the round wants, it asks for one more.
+    offered = ArgillaRounds().pull(small.round).offered
+    assert offered is not None
+    assert (offered["item-000"], offered["item-002"], offered["item-004"]) == (0, 2, 1)
+    response = told.partition("response ")[2].partition(")")[0]
+    wire.call("DELETE", f"/api/v1/responses/{response}")
+    found = status(small.round.path)
+    assert (found.mistakes, found.notes) == ((), ())
     wire.call("DELETE", f"/api/v1/users/{stranger['id']}")
-    assert status(small.round.path).mistakes == ()
+
+
+def test_who_leaves_and_returns_has_their_items_again(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "returned")
+    one, _, third = small.voters
+    for here, waiting in ((False, []), (True, ["item-000", "item-002", "item-004"])):
+        changed = [replace(v, here=here) if v.name == one.name else v for v in small.round.voters()]
+        small.round.write_voters(changed)
+        open_round(small.spec, small.round.path)
+        assert sorted(small.records(one)) == waiting
+    assert sorted(small.records(third)) == ["item-000", "item-004"]
+    changed = [replace(v, crisis=True) for v in small.round.voters()]
+    small.round.write_voters(changed)
+    open_round(small.spec, small.round.path)
+    assert sorted(small.records(third)) == ["item-000", "item-002", "item-004"]
+    assert status(small.round.path).skipped == 0
 
 
 def test_crises_are_kept_from_who_wants_none(stack: Stack, base: Path) -> None:
@@ -158,7 +183,7 @@ def test_a_tie_goes_to_who_has_not_answered(stack: Stack, base: Path) -> None:
     other.submit(records["item-000"], SAYS | {"keep": "drop"})
     reopen_round(small.round.path)
     (second,) = [one for one in third.datasets("tied") if one["name"] == "tied-w2-en-01"]
-    assert [record["external_id"] for record in third.pending(second)] == ["item-000"]
+    assert [item_of(record) for record in third.pending(second)] == ["item-000"]
     assert [voter.pending(second) for voter in (one, other)] == [[], []]
     third.submit(third.pending(second)[0]["id"], SAYS)
     found = status(small.round.path)

@@ -19,10 +19,11 @@ from typing import Any
 
 import pytest
 from argilla_stack import OWNER_KEY, Stack
-from argilla_voters import SimulatedVoter, made_items, signed_in, truth, write_items, write_voters
+from argilla_voters import SimulatedVoter, item_of, made_items, signed_in, truth, write_items, write_voters
 
 from h2htalk.data.files import read_jsonl
 from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.argilla_records import record_ids
 from h2htalk.rounds.argilla_rounds import ArgillaRounds
 from h2htalk.rounds.argilla_wire import connect
 from h2htalk.rounds.closing import close_round
@@ -30,7 +31,7 @@ from h2htalk.rounds.decide import TIE, decide
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import RoundSpec, Ties
+from h2htalk.rounds.spec import Care, RoundSpec, Ties
 from h2htalk.rounds.status import status
 from h2htalk.rounds.voters import voter_id
 
@@ -128,7 +129,7 @@ def test_a_crowd_votes_while_its_server_is_killed(chain: Chain) -> None:
         for dataset in sittings:
             answers, told = [], {}
             for record in voter.pending(dataset):
-                item = record["external_id"]
+                item = item_of(record)
                 assert item not in hard or voter.name not in SPARED
                 if item in hard and voter.name == SKIPPING:
                     answers.append((record["id"], {}, "discarded"))
@@ -185,19 +186,22 @@ def test_an_adjudicator_has_the_word_on_ties(chain: Chain) -> None:
     ties = [record for _, record in read_jsonl(crowd.path / "decisions.jsonl") if record["how"] == TIE]
     assert ties
     write_voters(chain.base / "judge.csv", NAMES[-1:])
-    spec = replace(chain.spec("adjudication", str(crowd.path)), voters=str(chain.base / "judge.csv"))
+    spec = chain.spec("adjudication", str(crowd.path), care=Care(sitting=20, crisis_share=0.5))
+    spec = replace(spec, voters=str(chain.base / "judge.csv"))
     round = chain.open("words", spec)
     judge = chain.voters[-1]
+    names = record_ids((item.id for item in round.items()), round.salt())
     said: Said = {}
     for dataset in judge.datasets("words"):
         answers = []
         for record in judge.pending(dataset):
-            item, _, question = record["external_id"].partition("#")
-            (tied,) = (tie["tied"] for tie in ties if (tie["item"], tie["question"]) == (item, question))
+            tie = names[record["external_id"]]
+            item, _, question = tie.partition("#")
+            (tied,) = (one["tied"] for one in ties if (one["item"], one["question"]) == (item, question))
             asked = next(one for one in QUESTIONS["crowd"] if one.name == question)
             word = truth(item, asked) if truth(item, asked) in tied else tied[0]
             answers.append((record["id"], {"label": word}, "submitted"))
-            said[record["external_id"], judge.name, "label"] = word
+            said[tie, judge.name, "label"] = word
         judge.submit_many(answers)
     assert len(said) == len(ties)
     chain.check(round, said)
@@ -241,7 +245,7 @@ def test_eight_thousand_answers_are_read_in_a_minute(chain: Chain) -> None:
 def given(
     voter: SimulatedVoter, accounts: Mapping[str, str], record: Mapping[str, Any], questions: Any
 ) -> Any:
-    said = voter.answer(record["external_id"], questions)
+    said = voter.answer(item_of(record), questions)
     values = {name: {"value": value} for name, value in said.items()}
     return {"user_id": accounts[voter.name], "values": values, "status": "submitted"}
 

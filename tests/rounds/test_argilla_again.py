@@ -1,0 +1,157 @@
+"""What a round on a server is like the second time: who returned, what changed, what was deleted, who is nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from argilla_double import ArgillaDouble
+from argilla_made import DATASET, named, opened, running, spec_in
+
+from h2htalk.rounds.argilla_aside import Aside
+from h2htalk.rounds.argilla_rounds import ASIDE, ArgillaRounds
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.plan import Wave
+from h2htalk.rounds.round import open_round
+from h2htalk.rounds.status import status
+
+pytest.importorskip("argilla")
+
+SAYS = {"subtask": "none", "keep": "keep", "quality": 4}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
+    with running(monkeypatch) as double:
+        yield double
+
+
+def spared(server: ArgillaDouble, round: RoundFolder, item: str, dataset: str = DATASET) -> set[str]:
+    """Names of those for whom an item is discarded."""
+    said = server.dataset(dataset)["records"][named(round, item)]["responses"]
+    return {server.users[user]["username"] for user, one in said.items() if one["status"] == "discarded"}
+
+
+def change(round: RoundFolder, name: str, **facts: object) -> None:
+    """Other wishes of a voter, published."""
+    changed = [
+        type(voter).from_dict(voter.to_dict() | facts) if voter.name == name else voter
+        for voter in round.voters()
+    ]
+    round.write_voters(changed)
+    ArgillaRounds().publish(round)
+
+
+@pytest.mark.parametrize("role", ["owner", "admin"])
+def test_who_sees_what_others_said_is_no_voter_whatever_the_list_says(
+    server: ArgillaDouble, tmp_path: Path, role: str
+) -> None:
+    round = opened(tmp_path)
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    server.users[server.user_id("ann")]["role"] = role
+    found = status(round.path)
+    assert (found.answers, found.mistakes) == (0, ())
+    assert any("answers by 'ann'" in line and "are not counted: 1" in line for line in found.notes)
+
+
+def test_another_account_under_a_voters_name_is_not_the_voter(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    server.users[server.user_id("ann")]["username"] = "anna"
+    server.add_user("ann")
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    found = status(round.path)
+    assert found.answers == 0
+    assert any("answers by 'ann'" in line for line in found.notes)
+
+
+def test_who_left_and_returns_has_their_items_again(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    server.respond(DATASET, named(round, "b"), "cem", status="discarded", comment="no")
+    change(round, "ann", here=False)
+    change(round, "cem", here=False)
+    assert "ann" in spared(server, round, "a")
+    change(round, "ann", here=True)
+    change(round, "cem", here=True)
+    assert spared(server, round, "a") == set()
+    # A skip of their own stays.
+    assert spared(server, round, "b") == {"ben", "cem"}
+    assert {item for _, item, _ in Aside(round.private / ASIDE).all()} == {"b"}
+
+
+def test_who_wants_crises_after_all_gets_them(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    assert spared(server, round, "b") == {"ben"}
+    change(round, "ben", crisis=True)
+    assert spared(server, round, "b") == set()
+    # A skip from now on is their own.
+    server.respond(DATASET, named(round, "b"), "ben", status="discarded")
+    assert status(round.path).skipped == 1
+
+
+def test_who_no_longer_reads_a_language_is_spared_its_items(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    change(round, "ann", languages=["zh"])
+    assert spared(server, round, "a") == {"ann"}
+    assert spared(server, round, "d", "round-w1-zh-01") == set()
+
+
+def test_a_dataset_made_again_goes_to_those_who_have_not_answered(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
+    round = opened(tmp_path)
+    for name in ("ann", "cem"):
+        server.respond(DATASET, named(round, "a"), name, **SAYS)
+    server.respond(DATASET, named(round, "b"), "cem", **SAYS)
+    assert status(round.path).answers == 3
+    del server.datasets[server.dataset(DATASET)["id"]]
+    assert ArgillaRounds().pull(round).offered == {"a": 0, "b": 1, "c </script>": 2, "d": 2}
+    open_round(spec_in(tmp_path), round.path)
+    records = server.dataset(DATASET)["records"]
+    assert records.keys() == {named(round, "b"), named(round, "c </script>")}
+    assert spared(server, round, "b") == {"ben", "cem"}
+    found = status(round.path)
+    assert (found.answers, found.skipped) == (3, 0)
+
+
+def test_an_item_of_a_later_wave_is_met_there_alone(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    status(round.path)
+    (first,) = round.waves()
+    round.write_waves([first, Wave(2, {"a": 1}, (), (("a",),))])
+    ArgillaRounds().publish(round)
+    assert spared(server, round, "a") == {"ben", "cem"}
+    assert spared(server, round, "a", "round-w2-en-01") == {"ann"}
+    assert status(round.path).skipped == 0
+    server.respond("round-w2-en-01", named(round, "a"), "ben", **SAYS)
+    found = status(round.path)
+    assert (found.by_item["a"], found.skipped) == (2, 0)
+
+
+def test_a_server_that_counts_a_strangers_vote_offers_an_item_no_more(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
+    round = opened(tmp_path)
+    server.add_user("stranger")
+    server.respond(DATASET, named(round, "a"), "stranger", **SAYS)
+    server.respond(DATASET, named(round, "b"), "ann", **SAYS)
+    assert ArgillaRounds().pull(round).offered == {"a": 1, "b": 1, "c </script>": 2, "d": 2}
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    offered = ArgillaRounds().pull(round).offered
+    assert offered is not None
+    assert offered["a"] == 0
+
+
+def test_what_was_changed_on_the_server_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    server.dataset(DATASET)["distribution"]["min_submitted"] = 1
+    server.dataset("round-w1-zh-01")["guidelines"] = "Be quick."
+    one, other = status(round.path).notes
+    assert f"{DATASET}: was changed on the server: it asks for 1 answers an item, the round for 2" in one
+    assert "round-w1-zh-01: was changed on the server: it shows other guidelines" in other
+
+
+def test_accounts_are_for_their_owner_alone(server: ArgillaDouble, tmp_path: Path) -> None:
+    round = opened(tmp_path)
+    assert (round.private / "argilla_accounts.json").stat().st_mode & 0o777 == 0o600
