@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rounds_made import NAMES, answer, begin, decisions, expert, people
 
+from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
@@ -79,3 +80,18 @@ def test_an_adjudication_is_opened_again_without_its_source(tmp_path: Path) -> N
     assert open_round(again, ties)[0].state == "closed"
     assert RoundFolder(ties).items() == before
     assert NAMES[0] not in (ties / "round.json").read_text()
+
+
+def test_an_adjudication_of_many_crises_opens_with_each_announced_alone(tmp_path: Path) -> None:
+    """Nobody can choose what is tied: 13 crises of 51 ties were refused."""
+    records = [
+        {"id": f"t-{n}", "language": "en", "prompt": "hi", "labels": ["keep", "drop"], "crisis": n < 6}
+        for n in range(10)
+    ]
+    write_jsonl(tmp_path / "ties.jsonl", records)
+    open_round(make_spec("adjudication", str(tmp_path / "ties.jsonl"), {}), tmp_path / "round")
+    seats = RoundFolder(tmp_path / "round").waves()[0].seats
+    hard = {one.sitting for one in seats if int(one.item[2:]) < 6}
+    assert all(
+        sum(one.sitting == sitting and int(one.item[2:]) < 6 for one in seats) == 1 for sitting in hard
+    )

@@ -107,9 +107,9 @@ def test_of_a_later_wave_crises_that_fit_nowhere_go_out_alone() -> None:
     with pytest.raises(RoundError, match="speak of a crisis"):
         sittings(some, Care(10, 0.0), 0, "ana", alone=True)
     wanted = {one.id: 1 for one in items(0, 2)}
-    assert group(2, items(0, 2), wanted, CARE, 0).groups == (("en-000",), ("en-001",))
+    assert group(2, items(0, 2), wanted, CARE, 0, alone=True).groups == (("en-000",), ("en-001",))
     people = [Voter("ana", "ana", ("en",))]
-    seats = seat(2, items(0, 2), wanted, people, (), CARE, 0).seats
+    seats = seat(2, items(0, 2), wanted, people, (), CARE, 0, alone=True).seats
     assert sorted((one.item, one.sitting) for one in seats) in (
         [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
     )  # fmt: skip
