@@ -14,9 +14,12 @@ from h2htalk.rounds.ballot_csv import answer_keys, ballot_name, csv_keys
 from h2htalk.rounds.ballot_files import MAX_FILE, Ballot, BallotRound
 from h2htalk.rounds.ballot_places import FileReading, changed_row, moved_rows
 from h2htalk.rounds.ballot_text import cell_text
+from h2htalk.text.cells import longest_field
 
 # More rows than any ballot has.
 _MAX_ROWS = 20_000
+# Characters of one cell: more than any text of ours and any comment have.
+MAX_FIELD = 131_072
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +116,20 @@ def read_csv(known: BallotRound, ballot: Ballot, path: Path) -> CsvRows:
     rows: list[tuple[int, Mapping[str, str]]] = []
     beside: list[str] = []
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        names = [name.strip() for name in next(reader, [])]
-        _require_columns(names, keys)
-        places = {key: names.index(key) for key in keys}
-        for number, cells in enumerate(reader, 2):
-            if not any(cell.strip() for cell in cells):
-                continue
-            rows.append((number, {key: cells[at] if at < len(cells) else "" for key, at in places.items()}))
-            beside += _beside(number, cells, set(places.values()))
-            if len(rows) > _MAX_ROWS:
-                raise RoundError(f"it has more than {_MAX_ROWS:,} rows; no ballot is so long")
+        with longest_field(MAX_FIELD):
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            names = [name.strip() for name in next(reader, [])]
+            _require_columns(names, keys)
+            places = {key: names.index(key) for key in keys}
+            for number, cells in enumerate(reader, 2):
+                if not any(cell.strip() for cell in cells):
+                    continue
+                rows.append(
+                    (number, {key: cells[at] if at < len(cells) else "" for key, at in places.items()})
+                )
+                beside += _beside(number, cells, set(places.values()))
+                if len(rows) > _MAX_ROWS:
+                    raise RoundError(f"it has more than {_MAX_ROWS:,} rows; no ballot is so long")
     except csv.Error as error:
         raise RoundError(f"it cannot be read as CSV: {error}; save it again as CSV in UTF-8") from error
     if len(beside) > 5:

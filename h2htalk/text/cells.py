@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from h2htalk.text.printable import printable
 
 # With these a spreadsheet begins a formula; the wide forms are what Chinese keyboards type.
 _FORMULA = tuple("=+-@＝＋－＠")
+
+
+@contextmanager
+def longest_field(characters: int) -> Iterator[None]:
+    """Read CSV with fields of at most so many characters; the limit is the process's, so it is put back."""
+    before = csv.field_size_limit(characters)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

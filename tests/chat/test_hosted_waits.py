@@ -60,7 +60,7 @@ def test_an_absurd_retry_after_neither_hangs_nor_breaks_anything(provider: str, 
 @pytest.mark.parametrize(
     ("after", "said"),
     [
-        (format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True), "left alone for 86,"),
+        ("tomorrow", "left alone for 86,"),
         ("1e9", "left alone for 1,000,000,000 s, and no time"),
         ("-1", "no; no time"),
         ("soon", "no; no time"),
@@ -68,6 +68,8 @@ def test_an_absurd_retry_after_neither_hangs_nor_breaks_anything(provider: str, 
     ids=["tomorrow", "1e9", "-1", "soon"],
 )
 def test_an_absurd_retry_after_reads_well(provider: str, after: str, said: str) -> None:
+    if after == "tomorrow":  # a date counts from now, not from when the tests were collected
+        after = format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)
     answer = error(429, headers={"retry-after": after})
     outcomes, _, _ = run(provider, {"a": [answer] * 999}, "a", deadline=0.3)
     assert isinstance(outcomes[0], Failure)

@@ -12,6 +12,7 @@ from h2htalk.curation.sources.markup import plain_text
 from h2htalk.curation.sources.raw_files import raw_lines, require_unicode
 from h2htalk.data.files import MAX_LINE
 from h2htalk.errors import ConfigError, DataError
+from h2htalk.text.cells import longest_field
 
 _TITLES = ("questiontitle", "title")
 _TEXTS = ("questiontext", "question", "prompt", "context")
@@ -37,7 +38,6 @@ def read(path: Path, on_read: OnRead) -> Iterator[Item]:
         ConfigError: the header names no question or no answer.
         DataError: the file cannot be read, or a quotation mark is never closed; names file and line.
     """
-    csv.field_size_limit(MAX_LINE)
     # Bytes that are not UTF-8 pass the parser as lone surrogates, and the row is refused below.
     lines = (line.decode(errors="surrogateescape") for _, line in raw_lines(path, on_read))
     rows = csv.reader(lines, strict=True)
@@ -46,7 +46,8 @@ def read(path: Path, on_read: OnRead) -> Iterator[Item]:
     while True:
         line = rows.line_num + 1
         try:
-            fields = next(rows, None)
+            with longest_field(MAX_LINE):
+                fields = next(rows, None)
         except csv.Error as error:
             raise DataError(f"{path}:{rows.line_num}: broken CSV, from line {line} on: {error}") from error
         if fields is None:
