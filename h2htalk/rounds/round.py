@@ -42,15 +42,17 @@ def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
             there, or the backend cannot be reached; nothing has gone out then that the same command would not find.
     """
     folder = RoundFolder(out)
-    if folder.exists:
+    # Before a wave is written nothing can be out: what was refused then may be opened otherwise.
+    begun = folder.exists and bool(folder.waves())
+    if begun:
         require_same(folder.spec(), spec, out)
     backend = open_backend(spec.backend)
     # A round that was adjudicated from has no ties any more: what its adjudication asks stands in the adjudication.
-    items = folder.items() if folder.exists and "over" in folder.facts() else _items(spec)
+    items = folder.items() if begun and "over" in folder.facts() else _items(spec)
     questions = questions_for(spec.kind, [item.labels for item in items])
     items = tuple(check_values(_fitting(item, questions), questions) for item in items)
     with folder.locked():
-        if folder.exists:
+        if begun:
             _require_same_items(folder, items)
             require_same_voters(folder, spec)
         else:

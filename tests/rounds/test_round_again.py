@@ -188,3 +188,19 @@ def test_handing_out_killed_at_any_write_is_completed_by_the_same_command(
     answer(path, lambda *_: expert())
     assert status(path).missing == {}
     close_round(path)
+
+
+def test_an_opening_that_was_refused_may_be_asked_for_otherwise(tmp_path: Path) -> None:
+    """Its own advice, a smaller overlap or more voters, was refused: the first try had been laid down."""
+    with pytest.raises(RoundError, match="name more voters, or a smaller overlap"):
+        begin(tmp_path, overlap=5, people=3)
+    path = begin(tmp_path, overlap=3, people=3)
+    assert len(RoundFolder(path).waves()[0].seats) == 12
+    with pytest.raises(RoundError, match="another overlap"):
+        begin(tmp_path, overlap=2, people=3)
+
+
+def test_a_refused_opening_is_mended_by_more_voters(tmp_path: Path) -> None:
+    with pytest.raises(RoundError, match="name more voters"):
+        begin(tmp_path, overlap=4, people=3)
+    assert len(RoundFolder(begin(tmp_path, overlap=4, people=4)).voters()) == 4
