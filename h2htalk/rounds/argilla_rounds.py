@@ -147,6 +147,6 @@ class ArgillaRounds:
         """The server keeps everything as it is, and answers that come later are not read."""
         names = ", ".join(sorted({sitting.workspace for sitting in sittings_of(round, asked_of(round))}))
         return [
-            f"the datasets in {names} are left as they are, and what is answered there from now on is not counted; "
-            "delete them in Argilla when nobody needs them"
+            f"the datasets in {names} are left as they are, and what is answered there from now on is not counted "
+            "unless the round is opened again; delete them in Argilla when nobody needs them"
         ]

@@ -116,7 +116,10 @@ class Ballots:
 
     def close(self, round: RoundFolder) -> list[str]:
         """Nothing can be closed in a file; say so."""
-        return [f"what is changed in {round.path / 'ballots'} from now on is not read; tell the voters"]
+        return [
+            f"what is changed in {round.path / 'ballots'} from now on is not read unless the round is opened again; "
+            "tell the voters"
+        ]
 
 
 def _as_answers(
