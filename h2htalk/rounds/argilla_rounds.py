@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from h2htalk.rounds.argilla_answers import Response, read_responses, responses_of
-from h2htalk.rounds.argilla_aside import Aside, set_aside
-from h2htalk.rounds.argilla_datasets import (
+from h2htalk.rounds.argilla_server.answers import Response, read_responses, responses_of
+from h2htalk.rounds.argilla_server.aside import Aside, set_aside
+from h2htalk.rounds.argilla_server.datasets import (
     Sparing,
     datasets_in,
     offers,
@@ -20,11 +20,17 @@ from h2htalk.rounds.argilla_datasets import (
     see_to_records,
     told_of_changes,
 )
-from h2htalk.rounds.argilla_index import dead_index, require_shown, told_of_index
-from h2htalk.rounds.argilla_people import annotators, make_workspaces, seat_voters, users, workspaces
-from h2htalk.rounds.argilla_records import record_ids
-from h2htalk.rounds.argilla_settings import asked_of, check_texts, last_waves, sittings_of, workspace_name
-from h2htalk.rounds.argilla_wire import FIRST_PATIENCE, PATIENCE, Wire, connect, require_search
+from h2htalk.rounds.argilla_server.index import dead_index, require_shown, told_of_index
+from h2htalk.rounds.argilla_server.people import annotators, make_workspaces, seat_voters, users, workspaces
+from h2htalk.rounds.argilla_server.records import record_ids
+from h2htalk.rounds.argilla_server.settings import (
+    asked_of,
+    check_texts,
+    last_waves,
+    sittings_of,
+    workspace_name,
+)
+from h2htalk.rounds.argilla_server.wire import FIRST_PATIENCE, PATIENCE, Wire, connect, require_search
 from h2htalk.rounds.backends import Pulled
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import SKIPPED

@@ -11,12 +11,12 @@ from h2htalk.data.files import write_problem
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.answers import Answer
 from h2htalk.rounds.backends import Pulled
-from h2htalk.rounds.ballot_box import Box, folded
-from h2htalk.rounds.ballot_csv import write_csv, write_csv_guidelines
-from h2htalk.rounds.ballot_files import MAX_FILE, Ballot, BallotRound, read_ballot_round
-from h2htalk.rounds.ballot_sheets import require_openpyxl, write_workbook
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import Value
+from h2htalk.rounds.spreadsheets.box import Box, folded
+from h2htalk.rounds.spreadsheets.csv_ballots import write_csv, write_csv_guidelines
+from h2htalk.rounds.spreadsheets.files import MAX_FILE, Ballot, BallotRound, read_ballot_round
+from h2htalk.rounds.spreadsheets.sheets import require_openpyxl, write_workbook
 
 # Of workbooks that are being written: hidden, and taken for nobody's ballot.
 _TORN = ".ballot-"

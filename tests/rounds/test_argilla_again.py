@@ -9,8 +9,8 @@ import pytest
 from argilla_double import ArgillaDouble
 from argilla_made import DATASET, named, opened, running, spec_in
 
-from h2htalk.rounds.argilla_aside import Aside
 from h2htalk.rounds.argilla_rounds import ASIDE, ArgillaRounds
+from h2htalk.rounds.argilla_server.aside import Aside
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.plan import Wave
 from h2htalk.rounds.round import open_round

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.rounds.argilla_answers import Read, Response, read_responses, responses_of
+from h2htalk.rounds.argilla_server.answers import Read, Response, read_responses, responses_of
 from h2htalk.rounds.decide import answered_items
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.data.dialogue import LANGUAGES, Language, Turn
-from h2htalk.rounds.argilla_aside import set_aside
-from h2htalk.rounds.argilla_page import PAGE_WORDS, inert_json, page
-from h2htalk.rounds.argilla_records import batches, record_id, record_ids
-from h2htalk.rounds.argilla_settings import (
+from h2htalk.rounds.argilla_server.aside import set_aside
+from h2htalk.rounds.argilla_server.page import PAGE_WORDS, inert_json, page
+from h2htalk.rounds.argilla_server.records import batches, record_id, record_ids
+from h2htalk.rounds.argilla_server.settings import (
     MAX_DESCRIPTION,
     MAX_TITLE,
     differences,

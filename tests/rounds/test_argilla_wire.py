@@ -11,7 +11,7 @@ import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_wire import connect, require_search
+from h2htalk.rounds.argilla_server.wire import connect, require_search
 
 pytest.importorskip("argilla")
 
@@ -109,7 +109,7 @@ def test_an_address_that_only_the_client_refuses(address: str, monkeypatch: pyte
 def test_a_search_engine_that_hangs_is_asked_once(
     server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("h2htalk.rounds.argilla_wire.LOOK", 0.2)
+    monkeypatch.setattr("h2htalk.rounds.argilla_server.wire.LOOK", 0.2)
     wire = connect(60.0)
     free = threading.Event()
 

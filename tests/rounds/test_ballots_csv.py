@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from ballot_rounds import csv_rows, fill_csv, item, opened, places, pull, values, write_csv_rows
 
-from h2htalk.rounds.ballot_files import MAX_FILE
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.spreadsheets.files import MAX_FILE
 from h2htalk.rounds.texts import word
 
 FULL = {"subtask": "dialogue_base", "keep": "keep", "quality": "4"}

@@ -11,8 +11,8 @@ import pytest
 from ballot_rounds import TITLES, item, keys_of, known, opened, places, pull, sitting_of, workbook_path
 from openpyxl import load_workbook
 
-from h2htalk.rounds.ballot_columns import MOST_LINES
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.spreadsheets.columns import MOST_LINES
 from h2htalk.rounds.texts import question_title, word
 
 

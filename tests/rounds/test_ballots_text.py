@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl import Workbook as Book
 
-from h2htalk.rounds.ballot_answers import Choices
-from h2htalk.rounds.ballot_guidelines import guideline_lines
-from h2htalk.rounds.ballot_record import Record, SheetRecord
-from h2htalk.rounds.ballot_styles import add_styles, put
-from h2htalk.rounds.ballot_text import cell_text, line_count, lines_shown, portions, wrapped
-from h2htalk.rounds.ballot_workbook import Workbook
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import KINDS, QUESTIONS, Question
+from h2htalk.rounds.spreadsheets.answers import Choices
+from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
+from h2htalk.rounds.spreadsheets.record import Record, SheetRecord
+from h2htalk.rounds.spreadsheets.styles import add_styles, put
+from h2htalk.rounds.spreadsheets.text import cell_text, line_count, lines_shown, portions, wrapped
+from h2htalk.rounds.spreadsheets.workbook import Workbook
 from h2htalk.rounds.texts import label_text, rating_text
 
 ANY = st.text(st.characters(), max_size=200)

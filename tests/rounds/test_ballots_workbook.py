@@ -10,10 +10,10 @@ import pytest
 from ballot_rounds import fill, item, opened, pull, workbook_path
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.ballot_files import MAX_FILE
-from h2htalk.rounds.ballot_parts import MAX_CELLS, address, merged_rows, unescaped
-from h2htalk.rounds.ballot_workbook import MAX_UNPACKED, Workbook
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.spreadsheets.files import MAX_FILE
+from h2htalk.rounds.spreadsheets.parts import MAX_CELLS, address, merged_rows, unescaped
+from h2htalk.rounds.spreadsheets.workbook import MAX_UNPACKED, Workbook
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

@@ -13,10 +13,10 @@ from argilla_made import named, running, spec_in
 from ballot_rounds import csv_rows, write_csv_rows
 
 from h2htalk.data.files import read_jsonl
-from h2htalk.rounds.ballot_files import read_ballot_round
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.round import open_round
+from h2htalk.rounds.spreadsheets.files import read_ballot_round
 
 ITEMS = [
     {"id": f"i-{n:02}", "language": "en", "prompt": f"Good morning, day {n}.", "crisis": n % 9 == 0}

@@ -19,7 +19,7 @@ from argilla_voters import SimulatedVoter, item_of, made_items, signed_in, write
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla_rounds import ArgillaRounds
-from h2htalk.rounds.argilla_wire import Wire, connect
+from h2htalk.rounds.argilla_server.wire import Wire, connect
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.round import open_round, reopen_round

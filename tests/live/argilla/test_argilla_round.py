@@ -23,9 +23,9 @@ from argilla_voters import SimulatedVoter, item_of, made_items, signed_in, truth
 
 from h2htalk.data.files import read_jsonl
 from h2htalk.rounds.answers import Answer
-from h2htalk.rounds.argilla_records import record_ids
 from h2htalk.rounds.argilla_rounds import ArgillaRounds
-from h2htalk.rounds.argilla_wire import connect
+from h2htalk.rounds.argilla_server.records import record_ids
+from h2htalk.rounds.argilla_server.wire import connect
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.decide import TIE, decide
 from h2htalk.rounds.folder import RoundFolder

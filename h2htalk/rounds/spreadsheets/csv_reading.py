@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.errors import RoundError, quoted
-from h2htalk.rounds.ballot_answers import Choices, Raw, Reading, read_row
-from h2htalk.rounds.ballot_csv import answer_keys, ballot_name, csv_keys
-from h2htalk.rounds.ballot_files import MAX_FILE, Ballot, BallotRound
-from h2htalk.rounds.ballot_places import FileReading, changed_row, moved_rows
-from h2htalk.rounds.ballot_text import cell_text
+from h2htalk.rounds.spreadsheets.answers import Choices, Raw, Reading, read_row
+from h2htalk.rounds.spreadsheets.csv_ballots import answer_keys, ballot_name, csv_keys
+from h2htalk.rounds.spreadsheets.files import MAX_FILE, Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.places import FileReading, changed_row, moved_rows
+from h2htalk.rounds.spreadsheets.text import cell_text
 from h2htalk.text.cells import longest_field
 
 # More rows than any ballot has.

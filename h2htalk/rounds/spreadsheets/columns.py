@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from h2htalk.data.dialogue import Language
-from h2htalk.rounds.ballot_files import Ballot, BallotRound
-from h2htalk.rounds.ballot_text import (
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import Question
+from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.text import (
     Run,
     cell_text,
     line_count,
@@ -18,8 +20,6 @@ from h2htalk.rounds.ballot_text import (
     runs,
     suggestion,
 )
-from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import Question
 from h2htalk.rounds.texts import label_help, label_text, question_help, question_title, rating_text, word
 
 # Those whose text the row's seal covers.

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from h2htalk.errors import RoundError, quoted
-from h2htalk.rounds.ballot_answers import Choices, Reading, read_row
-from h2htalk.rounds.ballot_columns import SEALED
-from h2htalk.rounds.ballot_files import Ballot, BallotRound
-from h2htalk.rounds.ballot_parts import Cell, Sheet, address, merged_rows
-from h2htalk.rounds.ballot_places import FileReading, changed_row, moved_rows
-from h2htalk.rounds.ballot_record import FIRST_ROW, FORMAT, SHEET, Record, SheetRecord
-from h2htalk.rounds.ballot_workbook import Workbook
+from h2htalk.rounds.spreadsheets.answers import Choices, Reading, read_row
+from h2htalk.rounds.spreadsheets.columns import SEALED
+from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.parts import Cell, Sheet, address, merged_rows
+from h2htalk.rounds.spreadsheets.places import FileReading, changed_row, moved_rows
+from h2htalk.rounds.spreadsheets.record import FIRST_ROW, FORMAT, SHEET, Record, SheetRecord
+from h2htalk.rounds.spreadsheets.workbook import Workbook
 from h2htalk.rounds.texts import word
 
 # Of cells beside a table so many are named one by one, the others counted.

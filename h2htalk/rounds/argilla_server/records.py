@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.rounds.argilla_page import inert_json, item_data
-from h2htalk.rounds.argilla_settings import FIELD, Sitting
+from h2htalk.rounds.argilla_server.page import inert_json, item_data
+from h2htalk.rounds.argilla_server.settings import FIELD, Sitting
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.texts import passage_title

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h2htalk.data.dialogue import Language
-from h2htalk.rounds.ballot_columns import Row
-from h2htalk.rounds.ballot_styles import height_of, lay_out_page, protect, put
-from h2htalk.rounds.ballot_text import Block, lines_shown, portions, whole_text
+from h2htalk.rounds.spreadsheets.columns import Row
+from h2htalk.rounds.spreadsheets.styles import height_of, lay_out_page, protect, put
+from h2htalk.rounds.spreadsheets.text import Block, lines_shown, portions, whole_text
 from h2htalk.rounds.texts import word
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from pathlib import Path
 from xml.parsers import expat
 
 from h2htalk.errors import RoundError, quoted
-from h2htalk.rounds.ballot_files import MAX_FILE
-from h2htalk.rounds.ballot_parts import MAX_CELLS, Sheet, SheetReader, TextReader
+from h2htalk.rounds.spreadsheets.files import MAX_FILE
+from h2htalk.rounds.spreadsheets.parts import MAX_CELLS, Sheet, SheetReader, TextReader
 
 # Of all parts of a file that are read, unpacked (bytes).
 MAX_UNPACKED = 128 << 20

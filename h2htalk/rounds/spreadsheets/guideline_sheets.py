@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from h2htalk.rounds.ballot_text import cell_text, portions
+from h2htalk.rounds.spreadsheets.text import cell_text, portions
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"(\s*)[-*+]\s+(.*)")

@@ -11,7 +11,7 @@ from typing import Any
 
 from h2htalk.data.dialogue import Language
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_page import page
+from h2htalk.rounds.argilla_server.page import page
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question

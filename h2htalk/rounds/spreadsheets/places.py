@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from h2htalk.errors import quoted
-from h2htalk.rounds.ballot_answers import Reading
-from h2htalk.rounds.ballot_columns import SEALED
-from h2htalk.rounds.ballot_files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.answers import Reading
+from h2htalk.rounds.spreadsheets.columns import SEALED
+from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
 
 # Where all rows stand right again.
 MEND = "undo that, or take a fresh ballot; of these rows nothing is read"

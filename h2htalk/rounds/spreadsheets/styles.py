@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.rounds.ballot_text import Run, cell_runs, line_count, lines_shown
+from h2htalk.rounds.spreadsheets.text import Run, cell_runs, line_count, lines_shown
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook

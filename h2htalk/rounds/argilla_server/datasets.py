@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_aside import Aside
-from h2htalk.rounds.argilla_people import People
-from h2htalk.rounds.argilla_records import batches, record_for, record_id, suggestible
-from h2htalk.rounds.argilla_settings import FIELD, Asked, Sitting, differences, missing_parts, settings_for
-from h2htalk.rounds.argilla_wire import Wire
+from h2htalk.rounds.argilla_server.aside import Aside
+from h2htalk.rounds.argilla_server.people import People
+from h2htalk.rounds.argilla_server.records import batches, record_for, record_id, suggestible
+from h2htalk.rounds.argilla_server.settings import (
+    FIELD,
+    Asked,
+    Sitting,
+    differences,
+    missing_parts,
+    settings_for,
+)
+from h2htalk.rounds.argilla_server.wire import Wire
 
 # Records of one listing; the server gives no more.
 PAGE = 1000

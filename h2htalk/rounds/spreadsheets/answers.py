@@ -14,9 +14,9 @@ from typing import Literal
 
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.errors import RoundError, quoted
-from h2htalk.rounds.ballot_columns import choices_of
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value
+from h2htalk.rounds.spreadsheets.columns import choices_of
 from h2htalk.rounds.texts import word
 
 # Of a comment (characters): more is no comment but a text that was pasted into the wrong cell.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.errors import MissingExtraError
-from h2htalk.rounds.ballot_columns import (
+from h2htalk.rounds.spreadsheets.columns import (
     MOST_LINES,
     Column,
     Row,
@@ -17,12 +17,12 @@ from h2htalk.rounds.ballot_columns import (
     shown_choices,
     text_columns,
 )  # fmt: skip
-from h2htalk.rounds.ballot_files import Ballot, BallotRound
-from h2htalk.rounds.ballot_guidelines import guideline_lines
-from h2htalk.rounds.ballot_record import FIRST_ROW, FORMAT, SHEET, Record, SheetRecord, pieces
-from h2htalk.rounds.ballot_styles import LINE, add_styles, height_of, lay_out_page, protect, put
-from h2htalk.rounds.ballot_text import plain
-from h2htalk.rounds.ballot_text_sheets import FIRST_TEXT_ROW, write_text_sheet
+from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
+from h2htalk.rounds.spreadsheets.record import FIRST_ROW, FORMAT, SHEET, Record, SheetRecord, pieces
+from h2htalk.rounds.spreadsheets.styles import LINE, add_styles, height_of, lay_out_page, protect, put
+from h2htalk.rounds.spreadsheets.text import plain
+from h2htalk.rounds.spreadsheets.text_sheets import FIRST_TEXT_ROW, write_text_sheet
 from h2htalk.rounds.texts import word
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any
 
 from h2htalk.data.files import json_line, read_json_object, write_problem
 from h2htalk.errors import DataError, RoundError, quoted
-from h2htalk.rounds.argilla_settings import workspace_name
-from h2htalk.rounds.argilla_wire import Wire
+from h2htalk.rounds.argilla_server.settings import workspace_name
+from h2htalk.rounds.argilla_server.wire import Wire
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.voters import Voter
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from h2htalk.data.files import write_text
-from h2htalk.rounds.ballot_columns import (
+from h2htalk.rounds.questions import Question
+from h2htalk.rounds.spreadsheets.columns import (
     SEALED,
     Row,
     answer_columns,
@@ -19,10 +20,9 @@ from h2htalk.rounds.ballot_columns import (
     shown_choices,
     text_columns,
 )  # fmt: skip
-from h2htalk.rounds.ballot_files import Ballot, BallotRound
-from h2htalk.rounds.ballot_guidelines import guideline_lines
-from h2htalk.rounds.ballot_text import cell_text, plain, runs, whole_text
-from h2htalk.rounds.questions import Question
+from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
+from h2htalk.rounds.spreadsheets.text import cell_text, plain, runs, whole_text
 from h2htalk.rounds.texts import question_help, question_title, word
 
 # A text of more lines stands in a file of its own: the csv module reads cells of 131,072 characters at most.

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_settings import Sitting
-from h2htalk.rounds.argilla_wire import LOOK, Wire
+from h2htalk.rounds.argilla_server.settings import Sitting
+from h2htalk.rounds.argilla_server.wire import LOOK, Wire
 
 REPAIR = "python -m argilla_server search-engine reindex"
 

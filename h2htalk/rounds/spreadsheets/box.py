@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from h2htalk.rounds.ballot_answers import Reading
-from h2htalk.rounds.ballot_csv_reading import read_csv_ballot
-from h2htalk.rounds.ballot_files import Ballot, BallotRound
-from h2htalk.rounds.ballot_reading import read_workbook
 from h2htalk.rounds.questions import Value
+from h2htalk.rounds.spreadsheets.answers import Reading
+from h2htalk.rounds.spreadsheets.csv_reading import read_csv_ballot
+from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.reading import read_workbook
 from h2htalk.text.printable import printable
 
 _READERS = {".xlsx": read_workbook, ".csv": read_csv_ballot}
