@@ -91,7 +91,7 @@ def round_reopen(
     voters: VotersOption = None,
 ) -> None:
     """Hand out again what still wants answers: skipped, left by drop-outs, unclear or tied."""
-    from h2htalk.rounds.round import reopen_round
+    from h2htalk.rounds.reopening import reopen_round
 
     found, told = reopen_round(round, without=tuple(without or ()), voters=voters)
     for line in told:

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from h2htalk.rounds.argilla_server.answers import Response, read_responses, responses_of
+from h2htalk.rounds.argilla_server.answers import Response, read_responses
 from h2htalk.rounds.argilla_server.aside import Aside, set_aside
 from h2htalk.rounds.argilla_server.datasets import (
     Sparing,
     datasets_in,
-    offers,
-    records_of,
     require_ours,
     see_to_dataset,
     see_to_records,
@@ -23,6 +21,7 @@ from h2htalk.rounds.argilla_server.datasets import (
 from h2htalk.rounds.argilla_server.index import dead_index, require_shown, told_of_index
 from h2htalk.rounds.argilla_server.people import annotators, make_workspaces, seat_voters, users, workspaces
 from h2htalk.rounds.argilla_server.records import record_ids
+from h2htalk.rounds.argilla_server.seen import Look, look_at, read_looks, write_looks
 from h2htalk.rounds.argilla_server.settings import (
     asked_of,
     check_texts,
@@ -38,6 +37,8 @@ from h2htalk.rounds.wanting import still_wanted
 
 # Who was spared what, on our side: the server cannot tell a discard in advance from a voter's own.
 ASIDE = "argilla_set_aside.jsonl"
+# What earlier looks read, so that a dataset in which nothing has happened is not read again.
+SEEN = "argilla_seen.jsonl"
 
 
 class ArgillaRounds:
@@ -67,6 +68,8 @@ class ArgillaRounds:
         """
         wire = self._connect(PATIENCE)
         asked = asked_of(round)
+        # What is put out leaves no stamp on a dataset.
+        write_looks(round.private / SEEN, {})
         sittings = sittings_of(round, asked)
         places = make_workspaces(wire, [sitting.workspace for sitting in sittings])
         ours = {sitting.workspace: places[sitting.workspace] for sitting in sittings}
@@ -98,8 +101,10 @@ class ArgillaRounds:
         )
         return told
 
-    def pull(self, round: RoundFolder) -> Pulled:
+    def pull(self, round: RoundFolder, *, whole: bool = False) -> Pulled:
         """What voters submitted or discarded by now, read from the server's database and not from its search index.
+
+        A dataset in which nothing has happened since the last look is not read again, unless `whole`.
 
         Raises:
             RoundError: the server cannot be reached, or a dataset is another round's.
@@ -110,6 +115,8 @@ class ArgillaRounds:
         ids = record_ids(asked.items, asked.salt)
         answered = {(item, voter) for item, voter, question in round.answers() if question != SKIPPED}
         heard = Counter(item for item, _ in answered)
+        before = {} if whole else read_looks(round.private / SEEN)
+        seen: dict[str, Look] = {}
         offered: dict[str, int] = {}
         responses: list[Response] = []
         notes: list[str] = []
@@ -128,23 +135,24 @@ class ArgillaRounds:
                 )
                 continue
             require_ours(wire, sitting, dataset, asked.mark)
-            records = list(records_of(wire, dataset["id"], "responses"))
-            responses += responses_of(sitting.dataset, records, ids)
-            offered |= offers(dataset, records, ids)
+            seen[dataset["id"]] = found = look_at(wire, dataset, ids, before.get(dataset["id"]))
+            responses += found.responses
+            offered |= found.offered
             notes += told_of_changes(asked, sitting, dataset)
-            shown = told_of_index(wire, sitting, dataset, records) if look else []
+            shown = told_of_index(wire, sitting, dataset, found.total, found.done) if look else []
             if shown is None:
                 # One line for a dead engine, not one a dataset.
                 shown, look = [dead_index(wire)], False
             notes += shown
-        found = users(wire, [place for place in ours.values() if place])
+        write_looks(round.private / SEEN, seen)
+        accounts = users(wire, [place for place in ours.values() if place])
         read = read_responses(
             round.name,
             responses,
             items=asked.items,
             questions=asked.questions,
-            voters=annotators(round, found),
-            names={user: name for name, (user, _) in found.items()},
+            voters=annotators(round, accounts),
+            names={user: name for name, (user, _) in accounts.items()},
             aside=Aside(round.private / ASIDE).all(),
         )
         return Pulled(read.answers, read.mistakes, (*notes, *read.notes), read.started, offered)

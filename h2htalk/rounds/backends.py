@@ -49,8 +49,13 @@ class Backend(Protocol):
     def publish(self, round: RoundFolder) -> list[str]:
         """Put out every wave that is not out yet; the same call again adds nothing. Returns lines for the manager."""
 
-    def pull(self, round: RoundFolder) -> Pulled:
-        """What voters have answered by now. Raises RoundError where it cannot be read at all."""
+    def pull(self, round: RoundFolder, *, whole: bool = False) -> Pulled:
+        """What voters have answered by now. Raises RoundError where it cannot be read at all.
+
+        Args:
+            round: whose answers.
+            whole: read everything again, also what seems not to have changed since the last look.
+        """
 
     def close(self, round: RoundFolder) -> list[str]:
         """Take no further answers, where the backend can say so. Returns lines for the manager."""

@@ -65,8 +65,8 @@ class Ballots:
             )
         return lines
 
-    def pull(self, round: RoundFolder) -> Pulled:
-        """What the ballots hold now. Raises RoundError, DataError."""
+    def pull(self, round: RoundFolder, *, whole: bool = False) -> Pulled:
+        """What the ballots hold now; they are always read whole. Raises RoundError, DataError."""
         known = read_ballot_round(round)
         box = Box(known)
         if not known.folder.is_dir():

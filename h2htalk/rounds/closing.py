@@ -37,7 +37,7 @@ def close_round(
     folder.require()
     other = _closed(adjudication) if adjudication is not None else None
     with folder.locked():
-        pulled, new = (Pulled(()), 0) if folder.state == "closed" else bring_in(folder)
+        pulled, new = (Pulled(()), 0) if folder.state == "closed" else bring_in(folder, whole=True)
         found = status_of(folder, pulled, new)
         if folder.state != "closed":
             _require_done(found, early)

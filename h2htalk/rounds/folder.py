@@ -45,7 +45,7 @@ SALT_BYTES = 16
 # Settings that are paths of the manager's machine.
 PATHS = ("items", "voters", "guidelines")
 # What a closed round shows, and an open one must not.
-OUTCOME = ("decisions.jsonl", "agreement.json", "voters.csv")
+OUTCOME = ("decisions.jsonl", "agreement.json", "voters.csv", "private/payment.csv", "private/qualified.csv")
 
 
 @dataclass(frozen=True, slots=True)

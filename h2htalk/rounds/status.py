@@ -75,9 +75,14 @@ def status(path: Path) -> Status:
     return status_of(folder, pulled, new)
 
 
-def bring_in(folder: RoundFolder) -> tuple[Pulled, int]:
-    """Ask the backend, and store what is new; an answer of nobody's or to nothing becomes a mistake."""
-    pulled = open_backend(folder.spec().backend).pull(folder)
+def bring_in(folder: RoundFolder, *, whole: bool = False) -> tuple[Pulled, int]:
+    """Ask the backend, and store what is new; an answer of nobody's or to nothing becomes a mistake.
+
+    Args:
+        folder: the round.
+        whole: read everything again (`Backend.pull`).
+    """
+    pulled = open_backend(folder.spec().backend).pull(folder, whole=whole)
     new = changes(folder.answers(), pulled.answers)
     folder.add_answers(new)
     return pulled, len(new)

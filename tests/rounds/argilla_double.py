@@ -32,6 +32,7 @@ class ArgillaDouble:
         search: False: its search engine is dead. `hidden`: so many records the index lacks.
         before: called with the request's number, method and path before it is done; may raise ConnectionError, and the
             connection is cut. `after`: the same after it is done and before the answer goes out.
+        read: names of the datasets whose records were listed with their responses, a name a listing.
     """
 
     def __init__(self, *, version: str = "2.8.0", role: str = "owner") -> None:
@@ -40,6 +41,7 @@ class ArgillaDouble:
         self.before: Callable[[int, str, str], None] = lambda number, method, path: None
         self.after = self.before
         self.requests: list[tuple[str, str]] = []
+        self.read: list[str] = []
         self.users: dict[str, dict[str, Any]] = {}
         self.workspaces: dict[str, dict[str, Any]] = {}
         self.datasets: dict[str, dict[str, Any]] = {}
@@ -73,6 +75,7 @@ class ArgillaDouble:
             "values": said,
             "updated_at": at,
         }
+        self.dataset(dataset)["last_activity_at"] = f"2030-01-01T00:00:{next(self.count):09}"
 
     # --- How --------------------------------------------------------------------------------------------------------
 
@@ -202,6 +205,8 @@ class ArgillaDouble:
                     "pending": len(records) - done,
                 }
             case "GET", "datasets", id, "records":
+                if "include" in query:
+                    self.read.append(self.datasets[id]["name"])
                 start, limit = int(query.get("offset", ["0"])[0]), int(query["limit"][0])
                 return {
                     "items": self._listed(id)[start : start + limit],
@@ -250,7 +255,8 @@ class ArgillaDouble:
 def _without(dataset: dict[str, Any]) -> dict[str, Any]:
     """A dataset as the server lists it: without its records and parts."""
     kept = ("id", "name", "workspace_id", "status", "guidelines", "distribution", "allow_extra_metadata")
-    return {key: dataset[key] for key in kept} | {"metadata": dataset["facts"]}
+    stamps = {key: dataset.get(key, "2030-01-01T00:00:00") for key in ("last_activity_at", "updated_at")}
+    return {key: dataset[key] for key in kept} | {"metadata": dataset["facts"]} | stamps
 
 
 def _require(holds: bool, status: int) -> None:

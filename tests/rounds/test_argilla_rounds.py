@@ -14,7 +14,8 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla_rounds import ArgillaRounds
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import SKIPPED
-from h2htalk.rounds.round import open_round, reopen_round
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round import open_round
 from h2htalk.rounds.status import status
 
 pytest.importorskip("argilla")

@@ -15,7 +15,8 @@ from h2htalk.rounds.ballots import Ballots
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder, now
 from h2htalk.rounds.questions import questions_for
-from h2htalk.rounds.round import open_round, reopen_round
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round import open_round
 from h2htalk.rounds.status import status
 from h2htalk.rounds.texts import label_text, rating_text, word
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rounds_made import NAMES, answer, begin, expert, people
+from rounds_made import NAMES, answer, begin, expert, files_of, people
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.report import status_lines
-from h2htalk.rounds.round import reopen_round
 from h2htalk.rounds.status import status
 
 
@@ -111,7 +111,7 @@ def test_handing_out_nothing_says_why(tmp_path: Path) -> None:
     with pytest.raises(RoundError, match="no item wants another answer"):
         reopen_round(path)
     _, told = reopen_round(path, without=["annalena"])
-    assert "the change of voters is recorded" in told[0]
+    assert "the change of voters is recorded" in told
     assert len(events(path, "voters")) == 1
     assert "annalena" not in status(path).by_voter
 
@@ -132,8 +132,11 @@ def test_an_open_round_holds_nothing_that_looks_final(tmp_path: Path) -> None:
     _, told = reopen_round(path)
     assert "decisions.before-2.jsonl" in told[-1]
     assert not [
-        name for name in ("decisions.jsonl", "agreement.json", "voters.csv") if (path / name).exists()
+        name
+        for name in ("decisions.jsonl", "agreement.json", "voters.csv", "private/payment.csv")
+        if (path / name).exists()
     ]
+    assert (path / "private" / "payment.before-2.csv").stat().st_mode & 0o077 == 0
     assert (path / "decisions.before-2.jsonl").read_bytes() == kept
     close_round(path, early=True)
     reopen_round(path)
@@ -159,7 +162,38 @@ def test_a_changed_list_of_voters_is_no_way_to_change_who_is_asked(tmp_path: Pat
     assert len(RoundFolder(path).voters()) == 4
 
 
-@pytest.mark.parametrize("left", range(7))
+def test_what_came_after_closing_counts_once_the_round_is_open_again(tmp_path: Path) -> None:
+    """It was handed out anew to others first, and counted at the next look."""
+    path = begin(tmp_path, overlap=2, people=2, count=2)
+    answer(path, lambda *_: expert(), only=("annalena",))
+    close_round(path, early=True)
+    stored = (path / "answers.jsonl").read_bytes()
+    answer(path, lambda *_: expert("drop"), only=("bogumil",))
+    close_round(path)
+    assert (path / "answers.jsonl").read_bytes() == stored
+    found, told = reopen_round(path)
+    assert "what voters said of 2 items after it was closed counts now" in told[-1]
+    assert "nothing is handed out" in told[0]
+    assert (found.state, found.missing, len(RoundFolder(path).waves())) == ("open", {}, 1)
+    assert close_round(path)[0].answers == 4
+    with pytest.raises(RoundError, match="no item wants another answer"):
+        reopen_round(path)
+
+
+def test_a_refused_opening_leaves_a_closed_round_as_it_is_though_answers_came_late(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=2, count=2)
+    answer(path, lambda *_: expert(), only=("annalena",))
+    close_round(path, early=True)
+    before = files_of(path)
+    answer(path, lambda *_: expert("drop"), only=("bogumil",))
+    with pytest.raises(RoundError, match="no voter is called nobody"):
+        reopen_round(path, without=["nobody"])
+    changed = {name for name, data in files_of(path).items() if data != before.get(name)}
+    assert all(name.startswith("ballots/") for name in changed)
+    assert RoundFolder(path).state == "closed"
+
+
+@pytest.mark.parametrize("left", range(8))
 def test_handing_out_killed_at_any_write_is_completed_by_the_same_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int
 ) -> None:

@@ -11,7 +11,8 @@ from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.round import open_round, reopen_round
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round import open_round
 from h2htalk.rounds.spec import make_spec
 
 

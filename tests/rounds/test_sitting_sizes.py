@@ -16,7 +16,7 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.plan import group, seat, sittings
-from h2htalk.rounds.round import reopen_round
+from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.sitting_sizes import room, sitting_sizes
 from h2htalk.rounds.spec import Care
 from h2htalk.rounds.spreadsheets.files import read_ballot_round

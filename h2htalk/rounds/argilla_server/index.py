@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from h2htalk.errors import RoundError
@@ -25,16 +25,20 @@ def _progress(wire: Wire, dataset: Mapping[str, Any]) -> dict[str, int] | None:
 
 
 def told_of_index(
-    wire: Wire, sitting: Sitting, dataset: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+    wire: Wire, sitting: Sitting, dataset: Mapping[str, Any], total: int, done: int
 ) -> list[str] | None:
-    """What voters see against what the database holds: a line where they differ, None where nothing can be seen."""
+    """What voters see against what the database holds: a line where they differ, None where nothing can be seen.
+
+    Args:
+        wire, sitting, dataset: what to look at.
+        total: records of it in the database; `done`: those of them that want no more answers.
+    """
     found = _progress(wire, dataset)
     if found is None:
         return None
-    done = sum(record["status"] == "completed" for record in records)
-    if found["total"] != len(records):
+    if found["total"] != total:
         return [
-            f"{sitting.dataset}: the search index shows voters {found['total']} of {len(records)} items: it looks as "
+            f"{sitting.dataset}: the search index shows voters {found['total']} of {total} items: it looks as "
             f"if no work were left; repair it on the server: `{REPAIR}`"
         ]
     # Read later than the records, the index may be ahead of them while voters work; behind, it has lost something.

@@ -22,7 +22,8 @@ from h2htalk.rounds.argilla_rounds import ArgillaRounds
 from h2htalk.rounds.argilla_server.wire import Wire, connect
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
-from h2htalk.rounds.round import open_round, reopen_round
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round import open_round
 from h2htalk.rounds.spec import Care, RoundSpec
 from h2htalk.rounds.status import status
 

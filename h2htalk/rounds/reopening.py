@@ -1,0 +1,146 @@
+"""Opening a round again, for what still wants answers: what is short, unclear or tied, and what came too late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.answers import Answer, changes, latest
+from h2htalk.rounds.backends import Backend, Pulled, open_backend
+from h2htalk.rounds.decide import answered_items
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.outstanding import reach, to_ask
+from h2htalk.rounds.round import next_wave
+from h2htalk.rounds.status import Status, status_of
+from h2htalk.rounds.voter_list import changed_voters
+from h2htalk.rounds.voters import Voter
+from h2htalk.rounds.wanting import still_wanted
+
+
+def reopen_round(
+    path: Path, *, without: Sequence[str] = (), voters: Path | None = None
+) -> tuple[Status, list[str]]:
+    """Hand out again what still wants answers: to others than answered it, and than `without`.
+
+    What wants answers: items short of them (skips, drop-outs), items on which an adaptive round is not sure, and ties
+    that one more answer could break. A closed round is open again, too, where answers came after it was closed: they
+    count from then on.
+
+    Voters change, and anything goes out, only once every answer that is asked for has somebody to give it.
+
+    Args:
+        path: the round, open or closed.
+        without: names of voters who dropped out; what they answered stays.
+        voters: a CSV file of voters who join; those of the round in it change their languages or wishes.
+
+    Raises:
+        RoundError: a name is nobody's, nothing wants answers, or there is nobody left to ask.
+    """
+    folder = RoundFolder(path)
+    backend = open_backend(folder.spec().backend)
+    with folder.locked():
+        backend.check(folder)
+        closed = folder.state == "closed"
+        pulled = backend.pull(folder, whole=True)
+        late = changes(folder.answers(), pulled.answers)
+        if not closed:
+            # Of a closed round they are stored once it is open again: until then its decisions stand.
+            folder.add_answers(late)
+        people = changed_voters(folder, without, voters)
+        wants = _wants(folder, backend, people, late, pulled.offered)
+        revived = closed and bool(late or wants.items)
+        if not wants.items and not revived and people == folder.voters():
+            raise RoundError(f"{path}: no item wants another answer; there is nothing to hand out again")
+        if wants.beyond and not wants.asked and not (closed and late):
+            raise RoundError(
+                f"{path}: {wants.beyond} items want answers, and everybody who may see them has been asked; add "
+                "people with --voters, or close the round and open an adjudication over its ties; nothing was changed"
+            )
+        told = [wants.told()]
+        waves = folder.waves()
+        if wants.asked:
+            wave = next_wave(folder, backend, len(waves) + 1, folder.items(), wants.asked, people)
+            waves = (*waves, wave)
+        told += _write_changes(folder, people)
+        folder.write_waves(waves)
+        told += backend.publish(folder)
+        if wants.asked or revived:
+            told += _open_again(folder, wants, len(without), late if closed else ())
+        folder.protect()
+        return status_of(folder, Pulled(())), told
+
+
+@dataclass(frozen=True, slots=True)
+class _Wants:
+    """What a round wants: `items` that do, answers `asked` of each anew, items `beyond` everybody who could be asked,
+    and answers for which somebody is `waiting` to give them already."""
+
+    items: int
+    asked: Mapping[str, int]
+    beyond: int
+    waiting: int
+
+    def told(self) -> str:
+        """What is handed out, and what is not and why."""
+        if self.asked:
+            more = f"; for {self.beyond:,} more nobody is left to ask" if self.beyond else ""
+            return f"{sum(self.asked.values()):,} answers to {len(self.asked):,} items are handed out{more}"
+        if self.waiting:
+            return (
+                f"nothing new is handed out: all {self.waiting:,} answers that are wanted lie before people who have "
+                "not given them yet; wait, or name who dropped out with --without"
+            )
+        if self.beyond:
+            return f"nothing is handed out: {self.beyond:,} items want answers, and nobody is left to ask for them"
+        return "nothing is handed out, as no item wants another answer"
+
+
+def _wants(
+    folder: RoundFolder,
+    backend: Backend,
+    people: Sequence[Voter],
+    late: Sequence[Answer],
+    offered: Mapping[str, int] | None,
+) -> _Wants:
+    items, questions = folder.items(), folder.questions()
+    answers = latest((*folder.answers().values(), *late))
+    wanted = still_wanted(folder.spec(), items, questions, answers, people, ties=True)
+    done = answered_items(items, questions, answers)
+    short = [item for item in items if item.id in wanted]
+    reached = reach(short, folder.waves(), people, answers, done, offered)
+    asked, beyond = to_ask(wanted, reached, whole=not backend.assigns)
+    return _Wants(len(wanted), asked, beyond, sum(reached[name].waiting for name in wanted))
+
+
+def _open_again(folder: RoundFolder, wants: _Wants, left: int, late: Sequence[Answer]) -> list[str]:
+    """Put aside what a closing wrote, and store what came after it. Returns lines for the manager."""
+    moved = folder.set_aside()
+    folder.note("reopened", items=len(wants.asked), answers=sum(wants.asked.values()), without=left)
+    folder.add_answers(late)
+    told = []
+    if moved:
+        told.append(f"the round is open again; what its closing wrote is now {', '.join(moved)}")
+    if late:
+        met = len({one.key[:2] for one in late})
+        told.append(
+            f"what voters said of {met:,} items after it was closed counts now; close it again to decide with that"
+        )
+    return told
+
+
+def _write_changes(folder: RoundFolder, people: Sequence[Voter]) -> list[str]:
+    """Store who is asked from now on; who came, left or changed is an event of its own, by salted hash."""
+    before = {voter.id: voter for voter in folder.voters()}
+    other = [voter for voter in people if before.get(voter.id) != voter]
+    if not other:
+        return []
+    folder.note(
+        "voters",
+        joined=[voter.id for voter in other if voter.id not in before],
+        left=[voter.id for voter in other if not voter.here],
+        changed=[voter.id for voter in other if voter.here and voter.id in before],
+    )
+    folder.write_voters(people)
+    return ["the change of voters is recorded"]

@@ -1,0 +1,102 @@
+"""Answers are pulled incrementally: what has not changed is not read again, and nothing is missed by that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from argilla_double import ArgillaDouble
+from argilla_made import DATASET, named, opened, running
+
+from h2htalk.rounds.argilla_rounds import SEEN, ArgillaRounds
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.round import open_round
+from h2htalk.rounds.status import status
+
+pytest.importorskip("argilla")
+
+CHINESE = DATASET.replace("en", "zh")
+ANSWER = {"subtask": "dialogue_base", "keep": "keep", "quality": 4}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
+    with running(monkeypatch) as double:
+        yield double
+
+
+@pytest.fixture
+def round(server: ArgillaDouble, tmp_path: Path) -> RoundFolder:
+    made = opened(tmp_path)
+    ArgillaRounds().pull(made)
+    server.read.clear()
+    return made
+
+
+def test_a_dataset_in_which_nothing_happened_is_not_read_again(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
+    server.respond(DATASET, named(round, "a"), "ann", **ANSWER)
+    assert status(round.path).new == 3
+    assert set(server.read) == {DATASET}
+    server.read.clear()
+    assert status(round.path).new == 0
+    assert server.read == []
+
+
+def test_what_was_seen_before_is_still_told(server: ArgillaDouble, round: RoundFolder) -> None:
+    server.respond(DATASET, named(round, "a"), "ann", subtask="dialogue_base", keep="perhaps", quality=4)
+    server.respond(DATASET, named(round, "a"), "ben", "draft", subtask="dialogue_base")
+    server.respond(DATASET, named(round, "b"), "argilla", **ANSWER)
+    first = ArgillaRounds().pull(round)
+    server.read.clear()
+    again = ArgillaRounds().pull(round)
+    assert server.read == []
+    assert again == first
+    assert len(again.mistakes) == 1
+    assert again.started == {"ben": 1}
+    assert any("who is no voter of this round" in note for note in again.notes)
+
+
+def test_a_changed_answer_and_one_taken_back_are_seen(server: ArgillaDouble, round: RoundFolder) -> None:
+    server.respond(CHINESE, named(round, "d"), "cem", **ANSWER)
+    status(round.path)
+    server.respond(CHINESE, named(round, "d"), "cem", **{**ANSWER, "quality": 2})
+    assert status(round.path).new == 1
+    server.respond(CHINESE, named(round, "d"), "cem", "discarded")
+    found = status(round.path)
+    assert (found.answers, found.skipped) == (0, 1)
+
+
+def test_a_record_that_was_deleted_leaves_no_stamp_and_is_missed_all_the_same(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
+    del server.dataset(DATASET)["records"][named(round, "a")]
+    assert not status(round.path).notes
+    assert set(server.read) == {DATASET}
+
+
+def test_closing_reads_everything_once_more(server: ArgillaDouble, round: RoundFolder) -> None:
+    close_round(round.path, early=True)
+    assert set(server.read) == {DATASET, CHINESE}
+
+
+def test_what_is_put_out_again_is_read_again(server: ArgillaDouble, round: RoundFolder) -> None:
+    open_round(round.spec(), round.path)
+    server.read.clear()
+    status(round.path)
+    assert set(server.read) == {DATASET, CHINESE}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]\n", '{"dataset": 1}\n', '{"dataset": "x", "responses": [3]}\n']
+)
+def test_a_broken_file_of_looks_costs_a_reading_and_nothing_else(
+    server: ArgillaDouble, round: RoundFolder, text: str
+) -> None:
+    server.respond(DATASET, named(round, "a"), "ann", **ANSWER)
+    (round.private / SEEN).write_text(text)
+    assert status(round.path).new == 3
+    assert set(server.read) == {DATASET, CHINESE}
