@@ -162,21 +162,30 @@ def test_a_changed_list_of_voters_is_no_way_to_change_who_is_asked(tmp_path: Pat
     assert len(RoundFolder(path).voters()) == 4
 
 
-def test_what_came_after_closing_counts_once_the_round_is_open_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("late", "told_of", "then"),
+    [
+        ("keep", "as no item wants another answer", "no item wants another answer"),
+        ("drop", "2 items want answers, and nobody is left", "everybody who may see them has been asked"),
+    ],
+)
+def test_what_came_after_closing_counts_once_the_round_is_open_again(
+    tmp_path: Path, late: str, told_of: str, then: str
+) -> None:
     """It was handed out anew to others first, and counted at the next look."""
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))
     close_round(path, early=True)
     stored = (path / "answers.jsonl").read_bytes()
-    answer(path, lambda *_: expert("drop"), only=("bogumil",))
+    answer(path, lambda *_: expert(late), only=("bogumil",))
     close_round(path)
     assert (path / "answers.jsonl").read_bytes() == stored
     found, told = reopen_round(path)
     assert "what voters said of 2 items after it was closed counts now" in told[-1]
-    assert "nothing is handed out" in told[0]
+    assert told_of in told[0]
     assert (found.state, found.missing, len(RoundFolder(path).waves())) == ("open", {}, 1)
     assert close_round(path)[0].answers == 4
-    with pytest.raises(RoundError, match="no item wants another answer"):
+    with pytest.raises(RoundError, match=then):
         reopen_round(path)
 
 
