@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -32,6 +33,7 @@ class ArgillaDouble:
         search: False: its search engine is dead. `hidden`: so many records the index lacks.
         before: called with the request's number, method and path before it is done; may raise ConnectionError, and the
             connection is cut. `after`: the same after it is done and before the answer goes out.
+        heard: called with every request's headers.
         read: names of the datasets whose records were listed with their responses, a name a listing.
     """
 
@@ -40,6 +42,7 @@ class ArgillaDouble:
         self.search, self.hidden = True, 0
         self.before: Callable[[int, str, str], None] = lambda number, method, path: None
         self.after = self.before
+        self.heard: Callable[[Message], object] = lambda headers: None
         self.requests: list[tuple[str, str]] = []
         self.read: list[str] = []
         self.users: dict[str, dict[str, Any]] = {}
@@ -97,6 +100,7 @@ class ArgillaDouble:
                 path = urlsplit(self.path)
                 with double.lock:
                     double.requests.append((self.command, path.path))
+                    double.heard(self.headers)
                     try:
                         double.before(len(double.requests), self.command, path.path)
                         if path.path not in ("/api/v1/version", "/api/v1/status"):

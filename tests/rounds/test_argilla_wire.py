@@ -11,7 +11,8 @@ import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_server.wire import connect, require_search
+from h2htalk.rounds.argilla_server import wire as wires
+from h2htalk.rounds.argilla_server.wire import connect, headers_for, require_search
 
 pytest.importorskip("argilla")
 
@@ -131,3 +132,40 @@ def test_a_search_engine_that_hangs_is_asked_once(
 def test_nothing_is_set(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.delenv(name)
     assert f"set {name}" in refused()
+
+
+@pytest.mark.parametrize(
+    ("address", "sent"),
+    [
+        ("https://lab-round.hf.space", True),
+        ("http://lab-round.hf.space", False),
+        ("https://lab-round.hf.space.example.org", False),
+        ("https://hf.space@example.org", False),
+        ("http://localhost:6900", False),
+    ],
+)
+def test_the_hubs_token_goes_to_its_spaces_alone(
+    monkeypatch: pytest.MonkeyPatch, address: str, sent: bool
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_token")
+    assert headers_for(address) == ({"Authorization": "Bearer hf_token"} if sent else {})
+    monkeypatch.delenv("HF_TOKEN")
+    assert headers_for(address) == {}
+
+
+def test_a_token_that_is_none_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_to\nken")
+    with pytest.raises(RoundError, match="HF_TOKEN holds signs") as error:
+        headers_for("https://lab-round.hf.space")
+    assert "ken" not in str(error.value).replace("token", "")
+
+
+def test_every_request_carries_what_a_space_wants(
+    server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str | None] = []
+    monkeypatch.setattr(wires, "headers_for", lambda address: {"Authorization": "Bearer hf_token"})
+    monkeypatch.setattr(server, "heard", lambda headers: seen.append(headers.get("Authorization")))
+    require_search(connect(0.0))
+    assert len(seen) >= 4
+    assert set(seen) == {"Bearer hf_token"}

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import httpx
 
 URL, KEY = "ARGILLA_API_URL", "ARGILLA_API_KEY"
+# A private Space of the Hugging Face Hub lets nobody in without a token of the Hub, before Argilla sees the request.
+TOKEN, SPACES = "HF_TOKEN", ".hf.space"
 # The server this was written against and is tested with; patches of it are welcome.
 VERSION = "2.8"
 # Seconds for which a server may be away before a command gives up: a restart takes some three.
@@ -111,9 +113,9 @@ def connect(patience: float = PATIENCE) -> Wire:
     except ImportError as error:
         raise MissingExtraError("an Argilla round", 'pip install "h2htalk[rounds]"') from error
     address, key = _address()
-    shown = _shown(address)
+    shown, headers = _shown(address), headers_for(address)
     try:
-        plain = httpx.Client(base_url=address, timeout=TIMEOUT)
+        plain = httpx.Client(base_url=address, timeout=TIMEOUT, headers=headers)
     except httpx.InvalidURL as error:
         raise RoundError(f"{URL} is no address of a server; {WRITTEN}") from error
     with plain:
@@ -124,7 +126,7 @@ def connect(patience: float = PATIENCE) -> Wire:
     role = _role(me, shown)
     try:
         # Signs in once more; its own words for a failure hold nothing that helps.
-        client = argilla.Argilla(api_url=address, api_key=key, retries=0)
+        client = argilla.Argilla(api_url=address, api_key=key, retries=0, headers=headers)
     except httpx.HTTPError as error:
         raise RoundError(away(shown, error)) from error
     return Wire(client, shown, role, patience)
@@ -226,6 +228,18 @@ def _shown(address: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
+def headers_for(address: str) -> dict[str, str]:
+    """What every request carries beside Argilla's key: on a Space, and by https alone, the Hub's token."""
+    parts = urlsplit(address)
+    token = os.environ.get(TOKEN, "").strip()
+    on_space = parts.scheme == "https" and (parts.hostname or "").endswith(SPACES)
+    if not (token and on_space):
+        return {}
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise RoundError(f"{TOKEN} holds signs that no token has; copy it again from the Hub's settings")
+    return {"Authorization": f"Bearer {token}"}
+
+
 def _role(me: httpx.Response, shown: str) -> str:
     """The role of the key's owner; raises RoundError for nobody's key and for one that may only answer."""
     if me.status_code == 401:
@@ -250,6 +264,7 @@ def _require_version(reply: httpx.Response, shown: str, sdk: str) -> None:
         raise RoundError(
             f"{shown} answers, but is no Argilla server (/api/v1/version gives {reply.status_code}); see {URL}"
             + ("; it points elsewhere: try https:// or http://" if 300 <= reply.status_code < 400 else "")
+            + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in shown else "")
         )
     if not version.startswith(f"{VERSION}."):
         raise RoundError(
