@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from h2htalk.progress import Progress
 from h2htalk.rounds.argilla_server.answers import Response, read_responses
 from h2htalk.rounds.argilla_server.aside import Aside, set_aside
 from h2htalk.rounds.argilla_server.datasets import (
@@ -39,6 +40,8 @@ from h2htalk.rounds.wanting import still_wanted
 ASIDE = "argilla_set_aside.jsonl"
 # What earlier looks read, so that a dataset in which nothing has happened is not read again.
 SEEN = "argilla_seen.jsonl"
+# Seconds of putting out that need no line of progress.
+_QUICK = 3.0
 
 
 class ArgillaRounds:
@@ -81,19 +84,20 @@ class ArgillaRounds:
         wanted = still_wanted(asked.spec, round.items(), asked.questions, answers, voters, ties=True)
         last = last_waves(sittings)
         made = 0
-        for sitting in sittings:
-            place = ours[sitting.workspace]
-            moved = {name for name in sitting.items if last[name] > sitting.wave}
-            sparing = Sparing(
-                set_aside([asked.items[name] for name in sitting.items], voters, answered),
-                moved,
-                {name for name in sitting.items if name in wanted and name not in moved},
-            )
-            if not sparing.due and sitting.dataset not in there[sitting.workspace]:
-                continue
-            dataset = see_to_dataset(wire, asked, sitting, place, there[sitting.workspace])
-            made += see_to_records(wire, asked, sitting, dataset, people, sparing, aside)
-            require_shown(wire, sitting, dataset)
+        with Progress("sittings", len(sittings), silent=_QUICK) as progress:
+            for sitting in sittings:
+                place = ours[sitting.workspace]
+                moved = {name for name in sitting.items if last[name] > sitting.wave}
+                sparing = Sparing(
+                    set_aside([asked.items[name] for name in sitting.items], voters, answered),
+                    moved,
+                    {name for name in sitting.items if name in wanted and name not in moved},
+                )
+                if sparing.due or sitting.dataset in there[sitting.workspace]:
+                    dataset = see_to_dataset(wire, asked, sitting, place, there[sitting.workspace])
+                    made += see_to_records(wire, asked, sitting, dataset, people, sparing, aside)
+                    require_shown(wire, sitting, dataset)
+                progress.advance()
         total = sum(len(sitting.items) for sitting in sittings)
         told.append(
             f"{wire.url}: {total} items in {len(sittings)} datasets of the workspaces {', '.join(sorted(ours))}"

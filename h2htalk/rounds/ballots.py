@@ -9,6 +9,7 @@ from pathlib import Path
 
 from h2htalk.data.files import write_problem
 from h2htalk.errors import DataError, RoundError
+from h2htalk.progress import Progress
 from h2htalk.rounds.answers import Answer
 from h2htalk.rounds.backends import Pulled
 from h2htalk.rounds.folder import RoundFolder
@@ -20,6 +21,8 @@ from h2htalk.rounds.spreadsheets.sheets import require_openpyxl, write_workbook
 
 # Of workbooks that are being written: hidden, and taken for nobody's ballot.
 _TORN = ".ballot-"
+# Seconds of writing that need no line of progress.
+_QUICK = 3.0
 
 
 class Ballots:
@@ -39,26 +42,25 @@ class Ballots:
         known = read_ballot_round(round)
         _clear_torn(known.folder)
         there = {folded(path.name) for path in known.folder.glob("*")}
-        made = 0
-        for ballot in known.ballots:
-            if not ballot.voter.here:
-                continue
-            guidelines = round.guidelines(ballot.language)
-            told = known.folder / f"guidelines-{ballot.language}.txt"
+        asked = [ballot for ballot in known.ballots if ballot.voter.here]
+        for language, ballot in {ballot.language: ballot for ballot in asked}.items():
+            told = known.folder / f"guidelines-{language}.txt"
             if folded(told.name) not in there:
-                write_csv_guidelines(known, ballot, guidelines, told)
-                there.add(folded(told.name))
-            # The workbook comes last: where it is, nothing of a ballot is missing.
-            if folded(f"{ballot.stem}.xlsx") in there:
-                continue
-            if folded(f"{ballot.stem}.csv") not in there:
-                texts = known.folder / f"{ballot.stem}.texts.txt"
-                write_csv(known, ballot, known.folder / f"{ballot.stem}.csv", texts)
-            _write_whole(known, ballot, guidelines)
-            made += 1
+                write_csv_guidelines(known, ballot, round.guidelines(language), told)
+        due = [one for one in asked if folded(f"{one.stem}.xlsx") not in there]
+        with Progress("ballots", len(due), silent=_QUICK) as progress:
+            for ballot in due:
+                if folded(f"{ballot.stem}.csv") not in there:
+                    texts = known.folder / f"{ballot.stem}.texts.txt"
+                    write_csv(known, ballot, known.folder / f"{ballot.stem}.csv", texts)
+                # The workbook comes last: where it is, nothing of a ballot is missing.
+                _write_whole(known, ballot, round.guidelines(ballot.language))
+                progress.advance()
         voters = len({ballot.voter.id for ballot in known.ballots})
-        lines = [f"{len(known.ballots)} ballots of {voters} voters lie in {known.folder}, {made} of them new"]
-        if made:
+        lines = [
+            f"{len(known.ballots)} ballots of {voters} voters lie in {known.folder}, {len(due)} of them new"
+        ]
+        if due:
             lines.append(
                 "send each voter theirs (.xlsx; without a spreadsheet program .csv, its .texts.txt and guidelines), "
                 "and put what comes back into that folder under the same name"
