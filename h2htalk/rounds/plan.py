@@ -130,15 +130,19 @@ def group(
     seed: int,
     *,
     alone: bool = False,
+    everybody: bool = False,
 ) -> Wave:
     """A wave whose items a server hands out: sittings of one language each, crises spread over them.
 
-    Items of one sitting want the same number of answers. `alone` as of `seat`.
+    Items of one sitting want the same number of answers, for a server has one number for all of them; unless
+    `everybody` gets all that they may see (a pilot): fewer answers to crises, which fewer people read, are no reason
+    then to put them together. `alone` as of `seat`.
     """
     groups: list[tuple[str, ...]] = []
-    kinds = sorted({(item.language, wanted[item.id]) for item in items if wanted.get(item.id)})
+    out = [item for item in items if wanted.get(item.id)]
+    kinds = sorted({(item.language, 0 if everybody else wanted[item.id]) for item in out})
     for language, count in kinds:
-        theirs = [i for i in items if i.language == language and wanted.get(i.id) == count]
+        theirs = [i for i in out if i.language == language and (everybody or wanted[i.id] == count)]
         groups += sittings(theirs, care, seed, f"{language}/{count}/{number}", alone=alone)
     return Wave(number, dict(sorted(wanted.items())), (), tuple(groups))
 

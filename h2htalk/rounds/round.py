@@ -22,7 +22,7 @@ from h2htalk.rounds.status import Status, status_of
 from h2htalk.rounds.ties import source_of
 from h2htalk.rounds.voter_list import require_same_voters, voters_print
 from h2htalk.rounds.voters import Voter, made_up, read_voters
-from h2htalk.rounds.wanting import first_wanted
+from h2htalk.rounds.wanting import first_wanted, is_pilot
 
 
 def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
@@ -148,4 +148,7 @@ def next_wave(
     # Nobody can choose what an adjudication or a later wave is about.
     alone = number > 1 or spec.kind == "adjudication"
     seated = seat(number, items, wanted, voters, seen, spec.care, spec.seed, alone=alone)
-    return seated if backend.assigns else group(number, items, wanted, spec.care, spec.seed, alone=alone)
+    if backend.assigns:
+        return seated
+    pilot = is_pilot(spec, items)
+    return group(number, items, wanted, spec.care, spec.seed, alone=alone, everybody=pilot)

@@ -108,6 +108,19 @@ def test_too_few_voters_are_an_error_that_counts_them() -> None:
     assert "2 items in en that speak of a crisis need 4 voters, 3 may see them" in str(caught.value)
 
 
+def test_a_pilot_keeps_crises_among_plain_items_though_fewer_people_may_see_them() -> None:
+    """By number of answers the crises came together, and no sitting could hold them."""
+    some = [*items(12, every=6), *items(5, "zh")]
+    asked = {item.id: 3 if item.crisis else 4 for item in some}
+    with pytest.raises(RoundError, match="2 of 2 items speak of a crisis"):
+        group(1, some, asked, CARE, 0)
+    wave = group(1, some, asked, CARE, 0, everybody=True)
+    assert sorted(one for found in wave.groups for one in found) == sorted(asked)
+    hard = {item.id for item in some if item.crisis}
+    assert all(len(hard & set(found)) < len(found) for found in wave.groups)
+    assert all(len({one[:2] for one in found}) == 1 for found in wave.groups)
+
+
 def test_a_server_gets_sittings_of_one_language_and_one_number_of_answers() -> None:
     some = [*items(25, every=10), *items(5, "zh")]
     asked = {**wanted(some, 3), "en-001": 1}

@@ -92,7 +92,7 @@ def sittings_of(folder: RoundFolder, asked: Asked) -> tuple[Sitting, ...]:
                     wave=wave.number,
                     number=number,
                     language=language,
-                    wanted=wave.wanted[group[0]],
+                    wanted=max(wave.wanted[item] for item in group),
                     items=group,
                 )
             )
