@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
+from string import ascii_letters
+
 
 class H2HTalkError(Exception):
     """Base of all errors whose cause lies outside this package. `exit_code` is the command line's."""
@@ -36,6 +39,10 @@ class PublishError(H2HTalkError):
     """A release cannot be built or published."""
 
 
+# Characters of a quoted value.
+_QUOTED = 80
+
+
 def shorten(text: str, limit: int) -> str:
     """At most `limit` characters: of a longer text the start and the end, around an ellipsis."""
     if len(text) <= limit:
@@ -45,5 +52,22 @@ def shorten(text: str, limit: int) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as a message shows it: quoted, short, and in ASCII, so that look-alikes can be told apart."""
-    return shorten(ascii(value), 80)
+    """A value as a message shows it: quoted and short; what cannot be told from something else stands as its escape.
+
+    Shown as they are: ASCII, Chinese and other wide characters, letters with accents in one piece. Not so full-width
+    letters, a Cyrillic `а`, quotation marks that are not ASCII's, and whatever is invisible.
+    """
+    text = repr(value)
+    if len(text) > 4 * _QUOTED:
+        text = text[: 2 * _QUOTED] + text[-2 * _QUOTED :]
+    return shorten("".join(sign if _distinct(sign) else ascii(sign)[1:-1] for sign in text), _QUOTED)
+
+
+def _distinct(sign: str) -> bool:
+    if sign.isascii():
+        return True
+    if not sign.isprintable():
+        return False
+    if unicodedata.east_asian_width(sign) == "W":
+        return unicodedata.normalize("NFKC", sign) == sign
+    return unicodedata.normalize("NFD", sign)[0] in ascii_letters

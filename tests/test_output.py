@@ -100,6 +100,30 @@ def test_quoted_values_are_short_and_show_what_looks_alike() -> None:
     assert quoted(None) == "None"
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("五，best", "'五\\uff0cbest'"),
+        ("你是", "'你是'"),
+        ("schlüssel", "'schlüssel'"),
+        ("u\u0308", "'u\\u0308'"),
+        ("ＫＥＥＰ", "'\\uff2b\\uff25\\uff25\\uff30'"),
+        ("day’s", "'day\\u2019s'"),
+        ("a\u202eb\ud800", "'a\\u202eb\\ud800'"),
+        ("⼀", "'\\u2f00'"),
+        (["好", "\u3000"], "['好', '\\u3000']"),
+    ],
+)
+def test_quoted_chinese_can_be_read_and_what_looks_like_something_else_cannot_hide(
+    value: object, shown: str
+) -> None:
+    assert quoted(value) == shown
+
+
+def test_quoting_a_whole_file_takes_no_time() -> None:
+    assert quoted("好" * 5_000_000) == f"'{'好' * 39}…{'好' * 38}'"
+
+
 # --- An output that goes nowhere --------------------------------------------------------------------------------
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 RoundArgument = Annotated[Path, typer.Argument(help="A round's folder.", metavar="ROUND")]
 VotersOption = Annotated[
-    Path | None, typer.Option(help="A CSV of voters: name, languages, crisis (yes or no).")
+    Path | None,
+    typer.Option(help="A CSV of voters: name, languages, crisis (yes for who agreed to read of it)."),
 ]
 
 
@@ -28,7 +29,7 @@ def round_open(
     backend: Annotated[str | None, typer.Option(help="ballots (the default) or argilla.")] = None,
     voters: VotersOption = None,
     overlap: Annotated[
-        int | None, typer.Option(help="Answers an item; crowd 20, expert 3 where left out.")
+        int | None, typer.Option(min=1, help="Answers an item; crowd 20, expert 3 where left out.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of every draw.")] = None,
     settings: Annotated[

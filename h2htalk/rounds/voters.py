@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import hmac
+import io
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from h2htalk.errors import RoundError, quoted
 COLUMNS = ("name", "languages", "crisis")
 # What Windows takes for a device, whatever ending follows: no file can be called so.
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
-_YES = {"yes": True, "no": False, "": True}
+# Who has not said yes is spared: nobody is asked to read of crises by a gap in a list.
+_YES = {"yes": True, "no": False, "": False}
 MAX_NAME = 60
 
 
@@ -59,28 +61,56 @@ def voter_id(name: str, salt: bytes) -> str:
 
 
 def read_voters(path: Path, salt: bytes) -> tuple[Voter, ...]:
-    """Voters of a CSV file with the columns `name`, `languages` (`en`, `zh`, or both) and, optional, `crisis`.
+    """Voters of a CSV file with the columns `name`, `languages` (`en`, `zh`, or both) and `crisis` (`yes` or `no`).
+
+    Columns may be parted by commas, semicolons or tabs, as spreadsheet programs of different countries write them;
+    others than these three are not looked at. Whoever has no `yes` under `crisis` sees no such items.
 
     Returns:
         In the file's order.
 
     Raises:
-        RoundError: the file cannot be read, a column is missing, or a row is wrong; names file and line.
+        RoundError: the file cannot be read, a column is missing, nobody is listed, or a row is wrong; names file and
+            line.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-            columns = tuple(rows[0]) if rows else ()
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise RoundError(f"{path}: the list of voters cannot be read as CSV in UTF-8: {error}") from error
-    missing = [name for name in COLUMNS[:2] if name not in columns]
+    (_, first), *rows = _rows(path) or [(1, [])]
+    head = [cell.strip().casefold() for cell in first]
+    missing = [name for name in COLUMNS[:2] if name not in head]
     if missing:
         raise RoundError(
-            f"{path}: needs rows with the columns name and languages; {', '.join(missing)} is missing"
+            f"{path}: the list of voters needs the columns name and languages, and crisis where items speak of one; "
+            f"its first row is {quoted(', '.join(head))}, without {' and '.join(missing)}"
         )
-    voters = tuple(_voter(row, f"{path}:{line}", salt) for line, row in enumerate(rows, 2))
+    twice = [name for name in COLUMNS if head.count(name) > 1]
+    if twice:
+        raise RoundError(f"{path}: the column {twice[0]} is there twice; keep one")
+    listed = [
+        (dict(zip(head, row, strict=False)), f"{path}:{line}")
+        for line, row in rows
+        if any(cell.strip() for cell in row)
+    ]
+    if not listed:
+        raise RoundError(
+            f"{path}: the list of voters names nobody; a line a voter stands below its first row"
+        )
+    voters = tuple(_voter(row, where, salt) for row, where in listed)
     _refuse_twins(voters, path)
     return voters
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Line number and cells of a CSV file in UTF-8, its separator taken from the first line. Raises RoundError."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        first = text.partition("\n")[0]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
+        return [(reader.line_num, row) for row in reader]
+    except FileNotFoundError:
+        raise RoundError(f"{path}: no list of voters is there") from None
+    except IsADirectoryError:
+        raise RoundError(f"{path}: is a folder; name the list of voters, a CSV file") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise RoundError(f"{path}: the list of voters cannot be read as CSV in UTF-8: {error}") from error
 
 
 def made_up(count: int, languages: Sequence[Language], salt: bytes) -> tuple[Voter, ...]:
@@ -89,7 +119,7 @@ def made_up(count: int, languages: Sequence[Language], salt: bytes) -> tuple[Vot
     return tuple(Voter(voter_id(name, salt), name, (language,)) for name, language in names)
 
 
-def _voter(row: Mapping[str, str | None], where: str, salt: bytes) -> Voter:
+def _voter(row: Mapping[str, str], where: str, salt: bytes) -> Voter:
     name = (row.get("name") or "").strip()
     spoken = (row.get("languages") or "").replace(",", " ").replace("+", " ").split()
     crisis = (row.get("crisis") or "").strip().lower()

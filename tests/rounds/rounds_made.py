@@ -20,7 +20,8 @@ NAMES = ("annalena", "bogumil", "chen_wei", "daraigh", "emeka_o", "fangfang")
 
 
 def people(path: Path, *names: str) -> Path:
-    path.write_text("name,languages\n" + "".join(f"{name},en\n" for name in names), encoding="utf-8")
+    lines = ["name,languages,crisis", *(f"{name},en,yes" for name in names)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 

@@ -66,7 +66,7 @@ def test_everybody_gets_every_item_of_their_languages_and_hands_on_who_passed(tm
 
 def test_who_joins_gets_all_of_it_and_who_left_is_not_waited_for(tmp_path: Path) -> None:
     path = begin(tmp_path)
-    (tmp_path / "more.csv").write_text("name,languages\nemeka_o,en\n", encoding="utf-8")
+    (tmp_path / "more.csv").write_text("name,languages,crisis\nemeka_o,en,yes\n", encoding="utf-8")
     reopen_round(path, without=("daraigh",), voters=tmp_path / "more.csv")
     ballots = read_ballot_round(RoundFolder(path)).ballots
     assert {b.stem: len(b.seats) for b in ballots if b.wave == 2} == {"emeka_o-2": 6}
@@ -95,7 +95,7 @@ def test_four_gold_answers_qualify_nobody(tmp_path: Path) -> None:
 
 def test_a_pilot_that_nobody_may_see_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RoundError, match=r"6 items may be seen by nobody, the first: 'zh-item-0' is in zh;"):
-        begin(tmp_path, people="name,languages\nannalena,en\n")
+        begin(tmp_path, people="name,languages,crisis\nannalena,en,yes\n")
 
 
 def test_a_stated_overlap_is_kept(tmp_path: Path) -> None:

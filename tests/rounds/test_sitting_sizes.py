@@ -128,7 +128,7 @@ def test_crises_that_were_skipped_can_be_handed_out_again(tmp_path: Path) -> Non
     write_csv_rows(file, rows)
     assert status(found.path).missing == {"en-item-0": 1, "en-item-1": 1}
     people = tmp_path / "more.csv"
-    people.write_text("name,languages\nbert,en\n", encoding="utf-8")
+    people.write_text("name,languages,crisis\nbert,en,yes\n", encoding="utf-8")
     reopen_round(found.path, voters=people)
     last = RoundFolder(found.path).waves()[-1]
     assert sorted((one.item, one.sitting) for one in last.seats) in (

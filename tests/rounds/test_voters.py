@@ -21,7 +21,7 @@ def test_a_voter_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path) ->
     path = write(tmp_path / "v.csv", '\ufeffname,languages,crisis\nana,en zh,no\n李雷,"zh,en",\nbo,en,YES\n')
     voters = read_voters(path, SALT)
     assert [(v.name, v.languages, v.crisis) for v in voters] == [
-        ("ana", ("en", "zh"), False), ("李雷", ("zh", "en"), True), ("bo", ("en",), True),
+        ("ana", ("en", "zh"), False), ("李雷", ("zh", "en"), False), ("bo", ("en",), True),
     ]  # fmt: skip
     assert all(
         v.name not in v.id and v.id == voter_id(v.name, SALT) != voter_id(v.name, b"other") for v in voters
@@ -31,7 +31,12 @@ def test_a_voter_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("name\nana\n", "languages is missing"),
+        ("name\nana\n", "its first row is 'name', without languages"),
+        ("Voter;Tongue\nana;en\n", "its first row is 'voter, tongue', without name and languages"),
+        ("name,languages,Name\nana,en,bo\n", "the column name is there twice"),
+        ("name,languages\n", "names nobody"),
+        ("name,languages\n,\n\n", "names nobody"),
+        ("name,languages\n\nana,fr\n", "v.csv:3: languages"),
         ("", "columns name and languages"),
         ("name,languages\nana,fr\n", r"v.csv:2: languages is 'fr'; choose from en, zh"),
         ("name,languages\nana,\n", "v.csv:2: languages"),
@@ -63,9 +68,36 @@ def test_who_joins_may_be_known_but_is_nobodys_twin(tmp_path: Path) -> None:
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_bytes(b"name,languages\n\xff\xfe,en\n")
-    for path in (tmp_path / "v.csv", tmp_path / "none.csv", tmp_path):
-        with pytest.raises(RoundError, match="cannot be read"):
+    for path, says in (
+        (tmp_path / "v.csv", "cannot be read as CSV in UTF-8"),
+        (tmp_path / "none.csv", "no list of voters is there"),
+        (tmp_path, "is a folder"),
+    ):
+        with pytest.raises(RoundError, match=says):
             read_voters(path, SALT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["name,languages\nana,en\n", "name,languages,crises\nana,en,yes\n", "name,languages,crisis\nana,en,\n"],
+)
+def test_nobody_is_asked_to_read_of_crises_who_has_not_said_yes(tmp_path: Path, text: str) -> None:
+    """A misspelt column, or an empty cell, counted as consent."""
+    (voter,) = read_voters(write(tmp_path / "v.csv", text), SALT)
+    assert voter.crisis is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name;languages;crisis\r\nana;en zh;yes\r\n",
+        "Name\tLanguages\tCrisis\nana\ten+zh\tYes\n",
+        ' NAME ,mail,"Languages",crisis\nana,x@example.org,"en,zh",yes\n\n',
+    ],
+)
+def test_lists_as_spreadsheet_programs_write_them(tmp_path: Path, text: str) -> None:
+    (voter,) = read_voters(write(tmp_path / "v.csv", text), SALT)
+    assert (voter.name, voter.languages, voter.crisis) == ("ana", ("en", "zh"), True)
 
 
 def test_a_round_without_a_list_makes_its_voters_up() -> None:
