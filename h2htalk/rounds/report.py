@@ -31,7 +31,7 @@ def status_lines(found: Status) -> Iterator[str]:
 
 
 def voters_table(found: Status) -> Table:
-    """Voters by name: what each was given, where that is known, and has done."""
+    """Voters by name: what each was given, where that is known, and has done; who was given nothing is counted."""
     columns: dict[str, Mapping[str, int]] = {
         "given": found.given,
         "answered": {name: answered for name, (answered, _) in found.by_voter.items()},
@@ -40,10 +40,16 @@ def voters_table(found: Status) -> Table:
     }
     shown = [name for name, numbers in columns.items() if numbers or name in ("answered", "skipped")]
     table = _table("voter", *shown)
+    idle = 0
     for name in found.by_voter:
+        if found.given and not any(numbers.get(name) for numbers in columns.values()):
+            idle += 1
+            continue
         # A zero is said of answers alone: of the others it is no news.
         numbers = ((column, columns[column].get(name, 0)) for column in shown)
         table.add_row(printable(name), *(f"{n:,}" if n or at == "answered" else "" for at, n in numbers))
+    if idle:
+        table.add_row(f"{idle:,} given nothing", *("" for _ in shown))
     return table
 
 

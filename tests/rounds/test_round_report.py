@@ -37,6 +37,17 @@ def test_a_voter_s_row_says_what_they_were_given_and_what_lies_half_filled(tmp_p
     assert [list(one.started) for one in list_rounds(tmp_path)] == [[]]
 
 
+def test_voters_who_were_given_nothing_take_one_row() -> None:
+    """A list of ten thousand people, of whom a round asked twelve, filled the screen ten thousand lines long."""
+    who = {f"v{n}": (0, 0) for n in range(1_200)} | {"ann": (0, 0), "bo": (0, 1)}
+    found = Status(
+        "r", "crowd", "ballots", "open", 1, 1, 0, 0, 0, who, {"a": 0}, {"a": 1}, given={"ann": 2, "cy": 1}
+    )
+    assert lines(voters_table(found))[1:] == [
+        ["ann", "2", "0"], ["bo", "0", "1"], ["1,200", "given", "nothing"],
+    ]  # fmt: skip
+
+
 def test_what_is_not_known_has_no_column() -> None:
     found = Status("r", "crowd", "argilla", "open", 1, 1, 0, 0, 0, {"ann": (0, 0)}, {"a": 0}, {"a": 1})
     assert lines(voters_table(found)) == [["voter", "answered", "skipped"], ["ann", "0"]]
