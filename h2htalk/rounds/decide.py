@@ -11,7 +11,7 @@ from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.ratings import mean_of
 from h2htalk.rounds.standing import Standing, standing
-from h2htalk.rounds.votes import SAME, Decision, Vote, majority, tabulate
+from h2htalk.rounds.votes import Decision, Vote, majority, tabulate
 
 # How a decision came about.
 MAJORITY, POSTERIOR, MEAN, TIE, ADJUDICATION, NOTHING = (
@@ -28,7 +28,8 @@ class Settled:
         label: the answer; None for a tie or no answer. Of a rating the mean; of several labels a tuple.
         support: votes for `label`; of a tie, for each of the tied; of a rating, ratings.
         posterior: probability of `label` as far as its voters are known from other items (`standing`), 0 to 1; below
-            0.5 where those who are known best speak against the count. None for ratings, ties and without votes.
+            0.5 where those who are known best speak against the count. Of a settled tie, among the tied. None for
+            ratings, ties and without votes.
         how: `majority`, `posterior` (a tie that voters known from other items settle), `mean`, `tie`, `adjudication`,
             or `no answers`.
         votes: all votes on it.
@@ -84,7 +85,8 @@ def decide(
         items: of the round.
         questions: of the round.
         answers: those that count (`answers.latest`).
-        margin: by which a tied label's posterior must lead the next, 0 to 1, where the evidence for it is sure.
+        margin: by which a tied label's posterior must lead the next, 0 to 1, besides being `standing.CLEAR` or more
+            and the evidence for it sure.
 
     Returns:
         Sorted by item, then in the order of the questions. Renamed voters or labels and shuffled rows change nothing.
@@ -94,9 +96,7 @@ def decide(
     by_question: dict[str, dict[str, Settled]] = {}
     for question in questions:
         if question.form == "label":
-            by_question[question.name] = _labels(
-                question, decided, votes_on(question, answers, asked), margin
-            )
+            by_question[question.name] = _labels(question, items, votes_on(question, answers, asked), margin)
         elif question.form == "rating":
             by_question[question.name] = _ratings(question, decided, answers)
         elif question.form == "labels":
@@ -112,10 +112,11 @@ def decide(
 def _labels(
     question: Question, items: Sequence[Item], votes: Sequence[Vote], margin: float
 ) -> dict[str, Settled]:
-    # Reliability is learned from all votes, those on gold items too.
+    # Reliability is learned from all votes, those on gold items too: there it is the gold label that was met.
     table = tabulate(votes)
     by_majority = majority(table) if votes else {}
-    known = standing(table) if votes else None
+    gold = {item.id: str(item.gold[question.name]) for item in items if question.name in item.gold}
+    known = standing(table, gold) if votes else None
     return {
         item.id: _label(item.id, question.name, by_majority.get(item.id), known, margin) for item in items
     }
@@ -130,10 +131,9 @@ def _label(
         chance = known.chance(item, counted.label)
         return Settled(item, question, counted.label, counted.support, chance, MAJORITY, counted.votes)
     # Only the tied can win: a posterior may not overrule the count. And none wins on a guess about its voters.
-    best, *rest = sorted(((known.chance(item, label), label) for label in counted.tied), reverse=True)
-    sure = all(known.sure(item, best[1], label) for _, label in rest)
-    if sure and best[0] - rest[0][0] >= max(margin, SAME):
-        return Settled(item, question, best[1], counted.support, best[0], POSTERIOR, counted.votes)
+    settled = known.settle(item, counted.tied, margin)
+    if settled is not None:
+        return Settled(item, question, settled[0], counted.support, settled[1], POSTERIOR, counted.votes)
     return Settled(item, question, None, counted.support, None, TIE, counted.votes, counted.tied)
 
 
@@ -178,12 +178,14 @@ def adjudicated(decisions: Sequence[Settled], words: Mapping[str, Settled]) -> l
 
     Args:
         decisions: of the round with the ties.
-        words: by `tie_id(item, question)`, the adjudication's decisions on the question `label`.
+        words: by `tie_id(item, question)`, the adjudication's decisions on the question `label`, each with the labels
+            between which it was asked (`tied`). A word between other labels than are tied now settles nothing: who
+            gave it has not seen this tie.
     """
     made = []
     for one in decisions:
         word = words.get(tie_id(one.item, one.question))
-        if one.how == TIE and word is not None and word.label in one.tied:
+        if one.how == TIE and word is not None and word.label in one.tied and set(word.tied) == set(one.tied):
             one = Settled(one.item, one.question, word.label, one.support, None, ADJUDICATION, one.votes)
         made.append(one)
     return made

@@ -42,7 +42,8 @@ class Care:
 @dataclass(frozen=True, slots=True)
 class Ties:
     """What a tie goes through, after one more answer: a label wins whose voters are surely known to be the better ones
-    (`standing`) and whose posterior leads by `margin` (0 to 1); the rest is for adjudication."""
+    (`standing`) and whose posterior leads by `margin` (0 to 1; it must be 0.87 anyway, so that only margins above some
+    0.75 ask for more); the rest is for adjudication."""
 
     margin: float = 0.2
 
