@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.data.files import read_jsonl, write_json, write_jsonl, write_text
+from h2htalk.data.files import remove_file, write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError
 from h2htalk.rounds.backends import Pulled, open_backend
-from h2htalk.rounds.decide import ADJUDICATION, TIE, Settled, adjudicated, decide, tie_id
+from h2htalk.rounds.decide import Settled
 from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.outcome import agreement_table, payment_table, qualified_table, voter_table
-from h2htalk.rounds.status import Status, bring_in, status_of
+from h2htalk.rounds.intact import require_intact
+from h2htalk.rounds.outcome import QUALIFIED, agreement_table, payment_table, qualified_table, voter_table
+from h2htalk.rounds.status import Status, bring_in, require_out, status_of
 from h2htalk.rounds.ties import require_over
+from h2htalk.rounds.words import decided, take_words, told_of_words, with_words
 
 
 def close_round(
@@ -26,41 +28,46 @@ def close_round(
 
     Args:
         path: the round.
-        early: close although items want answers, or answers have mistakes; recorded.
+        early: close although items want answers, or answers have mistakes; recorded, and told in the notes.
         adjudication: a closed round over this one's ties.
 
     Raises:
         RoundError: items want answers or answers hold mistakes, and `early` is not set; or the adjudication is open,
-            or over the ties of another round.
+            or over the ties of another round; or the round is closed, and its answers are not those that it was
+            closed with.
+        DataError: a file of the round is not what it was.
     """
     folder = RoundFolder(path)
     folder.require()
+    require_intact(folder)
+    require_out(folder)
     other = _closed(adjudication) if adjudication is not None else None
     with folder.locked():
-        pulled, new = (Pulled(()), 0) if folder.state == "closed" else bring_in(folder, whole=True)
+        closed = folder.state == "closed"
+        if closed:
+            _require_as_closed(folder)
+        pulled, new = (Pulled(()), 0) if closed else bring_in(folder, whole=True)
         found = status_of(folder, pulled, new)
-        if folder.state != "closed":
+        if not closed:
             _require_done(found, early)
         settled = decided(folder)
-        notes = []
+        notes = _told_of_gaps(found) if not closed else []
         if other is not None:
             require_over(other, folder, settled)
-            notes.append(_take_words(folder, other, settled))
-        settled = adjudicated(settled, _stored_words(folder))
+            notes.append(take_words(folder, other, settled))
+        notes += told_of_words(folder, settled)
+        settled = with_words(folder, settled)
         notes += write_outcome(folder, settled)
-        if folder.state != "closed":
+        if not closed:
             notes += [*_told_of_ties(path, found), *open_backend(folder.spec().backend).close(folder)]
             folder.note(
-                "closed", early=bool(found.missing or found.mistakes), missing=sum(found.missing.values())
+                "closed",
+                early=bool(found.missing or found.mistakes),
+                missing=sum(found.missing.values()),
+                mistakes=len(found.mistakes),
+                **folder.answers_print(),
             )
     return replace(found, state="closed", notes=(*found.notes, *notes)), settled
-
-
-def decided(folder: RoundFolder) -> list[Settled]:
-    """A round's decisions from the answers that are stored, ties not yet adjudicated."""
-    return decide(
-        folder.items(), folder.questions(), list(folder.answers().values()), folder.spec().ties.margin
-    )
 
 
 def write_outcome(folder: RoundFolder, settled: Sequence[Settled]) -> list[str]:
@@ -68,15 +75,26 @@ def write_outcome(folder: RoundFolder, settled: Sequence[Settled]) -> list[str]:
     write_jsonl(folder.path / "decisions.jsonl", (one.to_dict() for one in settled))
     write_json(folder.path / "agreement.json", agreement_table(folder))
     write_text(folder.path / "voters.csv", voter_table(folder, settled))
-    if (passed := qualified_table(folder)) is not None:
-        folder.write_private("qualified.csv", passed)
     folder.write_private("payment.csv", payment_table(folder))
+    return _hand_on(folder)
+
+
+def _hand_on(folder: RoundFolder) -> list[str]:
+    """Write who passed the gold items, as a list for `--voters`; none where nobody did, for nobody is no panel."""
+    passed = qualified_table(folder)
     if passed is None:
         return []
-    here = sum(voter.here for voter in folder.voters())
+    path = folder.private / QUALIFIED
+    number, here = len(passed.splitlines()) - 1, sum(voter.here for voter in folder.voters())
+    if not number:
+        remove_file(path)
+        return [
+            f"nobody of {here} voters passed the gold items, so no list is written for --voters; voters.csv says how "
+            "each did"
+        ]
+    folder.write_private(path.name, passed)
     return [
-        f"{len(passed.splitlines()) - 1} of {here} voters passed the gold items: {folder.private / 'qualified.csv'}, "
-        "for --voters; voters.csv says how each did"
+        f"{number} of {here} voters passed the gold items: {path}, for --voters; voters.csv says how each did"
     ]
 
 
@@ -96,6 +114,18 @@ def _require_done(found: Status, early: bool) -> None:
         )
 
 
+def _told_of_gaps(found: Status) -> list[str]:
+    """What a round was closed without: every mistake, and how many answers are missing."""
+    told = []
+    if found.missing:
+        told.append(
+            f"closed early: {sum(found.missing.values()):,} answers to {len(found.missing):,} items are missing"
+        )
+    if found.mistakes:
+        told += [f"closed without {len(found.mistakes):,} answers that cannot be counted:", *found.mistakes]
+    return told
+
+
 def _told_of_ties(path: Path, found: Status) -> list[str]:
     if not found.ties:
         return []
@@ -108,35 +138,19 @@ def _told_of_ties(path: Path, found: Status) -> list[str]:
 def _closed(adjudication: Path) -> RoundFolder:
     other = RoundFolder(adjudication)
     other.require()
+    require_intact(other)
     if other.state != "closed":
         raise RoundError(f"{adjudication}: this round is not closed yet; close it first")
+    _require_as_closed(other)
     return other
 
 
-def _take_words(folder: RoundFolder, other: RoundFolder, settled: Sequence[Settled]) -> str:
-    """Store an adjudication's words beside those of earlier ones; record it, and say how many were taken."""
-    asked = [one for one in decided(other) if one.question == "label"]
-    words = {one.item: one for one in asked if one.label is not None}
-    stored = _stored_words(folder)
-    both = stored | words
-    after = adjudicated(settled, both)
-    taken = sum(one.how == ADJUDICATION and tie_id(one.item, one.question) in words for one in after)
-    if both != stored:
-        write_jsonl(folder.path / "adjudicated.jsonl", (word.to_dict() for word in both.values()))
-        folder.note("adjudicated", by=other.name, words=taken)
-    left = sum(one.how == TIE for one in after)
-    return f"{taken} of {len(asked)} words of {other.name} taken; {left} ties are left"
-
-
-def _stored_words(folder: RoundFolder) -> dict[str, Settled]:
-    path = folder.path / "adjudicated.jsonl"
-    if not path.exists():
-        return {}
-    read = (record for _, record in read_jsonl(path))
-    return {
-        record["item"]: Settled(
-            record["item"], record["question"], record["label"], record["support"], record["posterior"],
-            record["how"], record["votes"],
+def _require_as_closed(folder: RoundFolder) -> None:
+    """Raise RoundError where a closed round's answers are not those that it was closed with."""
+    was, now = folder.closed_with(), folder.answers_print()
+    if was is not None and was != now:
+        raise RoundError(
+            f"{folder.path / 'answers.jsonl'}: the round was closed with {was['answers']} answers to its questions, "
+            f"and {now['answers']} are there now, not the same; its decisions are left as they are. Put that file "
+            f"back, or bring in what voters answered once more: `h2htalk round reopen {folder.path}`"
         )
-        for record in read
-    }  # fmt: skip

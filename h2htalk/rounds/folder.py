@@ -8,13 +8,14 @@ ROUND/
   ballots/              what went out to voters, by name: as private
   waves.jsonl           which items went out for how many answers, and who got them
   answers.jsonl         answers as they came
-  events.jsonl          opened, pulled, closed, reopened, and why
+  events.jsonl          opened, voters, adjudicated, closed, reopened, and why
   decisions.jsonl ...   after closing
 """
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.files import (
+    json_line,
     read_json_object,
     read_jsonl,
     write_json,
@@ -110,7 +112,7 @@ class RoundFolder:
     def voters(self) -> tuple[Voter, ...]:
         """Everybody who was ever asked, in the order of the list. Raises DataError."""
         path = self.private / "voters.jsonl"
-        return tuple(Voter.from_dict(record) for _, record in read_jsonl(path)) if _is_there(path) else ()
+        return tuple(_voter(record, where) for where, record in read_jsonl(path)) if _is_there(path) else ()
 
     def write_voters(self, voters: Sequence[Voter]) -> None:
         write_jsonl(self.private / "voters.jsonl", (voter.to_dict() for voter in voters))
@@ -135,7 +137,11 @@ class RoundFolder:
     def waves(self) -> tuple[Wave, ...]:
         """What went out, in order. Raises DataError."""
         path = self.path / "waves.jsonl"
-        return tuple(Wave.from_dict(record) for _, record in read_jsonl(path)) if path.exists() else ()
+        return (
+            tuple(Wave.from_dict(record, where) for where, record in read_jsonl(path))
+            if path.exists()
+            else ()
+        )
 
     def write_waves(self, waves: Sequence[Wave]) -> None:
         write_jsonl(self.path / "waves.jsonl", (wave.to_dict() for wave in waves))
@@ -152,10 +158,32 @@ class RoundFolder:
 
     def answers(self) -> dict[tuple[str, str, str], Answer]:
         """By (item, voter, question), the answers that count. Raises DataError."""
+        return latest(answer for _, answer in self.answer_lines())
+
+    def answer_lines(self) -> Iterator[tuple[str, Answer]]:
+        """Every answer that was ever stored, with `file:line`. Raises DataError."""
         path = self.path / "answers.jsonl"
-        if not path.exists():
-            return {}
-        return latest(Answer.from_dict(record, where) for where, record in read_jsonl(path, torn_tail=True))
+        if path.exists():
+            for where, record in read_jsonl(path, torn_tail=True):
+                yield where, Answer.from_dict(record, where)
+
+    def answers_print(self) -> dict[str, Any]:
+        """Number and fingerprint of the answers that count, whatever the order of their lines: what a closing notes.
+
+        The fingerprint is SHA-256, 16 hexadecimal digits. Raises DataError.
+        """
+        counted = sorted(self.answers().items())
+        digest = hashlib.sha256()
+        for _, answer in counted:
+            digest.update(json_line(answer.to_dict()).encode())
+        return {"answers": len(counted), "answers_sha256": digest.hexdigest()[:16]}
+
+    def closed_with(self) -> dict[str, Any] | None:
+        """`answers_print` of the last closing; None where there was none, or an earlier version noted none."""
+        closed = [event for event in self.events() if event["event"] == "closed"]
+        if not closed or "answers_sha256" not in closed[-1]:
+            return None
+        return {key: closed[-1].get(key) for key in ("answers", "answers_sha256")}
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Append answers: all in one write. Raises DataError where they cannot be stored."""
@@ -166,7 +194,14 @@ class RoundFolder:
     def events(self) -> list[dict[str, Any]]:
         """What happened to the round, in order. Raises DataError."""
         path = self.path / "events.jsonl"
-        return [record for _, record in read_jsonl(path, torn_tail=True)] if path.exists() else []
+        found = []
+        for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
+            if not isinstance(record.get("event"), str):
+                raise DataError(
+                    f"{where}: an event must say which under `event`; put the file back as it was"
+                )
+            found.append(record)
+        return found
 
     def note(self, event: str, **facts: Any) -> None:
         """Add an event with the time of now."""
@@ -209,11 +244,16 @@ class RoundFolder:
                 with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
                     file.write(secrets.token_hex(SALT_BYTES) + "\n")
                 os.replace(temporary, path)
-            return bytes.fromhex(path.read_text(encoding="ascii"))
+            salt = bytes.fromhex(path.read_text(encoding="ascii"))
+            if len(salt) != SALT_BYTES:
+                raise ValueError(f"{len(salt)} bytes")
         except OSError as error:
             raise DataError(f"{path}: {write_problem(error)}") from error
         except ValueError as error:
-            raise DataError(f"{path}: must hold {SALT_BYTES} bytes as hexadecimal digits") from error
+            raise DataError(
+                f"{path}: must hold {SALT_BYTES} bytes as hexadecimal digits; put it back as it was"
+            ) from error
+        return salt
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -230,6 +270,23 @@ def now() -> str:
 def names_of(voters: Sequence[Voter]) -> Mapping[str, str]:
     """Voter id to name: for messages to the manager alone."""
     return {voter.id: voter.name for voter in voters}
+
+
+def _voter(record: Mapping[str, Any], where: str) -> Voter:
+    texts = [record.get("id"), record.get("name")]
+    languages = record.get("languages")
+    flags = [record.get("crisis"), record.get("here")]
+    if (
+        not all(isinstance(text, str) and text for text in texts)
+        or not isinstance(languages, list)
+        or not all(one in LANGUAGES for one in languages)
+        or not all(isinstance(flag, bool) for flag in flags)
+    ):
+        raise DataError(
+            f"{where}: a voter must hold id, name, languages, crisis and here; put the file back as it was, and "
+            "change voters with `h2htalk round reopen`"
+        )
+    return Voter.from_dict(record)
 
 
 def _is_there(path: Path) -> bool:

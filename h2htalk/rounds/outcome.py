@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from h2htalk.errors import RoundError
 from h2htalk.rounds.agreement import agreement_of
 from h2htalk.rounds.answers import skips
 from h2htalk.rounds.decide import Settled, answered_items, votes_on
@@ -12,6 +14,9 @@ from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.voter_figures import VoterFigures, figures_csv, figures_of, qualified
 from h2htalk.rounds.voters import COLUMNS
 from h2htalk.text.cells import csv_text
+
+# Of the private folder: who passed the gold items, as `--voters` takes it.
+QUALIFIED = "qualified.csv"
 
 
 def agreement_table(folder: RoundFolder) -> dict[str, Any]:
@@ -33,7 +38,8 @@ def voter_table(folder: RoundFolder, settled: Sequence[Settled]) -> str:
 def qualified_table(folder: RoundFolder) -> str | None:
     """CSV of those who passed the gold items and are still there, in the form that `--voters` takes.
 
-    It holds names, so it belongs into the private folder. None where the round has no gold items.
+    It holds names, so it belongs into the private folder. None where the round has no gold items; a first line alone
+    where nobody passed.
     """
     if not any(item.gold for item in folder.items()):
         return None
@@ -46,6 +52,23 @@ def qualified_table(folder: RoundFolder) -> str | None:
             if voter.here and passed[voter.id]
         ],
     )
+
+
+def require_passed(path: Path) -> None:
+    """Raise RoundError where a list of voters is that of a pilot which nobody passed, or which is not closed yet."""
+    pilot = RoundFolder(path.parent.parent)
+    if path != pilot.private / QUALIFIED or not pilot.exists:
+        return
+    if pilot.state != "closed":
+        raise RoundError(
+            f"{path}: the pilot is not closed yet; `h2htalk round close {pilot.path}` says who passed"
+        )
+    # An earlier version wrote a list without a line.
+    if not path.is_file() or len(path.read_text(encoding="utf-8").split("\n")) <= 2:
+        raise RoundError(
+            f"{path}: nobody passed the gold items of this pilot; {pilot.path / 'voters.csv'} says how each did. Have "
+            f"others try, `h2htalk round reopen {pilot.path} --voters ...`, or open the round with a list of your own"
+        )
 
 
 def _figures(folder: RoundFolder) -> list[VoterFigures]:

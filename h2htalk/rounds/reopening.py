@@ -11,9 +11,11 @@ from h2htalk.rounds.answers import Answer, changes, latest
 from h2htalk.rounds.backends import Backend, Pulled, open_backend
 from h2htalk.rounds.decide import answered_items
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.intact import require_intact
+from h2htalk.rounds.outcome import require_passed
 from h2htalk.rounds.outstanding import reach, to_ask
 from h2htalk.rounds.round import next_wave
-from h2htalk.rounds.status import Status, status_of
+from h2htalk.rounds.status import Status, require_out, status_of
 from h2htalk.rounds.voter_list import changed_voters
 from h2htalk.rounds.voters import Voter
 from h2htalk.rounds.wanting import still_wanted
@@ -25,35 +27,43 @@ def reopen_round(
     """Hand out again what still wants answers: to others than answered it, and than `without`.
 
     What wants answers: items short of them (skips, drop-outs), items on which an adaptive round is not sure, and ties
-    that one more answer could break. A closed round is open again, too, where answers came after it was closed: they
-    count from then on.
+    that one more answer could break. A closed round is open again, too, where answers came after it was closed, or
+    where answers.jsonl is not what it was then: what the backend holds counts from then on. So does what people who
+    return said while they were away.
+
+    Killed at any step, it is completed by the same call.
 
     Voters change, and anything goes out, only once every answer that is asked for has somebody to give it.
 
     Args:
         path: the round, open or closed.
         without: names of voters who dropped out; what they answered stays.
-        voters: a CSV file of voters who join; those of the round in it change their languages or wishes.
+        voters: a CSV file of voters who join or return; those of the round in it change their languages or wishes.
 
     Raises:
-        RoundError: a name is nobody's, nothing wants answers, or there is nobody left to ask.
+        RoundError: a name is nobody's, nothing wants answers, there is nobody left to ask, or nothing has gone out yet.
+        DataError: a file of the round is not what it was.
     """
     folder = RoundFolder(path)
+    folder.require()
+    require_intact(folder)
+    require_out(folder)
     backend = open_backend(folder.spec().backend)
     with folder.locked():
         backend.check(folder)
         closed = folder.state == "closed"
+        altered = closed and folder.closed_with() not in (None, folder.answers_print())
         pulled = backend.pull(folder, whole=True)
-        late = changes(folder.answers(), pulled.answers)
-        if not closed:
-            # Of a closed round they are stored once it is open again: until then its decisions stand.
-            folder.add_answers(late)
+        if voters is not None:
+            require_passed(voters)
         people = changed_voters(folder, without, voters)
-        wants = _wants(folder, backend, people, late, pulled.offered)
-        revived = closed and bool(late or wants.items)
-        if not wants.items and not revived and people == folder.voters():
+        now, later = _late(folder, changes(folder.answers(), pulled.answers), people, closed, altered)
+        folder.add_answers(now)
+        wants = _wants(folder, backend, people, later, pulled.offered)
+        revived = closed and bool(later or wants.items or altered)
+        if not wants.items and not revived and not later and people == folder.voters():
             raise RoundError(f"{path}: no item wants another answer; there is nothing to hand out again")
-        if wants.beyond and not wants.asked and not (closed and late):
+        if wants.beyond and not wants.asked and not later and not altered:
             raise RoundError(
                 f"{path}: {wants.beyond} items want answers, and everybody who may see them has been asked; add "
                 "people with --voters, or close the round and open an adjudication over its ties; nothing was changed"
@@ -63,13 +73,35 @@ def reopen_round(
         if wants.asked:
             wave = next_wave(folder, backend, len(waves) + 1, folder.items(), wants.asked, people)
             waves = (*waves, wave)
+        # Answers first: with them and without the event, closing refuses, as the round was closed with others.
+        folder.add_answers(later)
+        opened: list[str] = []
+        if wants.asked or revived:
+            # Before voters and waves: killed after any later write, the round is open, and no closing leaves out what
+            # has gone out by then.
+            opened = _open_again(folder, wants, len(without))
         told += _write_changes(folder, people)
         folder.write_waves(waves)
-        told += backend.publish(folder)
-        if wants.asked or revived:
-            told += _open_again(folder, wants, len(without), late if closed else ())
+        told += [*backend.publish(folder), *opened, *_told_of_late(later, closed, altered)]
         folder.protect()
         return status_of(folder, Pulled(())), told
+
+
+def _late(
+    folder: RoundFolder, late: Sequence[Answer], people: Sequence[Voter], closed: bool, altered: bool
+) -> tuple[list[Answer], list[Answer]]:
+    """Of answers that are not stored yet: those that count now, and those that do once the round is open for them.
+
+    Of a closed round all wait until it is open again: until then its decisions stand. What came from people who had
+    left counts only where they return; but where answers.jsonl is not what it was, nobody can say when it came.
+    """
+    there = {voter.id for voter in folder.voters() if voter.here}
+    back = {voter.id for voter in people if voter.here} - there
+    now = [] if closed else [answer for answer in late if answer.voter in there]
+    later = [
+        answer for answer in late if altered or answer.voter in back or (closed and answer.voter in there)
+    ]
+    return now, later
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +146,27 @@ def _wants(
     return _Wants(len(wanted), asked, beyond, sum(reached[name].waiting for name in wanted))
 
 
-def _open_again(folder: RoundFolder, wants: _Wants, left: int, late: Sequence[Answer]) -> list[str]:
-    """Put aside what a closing wrote, and store what came after it. Returns lines for the manager."""
+def _open_again(folder: RoundFolder, wants: _Wants, left: int) -> list[str]:
+    """Put aside what a closing wrote, and note that the round is open again. Returns lines for the manager."""
     moved = folder.set_aside()
     folder.note("reopened", items=len(wants.asked), answers=sum(wants.asked.values()), without=left)
-    folder.add_answers(late)
-    told = []
-    if moved:
-        told.append(f"the round is open again; what its closing wrote is now {', '.join(moved)}")
-    if late:
-        met = len({one.key[:2] for one in late})
-        told.append(
-            f"what voters said of {met:,} items after it was closed counts now; close it again to decide with that"
-        )
-    return told
+    return [f"the round is open again; what its closing wrote is now {', '.join(moved)}"] if moved else []
+
+
+def _told_of_late(late: Sequence[Answer], closed: bool, altered: bool) -> list[str]:
+    if not late:
+        return []
+    met = len({one.key[:2] for one in late})
+    if altered:
+        return [
+            f"answers.jsonl is not what it was when the round was closed; what voters said of {met:,} items was "
+            "brought in once more"
+        ]
+    if not closed:
+        return [f"what people who return said of {met:,} items while they were away counts now"]
+    return [
+        f"what voters said of {met:,} items after it was closed counts now; close it again to decide with that"
+    ]
 
 
 def _write_changes(folder: RoundFolder, people: Sequence[Voter]) -> list[str]:

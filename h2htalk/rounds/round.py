@@ -13,8 +13,10 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.backends import Backend, Pulled, open_backend
 from h2htalk.rounds.folder import PATHS, RoundFolder
 from h2htalk.rounds.guidelines import guidelines
+from h2htalk.rounds.intact import require_intact
 from h2htalk.rounds.item_sources import read_items
 from h2htalk.rounds.items import Item, check_values
+from h2htalk.rounds.outcome import require_passed
 from h2htalk.rounds.plan import Wave, group, seat
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.spec import PANEL, RoundSpec, require_same
@@ -40,17 +42,16 @@ def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
             there, or the backend cannot be reached; nothing has gone out then that the same command would not find.
     """
     folder = RoundFolder(out)
-    # Before a wave is written nothing can be out: what was refused then may be opened otherwise.
-    begun = folder.exists and bool(folder.waves())
-    if begun:
-        require_same(folder.spec(), spec, out)
+    begun = _begun(folder, spec)
     backend = open_backend(spec.backend)
     # A round that was adjudicated from has no ties any more: what its adjudication asks stands in the adjudication.
     items = folder.items() if begun and "over" in folder.facts() else _items(spec)
     questions = questions_for(spec.kind, [item.labels for item in items])
     items = tuple(check_values(_fitting(item, questions), questions) for item in items)
     with folder.locked():
-        if begun:
+        # Another process may have opened a round here while the items were read: it is left as it is.
+        if _begun(folder, spec):
+            require_intact(folder)
             _require_same_items(folder, items)
             require_same_voters(folder, spec)
         else:
@@ -66,11 +67,23 @@ def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
         return status_of(folder, Pulled(())), told
 
 
+def _begun(folder: RoundFolder, spec: RoundSpec) -> bool:
+    """Whether a round is there of which something may be out; raises RoundError where it was opened otherwise.
+
+    Before a wave is written nothing can be out: what was refused then may be opened with other settings.
+    """
+    if not folder.exists or (folder.state == "half opened" and not folder.waves()):
+        return False
+    require_same(folder.spec(), spec, folder.path)
+    return True
+
+
 def _items(spec: RoundSpec) -> tuple[Item, ...]:
     items = read_items(spec.items, spec.status)
     for item in items:
-        # What an item is, an adjudicator cannot judge without its reply.
-        if spec.kind in ("safety", "adjudication") and not item.response and not item.labels:
+        # An adjudicator of a tie chooses among its labels; who rates, or looks for violations, judges a reply.
+        judged = spec.kind == "safety" or (spec.kind == "adjudication" and not item.labels)
+        if judged and not item.response.strip():
             raise RoundError(
                 f"{spec.items}: {item.id} has no response; a round of {spec.kind} needs the reply that is judged"
             )
@@ -89,6 +102,8 @@ def _lay_out(
     """Everything but what goes out. `round.json` comes last: without it there is no round yet."""
     salt = folder.salt()
     languages = _languages(items)
+    if spec.voters:
+        require_passed(Path(spec.voters))
     voters = (
         read_voters(Path(spec.voters), salt) if spec.voters else made_up(PANEL[spec.kind], languages, salt)
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from h2htalk.errors import RoundError
+from h2htalk.errors import H2HTalkError, RoundError
 from h2htalk.rounds.answers import changes, skips
 from h2htalk.rounds.backends import Pulled, open_backend
 from h2htalk.rounds.decide import answered_items
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.intact import require_intact
 from h2htalk.rounds.outstanding import reach, to_ask
+from h2htalk.rounds.voters import Voter
 from h2htalk.rounds.wanting import still_wanted
 
 
@@ -21,14 +23,15 @@ class Status:
     """How far a round is.
 
     Attributes:
-        name, kind, backend, state: which round; `open`, `closed` or `half opened`.
+        name, kind, backend, state: which round; `open`, `closed`, `half opened`, or in a list `cannot be read`.
         items: number of items, gold ones included.
         wanted: answers that the items are to have: those they have, and those that are missing.
         complete: items that want nothing more.
         answers: voters' complete answers to items.
         skipped: how often a voter would rather not read an item.
         left_over: items that were skipped, want answers still, and lie before nobody else.
-        by_voter: voter name -> (complete answers, skipped); of voters that are there.
+        by_voter: voter name -> (complete answers, skipped); of voters that are there, and as `NAME (left)` of those who
+            left something behind: together they make `answers` and `skipped`.
         given: voter name -> items that they were given; empty where a server hands items out.
         started: voter name -> items with a draft or a half-filled row, as far as the last look saw.
         by_item: item -> complete answers.
@@ -68,7 +71,8 @@ def status(path: Path) -> Status:
     """
     folder = RoundFolder(path)
     folder.require()
-    if folder.state == "closed":
+    require_intact(folder)
+    if folder.state == "closed" or not folder.waves():
         return status_of(folder, Pulled(()))
     with folder.locked():
         pulled, new = bring_in(folder)
@@ -78,14 +82,46 @@ def status(path: Path) -> Status:
 def bring_in(folder: RoundFolder, *, whole: bool = False) -> tuple[Pulled, int]:
     """Ask the backend, and store what is new; an answer of nobody's or to nothing becomes a mistake.
 
+    What a person who left sends later waits with the backend, and a note says how much: what they had answered by
+    then counts, and the rest does when they return (`reopen_round`).
+
     Args:
         folder: the round.
         whole: read everything again (`Backend.pull`).
+
+    Returns:
+        What the backend holds, and the number of answers that were stored.
     """
     pulled = open_backend(folder.spec().backend).pull(folder, whole=whole)
-    new = changes(folder.answers(), pulled.answers)
+    here = {voter.id for voter in folder.voters() if voter.here}
+    seen = changes(folder.answers(), pulled.answers)
+    new = [answer for answer in seen if answer.voter in here]
     folder.add_answers(new)
+    waiting = {answer.key[:2] for answer in seen if answer.voter not in here}
+    if waiting:
+        names = {voter.id: voter.name for voter in folder.voters()}
+        who = ", ".join(sorted({names.get(voter, voter) for _, voter in waiting}))
+        note = (
+            f"what people who left have sent since is not counted: {len(waiting):,} items ({who}); it counts once "
+            f"they return, by `h2htalk round reopen {folder.path} --voters` with a list that names them"
+        )
+        pulled = replace(pulled, notes=(*pulled.notes, note))
     return pulled, len(new)
+
+
+def require_out(folder: RoundFolder) -> None:
+    """Raise RoundError where opening a round came not so far that anything went out."""
+    if not folder.waves():
+        raise RoundError(f"{folder.path}: {_finish_opening(folder)}")
+
+
+def _finish_opening(folder: RoundFolder) -> str:
+    """What to do with a round whose opening was refused or interrupted."""
+    spec = folder.spec()
+    again = f"`h2htalk round open {spec.kind} {spec.items} --out {folder.path}`"
+    if folder.waves():
+        return f"its opening was interrupted; {again}, with the options it had, finishes it"
+    return f"nothing has gone out yet: its opening was refused or interrupted; {again}, with what was refused mended"
 
 
 def status_of(folder: RoundFolder, pulled: Pulled, new: int = 0) -> Status:
@@ -105,14 +141,7 @@ def status_of(folder: RoundFolder, pulled: Pulled, new: int = 0) -> Status:
     unasked = {name: count for name, count in open_ties.items() if name not in missing}
     ties = [name for name in to_ask(unasked, reached)[0] if len(done[name]) <= spec.answers]
     left_over = {name for name, _ in skipped if name in missing and missing[name] > reached[name].waiting}
-    by_voter = {
-        voter.name: (
-            sum(voter.id in who for who in done.values()),
-            sum(one == voter.id for _, one in skipped),
-        )
-        for voter in voters
-        if voter.here
-    }
+    half = folder.state == "half opened"
     seated = {(one.voter, one.item) for wave in folder.waves() for one in wave.seats}
     given = Counter(voter for voter, _ in seated)
     return Status(
@@ -125,21 +154,38 @@ def status_of(folder: RoundFolder, pulled: Pulled, new: int = 0) -> Status:
         complete=len(items) - len(missing),
         answers=sum(map(len, done.values())),
         skipped=len(skipped),
-        by_voter=by_voter,
+        by_voter={} if half else _by_voter(voters, done, skipped),
         by_item={item: len(who) for item, who in sorted(done.items())},
         missing=missing,
         mistakes=pulled.mistakes,
-        notes=pulled.notes,
+        notes=(*pulled.notes, *([_finish_opening(folder)] if half else [])),
         new=new,
         left_over=len(left_over),
         ties=len(ties),
-        given={voter.name: given[voter.id] for voter in voters if voter.here} if seated else {},
+        given={voter.name: given[voter.id] for voter in voters if voter.here} if seated and not half else {},
         started=pulled.started or {},
     )
 
 
+def _by_voter(
+    voters: Sequence[Voter], done: Mapping[str, Collection[str]], skipped: Collection[tuple[str, str]]
+) -> dict[str, tuple[int, int]]:
+    answered = Counter(voter for who in done.values() for voter in who)
+    passed = Counter(voter for _, voter in skipped)
+    told = {}
+    for voter in voters:
+        if voter.here:
+            told[voter.name] = (answered[voter.id], passed[voter.id])
+        elif answered[voter.id] or passed[voter.id]:
+            # No name holds a blank, so nobody else stands there.
+            told[f"{voter.name} (left)"] = (answered[voter.id], passed[voter.id])
+    return told
+
+
 def list_rounds(path: Path) -> Iterator[Status]:
     """The rounds in a folder and below, as they were at their last look; nothing is asked of a backend.
+
+    One with a broken file is listed as such, with what is wrong among its notes, and keeps no other from the list.
 
     Raises:
         RoundError: the folder is not there.
@@ -148,5 +194,16 @@ def list_rounds(path: Path) -> Iterator[Status]:
         raise RoundError(f"{path}: no folder to look for rounds in")
     for found in sorted(path.rglob("round.json")):
         folder = RoundFolder(found.parent)
-        if "spec" in folder.facts():
-            yield status_of(folder, Pulled(()))
+        try:
+            if "spec" in folder.facts():
+                require_intact(folder)
+                yield status_of(folder, Pulled(()))
+        except H2HTalkError as error:
+            yield _unreadable(folder, error)
+
+
+def _unreadable(folder: RoundFolder, error: H2HTalkError) -> Status:
+    return Status(
+        name=folder.path.resolve().name, kind="", backend="", state="cannot be read", items=0, wanted=0, complete=0,
+        answers=0, skipped=0, by_voter={}, by_item={}, missing={}, notes=(str(error),),
+    )  # fmt: skip

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ballot_rounds import csv_rows, item, write_csv_rows
 
 from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.shard import Shard
+from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.round import open_round
 from h2htalk.rounds.spec import make_spec
@@ -51,6 +55,54 @@ def answer(path: Path, typed: Typist, only: tuple[str, ...] = NAMES) -> None:
 
 def expert(keep: str = "keep", score: str = "4") -> dict[str, str]:
     return {"accuracy": score, "consistency": score, "domain_compliance": score, "keep": keep}
+
+
+def crowd(keep: str = "keep", subtask: str = "dialogue_base") -> dict[str, str]:
+    return {"subtask": subtask, "keep": keep, "quality": "4"}
+
+
+def split(*labels: str, as_typed: Callable[[str], Mapping[str, str]] = expert) -> Typist:
+    """Of each item, its first voter says the first label, the second the second; later ones say the last."""
+    met: dict[str, list[str]] = {}
+
+    def typed(name: str, voter: str) -> Mapping[str, str]:
+        theirs = met.setdefault(name, [])
+        if voter not in theirs:
+            theirs.append(voter)
+        return as_typed(labels[min(theirs.index(voter), len(labels) - 1)])
+
+    return typed
+
+
+def adjudicated(path: Path, out: Path, typed: Typist, judges: int = 1) -> Path:
+    """A closed adjudication over a round's ties."""
+    voters = people(out.with_suffix(".csv"), *NAMES[:judges])
+    open_round(make_spec("adjudication", str(path), {"voters": str(voters), "overlap": judges}), out)
+    answer(out, typed)
+    close_round(out, early=True)
+    return out
+
+
+def events(path: Path, name: str) -> list[dict[str, Any]]:
+    return [event for event in RoundFolder(path).events() if event["event"] == name]
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, write: int) -> None:
+    """Ends the process, as far as a test can, before write number `write` of whole files and of appended lines."""
+    left = write
+
+    def counted(real: Any) -> Any:
+        def doing(*given: Any, **options: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            return real(*given, **options)
+
+        return doing
+
+    monkeypatch.setattr(os, "replace", counted(os.replace))
+    monkeypatch.setattr(Shard, "append_all", counted(Shard.append_all))
 
 
 def decisions(path: Path) -> dict[tuple[str, str], dict[str, Any]]:

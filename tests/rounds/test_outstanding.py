@@ -68,3 +68,15 @@ def test_a_server_s_new_wave_takes_the_place_of_what_is_out() -> None:
     assert to_ask({ITEM.id: 3}, found, whole=True) == ({ITEM.id: 3}, 0)
     assert to_ask({ITEM.id: 3}, found) == ({ITEM.id: 2}, 0)
     assert to_ask({ITEM.id: 1}, found, whole=True) == ({}, 0)
+
+
+def test_a_server_waits_for_no_more_answers_than_people_can_give() -> None:
+    """It asks for three of an item that one voter alone has not met."""
+    waves = [Wave(1, {ITEM.id: 3})]
+    found = reach([ITEM], waves, [ANNA, BO], met("anna"), {ITEM.id: {"anna"}}, {ITEM.id: 3})
+    assert found == {ITEM.id: Reach(1, 0)}
+
+
+def test_a_server_s_new_wave_asks_for_no_more_than_people_can_give() -> None:
+    assert to_ask({"a": 5}, {"a": Reach(1, 2)}, whole=True) == ({"a": 3}, 0)
+    assert to_ask({"a": 5}, {"a": Reach(1, 0)}, whole=True) == ({}, 1)

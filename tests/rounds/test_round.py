@@ -88,7 +88,9 @@ def test_closing_waits_for_all_answers_unless_it_is_told_not_to_and_records_that
     with pytest.raises(RoundError, match=r"of 8 items still want \d+ answers"):
         close_round(path)
     assert not (path / "decisions.jsonl").exists()
-    close_round(path, early=True)
+    closed, _ = close_round(path, early=True)
+    missing = sum(closed.missing.values())
+    assert f"closed early: {missing} answers to {len(closed.missing)} items are missing" in closed.notes
     assert RoundFolder(path).events()[-1]["early"] is True
     assert {r["how"] for r in decisions(path).values()} <= {"majority", "mean", "no answers"}
 
@@ -108,8 +110,23 @@ def test_a_mistake_stops_the_closing_and_names_file_and_cell(tmp_path: Path) -> 
     answer(path, lambda *seat: expert("perhaps" if seat == wrong else "keep"))
     with pytest.raises(RoundError, match=r"cannot be counted, the first: ballots/annalena.csv: row \d"):
         close_round(path)
-    assert "perhaps" in "".join(status(path).mistakes)
-    assert close_round(path, early=True)[0].mistakes
+    (told,) = status(path).mistakes
+    assert "perhaps" in told
+    closed, _ = close_round(path, early=True)
+    assert closed.mistakes == (told,)
+    at = closed.notes.index("closed without 1 answers that cannot be counted:")
+    assert closed.notes[at + 1] == told
+    event = RoundFolder(path).events()[-1]
+    assert (event["mistakes"], event["missing"], event["early"]) == (1, 1, True)
+
+
+def test_a_round_that_lacks_nothing_is_not_closed_early_whatever_the_command_said(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2)
+    answer(path, lambda *_: expert())
+    closed, _ = close_round(path, early=True)
+    assert not [note for note in closed.notes if "closed" in note and "without" in note]
+    event = RoundFolder(path).events()[-1]
+    assert (event["mistakes"], event["missing"], event["early"]) == (0, 0, False)
 
 
 def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
-from rounds_made import NAMES, answer, begin, expert, files_of, people
+from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, kill_at, people
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
@@ -25,10 +23,6 @@ def tied(folder: Path, panel: int = 3) -> Path:
     one, _ = sorted(names[seat.voter] for seat in known.waves()[0].seats if seat.item == "en-item-1")
     answer(path, lambda name, voter: expert("drop" if (name, voter) == ("en-item-1", one) else "keep"))
     return path
-
-
-def events(path: Path, name: str) -> list[dict[str, Any]]:
-    return [event for event in RoundFolder(path).events() if event["event"] == name]
 
 
 def test_closing_says_which_ties_want_one_more_answer_and_needs_no_early_for_it(tmp_path: Path) -> None:
@@ -56,8 +50,9 @@ def test_an_answer_to_a_tie_that_is_out_is_waited_for_and_closing_without_it_is_
     with pytest.raises(RoundError, match="1 of 2 items still want 1 answers"):
         close_round(path)
     close_round(path, early=True)
-    assert events(path, "closed")[-1] | {"when": ""} == {
-        "event": "closed", "when": "", "early": True, "missing": 1,
+    event = events(path, "closed")[-1]
+    assert {key: event[key] for key in ("early", "missing", "mistakes", "answers")} == {
+        "early": True, "missing": 1, "mistakes": 0, "answers": 16,
     }  # fmt: skip
 
 
@@ -202,26 +197,24 @@ def test_a_refused_opening_leaves_a_closed_round_as_it_is_though_answers_came_la
     assert RoundFolder(path).state == "closed"
 
 
-@pytest.mark.parametrize("left", range(8))
-def test_handing_out_killed_at_any_write_is_completed_by_the_same_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int
-) -> None:
-    path = tied(tmp_path)
+def handed_out_killed(folder: Path, monkeypatch: pytest.MonkeyPatch, write: int, more: Path) -> Path:
+    """A closed round with a tie, whose opening again was killed at a write."""
+    path = tied(folder)
     close_round(path)
+    with monkeypatch.context() as patch:
+        kill_at(patch, write)
+        with pytest.raises(KeyboardInterrupt):
+            reopen_round(path, without=["annalena"], voters=more)
+    return path
+
+
+# Of what closing wrote four files are put aside; then come the event, that of voters, voters, waves, and a ballot.
+@pytest.mark.parametrize("write", range(9))
+def test_handing_out_killed_at_any_write_is_completed_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
+) -> None:
     more = people(tmp_path / "more.csv", "daraigh")
-    replace = os.replace
-
-    def killed(*given: Any, **options: Any) -> None:
-        nonlocal left
-        if left == 0:
-            raise KeyboardInterrupt
-        left -= 1
-        replace(*given, **options)
-
-    monkeypatch.setattr(os, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        reopen_round(path, without=["annalena"], voters=more)
-    monkeypatch.setattr(os, "replace", replace)
+    path = handed_out_killed(tmp_path, monkeypatch, write, more)
     reopen_round(path, without=["annalena"], voters=more)
     round = RoundFolder(path)
     assert (round.state, len(round.waves()), round.waves()[1].wanted) == ("open", 2, {"en-item-1": 1})
@@ -231,6 +224,25 @@ def test_handing_out_killed_at_any_write_is_completed_by_the_same_command(
     answer(path, lambda *_: expert())
     assert status(path).missing == {}
     close_round(path)
+
+
+@pytest.mark.parametrize("write", range(9))
+def test_a_closing_after_handing_out_was_killed_leaves_no_answer_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
+) -> None:
+    """New ballots were out, the round was still closed, and what they brought was never read."""
+    path = handed_out_killed(tmp_path, monkeypatch, write, people(tmp_path / "more.csv", "daraigh"))
+    if len(RoundFolder(path).waves()) == 1:
+        close_round(path)
+        assert len(decisions(path)) == 8
+        return
+    assert RoundFolder(path).state == "open"
+    with pytest.raises(RoundError, match="1 of 2 items still want 1 answers"):
+        close_round(path)
+    reopen_round(path)
+    answer(path, lambda *_: expert())
+    close_round(path)
+    assert decisions(path)["en-item-1", "keep"]["votes"] == 3
 
 
 def test_an_opening_that_was_refused_may_be_asked_for_otherwise(tmp_path: Path) -> None:

@@ -1,0 +1,199 @@
+"""Files of a round that somebody has edited, emptied or put back from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rounds_made import adjudicated, answer, begin, decisions, expert, files_of, people, split
+
+from h2htalk.errors import DataError, H2HTalkError, RoundError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.status import list_rounds, status
+
+
+def answered(folder: Path, count: int = 2) -> Path:
+    path = begin(folder, count=count, overlap=2)
+    answer(path, lambda *_: expert())
+    status(path)
+    return path
+
+
+def first_line(text: str) -> str:
+    return text.splitlines(keepends=True)[0]
+
+
+@pytest.mark.parametrize(
+    ("file", "edited", "says"),
+    [
+        ("waves.jsonl", lambda _: "{}\n", r"waves.jsonl:1: a wave must hold"),
+        ("waves.jsonl", lambda text: text.replace('"seats":[[', '"seats":[[1,'), r"waves.jsonl:1: a wave must hold"),
+        ("waves.jsonl", lambda text: text.replace('"groups":[]', '"groups":[["x"]]'), "'x' went out to voters"),
+        ("waves.jsonl", lambda text: text * 2, "wave 1 stands where wave 2 belongs"),
+        ("waves.jsonl", lambda _: "", "says nothing of what went out"),
+        ("private/voters.jsonl", lambda _: "{}\n", r"voters.jsonl:1: a voter must hold"),
+        ("private/voters.jsonl", lambda text: text.replace('"en"', '"de"'), r"voters.jsonl:1: a voter must hold"),
+        ("private/voters.jsonl", first_line, "voters who were given items are not there"),
+        ("private/voters.jsonl", lambda text: text + first_line(text), "'annalena' stands there twice"),
+        ("private/salt", lambda _: "00ff\n", "must hold 16 bytes"),
+        ("items.jsonl", first_line, "'en-item-1' went out to voters and is not there"),
+        ("items.jsonl", lambda text: text + first_line(text), "'en-item-0' stands there twice"),
+        ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event must say which"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_not_what_it_was_is_named_and_nothing_is_written(
+    tmp_path: Path, file: str, edited: Callable[[str], str], says: str
+) -> None:
+    """They ended in tracebacks, in every command."""
+    path = answered(tmp_path)
+    (path / file).write_text(edited((path / file).read_text()))
+    before = files_of(path)
+    calls = (status, close_round, reopen_round, lambda _: begin(tmp_path, count=2, overlap=2))
+    for call in calls:
+        with pytest.raises(DataError, match=says):
+            call(path)
+    assert files_of(path) == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"voter": "0123456789ab"}, "'0123456789ab' is no voter of this round"),
+        ({"round": "other"}, "an answer of the round 'other', not of round"),
+        ({"item": "en-item-9"}, "'en-item-9' is no item of this round"),
+        ({"question": "quality", "value": 4}, "no question of this round is called 'quality'"),
+        ({"value": "perhaps"}, "'perhaps' is no keep"),
+        ({"value": 4}, "4 is no keep"),
+        ({"value": ["keep"]}, "is no keep"),
+        ({"question": "accuracy", "value": 99}, "99 is no accuracy"),
+        ({"question": "accuracy", "value": "4"}, "'4' is no accuracy as it is stored; that would be 4"),
+        ({"question": "skipped", "value": "no"}, "'no' is no skip"),
+        ({"question": "skipped", "value": "yes"}, ""),
+        ({"value": None}, ""),
+        ({"question": "comment", "value": "A fine reply."}, ""),
+    ],
+)
+def test_a_line_that_is_no_answer_of_this_round_is_no_vote(
+    tmp_path: Path, changed: dict[str, Any], says: str
+) -> None:
+    """A stranger's line, another round's or a rating of 99 was counted."""
+    path = answered(tmp_path)
+    lines = (path / "answers.jsonl").read_text().splitlines()
+    added = next(json.loads(line) for line in lines if '"question":"keep"' in line) | changed
+    (path / "answers.jsonl").write_text("\n".join([*lines, json.dumps(added), ""]))
+    if not says:
+        status(path)
+        return
+    for call in (status, close_round, reopen_round):
+        with pytest.raises(DataError, match=rf"answers.jsonl:{len(lines) + 1}: .*{says}"):
+            call(path)
+
+
+def test_a_word_that_an_adjudicator_could_not_choose_is_no_answer(tmp_path: Path) -> None:
+    path = begin(tmp_path, count=1, people=2, overlap=2)
+    answer(path, split("keep", "drop"))
+    close_round(path)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
+    lines = [json.loads(line) for line in (ties / "items.jsonl").read_text().splitlines()]
+    other = lines[0] | {"id": "en-item-9#keep", "labels": ["drop", "revise"]}
+    (ties / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (*lines, other)))
+    stored = (ties / "answers.jsonl").read_text()
+    (ties / "answers.jsonl").write_text(stored.replace('"value":"keep"', '"value":"revise"'))
+    with pytest.raises(DataError, match=r"'revise' is none of this item's choices: drop, keep"):
+        close_round(ties)
+
+
+def test_a_broken_round_keeps_no_other_from_the_list(tmp_path: Path) -> None:
+    """One line without an event ended `round list` in a traceback."""
+    for name in ("a", "b", "c"):
+        answered(tmp_path / name)
+    (tmp_path / "b" / "round" / "events.jsonl").write_text("{}\n")
+    found = list(list_rounds(tmp_path))
+    assert [one.state for one in found] == ["open", "cannot be read", "open"]
+    assert "events.jsonl:1" in found[1].notes[0]
+
+
+def test_a_copy_without_names_can_be_looked_at_and_decided(tmp_path: Path) -> None:
+    path = answered(tmp_path)
+    close_round(path)
+    for file in (path / "private").iterdir():
+        file.unlink()
+    (path / "private").rmdir()
+    assert [one.state for one in list_rounds(tmp_path)] == ["closed"]
+    assert status(path).answers == 4
+
+
+# --- A closed round -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", [lambda text: text[: len(text) // 3], lambda _: ""])
+def test_good_decisions_are_not_overwritten_from_answers_that_were_cut(
+    tmp_path: Path, cut: Callable[[str], str]
+) -> None:
+    """Closing a closed round decided anew from what was left of its answers, without a word."""
+    path = answered(tmp_path)
+    close_round(path)
+    before = decisions(path)
+    whole = (path / "answers.jsonl").read_text()
+    (path / "answers.jsonl").write_text(cut(whole))
+    with pytest.raises(RoundError, match=r"closed with 16 answers .* Put that file back, or .*round reopen"):
+        close_round(path)
+    assert decisions(path) == before
+    (path / "answers.jsonl").write_text(whole)
+    close_round(path)
+    assert decisions(path) == before
+
+
+def test_opening_again_brings_the_answers_back_as_the_refusal_says(tmp_path: Path) -> None:
+    path = answered(tmp_path)
+    reopen_round(path, without=["annalena"])
+    close_round(path)
+    before = decisions(path)
+    (path / "answers.jsonl").write_text("")
+    reopen_round(path)
+    assert RoundFolder(path).state == "open"
+    close_round(path)
+    assert decisions(path) == before
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_opening_again_is_no_dead_end_where_nothing_is_wanted(tmp_path: Path, there: bool) -> None:
+    """Nor where the ballots have gone, and nothing can be brought in."""
+    path = answered(tmp_path)
+    close_round(path)
+    lines = (path / "answers.jsonl").read_text()
+    (path / "answers.jsonl").write_text(lines.replace('"value":4', '"value":5', 1))
+    with pytest.raises(RoundError, match="not the same"):
+        close_round(path)
+    if not there:
+        shutil.rmtree(path / "ballots")
+    reopen_round(path)
+    assert (path / "decisions.before-2.jsonl").is_file()
+    close_round(path)
+
+
+def test_an_adjudication_whose_answers_were_cut_gives_no_words(tmp_path: Path) -> None:
+    path = begin(tmp_path, count=2, people=2, overlap=2)
+    answer(path, split("keep", "drop"))
+    close_round(path)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
+    (ties / "answers.jsonl").write_text("")
+    with pytest.raises(RoundError, match=r"ties/answers.jsonl: the round was closed with 2 answers"):
+        close_round(path, adjudication=ties)
+
+
+def test_a_round_that_an_earlier_version_closed_is_closed_again_as_before(tmp_path: Path) -> None:
+    path = answered(tmp_path)
+    close_round(path)
+    events = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
+    bare = [{key: one[key] for key in ("event", "when")} for one in events]
+    (path / "events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in bare))
+    close_round(path)
+    with pytest.raises(H2HTalkError, match="no item wants another answer"):
+        reopen_round(path, voters=people(tmp_path / "same.csv", "annalena"))

@@ -1,0 +1,149 @@
+"""People who leave a round: what they had said counts, what they send later waits until they return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from argilla_double import ArgillaDouble
+from argilla_made import DATASET, named, opened, running
+from ballot_rounds import csv_rows, write_csv_rows
+from rounds_made import NAMES, answer, begin, decisions, expert, kill_at, people
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.status import status
+
+OTHERS = ("annalena", "chen_wei", "daraigh")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
+    pytest.importorskip("argilla")
+    with running(monkeypatch) as double:
+        yield double
+
+
+def left(folder: Path) -> Path:
+    """A round of four people, two an item, that bogumil left after one answer; the others have answered."""
+    path = begin(folder, overlap=2, count=4)
+    first = next(
+        seat.item for seat in RoundFolder(path).waves()[0].seats if seat.voter == ids(path)["bogumil"]
+    )
+    answer(path, lambda name, _: expert() if name == first else {"keep": ""}, only=("bogumil",))
+    reopen_round(path, without=["bogumil"])
+    answer(path, lambda *_: expert(), only=OTHERS)
+    return path
+
+
+def ids(path: Path) -> dict[str, str]:
+    return {voter.name: voter.id for voter in RoundFolder(path).voters()}
+
+
+def waiting(notes: tuple[str, ...]) -> list[str]:
+    return [note for note in notes if "people who left" in note]
+
+
+def test_what_somebody_sends_after_they_left_is_neither_counted_nor_paid(tmp_path: Path) -> None:
+    """Who had been replaced was counted beside their replacement."""
+    path = left(tmp_path)
+    answer(path, lambda *_: expert("drop"), only=("bogumil",))
+    found = status(path)
+    (told,) = waiting(found.notes)
+    assert "1 items (bogumil)" in told
+    assert "round reopen" in told
+    assert waiting(status(path).notes) == [told]
+    close_round(path)
+    assert {(r["votes"], r["label"]) for (_, name), r in decisions(path).items() if name == "keep"} == {
+        (2, "keep")
+    }
+    assert "bogumil,1,0," in (path / "private" / "payment.csv").read_text()
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_it_counts_once_they_return(tmp_path: Path, closed: bool) -> None:
+    path = left(tmp_path)
+    answer(path, lambda *_: expert("drop"), only=("bogumil",))
+    if closed:
+        close_round(path)
+    found, told = reopen_round(path, voters=people(tmp_path / "back.csv", "bogumil"))
+    assert ("after it was closed" if closed else "people who return said of 1 items") in told[-1]
+    assert found.by_voter["bogumil"] == (2, 0)
+    assert not waiting(status(path).notes)
+    close_round(path)
+    assert sorted(r["votes"] for (_, name), r in decisions(path).items() if name == "keep") == [2, 2, 2, 3]
+
+
+def test_what_they_had_sent_when_they_left_counts_though_nobody_had_looked(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3, count=3)
+    answer(path, lambda *_: expert(), only=("bogumil",))
+    before = len([s for s in RoundFolder(path).waves()[0].seats if s.voter == ids(path)["bogumil"]])
+    found, _ = reopen_round(path, without=["bogumil"])
+    assert found.answers == before > 0
+    assert not waiting(status(path).notes)
+
+
+def test_what_somebody_changes_after_they_left_changes_nothing(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3, count=3)
+    answer(path, lambda *_: expert())
+    reopen_round(path, without=["bogumil"])
+    file = path / "ballots" / "bogumil.csv"
+    write_csv_rows(file, [row | {"keep": "drop"} for row in csv_rows(file)])
+    assert waiting(status(path).notes)
+    close_round(path)
+    assert {r["label"] for (_, name), r in decisions(path).items() if name == "keep"} == {"keep"}
+
+
+def test_the_table_adds_up_when_somebody_has_left(tmp_path: Path) -> None:
+    """The answers of those who left were told in the sum and in no row."""
+    path = left(tmp_path)
+    found = status(path)
+    assert found.by_voter["bogumil (left)"] == (1, 0)
+    assert sum(done for done, _ in found.by_voter.values()) == found.answers == 8
+    reopen_round(path, without=["annalena"], voters=people(tmp_path / "more.csv", NAMES[5]))
+    assert sum(done for done, _ in status(path).by_voter.values()) == 8
+    assert "chen_wei (left)" not in status(path).by_voter
+
+
+def test_on_a_server_too_it_waits(tmp_path: Path, server: ArgillaDouble) -> None:
+    round = opened(tmp_path)
+    server.respond(DATASET, named(round, "a"), "ben", subtask="none", keep="keep", quality=3)
+    reopen_round(round.path, without=["ben"])
+    server.respond(DATASET, named(round, "a"), "ben", subtask="none", keep="drop", quality=3)
+    server.respond(DATASET, named(round, "c </script>"), "ben", subtask="none", keep="drop", quality=3)
+    for _ in range(2):
+        found = status(round.path)
+        assert found.by_voter["ben (left)"] == (1, 0)
+        assert "2 items (ben)" in waiting(found.notes)[0]
+    back = tmp_path / "back.csv"
+    back.write_text("name,languages,crisis\nben,en,no\n")
+    reopen_round(round.path, voters=back)
+    assert status(round.path).by_voter["ben"] == (2, 0)
+    said = {(item, question): one.value for (item, _, question), one in round.answers().items()}
+    assert said["a", "keep"] == "drop"
+
+
+# The late answers, four files put aside, the event, that of voters, voters.
+@pytest.mark.parametrize("write", range(8))
+def test_what_came_late_from_who_leaves_now_outlives_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
+) -> None:
+    """Written down as having left before their late answers were stored, they would have waited for ever."""
+    path = begin(tmp_path, overlap=2, people=2, count=2)
+    answer(path, lambda *_: expert(), only=("annalena",))
+    close_round(path, early=True)
+    answer(path, lambda *_: expert(), only=("bogumil",))
+    with monkeypatch.context() as patch:
+        kill_at(patch, write)
+        with pytest.raises(KeyboardInterrupt):
+            reopen_round(path, without=["bogumil"])
+    if RoundFolder(path).state == "closed" and write:
+        with pytest.raises(RoundError, match=r"closed with 8 answers .* and 16 are there now"):
+            close_round(path)
+    reopen_round(path, without=["bogumil"])
+    close_round(path)
+    assert {r["votes"] for (_, name), r in decisions(path).items() if name == "keep"} == {2}
+    assert not [voter for voter in RoundFolder(path).voters() if voter.here and voter.name == "bogumil"]

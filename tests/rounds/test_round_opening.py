@@ -1,0 +1,131 @@
+"""Opening: two commands at once, what is refused, and what goes out twice to nobody."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ballot_rounds import item
+from rounds_made import NAMES, answer, begin, expert, files_of, people
+
+from h2htalk.data.files import write_jsonl
+from h2htalk.errors import RoundError
+from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.ballots import Ballots
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.folder import RoundFolder, now
+from h2htalk.rounds.item_sources import read_items
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round import next_wave, open_round
+from h2htalk.rounds.spec import RoundSpec, make_spec
+from h2htalk.rounds.status import list_rounds, status
+
+
+def spec_of(folder: Path, numbers: range, name: str = "items") -> RoundSpec:
+    write_jsonl(folder / f"{name}.jsonl", [item(n) for n in numbers])
+    voters = people(folder / "people.csv", *NAMES[:3])
+    return make_spec("expert", str(folder / f"{name}.jsonl"), {"voters": str(voters)})
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_two_openings_at_once_leave_the_first_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool
+) -> None:
+    """The second had looked before the first was there, and wrote its items and voters over it."""
+    first = spec_of(tmp_path, range(3))
+    second = replace(first) if same else spec_of(tmp_path, range(10, 13), "others")
+    path = tmp_path / "round"
+    there: dict[str, bytes] = {}
+
+    def slow(name: str, *given: Any) -> tuple[Item, ...]:
+        items = read_items(name, *given)
+        if not there:
+            there["lock"] = b""
+            open_round(first, path)
+            there.update(files_of(path))
+        return items
+
+    monkeypatch.setattr("h2htalk.rounds.round.read_items", slow)
+    if same:
+        assert open_round(second, path)[0].state == "open"
+    else:
+        with pytest.raises(RoundError, match="opened with another items"):
+            open_round(second, path)
+    there.pop("lock")
+    assert files_of(path) == there
+    answer(path, lambda *_: expert())
+    close_round(path)
+
+
+def test_a_refused_opening_says_shortly_that_nothing_went_out(tmp_path: Path) -> None:
+    """It showed a table of voters, none of whom had been asked anything."""
+    with pytest.raises(RoundError, match="name more voters"):
+        begin(tmp_path, overlap=5, people=3)
+    path = tmp_path / "round"
+    found = status(path)
+    assert (found.state, found.by_voter, found.given) == ("half opened", {}, {})
+    (told,) = found.notes
+    assert told.startswith("nothing has gone out yet")
+    assert f"`h2htalk round open expert {tmp_path / 'items.jsonl'} --out {path}`" in told
+    assert [one.notes for one in list_rounds(tmp_path)] == [(told,)]
+    for call in (close_round, reopen_round):
+        with pytest.raises(RoundError, match="nothing has gone out yet"):
+            call(path)
+    begin(tmp_path, overlap=3, people=3)
+    assert (status(path).notes, len(status(path).by_voter)) == ((), 3)
+
+
+def test_an_interrupted_opening_says_what_finishes_it(tmp_path: Path) -> None:
+    path = begin(tmp_path)
+    (path / "events.jsonl").unlink()
+    found = status(path)
+    assert (found.state, found.by_voter) == ("half opened", {})
+    assert "its opening was interrupted; `h2htalk round open expert" in found.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "refused"),
+    [
+        ("safety", {"response": "   "}, True),
+        ("adjudication", {"response": " \n"}, True),
+        ("safety", {"response": "", "labels": ["keep", "drop"]}, True),
+        ("safety", {"response": "Good.", "labels": ["keep", "drop"]}, False),
+        ("adjudication", {"response": "", "labels": ["keep", "drop"]}, False),
+    ],
+)
+def test_what_is_judged_must_be_there(
+    tmp_path: Path, kind: str, fields: dict[str, Any], refused: bool
+) -> None:
+    """A reply of blanks was judged, and labels excused a safety round from having any."""
+    write_jsonl(tmp_path / "items.jsonl", [item(1, **fields)])
+    spec = make_spec(kind, str(tmp_path / "items.jsonl"), {})
+    if not refused:
+        assert open_round(spec, tmp_path / "round")[0].state == "open"
+        return
+    with pytest.raises(RoundError, match="en-item-1 has no response"):
+        open_round(spec, tmp_path / "round")
+    assert not (tmp_path / "round").exists()
+
+
+def test_who_answered_an_item_is_not_seated_for_it_though_no_seat_says_so(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3, count=1)
+    round = RoundFolder(path)
+    seated = {seat.voter for seat in round.waves()[0].seats}
+    (other,) = (voter.id for voter in round.voters() if voter.id not in seated)
+    round.add_answers([Answer(round.name, "en-item-0", other, "keep", "keep", now())])
+    with pytest.raises(RoundError, match="need 1 voters, 0 may see them"):
+        next_wave(round, Ballots(), 2, round.items(), {"en-item-0": 1}, round.voters())
+
+
+def test_a_closed_round_that_wants_nothing_keeps_its_decisions_when_somebody_leaves(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3)
+    answer(path, lambda *_: expert())
+    close_round(path)
+    before = (path / "decisions.jsonl").read_bytes()
+    reopen_round(path, without=["annalena"])
+    assert RoundFolder(path).state == "closed"
+    assert (path / "decisions.jsonl").read_bytes() == before
+    assert not list(path.glob("*before*"))

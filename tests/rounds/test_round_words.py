@@ -1,0 +1,175 @@
+"""Words of adjudications: they settle the ties that their people saw, and no others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ballot_rounds import item
+from rounds_made import adjudicated, answer, begin, crowd, decisions, events, people, split
+
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import DataError, RoundError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round import open_round
+from h2htalk.rounds.spec import make_spec
+from h2htalk.rounds.status import status
+
+A, B, C = list(SUBTASKS)[:3]
+
+
+def asked_of_three(folder: Path) -> Path:
+    """A closed crowd round in which one item is tied between two subtasks; others could answer it yet."""
+    path = begin(folder, "crowd", 1, people=6, overlap=2)
+    answer(path, split(A, B, as_typed=lambda label: crowd(subtask=label)))
+    close_round(path, early=True)
+    return path
+
+
+def tied_three_ways(path: Path) -> None:
+    """One more answer, for a third label."""
+    reopen_round(path)
+    answer(path, lambda *_: crowd(subtask=C))
+
+
+def tied(folder: Path, count: int = 1) -> Path:
+    """A closed round of two voters who disagree on every item."""
+    path = begin(folder, count=count, people=2, overlap=2)
+    answer(path, split("keep", "drop"))
+    close_round(path)
+    return path
+
+
+def test_a_word_on_a_tie_of_two_labels_settles_no_tie_of_three(tmp_path: Path) -> None:
+    """The adjudicator, asked to choose between two labels, decided a tie with a third that they had never seen."""
+    path = asked_of_three(tmp_path)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": A})
+    close_round(path, adjudication=ties)
+    assert decisions(path)["en-item-0", "subtask"]["how"] == "adjudication"
+    tied_three_ways(path)
+    closed, _ = close_round(path)
+    assert decisions(path)["en-item-0", "subtask"]["tied"] == sorted((A, B, C))
+    (told,) = [note for note in closed.notes if "words of earlier adjudications" in note]
+    assert told.startswith(
+        "1 words of earlier adjudications fit no tie of now and are not applied: 1 on items that "
+    )
+    with pytest.raises(RoundError, match="not tied any more between the same labels"):
+        close_round(path, adjudication=ties)
+    again = adjudicated(path, tmp_path / "again", lambda *_: {"label": C})
+    closed, _ = close_round(path, adjudication=again)
+    assert decisions(path)["en-item-0", "subtask"]["label"] == C
+    assert not [note for note in closed.notes if "words of earlier" in note]
+
+
+def test_a_word_on_what_is_tied_no_more_is_counted_too(tmp_path: Path) -> None:
+    path = asked_of_three(tmp_path)
+    close_round(path, adjudication=adjudicated(path, tmp_path / "ties", lambda *_: {"label": B}))
+    reopen_round(path)
+    answer(path, lambda *_: crowd(subtask=A))
+    closed, _ = close_round(path)
+    assert decisions(path)["en-item-0", "subtask"]["label"] == A
+    assert [note for note in closed.notes if "1 on items that are tied no more" in note]
+
+
+def test_a_word_that_was_kept_without_its_labels_is_not_applied_until_it_is_given_again(
+    tmp_path: Path,
+) -> None:
+    """As an earlier version kept them: nobody can say which tie they were on."""
+    path = tied(tmp_path)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
+    close_round(path, adjudication=ties)
+    words = [record for _, record in read_jsonl(path / "adjudicated.jsonl")]
+    assert [word.pop("tied") for word in words] == [["drop", "keep"]]
+    write_jsonl(path / "adjudicated.jsonl", words)
+    closed, _ = close_round(path)
+    assert decisions(path)["en-item-0", "keep"]["how"] == "tie"
+    assert [note for note in closed.notes if "1 kept without the labels they chose between" in note]
+    close_round(path, adjudication=ties)
+    assert decisions(path)["en-item-0", "keep"]["how"] == "adjudication"
+
+
+@pytest.mark.parametrize("line", [{}, {"item": "a"}, {"item": []}])
+def test_a_broken_file_of_words_is_named_with_its_line(tmp_path: Path, line: dict[str, Any]) -> None:
+    path = tied(tmp_path)
+    (path / "adjudicated.jsonl").write_text(json.dumps(line) + "\n")
+    with pytest.raises(DataError, match=r"adjudicated.jsonl:1: a word must be"):
+        close_round(path)
+
+
+def test_the_word_of_an_adjudication_of_an_adjudication_arrives(tmp_path: Path) -> None:
+    """Two adjudicators disagreed, a third settled it, and the round with the tie was not told."""
+    path = tied(tmp_path)
+    first = adjudicated(
+        path, tmp_path / "first", split("keep", "drop", as_typed=lambda word: {"label": word}), 2
+    )
+    closed, _ = close_round(path, adjudication=first)
+    assert "0 of 1 words of first taken; 1 ties are left" in closed.notes
+    assert not (path / "adjudicated.jsonl").exists()
+    second = adjudicated(first, tmp_path / "second", lambda *_: {"label": "drop"})
+    close_round(first, adjudication=second)
+    closed, _ = close_round(path, adjudication=first)
+    assert "1 of 1 words of first taken; 0 ties are left" in closed.notes
+    assert decisions(path)["en-item-0", "keep"]["label"] == "drop"
+
+
+def test_a_later_word_replaces_an_earlier_one_and_leaves_the_others(tmp_path: Path) -> None:
+    path = tied(tmp_path, count=2)
+    close_round(path, adjudication=adjudicated(path, tmp_path / "one", lambda *_: {"label": "keep"}))
+    # The second adjudication is over one of these ties alone, as it was before the first gave its words.
+    two = adjudicated_over_first_tie(path, tmp_path / "two")
+    closed, _ = close_round(path, adjudication=two)
+    assert "1 of 1 words of two taken; 0 ties are left" in closed.notes
+    told = {item: record["label"] for (item, name), record in decisions(path).items() if name == "keep"}
+    assert told == {"en-item-0": "drop", "en-item-1": "keep"}
+    assert [event["by"] for event in events(path, "adjudicated")] == ["one", "two"]
+
+
+def adjudicated_over_first_tie(path: Path, out: Path) -> Path:
+    """An adjudication over one tie, which says `drop`."""
+    words = path / "adjudicated.jsonl"
+    kept = [record for _, record in read_jsonl(words)]
+    write_jsonl(words, kept[1:])
+    close_round(path)
+    adjudicated(path, out, lambda *_: {"label": "drop"})
+    write_jsonl(words, kept)
+    close_round(path)
+    return out
+
+
+def test_nothing_is_tied_in_a_round_that_is_open(tmp_path: Path) -> None:
+    """A closing that was killed leaves decisions in an open round."""
+    path = tied(tmp_path)
+    kept = (path / "decisions.jsonl").read_bytes()
+    reopen_round(path, voters=people(tmp_path / "more.csv", "daraigh"))
+    (path / "decisions.jsonl").write_bytes(kept)
+    with pytest.raises(RoundError, match="not closed, so nothing in it is a tie yet"):
+        open_round(make_spec("adjudication", str(path), {}), tmp_path / "ties")
+
+
+def test_an_adjudicator_does_not_see_what_a_model_suggested(tmp_path: Path) -> None:
+    suggested = [item(n, suggested={"keep": "drop", "comment": "I would drop it."}) for n in range(2)]
+    write_jsonl(tmp_path / "items.jsonl", suggested)
+    spec = make_spec(
+        "expert",
+        str(tmp_path / "items.jsonl"),
+        {"voters": str(people(tmp_path / "v.csv", "annalena", "bogumil"))},
+    )
+    open_round(replace(spec, overlap=2, suggest=True), tmp_path / "round")
+    answer(tmp_path / "round", split("keep", "drop"))
+    close_round(tmp_path / "round")
+    ties = adjudicated(tmp_path / "round", tmp_path / "ties", lambda *_: {"label": "keep"})
+    assert [one.suggested for one in RoundFolder(ties).items()] == [{}, {}]
+
+
+def test_a_tie_that_got_its_answer_more_is_not_told_to_be_reopened_again(tmp_path: Path) -> None:
+    path = asked_of_three(tmp_path)
+    tied_three_ways(path)
+    found = status(path)
+    assert (found.ties, found.missing) == (0, {})
+    assert not [note for note in close_round(path)[0].notes if "round reopen" in note]
