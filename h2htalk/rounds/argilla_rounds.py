@@ -6,26 +6,40 @@ Every step looks first and then makes what is missing, so that it may be killed 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from h2htalk.progress import Progress
 from h2htalk.rounds.argilla_server.answers import Response, read_responses
 from h2htalk.rounds.argilla_server.aside import Aside, set_aside
 from h2htalk.rounds.argilla_server.datasets import (
-    Sparing,
     datasets_in,
+    require_free,
     require_ours,
     see_to_dataset,
-    see_to_records,
     told_of_changes,
+    told_of_missing,
+    told_of_twice,
 )
 from h2htalk.rounds.argilla_server.index import dead_index, require_shown, told_of_index
-from h2htalk.rounds.argilla_server.people import annotators, make_workspaces, seat_voters, users, workspaces
+from h2htalk.rounds.argilla_server.people import (
+    annotators,
+    make_workspaces,
+    seat_voters,
+    seen_places,
+    told_of_accounts,
+    users,
+    workspaces,
+)
+from h2htalk.rounds.argilla_server.putting_out import Sparing, see_to_records
 from h2htalk.rounds.argilla_server.records import record_ids
 from h2htalk.rounds.argilla_server.seen import Look, look_at, read_looks, write_looks
 from h2htalk.rounds.argilla_server.settings import (
+    Asked,
+    Sitting,
     asked_of,
     check_texts,
+    dataset_names,
     last_waves,
     sittings_of,
     workspace_name,
@@ -54,13 +68,19 @@ class ArgillaRounds:
         self._connect = connect
 
     def check(self, round: RoundFolder) -> None:
-        """Raise RoundError or MissingExtraError unless server, key, version and texts are as they must be."""
+        """Raise RoundError or MissingExtraError unless server, key, version and texts are as they must be, and no other
+        round lies where this one is to be. Nothing is changed on the server."""
         wire = self._connect(FIRST_PATIENCE)
         require_search(wire)
         asked = asked_of(round)
         check_texts(round, asked)
+        names = {workspace_name(asked.spec, round.name, one): one for one in asked.guidelines}
+        places = workspaces(wire)
+        for name, language in names.items():
+            there = datasets_in(wire, places.get(name), asked.mark)
+            require_free(wire, there, name, dataset_names(round.name, language), asked.mark)
         if wire.role != "owner":
-            make_workspaces(wire, [workspace_name(asked.spec, round.name, one) for one in asked.guidelines])
+            make_workspaces(wire, names)
 
     def publish(self, round: RoundFolder) -> list[str]:
         """Make what is missing: workspaces, accounts, datasets, records. Returns lines for the manager.
@@ -77,12 +97,10 @@ class ArgillaRounds:
         places = make_workspaces(wire, [sitting.workspace for sitting in sittings])
         ours = {sitting.workspace: places[sitting.workspace] for sitting in sittings}
         people, told = seat_voters(wire, round, ours)
-        there = {name: datasets_in(wire, place) for name, place in ours.items()}
+        there = {name: datasets_in(wire, place, asked.mark) for name, place in ours.items()}
         voters, aside = round.voters(), Aside(round.private / ASIDE)
-        answers = round.answers()
-        answered = {(item, voter) for item, voter, _ in answers}
-        wanted = still_wanted(asked.spec, round.items(), asked.questions, answers, voters, ties=True)
-        last = last_waves(sittings)
+        answered = {(item, voter) for item, voter, _ in round.answers()}
+        wanted, last = _wanted(round, asked), last_waves(sittings)
         made = 0
         with Progress("sittings", len(sittings), silent=_QUICK) as progress:
             for sitting in sittings:
@@ -93,15 +111,16 @@ class ArgillaRounds:
                     moved,
                     {name for name in sitting.items if name in wanted and name not in moved},
                 )
-                if sparing.due or sitting.dataset in there[sitting.workspace]:
+                if sparing.due or there[sitting.workspace].of(sitting):
                     dataset = see_to_dataset(wire, asked, sitting, place, there[sitting.workspace])
-                    made += see_to_records(wire, asked, sitting, dataset, people, sparing, aside)
+                    new, kept = see_to_records(wire, asked, sitting, dataset, people, sparing, aside)
+                    made, told = made + new, [*told, *kept]
                     require_shown(wire, sitting, dataset)
                 progress.advance()
-        total = sum(len(sitting.items) for sitting in sittings)
+        total = len({name for sitting in sittings for name in sitting.items})
         told.append(
             f"{wire.url}: {total} items in {len(sittings)} datasets of the workspaces {', '.join(sorted(ours))}"
-            + (f", {made} of them new" if made else "")
+            + (f"; {made} records are new" if made else "")
         )
         return told
 
@@ -111,55 +130,29 @@ class ArgillaRounds:
         A dataset in which nothing has happened since the last look is not read again, unless `whole`.
 
         Raises:
-            RoundError: the server cannot be reached, or a dataset is another round's.
+            RoundError: the server cannot be reached, the key does not see all of the round, or a dataset is another
+                round's.
         """
         wire = self._connect(PATIENCE)
         asked = asked_of(round)
-        places = workspaces(wire)
-        ids = record_ids(asked.items, asked.salt)
-        answered = {(item, voter) for item, voter, question in round.answers() if question != SKIPPED}
-        heard = Counter(item for item, _ in answered)
-        before = {} if whole else read_looks(round.private / SEEN)
-        seen: dict[str, Look] = {}
-        offered: dict[str, int] = {}
-        responses: list[Response] = []
-        notes: list[str] = []
-        look = True
         sittings = sittings_of(round, asked)
-        ours = {sitting.workspace: places.get(sitting.workspace) for sitting in sittings}
-        there = {name: datasets_in(wire, place) if place else {} for name, place in ours.items()}
-        for sitting in sittings:
-            dataset = there[sitting.workspace].get(sitting.dataset)
-            # Of an item in several waves the last is where it is offered. What is gone, `publish` makes again.
-            offered |= {item: max(0, sitting.wanted - heard[item]) for item in sitting.items}
-            if dataset is None:
-                notes.append(
-                    f"{wire.url}: the dataset {sitting.dataset} is not there; what it held at earlier looks still "
-                    "counts, and `h2htalk round open` makes it again where it wants answers"
-                )
-                continue
-            require_ours(wire, sitting, dataset, asked.mark)
-            seen[dataset["id"]] = found = look_at(wire, dataset, ids, before.get(dataset["id"]))
-            responses += found.responses
-            offered |= found.offered
-            notes += told_of_changes(asked, sitting, dataset)
-            shown = told_of_index(wire, sitting, dataset, found.total, found.done) if look else []
-            if shown is None:
-                # One line for a dead engine, not one a dataset.
-                shown, look = [dead_index(wire)], False
-            notes += shown
-        write_looks(round.private / SEEN, seen)
-        accounts = users(wire, [place for place in ours.values() if place])
+        places = seen_places(wire, [sitting.workspace for sitting in sittings])
+        found = _look(wire, round, asked, sittings, places, {} if whole else read_looks(round.private / SEEN))
+        accounts = users(wire, places.values())
+        aside = Aside(round.private / ASIDE)
         read = read_responses(
             round.name,
-            responses,
+            found.responses,
             items=asked.items,
             questions=asked.questions,
             voters=annotators(round, accounts),
-            names={user: name for name, (user, _) in accounts.items()},
-            aside=Aside(round.private / ASIDE).all(),
+            names={account.id: name for name, account in accounts.items()},
+            aside=aside.all(),
         )
-        return Pulled(read.answers, read.mistakes, (*notes, *read.notes), read.started, offered)
+        aside.strike(read.touched)
+        submitted = {one.user for one in found.responses if one.status == "submitted"}
+        notes = (*found.notes, *told_of_accounts(wire, round, accounts, submitted), *read.notes)
+        return Pulled(read.answers, read.mistakes, notes, read.started, found.offered)
 
     def close(self, round: RoundFolder) -> list[str]:
         """The server keeps everything as it is, and answers that come later are not read."""
@@ -168,3 +161,64 @@ class ArgillaRounds:
             f"the datasets in {names} are left as they are, and what is answered there from now on is not counted "
             "unless the round is opened again; delete them in Argilla when nobody needs them"
         ]
+
+
+@dataclass
+class _Found:
+    """What one look at all datasets brought: responses, what is offered by item, and lines for the manager."""
+
+    responses: list[Response] = field(default_factory=list)
+    offered: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def _look(
+    wire: Wire,
+    round: RoundFolder,
+    asked: Asked,
+    sittings: Sequence[Sitting],
+    places: Mapping[str, str],
+    before: Mapping[str, Look],
+) -> _Found:
+    """Look at every dataset: what it holds, and what is not as it should be. The looks are kept for the next one."""
+    ids = record_ids(asked.items, asked.salt)
+    heard = Counter(item for item, _ in {(i, v) for i, v, question in round.answers() if question != SKIPPED})
+    wanted, last = _wanted(round, asked), last_waves(sittings)
+    there = {one.workspace: datasets_in(wire, places.get(one.workspace), asked.mark) for one in sittings}
+    seen: dict[str, Look] = {}
+    found = _Found()
+    alive = True
+    for sitting in sittings:
+        dataset = there[sitting.workspace].of(sitting)
+        # Of an item in several waves the last is where it is offered. What is gone, `publish` makes again.
+        found.offered |= {item: max(0, sitting.wanted - heard[item]) for item in sitting.items}
+        if dataset is None:
+            if named := there[sitting.workspace].named.get(sitting.dataset):
+                require_ours(wire, sitting.workspace, named, asked.mark)
+            found.notes.append(
+                f"{wire.url}: the dataset {sitting.dataset} is not there; what it held at earlier looks still "
+                "counts, and `h2htalk round open` makes it again where it wants answers"
+            )
+            continue
+        look = look_at(wire, dataset, sitting.dataset, ids, before.get(dataset["id"]))
+        seen[dataset["id"]] = look
+        found.responses += look.responses
+        found.offered |= look.offered
+        due = [item for item in sitting.items if item in wanted and last[item] == sitting.wave]
+        found.notes += told_of_changes(wire, asked, sitting, dataset)
+        found.notes += told_of_missing(sitting, due, look.offered)
+        shown = told_of_index(wire, sitting, dataset, look.total, look.done) if alive else []
+        if shown is None:
+            # One line for a dead engine, not one a dataset.
+            shown, alive = [dead_index(wire)], False
+        found.notes += shown
+    found.notes += told_of_twice(there)
+    write_looks(round.private / SEEN, seen)
+    return found
+
+
+def _wanted(round: RoundFolder, asked: Asked) -> dict[str, int]:
+    """Item -> answers that are to be had for it, by what is stored: where a record is missing, it is made."""
+    return still_wanted(
+        asked.spec, round.items(), asked.questions, round.answers(), round.voters(), ties=True
+    )

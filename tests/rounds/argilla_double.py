@@ -31,6 +31,8 @@ class ArgillaDouble:
     Attributes:
         version, role: what it says of itself, and of the key's owner.
         search: False: its search engine is dead. `hidden`: so many records the index lacks.
+        unseen: names of workspaces that the key's owner is not in (an admin is shown their own).
+        asking: id of the user whose key the request in hand carries.
         before: called with the request's number, method and path before it is done; may raise ConnectionError, and the
             connection is cut. `after`: the same after it is done and before the answer goes out.
         heard: called with every request's headers.
@@ -40,6 +42,8 @@ class ArgillaDouble:
     def __init__(self, *, version: str = "2.8.0", role: str = "owner") -> None:
         self.version, self.role = version, role
         self.search, self.hidden = True, 0
+        self.unseen: set[str] = set()
+        self.asking = ""
         self.before: Callable[[int, str, str], None] = lambda number, method, path: None
         self.after = self.before
         self.heard: Callable[[Message], object] = lambda headers: None
@@ -56,7 +60,8 @@ class ArgillaDouble:
 
     def add_user(self, name: str, role: str = "annotator") -> str:
         id = self.new_id()
-        self.users[id] = {"id": id, "username": name, "role": role}
+        key = OWNER_KEY if not self.users else f"key.of.{id}"
+        self.users[id] = {"id": id, "username": name, "role": role, "api_key": key}
         return id
 
     def user_id(self, name: str) -> str:
@@ -79,6 +84,18 @@ class ArgillaDouble:
             "updated_at": at,
         }
         self.dataset(dataset)["last_activity_at"] = f"2030-01-01T00:00:{next(self.count):09}"
+
+    def whose(self, key: str | None) -> str:
+        """Id of the user whose key it is; refuses nobody's."""
+        found = [id for id, user in self.users.items() if user["api_key"] == key]
+        _require(bool(found), 401)
+        return found[0]
+
+    def become(self, dataset: str, item: str, user: str, status: str, **values: Any) -> None:
+        """What a voter makes of a response that is there: its id stays."""
+        kept = self.dataset(dataset)["records"][item]["responses"][self.user_id(user)]["id"]
+        self.respond(dataset, item, user, status, **values)
+        self.dataset(dataset)["records"][item]["responses"][self.user_id(user)]["id"] = kept
 
     # --- How --------------------------------------------------------------------------------------------------------
 
@@ -104,7 +121,7 @@ class ArgillaDouble:
                     try:
                         double.before(len(double.requests), self.command, path.path)
                         if path.path not in ("/api/v1/version", "/api/v1/status"):
-                            _require(self.headers.get("X-Argilla-Api-Key") == OWNER_KEY, 401)
+                            double.asking = double.whose(self.headers.get("X-Argilla-Api-Key"))
                         status, said = 200, double.do(self.command, path.path, parse_qs(path.query), body)
                         double.after(len(double.requests), self.command, path.path)
                     except Refused as refused:
@@ -148,7 +165,8 @@ class ArgillaDouble:
             case "GET", "me":
                 return {**self.users[self.user_id("argilla")], "role": self.role, "api_key": OWNER_KEY}
             case "GET", "me", "workspaces":
-                return {"items": list(self.workspaces.values())}
+                shown = [one for one in self.workspaces.values() if one["name"] not in self.unseen]
+                return {"items": shown}
             case "POST", "workspaces":
                 _require(self.role == "owner", 403)
                 _require(body["name"] not in {one["name"] for one in self.workspaces.values()}, 409)
@@ -167,7 +185,9 @@ class ArgillaDouble:
                 ]
                 return self.users[id]
             case "GET", "workspaces", place, "users":
-                return {"items": [self.users[id] for id in self.workspaces[place]["users"]]}
+                return {
+                    "items": [self.users[id] for id in self.workspaces[place]["users"] if id in self.users]
+                }
             case "POST", "workspaces", place, "users":
                 _require(body["user_id"] not in self.workspaces[place]["users"], 409)
                 self.workspaces[place]["users"].append(body["user_id"])
@@ -181,6 +201,7 @@ class ArgillaDouble:
                 taken = {(one["workspace_id"], one["name"]) for one in self.datasets.values()}
                 _require((body["workspace_id"], body["name"]) not in taken, 409)
                 made = {"id": self.new_id(), "status": "draft", "records": {}, **body}
+                made["inserted_at"] = f"2030-01-01T00:00:{next(self.count):09}"
                 self.datasets[made["id"]] = (
                     made | {kind: [] for kind in PARTS.values()} | {"facts": body["metadata"]}
                 )
@@ -221,13 +242,22 @@ class ArgillaDouble:
                 for one in body["items"]:
                     self._upsert(self.datasets[id]["records"], one)
                 return {"items": []}
+            case "POST", "records", id, "responses":
+                for dataset in self.datasets.values():
+                    for record in dataset["records"].values():
+                        if record["id"] == id:
+                            _require(self.asking in self.workspaces[dataset["workspace_id"]]["users"], 403)
+                            _require(self.asking not in record["responses"], 409)
+                            made = {**body, "id": self.new_id(), "updated_at": "2030-01-01T00:00:00"}
+                            record["responses"][self.asking] = made
+                            return made
             case "DELETE", "responses", id:
                 for dataset in self.datasets.values():
                     for record in dataset["records"].values():
                         for user, one in list(record["responses"].items()):
                             if one["id"] == id:
                                 del record["responses"][user]
-                                return one
+                                return {**one, "record_id": record["id"]}
         raise Refused(404)
 
     def _listed(self, dataset: str) -> list[dict[str, Any]]:
@@ -258,7 +288,9 @@ class ArgillaDouble:
 
 def _without(dataset: dict[str, Any]) -> dict[str, Any]:
     """A dataset as the server lists it: without its records and parts."""
-    kept = ("id", "name", "workspace_id", "status", "guidelines", "distribution", "allow_extra_metadata")
+    kept = (
+        "id", "name", "workspace_id", "status", "guidelines", "distribution", "allow_extra_metadata", "inserted_at"
+    )  # fmt: skip
     stamps = {key: dataset.get(key, "2030-01-01T00:00:00") for key in ("last_activity_at", "updated_at")}
     return {key: dataset[key] for key in kept} | {"metadata": dataset["facts"]} | stamps
 

@@ -148,8 +148,8 @@ def test_what_was_changed_on_the_server_is_told(server: ArgillaDouble, tmp_path:
     server.dataset(DATASET)["distribution"]["min_submitted"] = 1
     server.dataset("round-w1-zh-01")["guidelines"] = "Be quick."
     one, other = status(round.path).notes
-    assert f"{DATASET}: was changed on the server: it asks for 1 answers an item, the round for 2" in one
-    assert "round-w1-zh-01: was changed on the server: it shows other guidelines" in other
+    assert f"{DATASET}: was changed on the server: 1 answers an item, not 2; put it back" in one
+    assert "round-w1-zh-01: was changed on the server: other guidelines; put it back" in other
 
 
 def test_accounts_are_for_their_owner_alone(server: ArgillaDouble, tmp_path: Path) -> None:

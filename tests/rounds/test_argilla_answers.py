@@ -91,6 +91,16 @@ def test_a_discard_is_a_skip_unless_it_was_made_in_advance() -> None:
     assert values(read(said("discarded", dataset="w2"), aside={("w1", "a", "111")})) == {SKIPPED: "yes"}
 
 
+def test_a_discard_in_advance_that_its_voter_has_touched_is_their_own() -> None:
+    """Who answered an item that was put aside for them and took that back was not heard: the vote stayed."""
+    ours = ("w1", "a", "111")
+    assert read(said("discarded"), aside={ours}).touched == frozenset()
+    for response in (said(**SAFE), said("draft"), said("discarded", comment="I would rather not")):
+        found = read(response, aside={ours})
+        assert found.touched == {ours}
+        assert found.answers != ()
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_two_waves_what_was_submitted_last_counts(turned: bool) -> None:
     first = said(when="2030-01-01", **SAFE)

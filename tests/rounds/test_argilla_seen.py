@@ -74,7 +74,8 @@ def test_a_record_that_was_deleted_leaves_no_stamp_and_is_missed_all_the_same(
     server: ArgillaDouble, round: RoundFolder
 ) -> None:
     del server.dataset(DATASET)["records"][named(round, "a")]
-    assert not status(round.path).notes
+    (told,) = status(round.path).notes
+    assert f"{DATASET}: 1 of 3 items that want answers are not there, the first: 'a'" in told
     assert set(server.read) == {DATASET}
 
 

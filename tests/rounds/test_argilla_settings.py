@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from h2htalk.data.dialogue import LANGUAGES, Language, Turn
 from h2htalk.rounds.argilla_server.aside import set_aside
+from h2htalk.rounds.argilla_server.comparing import differences, missing_parts, words_print
 from h2htalk.rounds.argilla_server.page import PAGE_WORDS, inert_json, page
 from h2htalk.rounds.argilla_server.records import batches, record_id, record_ids
 from h2htalk.rounds.argilla_server.settings import (
     MAX_DESCRIPTION,
     MAX_TITLE,
-    differences,
-    missing_parts,
     plain_name,
     question_for,
 )
@@ -103,15 +102,47 @@ def settings(**changes: Any) -> dict[str, Any]:
     return found | changes
 
 
-def test_other_words_are_no_difference_and_other_questions_are() -> None:
-    worded = settings(questions=[{**settings()["questions"][0], "title": "Is it worth keeping?"}])
-    assert differences(worded, settings()) == []
+def test_other_questions_are_a_difference_and_so_is_what_was_added() -> None:
+    """`mm is terms, not not there` was what a property that somebody had added came to."""
     assert differences(settings(questions=[]), settings()) == [
-        "questions: keep is not there, not label_selection of keep, drop (required)"
+        "questions: keep is not there; it was label_selection of keep, drop (required)"
     ]
     optional = settings(questions=[{**settings()["questions"][0], "required": False}])
     assert "keep, drop (optional), not" in differences(optional, settings())[0]
     assert differences(settings(allow_extra_metadata=True), settings()) == ["it takes metadata of any name"]
+    more = settings(metadata=[*settings()["metadata"], {"name": "mm", "settings": {"type": "terms"}}])
+    assert differences(more, settings()) == ["metadata: mm was added, terms"]
+
+
+def reworded(**changes: Any) -> dict[str, Any]:
+    return settings(questions=[{**settings()["questions"][0], **changes}])
+
+
+def test_other_words_are_a_difference_unless_they_are_those_that_went_out() -> None:
+    """Two labels whose texts were swapped on the server turned every answer round, and nobody was told."""
+    swapped = [{"value": "keep", "text": "Drop it"}, {"value": "drop", "text": "Keep it"}]
+    proper = [{"value": "keep", "text": "Keep it"}, {"value": "drop", "text": "Drop it"}]
+    there, asked = (
+        reworded(settings={"type": "label_selection", "options": one}) for one in (swapped, proper)
+    )
+    assert differences(there, asked) == ["questions: keep shows voters another label of drop, label of keep"]
+    assert differences(there, asked, words_print(asked)) != []
+    # A later release of ours asks in other words than the open round was put out in.
+    assert differences(there, asked, words_print(there)) == []
+    assert differences(reworded(title="Drop?"), settings()) == ["questions: keep shows voters another title"]
+    helped = reworded(description="Say drop.")
+    assert differences(helped, settings()) == ["questions: keep shows voters another description"]
+    page = {"name": "item", "required": True, "settings": {"type": "custom", "template": "nothing"}}
+    assert differences(settings(fields=[page]), settings()) == ["fields: item shows voters another page"]
+
+
+def test_a_choice_that_is_gone_is_told_once() -> None:
+    short = reworded(settings={"type": "label_selection", "options": [{"value": "keep"}]})
+    labelled = reworded(settings={"type": "label_selection", "options": [
+        {"value": "keep"}, {"value": "drop", "text": "Drop it"}]})  # fmt: skip
+    assert differences(short, labelled) == [
+        "questions: keep is label_selection of keep (required), not label_selection of keep, drop (required)"
+    ]
 
 
 def test_a_half_made_dataset_lacks_what_it_lacks() -> None:

@@ -23,7 +23,7 @@ class Response:
     """What one user said of one record.
 
     Attributes:
-        dataset: its name.
+        dataset: the name that we gave it.
         item: the item's id.
         user: id on the server.
         status: `submitted`, `discarded` or `draft`.
@@ -43,12 +43,18 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Answers and what stands beside them, as `backends.Pulled`."""
+    """Answers and what stands beside them, as `backends.Pulled`.
+
+    Attributes:
+        touched: of what was discarded in advance, where the voter has said something since, as (dataset, item, voter
+            id): a discard there is their own from now on.
+    """
 
     answers: tuple[Answer, ...]
     mistakes: tuple[str, ...]
     notes: tuple[str, ...]
     started: Mapping[str, int]
+    touched: frozenset[tuple[str, str, str]] = frozenset()
 
 
 def responses_of(
@@ -57,7 +63,7 @@ def responses_of(
     """The responses on a dataset's records.
 
     Args:
-        dataset: its name.
+        dataset: the name that we gave it.
         records: as the server lists them, with responses.
         items: record id -> item id; records of nobody's are left out.
     """
@@ -98,12 +104,13 @@ def read_responses(
         questions: of the round.
         voters: user id -> voter; of annotators alone.
         names: user id -> user name, of everybody on the server.
-        aside: (dataset, item, voter id) that were discarded in advance: no skips of theirs.
+        aside: (dataset, item, voter id) that were discarded in advance: no skips of theirs while they say nothing.
     """
     mistakes: list[str] = []
     notes: dict[str, int] = {}
     started: dict[str, int] = {}
     strangers: dict[str, list[Response]] = {}
+    touched: set[tuple[str, str, str]] = set()
     chosen: dict[tuple[str, str], tuple[bool, str, Response]] = {}
     for response in responses:
         voter = voters.get(response.user)
@@ -113,8 +120,10 @@ def read_responses(
             continue
         if response.status == "draft":
             started[voter.name] = started.get(voter.name, 0) + 1
-        if response.status == "discarded" and (response.dataset, response.item, voter.id) in aside:
-            continue
+        if (ours := (response.dataset, response.item, voter.id)) in aside:
+            if response.status == "discarded" and not response.values:
+                continue
+            touched.add(ours)
         key = (response.item, voter.id)
         rank = (response.status == "submitted", response.when, response)
         if key not in chosen or rank[:2] >= chosen[key][:2]:
@@ -131,7 +140,8 @@ def read_responses(
             continue
         # What is not said now was taken back: an answer discarded later, a skip answered later, a cleared comment.
         answers += [Answer(round, item, voter_id, key, value, response.when) for key, value in values.items()]
-    return Read(tuple(answers), tuple(mistakes), (*_of_strangers(strangers), *_told(notes)), started)
+    told = (*_of_strangers(strangers), *_told(notes))
+    return Read(tuple(answers), tuple(mistakes), told, started, frozenset(touched))
 
 
 def _values(

@@ -33,8 +33,13 @@ class Aside:
 
     def drop(self, dataset: str, pairs: Collection[tuple[str, str]]) -> None:
         """Strike out (item, voter id) pairs: after the server has forgotten them. Raises DataError."""
+        self.strike({(dataset, item, voter) for item, voter in pairs})
+
+    def strike(self, rows: Collection[tuple[str, str, str]]) -> None:
+        """Strike out (dataset, item, voter id), as `all` has them: what the voter does there is their own from now on.
+        Raises DataError."""
         known = self.all()
-        left = known - {(dataset, item, voter) for item, voter in pairs}
+        left = known - set(rows)
         if left != known:
             self._write(left)
 

@@ -1,23 +1,15 @@
-"""A sitting's dataset and its records on the server: looked for first, then completed or made."""
+"""A sitting's dataset on the server: looked for first, by its mark, then completed or made; and its records, listed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_server.aside import Aside
-from h2htalk.rounds.argilla_server.people import People
-from h2htalk.rounds.argilla_server.records import batches, record_for, record_id, suggestible
-from h2htalk.rounds.argilla_server.settings import (
-    FIELD,
-    Asked,
-    Sitting,
-    differences,
-    missing_parts,
-    settings_for,
-)
+from h2htalk.errors import RoundError, quoted
+from h2htalk.rounds.argilla_server.comparing import differences, missing_parts, words_print
+from h2htalk.rounds.argilla_server.settings import Asked, Sitting, settings_for
 from h2htalk.rounds.argilla_server.wire import Wire
 
 # Records of one listing; the server gives no more.
@@ -25,35 +17,59 @@ PAGE = 1000
 MARK = "h2htalk"
 
 
-def datasets_in(wire: Wire, place: str) -> dict[str, dict[str, Any]]:
-    """Name -> dataset, of a workspace."""
-    found = wire.get("/api/v1/me/datasets", workspace_id=place)["items"]
-    return {one["name"]: one for one in found}
+@dataclass(frozen=True, slots=True)
+class There:
+    """The datasets of a workspace.
+
+    Attributes:
+        named: by name, whosever they are.
+        ours: by wave and sitting, those that carry this round's mark: in Argilla a dataset may be renamed.
+        twice: names of others that carry the mark of a sitting that has one.
+    """
+
+    named: Mapping[str, dict[str, Any]]
+    ours: Mapping[tuple[int, int], dict[str, Any]]
+    twice: tuple[str, ...] = ()
+
+    def of(self, sitting: Sitting) -> dict[str, Any] | None:
+        """The dataset of a sitting, whatever it is called now."""
+        return self.ours.get((sitting.wave, sitting.number))
 
 
-def see_to_dataset(
-    wire: Wire, asked: Asked, sitting: Sitting, place: str, there: Mapping[str, dict[str, Any]]
-) -> dict[str, Any]:
+def datasets_in(wire: Wire, place: str | None, mark: str) -> There:
+    """What lies in a workspace; nothing where there is none. `mark`: the round's."""
+    found = wire.get("/api/v1/me/datasets", workspace_id=place)["items"] if place else []
+    ours: dict[tuple[int, int], dict[str, Any]] = {}
+    twice = []
+    for one in sorted(found, key=lambda one: (str(one.get("inserted_at")), one["id"])):
+        facts = _facts(one)
+        if facts.get("round") == mark:
+            key = (facts["wave"], facts["sitting"])
+            if key in ours:
+                twice.append(one["name"])
+            ours.setdefault(key, one)
+    return There({one["name"]: one for one in found}, ours, tuple(twice))
+
+
+def require_free(wire: Wire, there: There, workspace: str, names: re.Pattern[str], mark: str) -> None:
+    """Raise RoundError where another round lies in a workspace, or anything under a name that is ours.
+
+    Args:
+        wire: to the server.
+        there: the datasets of the workspace.
+        workspace: its name.
+        names: of our datasets there.
+        mark: the round's.
+    """
+    for name, dataset in there.named.items():
+        if _facts(dataset).get("round", mark) != mark or names.fullmatch(name):
+            require_ours(wire, workspace, dataset, mark)
+
+
+def see_to_dataset(wire: Wire, asked: Asked, sitting: Sitting, place: str, there: There) -> dict[str, Any]:
     """The dataset of a sitting, published: found, completed or made. Raises RoundError where it is another."""
     settings = settings_for(wire.client, asked, sitting).serialize()
-    dataset = there.get(sitting.dataset)
-    if dataset is None:
-        facts = {"round": asked.mark, "wave": sitting.wave, "sitting": sitting.number}
-        wire.call(
-            "POST",
-            "/api/v1/datasets",
-            {
-                "name": sitting.dataset,
-                "workspace_id": place,
-                "guidelines": settings["guidelines"],
-                "distribution": settings["distribution"],
-                "allow_extra_metadata": False,
-                "metadata": {MARK: facts},
-            },
-            allowed=(409,),
-        )
-        dataset = datasets_in(wire, place)[sitting.dataset]
-    require_ours(wire, sitting, dataset, asked.mark)
+    dataset = there.of(sitting) or _make(wire, asked, sitting, place, settings)
     path = f"/api/v1/datasets/{dataset['id']}"
     found = _settings_of(wire, dataset)
     if dataset["status"] == "draft":
@@ -62,7 +78,7 @@ def see_to_dataset(
             for part in parts:
                 wire.call("POST", address, part, allowed=(409,))
         found = _settings_of(wire, dataset)
-    told = differences(found, settings)
+    told = differences(found, settings, _facts(dataset).get("words", ""))
     if told:
         raise RoundError(
             f"{wire.url}: the dataset {sitting.dataset} is there with other settings: {'; '.join(told)}; put them "
@@ -72,6 +88,40 @@ def see_to_dataset(
         # Refused: our own first attempt, of which no answer came, has published it.
         wire.call("PUT", f"{path}/publish", allowed=(422,))
     return dataset
+
+
+def _make(
+    wire: Wire, asked: Asked, sitting: Sitting, place: str, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    facts = {
+        "round": asked.mark,
+        "wave": sitting.wave,
+        "sitting": sitting.number,
+        "words": words_print(settings),
+    }
+    wire.call(
+        "POST",
+        "/api/v1/datasets",
+        {
+            "name": sitting.dataset,
+            "workspace_id": place,
+            "guidelines": settings["guidelines"],
+            "distribution": settings["distribution"],
+            "allow_extra_metadata": False,
+            "metadata": {MARK: facts},
+        },
+        allowed=(409,),
+    )
+    there = datasets_in(wire, place, asked.mark)
+    made = there.of(sitting)
+    if made is None:
+        if sitting.dataset in there.named:
+            require_ours(wire, sitting.workspace, there.named[sitting.dataset], asked.mark)
+        raise RoundError(
+            f"{wire.url}: another sitting's dataset is called {sitting.dataset} now; call it otherwise in Argilla, "
+            "then give the same command again"
+        )
+    return made
 
 
 def _settings_of(wire: Wire, dataset: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,27 +137,63 @@ def _settings_of(wire: Wire, dataset: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def require_ours(wire: Wire, sitting: Sitting, dataset: Mapping[str, Any], mark: str) -> None:
-    facts = (dataset.get("metadata") or {}).get(MARK)
-    if not isinstance(facts, dict) or facts.get("round") != mark:
+def require_ours(wire: Wire, workspace: str, dataset: Mapping[str, Any], mark: str) -> None:
+    """Raise RoundError where a dataset does not carry the round's mark."""
+    facts = _facts(dataset)
+    if facts.get("round") != mark:
         whose = "another round" if facts else "somebody else"
         raise RoundError(
-            f"{wire.url}: the workspace {sitting.workspace} has a dataset {sitting.dataset} that belongs to {whose}; "
+            f"{wire.url}: the workspace {workspace} has a dataset {dataset['name']} that belongs to {whose}; "
             "rename this round's folder, or name another workspace in its settings"
         )
 
 
-def told_of_changes(asked: Asked, sitting: Sitting, dataset: Mapping[str, Any]) -> list[str]:
-    """What was changed on the server since it was put out: the number of answers, the guidelines."""
+def _facts(dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """What was noted on a dataset when it was made; empty on one that is not a round's."""
+    facts = (dataset.get("metadata") or {}).get(MARK)
+    return facts if isinstance(facts, dict) else {}
+
+
+def told_of_changes(wire: Wire, asked: Asked, sitting: Sitting, dataset: Mapping[str, Any]) -> list[str]:
+    """What was changed on the server since it was put out: its name, what it asks, how often, in which words."""
     told = []
-    wanted = dataset["distribution"]["min_submitted"]
-    if wanted != sitting.wanted:
-        told.append(f"asks for {wanted} answers an item, the round for {sitting.wanted}")
-    if (dataset["guidelines"] or "").strip() != asked.guidelines[sitting.language]:
-        told.append("shows other guidelines than the round's")
+    if dataset["name"] != sitting.dataset:
+        told.append(
+            f"{sitting.dataset}: is called {quoted(dataset['name'])} on the server now; it counts all the same"
+        )
+    if dataset["status"] == "draft":
+        return [
+            *told,
+            f"{sitting.dataset}: was never finished; `h2htalk round open`, given as before, completes it",
+        ]
+    settings = settings_for(wire.client, asked, sitting).serialize()
+    changed = differences(_settings_of(wire, dataset), settings, _facts(dataset).get("words", ""))
+    if changed:
+        told.append(
+            f"{sitting.dataset}: was changed on the server: {'; '.join(changed)}; put it back in the dataset's settings"
+        )
+    return told
+
+
+def told_of_missing(sitting: Sitting, due: Sequence[str], there: Collection[str]) -> list[str]:
+    """Items of a sitting that want answers and have no record. `there`: those that have one."""
+    missing = [item for item in due if item not in there]
+    if not missing:
+        return []
     return [
-        f"{sitting.dataset}: was changed on the server: it {one}; put it back in the dataset's settings"
-        for one in told
+        f"{sitting.dataset}: {len(missing)} of {len(due)} items that want answers are not there, the first: "
+        f"{quoted(missing[0])}; deleted on the server, or never put out: `h2htalk round open`, given as before, makes "
+        "them again"
+    ]
+
+
+def told_of_twice(there: Mapping[str, There]) -> list[str]:
+    """Datasets beside another of the same sitting, by workspace: what is answered there is not read."""
+    return [
+        f"{workspace}: the dataset {quoted(name)} is a second one of a sitting that has one already; what is answered "
+        "there is not counted: see what it is, and delete it in Argilla"
+        for workspace, found in sorted(there.items())
+        for name in found.twice
     ]
 
 
@@ -149,88 +235,3 @@ def offers(
                 0 if record["status"] == "completed" else max(0, wanted - said)
             )
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Sparing:
-    """Who is to be spared what, in one sitting.
-
-    Attributes:
-        voters: item -> voter ids (`set_aside`).
-        moved: items that lie in a later wave as well: nobody is to meet them here any more.
-        due: items that are made where they are missing; what wants nothing stays away.
-    """
-
-    voters: Mapping[str, set[str]]
-    moved: Collection[str]
-    due: Collection[str]
-
-
-def see_to_records(
-    wire: Wire,
-    asked: Asked,
-    sitting: Sitting,
-    dataset: Mapping[str, Any],
-    people: People,
-    sparing: Sparing,
-    aside: Aside,
-) -> int:
-    """Put out the records that are missing, spare voters what is not for them, and give back what is for them again.
-
-    Args:
-        wire, asked, sitting, dataset: where what belongs.
-        people: the voters' accounts.
-        sparing: who is to meet what.
-        aside: where it is written down who was spared what.
-
-    Returns:
-        How many records were new.
-
-    Raises:
-        RoundError: the server fails, or a record there shows another text.
-    """
-    path = f"/api/v1/datasets/{dataset['id']}"
-    fillable = suggestible(asked.questions)
-    ids = {
-        one["name"]: one["id"] for one in wire.get(f"{path}/questions")["items"] if one["name"] in fillable
-    }
-    there = {record["external_id"]: record for record in records_of(wire, dataset["id"], "responses")}
-    inside = people.inside[sitting.workspace]
-    known = {(item, voter) for name, item, voter in aside.all() if name == sitting.dataset}
-    new, late, pairs, back = [], [], [], []
-    for name in sitting.items:
-        id = record_id(name, asked.salt)
-        old = there.get(id)
-        if old is None and name not in sparing.due:
-            continue
-        said = {str(one["user_id"]): one for one in old["responses"]} if old else {}
-        spared = sparing.voters[name]
-        if name in sparing.moved and old is not None and old["status"] != "completed":
-            spared = set(people.ids)
-        # Whoever has said something keeps it: only silence is filled, and only what we filled is emptied.
-        voters = [v for v in sorted(spared) if v in inside and people.ids[v] not in said]
-        for voter in sorted(people.ids.keys() - spared):
-            if (name, voter) in known:
-                back.append(((name, voter), said.get(people.ids[voter])))
-        record = record_for(
-            id, asked.items[name], sitting, ids,
-            suggest=asked.spec.suggest, aside=[people.ids[v] for v in voters],
-        )  # fmt: skip
-        pairs += [(name, voter) for voter in voters]
-        if old is None:
-            new.append(record)
-        elif old["fields"].get(FIELD) != record["fields"][FIELD]:
-            raise RoundError(
-                f"{wire.url}: {sitting.dataset}: the record {record['external_id']} shows another text than the item "
-                f"{name}; delete the record in Argilla, then give the same command again"
-            )
-        elif voters:
-            late.append({key: record[key] for key in ("external_id", "responses")})
-    aside.add(sitting.dataset, pairs)
-    for batch in (*batches(new), *batches(late)):
-        wire.call("PUT", f"{path}/records/bulk", {"items": batch})
-    for _, response in back:
-        if response is not None and response["status"] == "discarded" and not response["values"]:
-            wire.call("DELETE", f"/api/v1/responses/{response['id']}", allowed=(404,))
-    aside.drop(sitting.dataset, [pair for pair, _ in back])
-    return len(new)

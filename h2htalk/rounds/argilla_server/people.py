@@ -7,7 +7,7 @@ import io
 import os
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +48,35 @@ def make_workspaces(wire: Wire, names: Iterable[str]) -> dict[str, str]:
     return there
 
 
-def users(wire: Wire, places: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """User name -> (id, role): all of the server for an owner, else those of the workspaces with these ids."""
+def seen_places(wire: Wire, names: Iterable[str]) -> dict[str, str]:
+    """Name -> id of those of these workspaces that are there. Raises RoundError where an admin's key may not see all:
+    what was answered in the others would be left out, and nobody would know."""
+    wanted, there = set(names), workspaces(wire)
+    unseen = sorted(wanted - there.keys())
+    if unseen and wire.role != "owner":
+        raise RoundError(
+            f"{wire.url}: your key does not see the workspaces {', '.join(unseen)} of this round, and its answers are "
+            "counted all or not at all; use an owner's key, or be put into them"
+        )
+    return {name: there[name] for name in sorted(wanted & there.keys())}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account on the server: its id, its role, and the key by which the server knows who asks."""
+
+    id: str
+    role: str
+    key: str = field(repr=False)
+
+
+def users(wire: Wire, places: Iterable[str]) -> dict[str, Account]:
+    """User name -> account: all of the server for an owner, else those of the workspaces with these ids."""
     if wire.role == "owner":
         found = wire.get("/api/v1/users")["items"]
     else:
         found = [one for place in places for one in wire.get(f"/api/v1/workspaces/{place}/users")["items"]]
-    return {one["username"]: (one["id"], one["role"]) for one in found}
+    return {one["username"]: Account(one["id"], one["role"], one["api_key"]) for one in found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +86,12 @@ class People:
     Attributes:
         ids: voter id -> user id, of all who have an account.
         inside: workspace name -> ids of the voters who are in it, and so meet what lies there.
+        keys: voter id -> key of the account.
     """
 
     ids: Mapping[str, str]
     inside: Mapping[str, Collection[str]]
+    keys: Mapping[str, str] = field(repr=False)
 
 
 def seat_voters(wire: Wire, folder: RoundFolder, places: Mapping[str, str]) -> tuple[People, list[str]]:
@@ -87,10 +111,8 @@ def seat_voters(wire: Wire, folder: RoundFolder, places: Mapping[str, str]) -> t
     voters, told, known = folder.voters(), [], accounts(folder)
     there = users(wire, places.values())
     ids = _ids(voters, there, known)
-    roles = dict(there.values())
-    strangers = [
-        voter.name for voter in voters if roles.get(ids.get(voter.id, ""), "annotator") != "annotator"
-    ]
+    higher = {one.id for one in there.values() if one.role != "annotator"}
+    strangers = [voter.name for voter in voters if ids.get(voter.id) in higher]
     if strangers:
         raise RoundError(
             f"{wire.url}: {', '.join(strangers)} is the name of an owner or admin, who sees more than a voter; name "
@@ -115,7 +137,8 @@ def seat_voters(wire: Wire, folder: RoundFolder, places: Mapping[str, str]) -> t
                 "role": "annotator",
             }
             wire.call("POST", "/api/v1/users", account, allowed=(409,))
-        ids = _ids(voters, users(wire, places.values()), known)
+        there = users(wire, places.values())
+        ids = _ids(voters, there, known)
         told.append(
             f"{len(missing)} accounts made; their passwords stand in {folder.private / LOGINS}: give each "
             "voter their own"
@@ -133,24 +156,57 @@ def seat_voters(wire: Wire, folder: RoundFolder, places: Mapping[str, str]) -> t
         told.append(
             f"{', '.join(gone)} left the round and can still sign in; take them out of the workspace if they should not"
         )
-    return People(ids, inside), told
+    keys = {one.id: one.key for one in there.values()}
+    return People(ids, inside, {voter: keys[user] for voter, user in ids.items()}), told
 
 
-def annotators(folder: RoundFolder, there: Mapping[str, tuple[str, str]]) -> dict[str, Voter]:
+def annotators(folder: RoundFolder, there: Mapping[str, Account]) -> dict[str, Voter]:
     """User id -> voter, of those whose answers count: an owner or admin sees what others said, and may say it for them.
 
     Args:
         folder: of the round.
-        there: user name -> (id, role), as `users` found them.
+        there: user name -> account, as `users` found them.
     """
-    voters, known, roles = folder.voters(), accounts(folder), dict(there.values())
+    voters, known = folder.voters(), accounts(folder)
+    higher = {one.id for one in there.values() if one.role != "annotator"}
     ids = known | _ids(voters, there, known)
     by_id = {voter.id: voter for voter in voters}
-    return {
-        user: by_id[voter]
-        for voter, user in ids.items()
-        if voter in by_id and roles.get(user, "annotator") == "annotator"
-    }
+    return {user: by_id[voter] for voter, user in ids.items() if voter in by_id and user not in higher}
+
+
+def told_of_accounts(
+    wire: Wire, folder: RoundFolder, there: Mapping[str, Account], submitted: Collection[str]
+) -> list[str]:
+    """Voters who had an account and have none, as far as the key shows: an admin's shows the workspaces' alone.
+
+    Args:
+        wire, folder: which server, which round.
+        there: user name -> account, as `users` found them.
+        submitted: user ids with an answer on the server.
+    """
+    known = accounts(folder)
+    ids = _ids(folder.voters(), there, known)
+    gone = [voter for voter in folder.voters() if voter.id in known and voter.id not in ids]
+    unseen = [voter.name for voter in gone if known[voter.id] in submitted and wire.role != "owner"]
+    lost = [voter.name for voter in gone if voter.here and voter.name not in unseen]
+    told = []
+    if unseen:
+        told.append(
+            f"{', '.join(unseen)}: no longer in the workspaces that your key sees, so it cannot tell whether they are "
+            "annotators still; their answers count: look once more with an owner's key"
+        )
+    if lost and wire.role == "owner":
+        told.append(
+            f"{', '.join(lost)}: without an account on the server, and Argilla deletes a user's answers with the "
+            "account; what earlier looks brought counts. `h2htalk round open`, given as before, makes the account "
+            "again, `h2htalk round reopen --without NAME` asks others"
+        )
+    elif lost:
+        told.append(
+            f"{', '.join(lost)}: not in the round's workspaces, so they cannot answer; whether they have an account "
+            "still, only an owner's key shows: `h2htalk round open`, given as before with one, puts them back"
+        )
+    return told
 
 
 def accounts(folder: RoundFolder) -> dict[str, str]:
@@ -161,13 +217,11 @@ def accounts(folder: RoundFolder) -> dict[str, str]:
         return {}
 
 
-def _ids(
-    voters: Sequence[Voter], there: Mapping[str, tuple[str, str]], known: Mapping[str, str]
-) -> dict[str, str]:
+def _ids(voters: Sequence[Voter], there: Mapping[str, Account], known: Mapping[str, str]) -> dict[str, str]:
     """Voter id -> user id: the account that was theirs before, under whatever name, else the one of their name."""
-    present = {user for user, _ in there.values()}
+    present = {one.id for one in there.values()}
     kept = {voter.id: known[voter.id] for voter in voters if known.get(voter.id) in present}
-    return {voter.id: there[voter.name][0] for voter in voters if voter.name in there} | kept
+    return {voter.id: there[voter.name].id for voter in voters if voter.name in there} | kept
 
 
 def _let_in(wire: Wire, place: str, voters: Sequence[Voter], ids: Mapping[str, str]) -> set[str]:

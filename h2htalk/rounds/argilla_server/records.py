@@ -16,6 +16,9 @@ from h2htalk.rounds.texts import passage_title
 
 # A request: items of 100,000 characters and more must not make one that a proxy refuses (records, characters).
 BATCH, BATCH_SIZE = 200, 4_000_000
+# What puts an item aside for a voter: it says nothing. Nothing is an empty object: with none at all, 2.8.0 stores the
+# record and fails to index it (500).
+NOTHING: Mapping[str, Any] = {"values": {}, "status": "discarded"}
 
 
 def record_id(item: str, salt: bytes) -> str:
@@ -66,16 +69,13 @@ def record_for(
             for name, value in item.suggested.items() if name in questions
         ]  # fmt: skip
     if aside:
-        record["responses"] = discarded(aside)
+        record["responses"] = [{"user_id": user, **NOTHING} for user in sorted(aside)]
     return record
 
 
-def discarded(users: Collection[str]) -> list[dict[str, Any]]:
-    """Responses that put an item aside for users; they say nothing.
-
-    Nothing is an empty object: with none at all, 2.8.0 stores the record and fails to index it (500).
-    """
-    return [{"user_id": user, "values": {}, "status": "discarded"} for user in sorted(users)]
+def is_nothing(response: Mapping[str, Any]) -> bool:
+    """Whether a response, as the server lists it, says as little as what puts an item aside."""
+    return response["status"] == "discarded" and not response["values"]
 
 
 def suggestible(questions: Sequence[Question]) -> set[str]:

@@ -37,12 +37,15 @@ class Look:
     offered: Mapping[str, int]
 
 
-def look_at(wire: Wire, dataset: Mapping[str, Any], items: Mapping[str, str], known: Look | None) -> Look:
+def look_at(
+    wire: Wire, dataset: Mapping[str, Any], name: str, items: Mapping[str, str], known: Look | None
+) -> Look:
     """What a dataset holds now: from the server's database, or what is known where nothing has happened since.
 
     Args:
         wire: to the server.
         dataset: as the server lists it, a moment ago.
+        name: of its sitting, whatever the dataset is called now.
         items: record id -> item id.
         known: the last look at it; None: read all of it.
     """
@@ -57,7 +60,7 @@ def look_at(wire: Wire, dataset: Mapping[str, Any], items: Mapping[str, str], kn
         stamp,
         len(records),
         sum(record["status"] == "completed" for record in records),
-        tuple(responses_of(dataset["name"], records, items)),
+        tuple(responses_of(name, records, items)),
         offers(dataset, records, items),
     )
 

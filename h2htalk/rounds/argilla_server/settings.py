@@ -49,7 +49,7 @@ class Sitting:
     """One dataset on the server.
 
     Attributes:
-        workspace, dataset: their names.
+        workspace, dataset: their names, as we give them.
         wave, number: which wave, which sitting of its language in it (from 1).
         language: of its items.
         wanted: answers an item.
@@ -88,7 +88,7 @@ def sittings_of(folder: RoundFolder, asked: Asked) -> tuple[Sitting, ...]:
             found.append(
                 Sitting(
                     workspace=workspace_name(spec, name, language),
-                    dataset=f"{plain_name(name)}-w{wave.number}-{language}-{number:02}",
+                    dataset=dataset_name(name, wave.number, language, number),
                     wave=wave.number,
                     number=number,
                     language=language,
@@ -110,6 +110,16 @@ def workspace_name(spec: RoundSpec, name: str, language: Language) -> str:
     """A workspace a language: its voters see no other items. It holds the round's name: no two rounds mix theirs."""
     prefix = spec.argilla.workspace
     return f"{plain_name(f'{prefix}-{name}' if prefix else name)}-{language}"
+
+
+def dataset_name(name: str, wave: int, language: Language, number: int) -> str:
+    """What a sitting's dataset is called when it is made; in Argilla it may be renamed."""
+    return f"{plain_name(name)}-w{wave}-{language}-{number:02}"
+
+
+def dataset_names(name: str, language: Language) -> re.Pattern[str]:
+    """What the datasets of a round and language are called (`dataset_name`), of every wave."""
+    return re.compile(rf"{re.escape(plain_name(name))}-w\d+-{language}-\d+")
 
 
 def plain_name(name: str) -> str:
@@ -153,36 +163,6 @@ def check_texts(folder: RoundFolder, asked: Asked) -> None:
                 f"{folder.path / 'guidelines' / f'{language}.md'} has {length:,} characters; Argilla takes up to "
                 f"{MAX_GUIDELINES:,}: shorten it there, then give the same command again"
             )
-
-
-def differences(there: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
-    """In what a dataset that is there differs from the one that is asked for: what is asked of voters, not its words.
-
-    Args:
-        there, asked: serialised settings, as the SDK gives them.
-    """
-    told = []
-    if (there["guidelines"] or "").strip() != asked["guidelines"]:
-        told.append("other guidelines")
-    answers = [one["distribution"]["min_submitted"] for one in (there, asked)]
-    if answers[0] != answers[1]:
-        told.append(f"{answers[0]} answers an item, not {answers[1]}")
-    if there["allow_extra_metadata"] != asked["allow_extra_metadata"]:
-        told.append("it takes metadata of any name")
-    for kind in ("fields", "questions", "metadata"):
-        ours, theirs = (_bare(one[kind]) for one in (asked, there))
-        told += [f"{kind}: {name} is {_worded(theirs, name)}, not {_worded(ours, name)}"
-                 for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)]  # fmt: skip
-    return told
-
-
-def missing_parts(there: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Of a half-made dataset: what is not there yet, by kind, ready to send."""
-    lacking = {}
-    for kind in ("fields", "questions", "metadata"):
-        names = {one["name"] for one in there[kind]}
-        lacking[kind] = [_sent(one) for one in asked[kind] if one["name"] not in names]
-    return lacking
 
 
 # --- Questions ----------------------------------------------------------------------------------------------------
@@ -252,29 +232,3 @@ def _metadata(client: Any, spec: RoundSpec) -> list[Any]:
         term("language", ["en", "zh"], False), term("crisis", ["no", "yes"], True), *shown, number("wave"),
         number("sitting"),
     ]  # fmt: skip
-
-
-# --- Comparing ----------------------------------------------------------------------------------------------------
-
-
-def _bare(parts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Of each field, question or property what decides: its type, choices, and whether it is required."""
-    found = {}
-    for part in parts:
-        settings = part["settings"]
-        choices = tuple(option["value"] for option in settings.get("options") or ())
-        found[part["name"]] = (settings["type"], choices, part.get("required"))
-    return found
-
-
-def _worded(parts: Mapping[str, tuple[Any, ...]], name: str) -> str:
-    if name not in parts:
-        return "not there"
-    kind, choices, required = parts[name]
-    told = f"{kind} of {', '.join(map(str, choices))}" if choices else str(kind)
-    return told if required is None else f"{told} ({'required' if required else 'optional'})"
-
-
-def _sent(part: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("name", "title", "description", "required", "settings", "visible_for_annotators")
-    return {key: part[key] for key in kept if part.get(key) is not None}

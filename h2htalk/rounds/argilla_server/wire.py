@@ -65,6 +65,7 @@ class Wire:
         failures: int = FAILURES,
         timeout: float = TIMEOUT,
         patience: float | None = None,
+        key: str = "",
     ) -> tuple[int, Any]:
         """One request, repeated while the server is away: every request of ours may be sent twice.
 
@@ -76,6 +77,7 @@ class Wire:
             failures: how often a 500 is asked in all.
             timeout: of one attempt, in seconds.
             patience: seconds for which the server may be away; None: the wire's.
+            key: of the account in whose name it is asked; empty: ours.
 
         Returns:
             The status and what came as JSON (None for nothing).
@@ -84,8 +86,12 @@ class Wire:
             RoundError: the server stays away, refuses, or fails.
         """
 
+        other = {"X-Argilla-Api-Key": key} if key else None
+
         def send() -> httpx.Response:
-            found = self.client.http_client.request(method, path, json=body, params=params, timeout=timeout)
+            found = self.client.http_client.request(
+                method, path, json=body, params=params, timeout=timeout, headers=other
+            )
             return cast("httpx.Response", found)
 
         patience = self.patience if patience is None else patience
