@@ -107,7 +107,11 @@ def round_list(
     from h2htalk.rounds.report import rounds_table
     from h2htalk.rounds.status import list_rounds
 
-    console().print(rounds_table(list(list_rounds(folder))))
+    found = list(list_rounds(folder))
+    console().print(rounds_table(found))
+    for one in found:
+        for line in one.notes:
+            say(line)
 
 
 def _print_status(found: Status, voters: bool = False) -> None:
@@ -115,7 +119,7 @@ def _print_status(found: Status, voters: bool = False) -> None:
 
     for line in status_lines(found):
         say(line)
-    if voters:
+    if voters and found.by_voter:
         console().print(voters_table(found))
     for line in found.notes:
         say(line)

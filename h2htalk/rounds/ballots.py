@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.files import write_problem
 from h2htalk.errors import DataError, RoundError
 from h2htalk.progress import Progress
@@ -21,6 +24,8 @@ from h2htalk.rounds.spreadsheets.sheets import require_openpyxl, write_workbook
 
 # Of workbooks that are being written: hidden, and taken for nobody's ballot.
 _TORN = ".ballot-"
+# Of texts that are being written, after a dot and their name (`write_text`): random signs, or a process's number.
+_TORN_TEXT = re.compile(r"\.(.+)\.(?:[a-z0-9_]{8}|[0-9]+)")
 # Seconds of writing that need no line of progress.
 _QUICK = 3.0
 
@@ -40,13 +45,14 @@ class Ballots:
     def publish(self, round: RoundFolder) -> list[str]:
         """Write every ballot that is not there yet; one that is there may hold answers, and is never touched."""
         known = read_ballot_round(round)
-        _clear_torn(known.folder)
+        _protect(known.folder)
+        _clear_torn(known)
         there = {folded(path.name) for path in known.folder.glob("*")}
         asked = [ballot for ballot in known.ballots if ballot.voter.here]
         for language, ballot in {ballot.language: ballot for ballot in asked}.items():
-            told = known.folder / f"guidelines-{language}.txt"
-            if folded(told.name) not in there:
-                write_csv_guidelines(known, ballot, round.guidelines(language), told)
+            beside = known.folder / f"guidelines-{language}.txt"
+            if folded(beside.name) not in there:
+                write_csv_guidelines(known, ballot, round.guidelines(language), beside)
         due = [one for one in asked if folded(f"{one.stem}.xlsx") not in there]
         with Progress("ballots", len(due), silent=_QUICK) as progress:
             for ballot in due:
@@ -56,6 +62,7 @@ class Ballots:
                 # The workbook comes last: where it is, nothing of a ballot is missing.
                 _write_whole(known, ballot, round.guidelines(ballot.language))
                 progress.advance()
+        told = _protect(known.folder)
         voters = len({ballot.voter.id for ballot in known.ballots})
         lines = [
             f"{len(known.ballots)} ballots of {voters} voters lie in {known.folder}, {len(due)} of them new"
@@ -65,24 +72,27 @@ class Ballots:
                 "send each voter theirs (.xlsx; without a spreadsheet program .csv, its .texts.txt and guidelines), "
                 "and put what comes back into that folder under the same name"
             )
-        return lines
+        return lines + told
 
     def pull(self, round: RoundFolder, *, whole: bool = False) -> Pulled:
         """What the ballots hold now; they are always read whole. Raises RoundError, DataError."""
         known = read_ballot_round(round)
         box = Box(known)
+        # Where opening was refused or broken off, nobody has missed a ballot yet.
+        went_out = round.state != "half opened"
         if not known.folder.is_dir():
-            return Pulled((), notes=(f"{known.folder}: no ballots there; put back what came in",))
+            gone = f"{known.folder}: no ballots there; put back what came in"
+            return Pulled((), notes=(gone,) if went_out else ())
+        box.notes += _protect(known.folder)
         try:
             found = sorted(known.folder.iterdir())
         except OSError as error:
             raise RoundError(f"{known.folder}: cannot be looked into: {error.strerror or error}") from error
-        for path in found:
-            box.read(path)
+        box.read_all(found)
         absent = [
             ballot.stem for ballot in known.ballots if ballot.voter.here and ballot.stem not in box.files
         ]
-        if absent:
+        if absent and went_out:
             box.notes.append(
                 f"{known.folder}: no ballot there called {', '.join(absent)}; put it back to have it read"
             )
@@ -144,9 +154,40 @@ def _as_answers(
     return made + [Answer(round, item, voter, question, None, when) for _, _, question in gone]
 
 
-def _clear_torn(folder: Path) -> None:
+def _protect(folder: Path) -> list[str]:
+    """Close the ballots, and the folder they lie in, to everybody but their owner, as `private` is.
+
+    Returns:
+        A line for the manager where that is somebody else's to do; raises DataError where there can be no folder.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder, *(path for path in folder.iterdir() if path.is_file() and not path.is_symlink())]
+    except OSError as error:
+        raise DataError(f"{folder}: {write_problem(error)}") from error
+    left = []
+    for path in paths:
+        try:
+            if stat.S_IMODE(path.stat().st_mode) & 0o077:
+                path.chmod(0o700 if path == folder else 0o600)
+        except OSError:
+            left.append(path.name)
+    if not left:
+        return []
+    return [
+        f"{folder}: {left[0]}{f' and {len(left) - 1} more' if len(left) > 1 else ''} can be read by others on this "
+        "machine, and belongs to somebody else; have it closed, it holds a voter's answers under their name"
+    ]
+
+
+def _clear_torn(known: BallotRound) -> None:
     """Take away what writes that were killed left behind: the round is locked, so nobody is writing them."""
-    for path in folder.glob(f"{_TORN}*.part"):
+    ours = {f"{ballot.stem}{ending}" for ballot in known.ballots for ending in (".csv", ".texts.txt")}
+    ours |= {f"guidelines-{language}.txt" for language in LANGUAGES}
+    torn = [
+        path for path in known.folder.glob(".*") if (of := _TORN_TEXT.fullmatch(path.name)) and of[1] in ours
+    ]
+    for path in (*known.folder.glob(f"{_TORN}*.part"), *torn):
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
@@ -168,7 +209,6 @@ def _write_whole(known: BallotRound, ballot: Ballot, guidelines: str) -> None:
                 f"{path}: would have {size >> 20} MiB, more than is read back ({MAX_FILE >> 20}); open rounds "
                 "of fewer items"
             )
-        temporary.chmod(0o644)
         if not path.exists():
             os.replace(temporary, path)
     except OSError as error:

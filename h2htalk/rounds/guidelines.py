@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,11 @@ from h2htalk.rounds.texts import label_help, label_text, question_help, question
 from h2htalk.text.templates import Sandbox, open_environment, read_templates
 
 _NUMBER = re.compile(r"\d[\d \-]*\d")
+# Not those of `strftime`: they follow the machine's language.
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 
 
 def guidelines(spec: RoundSpec, questions: Sequence[Question], language: Language) -> str:
@@ -81,8 +87,33 @@ def _values(spec: RoundSpec, questions: Sequence[Question], language: Language) 
         "crises": _crises(spec),
         "minutes": f"{spec.minutes:g}",
         "suggest": spec.suggest,
+        # A ballot says when it was saved, not how long an item took.
+        "timed": spec.backend == "argilla",
+        # A server tells everybody who answers there the others' user names.
+        "shared": spec.backend == "argilla",
         "help_rows": help_rows(language),
+        "help_dates": _help_dates(language),
     }
+
+
+def _help_dates(language: Language) -> Mapping[str, str]:
+    """When the help lines that are named were looked up last, and of when the oldest of them is.
+
+    A line's date is its page's own, or the day on which it was looked up: the latest of all dates is of a look-up.
+    """
+    book = read_help_lines()
+    rows = "\n".join(help_rows(language))
+    dates = [line.date for line in book.lines if (told := line.told(language)) and told in rows]
+    return {
+        "latest": _day(max([book.directory.date, *dates]), language),
+        "oldest": _day(min(dates), language) if min(dates) < book.directory.date else "",
+    }
+
+
+def _day(date: datetime.date, language: Language) -> str:
+    if language == "en":
+        return f"{date.day} {_MONTHS[date.month - 1]} {date.year}"
+    return f"{date.year} 年 {date.month} 月 {date.day} 日"
 
 
 def _crises(spec: RoundSpec) -> int:

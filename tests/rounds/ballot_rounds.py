@@ -48,10 +48,10 @@ def opened(
     name: str = "round",
     **spec: Any,
 ) -> RoundFolder:
-    """A round with ballots, open. `voters`: "anna,en;bert,zh"; every item goes to all who read it."""
+    """A round with ballots, open. `voters`: "anna,en;bert,zh"; every item, crises too, goes to all who read it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
-    rows = ["name,languages", *voters.split(";")]
+    rows = ["name,languages,crisis", *(f"{voter},yes" for voter in voters.split(";"))]
     (folder / f"{name}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     settings = {"overlap": len(rows) - 1, **spec}
     made = RoundSpec.from_dict(

@@ -13,7 +13,7 @@ from ballot_rounds import fill, fill_csv, item, known, opened, places, pull, ste
 from h2htalk.errors import MissingExtraError, RoundError
 from h2htalk.rounds.ballots import Ballots
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder, now
+from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import questions_for
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round import open_round
@@ -157,6 +157,63 @@ def _die(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+def test_what_a_killed_write_of_a_csv_left_is_cleared_and_nothing_else(tmp_path: Path) -> None:
+    """Only the workbooks' were: half ballots lay in the folder for good, and in every copy of it."""
+    folder = opened(tmp_path, "crowd", [item(1)]).path / "ballots"
+    torn = (".anna.csv.a1b2c3_d", ".anna.texts.txt.zzzzzzzz", ".guidelines-en.txt.abcdefgh", ".anna.csv.4711")
+    others = (".anna.csv.swp", ".theirs.csv.a1b2c3_d", "._anna.csv", ".~lock.anna.csv#")
+    for name in (*torn, *others):
+        (folder / name).write_text("half", encoding="utf-8")
+    Ballots().publish(RoundFolder(folder.parent))
+    assert {path.name for path in folder.glob(".*")} == set(others)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps who may read a file elsewhere")
+def test_ballots_are_their_owners_alone(tmp_path: Path) -> None:
+    """Everybody on the machine could read who answered what."""
+
+    def modes() -> set[str]:
+        folder = round.path / "ballots"
+        return {oct(path.stat().st_mode & 0o777) for path in (folder, *folder.iterdir())}
+
+    round = opened(tmp_path, "crowd", [item(1, crisis=True)])
+    assert modes() == {"0o700", "0o600"}
+    # A folder of before, and files as a mail program puts them there.
+    for again in (lambda: Ballots().publish(round), lambda: pull(round)):
+        (round.path / "ballots").chmod(0o755)
+        workbook_path(round).chmod(0o644)
+        again()
+        assert modes() == {"0o700", "0o600"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps who may read a file elsewhere")
+def test_a_ballot_that_is_somebody_elses_to_close_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    round = opened(tmp_path, "crowd", [item(1)])
+    workbook_path(round).chmod(0o644)
+    monkeypatch.setattr(Path, "chmod", _refuse)
+    pulled = pull(round)
+    assert "anna.xlsx can be read by others on this machine" in pulled.notes[0]
+
+
+def _refuse(*_: object) -> None:
+    raise PermissionError
+
+
+def test_a_round_that_was_never_open_misses_no_ballots(tmp_path: Path) -> None:
+    """Where opening was refused, `status` asked for ballots back that nobody had been given."""
+    round = opened(tmp_path, "crowd", [item(1)])
+    (round.path / "events.jsonl").unlink()
+    for path in (round.path / "ballots").iterdir():
+        path.unlink()
+    assert pull(round).notes == ()
+    (round.path / "ballots").rmdir()
+    assert pull(round).notes == ()
+    round.note("opened")
+    assert "put back what came in" in pull(round).notes[0]
+
+
 def test_a_ballot_under_another_case_counts_as_there(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)])
     workbook_path(round).rename(workbook_path(round, "ANNA"))
@@ -207,116 +264,3 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "ballots").write_text("x")
     with pytest.raises(RoundError, match="must be a folder"):
         Ballots().check(RoundFolder(tmp_path))
-
-
-# --- Coming back --------------------------------------------------------------------------------------------------
-
-
-def test_skipping_counts_and_its_comment_is_noted(tmp_path: Path) -> None:
-    round = opened(tmp_path, "expert", [item(1), item(2)])
-    fill(workbook_path(round), {1: {"skip": "Skip this item", "comment": "too close"}, 2: {"skip": "跳过"}})
-    pulled = pull(round)
-    assert set(values(pulled).values()) == {"yes"}
-    assert {question for _, question in values(pulled)} == {"skipped"}
-    assert pulled.mistakes == ()
-    assert "not stored" in pulled.notes[0]
-
-
-def test_a_skipped_item_that_is_answered_later_counts_as_answered(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1)])
-    fill(workbook_path(round), {1: {"skip": "yes"}})
-    assert status(round.path).skipped == 1
-    fill(workbook_path(round), {1: CROWD | {"skip": None}})
-    found = status(round.path)
-    assert (found.skipped, found.answers) == (0, 1)
-    fill(workbook_path(round), {1: dict.fromkeys(CROWD) | {"skip": "yes"}})
-    found = status(round.path)
-    assert (found.skipped, found.answers) == (1, 0)
-
-
-def test_the_time_of_an_answer_changes_with_it_alone(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1), item(2)])
-    path = workbook_path(round)
-    fill(path, {1: CROWD})
-    os.utime(path, (1_700_000_000, 1_700_000_000))
-    status(round.path)
-    fill(path, {1: {"quality": 1}, 2: CROWD})
-    os.utime(path, (1_700_009_999, 1_700_009_999))
-    times = {(a.item, a.question): a.when for a in pull(round).answers}
-    one = next(name for name, number in places(round).items() if number == 1)
-    assert times.pop((one, "keep")) == times.pop((one, "subtask")) == "2023-11-14T22:13:20+00:00"
-    assert set(times.values()) == {"2023-11-15T00:59:59+00:00"}
-
-
-def test_a_file_of_the_future_is_of_now_and_that_is_said(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1)])
-    path = workbook_path(round)
-    fill(path, {1: CROWD})
-    os.utime(path, (4_000_000_000, 4_000_000_000))
-    before = now()
-    found = pull(round)
-    assert {before <= a.when <= now() for a in found.answers} == {True}
-    assert [note for note in found.notes if "in the future (2096-10-02 07:06 UTC)" in note]
-
-
-def test_an_emptied_row_is_taken_back_and_said(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1), item(2)])
-    fill(workbook_path(round), {1: CROWD, 2: CROWD})
-    assert status(round.path).answers == 2
-    fill(workbook_path(round), {1: dict.fromkeys(CROWD)})
-    found = status(round.path)
-    assert found.answers == 1
-    assert "empty now" in found.notes[0]
-
-
-def test_a_blank_copy_takes_nothing_back(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1), item(2)])
-    blank = workbook_path(round).read_bytes()
-    fill(workbook_path(round), {1: CROWD, 2: CROWD})
-    assert status(round.path).answers == 2
-    workbook_path(round).write_bytes(blank)
-    found = status(round.path)
-    assert found.answers == 2
-    assert "anna: the ballot is empty now; its 2 stored answers still count" in found.notes[0]
-    workbook_path(round).unlink()
-    (round.path / "ballots" / "anna.csv").unlink()
-    found = status(round.path)
-    assert found.answers == 2
-    assert "anna" in found.notes[0]
-
-
-def test_half_filled_rows_are_counted_as_started(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1), item(2)])
-    fill(workbook_path(round), {1: {"keep": "Keep"}})
-    assert pull(round).started == {"anna": 1}
-
-
-def test_mistakes_of_somebody_who_left_keep_no_round_open(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1)], voters="anna,en;bert,en", overlap=1)
-    (stem,) = stems(round)
-    fill(workbook_path(round, stem), {1: {"keep": "maybe"}})
-    assert len(pull(round).mistakes) == 1
-    reopen_round(round.path, without=[stem])
-    workbook_path(round, stem).replace(tmp_path / "away.xlsx")
-    assert "0 of them new" in Ballots().publish(round)[0]
-    (tmp_path / "away.xlsx").replace(workbook_path(round, stem))
-    pulled = pull(round)
-    assert pulled.mistakes == ()
-    assert "maybe" in pulled.notes[0]
-
-
-def test_workbook_and_csv_add_up_and_may_agree_but_not_contradict(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(n) for n in range(3)])
-    csv_path = round.path / "ballots" / "anna.csv"
-    fill(workbook_path(round), {1: CROWD, 2: CROWD})
-    fill_csv(csv_path, {2: {key: str(value) for key, value in STORED.items()}, 3: {"skip": "yes"}})
-    pulled = pull(round)
-    assert pulled.mistakes == ()
-    assert len(pulled.answers) == 7
-    fill_csv(csv_path, {2: {"quality": "5"}})
-    pulled = pull(round)
-    assert len(pulled.answers) == 4
-    (mistake,) = pulled.mistakes
-    assert "ballots/anna.xlsx: Sitting 1, " in mistake
-    assert "ballots/anna.csv: row 3 (item 2)" in mistake
-    assert "neither is read" in mistake

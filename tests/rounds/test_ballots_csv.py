@@ -190,6 +190,15 @@ def test_the_ballot_of_somebody_else_is_not_read(tmp_path: Path) -> None:
     assert "no ballot of this round has this name" in only(round, 3)
 
 
+def test_a_download_of_a_csv_is_read_where_the_ballot_is_blank(crowd: RoundFolder) -> None:
+    filled = path_of(crowd).read_bytes()
+    fill_csv(path_of(crowd), dict.fromkeys(range(1, 4), dict.fromkeys(FULL, "")))
+    (crowd.path / "ballots" / "anna (1).csv").write_bytes(filled)
+    pulled = pull(crowd)
+    assert (len(pulled.answers), pulled.mistakes) == (9, ())
+    assert "anna (1).csv: read as anna.csv" in pulled.notes[0]
+
+
 @pytest.mark.parametrize(
     ("raw", "told"),
     [

@@ -60,6 +60,9 @@ def only(round: RoundFolder, answers: int) -> str:
         ("4: good", 4),
         ("4: GOOD  ", 4),
         ("4：较好", 4),
+        # As a Chinese keyboard's colon stands, and a hurried hand's.
+        ("4：good", 4),
+        ("4 :good", 4),
     ],
 )
 def test_a_rating_counts_however_it_is_typed(crowd: RoundFolder, typed: Any, stored: int) -> None:
@@ -70,7 +73,9 @@ def test_a_rating_counts_however_it_is_typed(crowd: RoundFolder, typed: Any, sto
     assert {value for (_, name), value in values(pulled).items() if name == "quality"} == {stored}
 
 
-@pytest.mark.parametrize("typed", ["drop", "DROP", "Drop", "drop \t", "删掉", "\u3000Drop\u00a0"])
+@pytest.mark.parametrize(
+    "typed", ["drop", "DROP", "Drop", "drop \t", "删掉", "\u3000Drop\u00a0", "ＤＲＯＰ", "Ｄrop"]
+)
 def test_a_label_counts_in_any_case_in_either_language_and_as_its_code(
     crowd: RoundFolder, typed: str
 ) -> None:
@@ -82,7 +87,7 @@ def test_a_label_counts_in_any_case_in_either_language_and_as_its_code(
     )
 
 
-@pytest.mark.parametrize("typed", [0, 6, 4.5, -4, True, "four", "4 or 5", "4:good", "#REF!", 1e300])
+@pytest.mark.parametrize("typed", [0, 6, 4.5, -4, True, "four", "4 or 5", "4 good", "#REF!", 1e300])
 def test_what_is_no_step_of_a_rating_is_named_with_the_steps(crowd: RoundFolder, typed: Any) -> None:
     fill(workbook_path(crowd), {2: {"quality": typed}})
     mistake = only(crowd, 9)
@@ -112,10 +117,25 @@ def test_a_pasted_formula_is_named_even_if_it_came_to_an_answer(crowd: RoundFold
     assert mistake.startswith(where(workbook_path(crowd), 2, "keep") + ": holds a formula")
 
 
-def test_skipped_and_answered_contradict(crowd: RoundFolder) -> None:
+@pytest.mark.parametrize(
+    "typed",
+    ["Reply with the day’s plan in mind", "Reply  with the day`s plan\u00a0in mind", "None of\tthese"],
+)
+def test_what_a_phone_makes_of_a_label_is_that_label(crowd: RoundFolder, typed: str) -> None:
+    """A curly apostrophe and two blanks were refused, which phones and pasting put in by themselves."""
+    fill(workbook_path(crowd), {1: {"subtask": typed}})
+    assert pull(crowd).mistakes == ()
+
+
+def test_who_marks_skip_beside_answers_has_skipped(crowd: RoundFolder) -> None:
     fill(workbook_path(crowd), {2: {"skip": "yes"}})
-    mistake = only(crowd, 9)
-    assert mistake.startswith(where(workbook_path(crowd), 2, "skip"))
+    pulled = pull(crowd)
+    assert pulled.mistakes == ()
+    assert [value for (_, name), value in values(pulled).items() if name == "skipped"] == ["yes"]
+    assert len(pulled.answers) == 10
+    (note,) = pulled.notes
+    assert note.startswith(where(workbook_path(crowd), 2, "skip") + ": skipped; what is answered beside it")
+    assert where(workbook_path(crowd), 2, "subtask") in note
     fill(workbook_path(crowd), {2: {"skip": "no"}})
     assert "write yes, or leave it empty" in only(crowd, 9)
 
@@ -206,14 +226,14 @@ def write_below(sheet: Any) -> None:
     ("change", "cell", "told", "left"),
     [
         (merge, "F3:F4", "merged cells", 6),
-        (insert_row, "A4", "a row was put in here", 6),
-        (delete_row, "A3", "the row of item 1 is gone", 6),
-        (swap_rows, "A3", "sorted or moved (this is item 2)", 6),
-        (twice, "A4", "the row of item 1 stands here a second time", 6),
-        (change_code, "A4", "the row's code was changed", 6),
+        (insert_row, "row 4", "a row was put in here", 6),
+        (delete_row, "row 3", "the row of item 1 is gone", 6),
+        (swap_rows, "row 3", "sorted or moved (this is item 2)", 6),
+        (twice, "row 4", "the row of item 1 stands here a second time", 6),
+        (change_code, "row 4", "the row's code was changed", 6),
         (change_number, "row 4", "the item's number is '77', it was 2", 9),
         (change_text, "row 4", "the text of item 2 is not the one that went out", 9),
-        (insert_column, "E1", "a column was put in", 6),
+        (insert_column, "column E", "a column was put in", 6),
         (write_beside, "K3", "'I meant Drop' stands beside the table", 12),
         (write_below, "E9", "'Keep' stands beside the table", 12),
     ],
@@ -237,6 +257,18 @@ def test_rows_sorted_without_their_hidden_codes_are_noticed(crowd: RoundFolder) 
         "ballots/anna.xlsx: Sitting 1, row 3",
         "ballots/anna.xlsx: Sitting 1, row 4",
     ]
+
+
+def test_answers_that_may_have_been_sorted_alone_are_told_of(crowd: RoundFolder) -> None:
+    """Answers sorted without their rows, in a sheet whose protection was taken off, were read in silence."""
+    with edited(workbook_path(crowd)) as book:
+        book["Sitting 2"].protection.sheet = False
+    pulled = pull(crowd)
+    assert len(pulled.answers) == 12
+    (note,) = pulled.notes
+    assert note.startswith("ballots/anna.xlsx: Sitting 2: the sheet is not protected any more")
+    fill(workbook_path(crowd), dict.fromkeys((3, 4), dict.fromkeys(FULL)))
+    assert pull(crowd).notes == ()
 
 
 def test_many_cells_beside_the_table_are_counted(crowd: RoundFolder) -> None:
@@ -279,7 +311,7 @@ def test_a_sheet_out_of_another_ballot_is_noticed(tmp_path: Path) -> None:
             for cell in line:
                 book["Sitting 1"][cell.coordinate].value = cell.value
     mistake = only(round, 0)
-    assert "Sitting 1, A3: this row is of another ballot, 'bert'" in mistake
+    assert "Sitting 1, row 3: this row is of another ballot, 'bert'" in mistake
 
 
 def test_a_renamed_or_swapped_file_is_not_read(tmp_path: Path) -> None:

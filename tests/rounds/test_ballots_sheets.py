@@ -184,7 +184,8 @@ def test_a_note_longer_than_a_cell_stands_with_its_text(tmp_path: Path) -> None:
 
 def test_rows_within_the_limit_are_no_higher_than_excel_shows(tmp_path: Path) -> None:
     items = [item(n, prompt="番茄开花了，" * 10 * n) for n in range(1, 30)]
-    sheet = book_of(opened(tmp_path, "crowd", items))["Sitting 1"]
+    round = opened(tmp_path, "crowd", items, care={"sitting": 40, "crisis_share": 0.2})
+    sheet = book_of(round)["Sitting 1"]
     heights = [sheet.row_dimensions[row].height for row in range(3, sheet.max_row + 1)]
     assert max(heights) <= 409
     assert max(heights) > MOST_LINES * 10

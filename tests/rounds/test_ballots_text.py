@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from openpyxl import Workbook as Book
 
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import KINDS, QUESTIONS, Question
-from h2htalk.rounds.spreadsheets.answers import Choices
+from h2htalk.rounds.questions import KEEP, KINDS, QUESTIONS, SUBTASK, Question, questions_for
+from h2htalk.rounds.spreadsheets.answers import Choices, require_apart
 from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
 from h2htalk.rounds.spreadsheets.record import Record, SheetRecord
 from h2htalk.rounds.spreadsheets.styles import add_styles, put
@@ -43,7 +43,9 @@ def test_portions_hold_a_text_whole(text: str, width: int, most: int) -> None:
 def test_a_wrapped_line_is_whole_and_no_piece_too_wide(line: str, width: int) -> None:
     pieces = wrapped(line, width)
     assert "".join(pieces) == line
-    assert all(len(piece) <= width * 20 / 18 + 1 for piece in pieces)
+    # The narrowest of these signs, a blank, takes four of a unit's seven pixels.
+    assert all(len(piece) <= width * 7 / 4 + 1 for piece in pieces)
+    assert all(piece.count("番") <= width * 7 / 13 for piece in pieces)
 
 
 def test_chinese_takes_twice_the_room() -> None:
@@ -128,6 +130,22 @@ def test_of_labels_that_differ_in_case_alone_the_exact_one_is_meant() -> None:
     assert [choices.read(label, item, typed) for typed in ("May", "may ")] == ["May", "may"]
     with pytest.raises(Exception, match="choose from"):
         choices.read(label, item, "MAY")
+
+
+def test_no_two_of_our_words_fall_together_however_they_are_typed() -> None:
+    ties = questions_for("adjudication", [["yes", "no", *KEEP], SUBTASK.labels])
+    require_apart([*ties, *(question for asked in QUESTIONS.values() for question in asked)])
+    with pytest.raises(ValueError, match="word one of the two otherwise"):
+        require_apart([Question("label", "label", ("day's-end", "Day’s‑End"))])
+
+
+def test_labels_that_a_keyboard_makes_alike_are_told_apart_by_their_own_signs() -> None:
+    labels = ("m²", "m2")
+    label = Question("label", "label", labels)
+    choices, item = Choices((label,), "en", {}), Item("x", "en", labels=labels)
+    assert [choices.read(label, item, typed) for typed in labels] == list(labels)
+    with pytest.raises(Exception, match="choose from"):
+        choices.read(label, item, "Ｍ2")
 
 
 # --- Guidelines ---------------------------------------------------------------------------------------------------

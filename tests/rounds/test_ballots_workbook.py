@@ -113,17 +113,48 @@ def test_lock_files_and_other_files_in_the_folder(crowd: RoundFolder) -> None:
     assert (pull(crowd).mistakes, pull(crowd).notes) == ((), ())
     (folder / "anna.ods").write_bytes(b"x")
     (folder / "anna.XLS").write_bytes(b"x")
-    (folder / "bert (1).xlsx").write_bytes(workbook_path(crowd, "bert").read_bytes())
+    (folder / "bert-copy.xlsx").write_bytes(workbook_path(crowd, "bert").read_bytes())
     (folder / "letter.docx").write_bytes(b"x")
     (folder / "old").mkdir()
+    (folder / "gina.xlsx").mkdir()
     pulled = pull(crowd)
     assert [mistake.partition(":")[0] for mistake in pulled.mistakes] == [
-        "ballots/anna.XLS", "ballots/anna.ods", "ballots/bert (1).xlsx",
+        "ballots/anna.XLS", "ballots/anna.ods", "ballots/bert-copy.xlsx", "ballots/gina.xlsx",
     ]  # fmt: skip
+    assert "is a folder, and nothing in it is read" in pulled.mistakes[-1]
     assert pulled.notes == (
         "ballots/letter.docx: no ballot; left alone",
         "ballots/old: no ballot; left alone",
     )
+
+
+def test_a_download_is_read_where_the_ballot_itself_says_nothing(crowd: RoundFolder) -> None:
+    """A browser calls the second download `bert (1).xlsx`: its work stayed unread until somebody renamed it."""
+    folder = crowd.path / "ballots"
+    full = {"subtask": "none", "keep": "keep", "quality": 1}
+    blank = workbook_path(crowd, "bert").read_bytes()
+    fill(workbook_path(crowd, "bert"), {1: full})
+    workbook_path(crowd, "bert").rename(folder / "Bert (1).xlsx")
+    for beside in (None, blank):
+        if beside is not None:
+            workbook_path(crowd, "bert").write_bytes(beside)
+        pulled = pull(crowd)
+        assert (len(pulled.answers), pulled.mistakes) == (3, ())
+        assert "ballots/Bert (1).xlsx: read as bert.xlsx, which is absent or blank" in pulled.notes[0]
+    # Two of them, or one beside a ballot that says something: people decide.
+    (folder / "bert(2).xlsx").write_bytes(blank)
+    pulled = pull(crowd)
+    assert (len(pulled.answers), len(pulled.mistakes)) == (0, 2)
+    assert "not the one of its name" in pulled.mistakes[0]
+    (folder / "bert(2).xlsx").unlink()
+    fill(workbook_path(crowd, "bert"), {1: full | {"quality": 5}})
+    pulled = pull(crowd)
+    assert [one.value for one in pulled.answers if one.question == "quality"] == [5]
+    assert [mistake.partition(":")[0] for mistake in pulled.mistakes] == ["ballots/Bert (1).xlsx"]
+    # Somebody else's under that name is nobody's.
+    workbook_path(crowd, "bert").unlink()
+    (folder / "Bert (1).xlsx").write_bytes(workbook_path(crowd).read_bytes())
+    assert "it holds the ballot 'anna'" in pull(crowd).mistakes[0]
 
 
 # --- Made to do harm ----------------------------------------------------------------------------------------------

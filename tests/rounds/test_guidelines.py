@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +13,7 @@ import jinja2
 import pytest
 
 from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.help_rows import help_rows
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
@@ -123,6 +126,19 @@ def test_paragraphs_are_apart_and_short_enough_for_a_phone(
     assert len(text) <= (9_000 if language == "en" else 3_200)
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_on_a_server_others_can_find_user_names_and_the_guidelines_say_so(language: Language) -> None:
+    """They promised that nobody but those who run the round sees them."""
+    kind, questions = ROUNDS[0]
+    told = [
+        guidelines(RoundSpec(kind, "x", backend=name), questions, language) for name in ("ballots", "argilla")
+    ]
+    only, others = {"en": ("Only the people", "Others who answer"), "zh": ("只有本轮", "同在这里答题的人")}[
+        language
+    ]
+    assert [(only in text, others in text) for text in told] == [(True, False), (False, True)]
+
+
 def test_there_are_guidelines_of_every_kind() -> None:
     assert set(get_args(Kind)) == {kind for kind, _ in ROUNDS}
 
@@ -180,6 +196,46 @@ def test_pay_is_named_only_where_there_is_some(language: Language) -> None:
 def test_one_minute_is_one_minute() -> None:
     assert "1 minute of" in written(minutes=1.0)
     assert "2 minutes of" in written(minutes=2.0)
+
+
+@in_both
+def test_times_are_looked_at_only_where_they_are_known(language: Language) -> None:
+    """Those on ballots said that we look at how long answers take, and a ballot holds no times."""
+    said = {"en": "how long they take", "zh": "用了多少时间"}[language]
+    assert said not in written(language=language)
+    assert said in written(language=language, backend="argilla")
+
+
+@in_both
+def test_when_the_help_lines_were_looked_up_is_said(language: Language) -> None:
+    """Numbers change, and the rows stood there without a date."""
+    text = written(language=language)
+    told = [
+        line
+        for line in read_help_lines().lines
+        if line.told(language) and line.told(language) in "\n".join(help_rows(language))
+    ]
+    latest, oldest = max(line.date for line in told), min(line.date for line in told)
+    months = {11: "November", 9: "September", 12: "December"}
+    for date in (latest, oldest):
+        shown = {
+            "en": f"{date.day} {months.get(date.month)} {date.year}",
+            "zh": f"{date.year} 年 {date.month} 月 {date.day} 日",
+        }[language]
+        assert text.count(shown) == 1
+
+
+def test_lines_of_one_day_have_one_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = read_help_lines()
+    day = datetime.date(2027, 1, 31)
+    same = replace(
+        book,
+        directory=replace(book.directory, date=day),
+        lines=tuple(replace(line, date=day) for line in book.lines),
+    )
+    monkeypatch.setattr("h2htalk.rounds.guidelines.read_help_lines", lambda: same)
+    assert "Looked up on 31 January 2027 on pages of the lines themselves or of governments. Num" in written()
+    assert "2027 年 1 月 31 日查自各热线或政府的网页。号" in written(language="zh")
 
 
 @in_both

@@ -1,28 +1,40 @@
 """One row of a ballot as answers: what is typed there, and what of it counts.
 
 Accepted for a choice, and nothing else: the choice as it was shown, the same in the round's other language, or the
-stored value itself; in any case, with blanks around it. For a rating also the number: 4, 4.0, "4", "４".
+stored value itself; in any case, with blanks around it, in signs of any width, with whatever apostrophe, hyphen or
+run of blanks a keyboard makes (`_folded`). For a rating also the number: 4, 4.0, "4", "４".
+
+What becomes of an answer that is stored when its row is changed later:
+
+* whole and right: the new answer counts;
+* Skip marked, whatever stands beside it: the voter has withdrawn. The item is skipped, the answers beside it count no
+  more, and a note says so;
+* empty, in a ballot that holds anything else: taken back;
+* half filled, mistaken, or not to be read: the stored answer counts until the row is whole, skipped or empty. A note
+  says so and names the items (`Box.settle`), and so does the message of a half-filled row.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import SKIPPED, Question, Value
-from h2htalk.rounds.spreadsheets.columns import choices_of
+from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, Value
+from h2htalk.rounds.spreadsheets.columns import choices_of, shown_choices
 from h2htalk.rounds.texts import word
 
 # Of a comment (characters): more is no comment but a text that was pasted into the wrong cell.
 MAX_COMMENT = 10_000
 _NUMBER = re.compile(r"([0-9]{1,6})(?:[.,]0+)?")
 _BETWEEN = re.compile(r"[;,|；，、\n]+")
+# Signs that keyboards and phones put for ' and -, before NFKC, which makes an accent on a blank of some.
+_KEYBOARD = str.maketrans(dict.fromkeys("‘’‚‛ʼʹ′`´＇｀", "'") | dict.fromkeys("‐‑‒–—―−－﹣﹘", "-"))
 Raw = str | int | float | bool
 
 
@@ -50,9 +62,17 @@ class Choices:
         questions: Sequence[Question],
         language: Language,
         shown: Mapping[str, Sequence[tuple[str, str]]],
+        answered: Collection[str] = (),
     ) -> None:
-        """`shown`: question -> (stored value as text, as this ballot showed it), beside our words of today."""
+        """What can be chosen.
+
+        Args:
+            language: of the voter.
+            shown: question -> (stored value as text, as this ballot showed it), beside our words of today.
+            answered: items of which an answer of this voter is stored.
+        """
         self.questions = questions
+        self.answered = answered
         self._language = language
         self._shown = shown
         self._known: dict[tuple[str, tuple[str, ...]], dict[str, set[str | int]]] = {}
@@ -117,7 +137,7 @@ def read_row(
     first = where(next(iter(given)))
     before = len(mistakes)
     if "skip" in given and _is_yes(given["skip"], "skip_yes", "skip", where("skip"), mistakes):
-        return _skipped(choices, item, given, where, mistakes, notes)
+        return _skipped(choices, item, given, where, notes)
     answers: dict[str, Value] = {}
     for question in choices.questions:
         try:
@@ -134,7 +154,12 @@ def read_row(
     ]
     if missing:
         told = ", ".join(f"{where(name)} ({name})" for name in missing)
-        mistakes.append(f"{first}: this row is half filled; still empty: {told}. It counts once it is whole")
+        counts = (
+            "What it said before still counts, until it is whole or empty"
+            if item.id in choices.answered
+            else "It counts once it is whole"
+        )
+        mistakes.append(f"{first}: this row is half filled; still empty: {told}. {counts}")
         return Reading(item.id, "half", {}, first)
     return Reading(item.id, "answered", answers, first)
 
@@ -175,17 +200,17 @@ def _skipped(
     item: Item,
     given: Mapping[str, Raw],
     where: Callable[[str], str],
-    mistakes: list[str],
     notes: list[str],
 ) -> Reading:
+    """An item that its voter would rather not read; who has begun to answer may still leave it."""
     free = {question.name for question in choices.questions if question.form == "text"}
     answered = [key for key in given if key != "skip" and key not in free]
     if answered:
-        mistakes.append(
-            f"{where('skip')}: this item is skipped, and answered in {where(answered[0])}; empty one of the two"
+        notes.append(
+            f"{where('skip')}: skipped; what is answered beside it, from {where(answered[0])} on, does not count. "
+            "Was Skip a slip, have it emptied"
         )
-        return Reading(item.id, "mistaken", {}, where("skip"))
-    if len(given) > 1:
+    elif len(given) > 1:
         # Nobody has to say why; somebody who does need not do it again in another way.
         notes.append(f"{where('skip')}: skipped; the comment beside it is not stored")
     return Reading(item.id, "answered", {SKIPPED: "yes"}, where("skip"))
@@ -241,4 +266,23 @@ def _whole(raw: Raw) -> int | None:
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", text).strip().casefold()
+    """A text as it is compared: one width, one kind of apostrophe, hyphen and blank, none at a colon, no case."""
+    plain = unicodedata.normalize("NFKC", text.translate(_KEYBOARD)).casefold()
+    return re.sub(r" ?: ?", ":", " ".join(unicodedata.normalize("NFKC", plain).split()))
+
+
+def require_apart(questions: Iterable[Question]) -> None:
+    """Raise ValueError where two choices of a question fall together when folded: our words must leave no doubt."""
+    for question in questions:
+        stood: dict[str, str | int] = {}
+        for language in LANGUAGES:
+            for value, shown in shown_choices(question, language).items():
+                for text in (str(value), shown):
+                    if stood.setdefault(_folded(text), value) != value:
+                        raise ValueError(
+                            f"{question.name}: {shown!r} ({language}) reads as {value!r} and as "
+                            f"{stood[_folded(text)]!r}; word one of the two otherwise"
+                        )
+
+
+require_apart(question for asked in QUESTIONS.values() for question in asked)

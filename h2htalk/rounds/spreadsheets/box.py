@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +35,10 @@ _OTHER_FORMS = (
 # By less than this one machine's clock may be before another's.
 _CLOCKS_DIFFER = datetime.timedelta(minutes=5)
 _OF_THE_SYSTEM = ("thumbs.db", "desktop.ini", "icon\r")
+# What a browser calls a download whose name is taken.
+_DOWNLOAD = re.compile(r"(.+?) ?\(\d{1,3}\)")
+# Of items in a note so many are named one by one.
+_NAMED = 5
 
 
 @dataclass(slots=True)
@@ -46,22 +51,49 @@ class Box:
     # Of a ballot, its files that could be read, each with when it was changed.
     files: dict[str, list[tuple[Mapping[str, Reading], str]]] = field(default_factory=dict)
 
-    def read(self, path: Path) -> None:
-        """Read a file, or say why not."""
-        shown = f"{self.known.folder.name}/{printable(path.name)}"
+    def read_all(self, paths: Sequence[Path]) -> None:
+        """Read what lies in the folder. Downloads come last: `eve (1).xlsx` is read where eve.xlsx says nothing."""
+        by_stem = {folded(ballot.stem): ballot for ballot in self.known.ballots}
+        downloads: dict[str, list[Path]] = {}
+        for path in paths:
+            found = _DOWNLOAD.fullmatch(folded(path.stem))
+            taken = folded(path.stem) in by_stem or path.suffix.lower() not in _READERS or not path.is_file()
+            if found and found[1] in by_stem and not taken:
+                downloads.setdefault(found[1], []).append(path)
+            else:
+                self.read(path, by_stem.get(folded(path.stem)))
+        for stem, found_paths in downloads.items():
+            ballot = by_stem[stem]
+            alone = len(found_paths) == 1 and (ballot.stem not in self.files or self.is_blank(ballot))
+            for path in found_paths:
+                self.read(path, ballot if alone else None)
+                if alone:
+                    self.notes.append(
+                        f"{self._shown(path)}: read as {ballot.stem}{path.suffix.lower()}, which is absent or blank; "
+                        "give it that name"
+                    )
+
+    def _shown(self, path: Path) -> str:
+        return f"{self.known.folder.name}/{printable(path.name)}"
+
+    def read(self, path: Path, ballot: Ballot | None) -> None:
+        """Read a file as a ballot, or say why not. `ballot`: whose it is by its name; None where that is nobody's."""
+        shown = self._shown(path)
         name, suffix = folded(path.name), path.suffix.lower()
         if name.startswith((".", "~$")) or name in _OF_THE_SYSTEM or _is_ours(name):
             return
         if suffix not in _READERS or not path.is_file():
-            if suffix in _OTHER_FORMS or suffix in _READERS:
+            if path.is_dir() and suffix in (*_OTHER_FORMS, *_READERS):
+                self.mistakes.append(
+                    f"{shown}: is a folder, and nothing in it is read; put the ballot itself beside the others"
+                )
+            elif suffix in _OTHER_FORMS or suffix in _READERS:
                 self.mistakes.append(
                     f"{shown}: ballots are read from .xlsx and .csv files; save it as one of them"
                 )
             else:
                 self.notes.append(f"{shown}: no ballot; left alone")
             return
-        by_stem = {folded(ballot.stem): ballot for ballot in self.known.ballots}
-        ballot = by_stem.get(folded(path.stem))
         reading = _READERS[suffix](self.known, ballot, path, shown)
         # Who left the round mends nothing any more; closing must not wait for them.
         left = ballot is not None and not ballot.voter.here
@@ -87,8 +119,9 @@ class Box:
 
         Returns:
             Half-filled rows; and by item the answers and when they were given. An item whose row is empty in all of
-            them has none: it is named only where the ballot holds other answers, so that a blank copy takes nothing
-            back.
+            them has none: it is named only where the ballot holds anything else, so that a blank copy takes nothing
+            back. An item whose row cannot be counted as it stands is left out: what is stored of it stays, and a note
+            says so.
         """
         files = self.files.get(ballot.stem, [])
         half = 0
@@ -102,15 +135,29 @@ class Box:
                 counted[seat.item] = (answered[0][0].answers, answered[0][1])
             elif said and all(row is not None and row.state == "empty" for row, _ in said):
                 empty.append((seat.item, max(when for _, when in said)))
-        if counted:
+        if not self.is_blank(ballot):
             counted |= {item: ({}, when) for item, when in empty}
+            self._tell_kept(ballot, self.known.answered(ballot) - set(counted))
         return half, counted
 
+    def _tell_kept(self, ballot: Ballot, kept: Collection[str]) -> None:
+        """Name the items that were answered before, and whose rows cannot be counted now."""
+        if not kept or ballot.stem not in self.files:
+            return
+        numbers = [str(number) for number, one in enumerate(ballot.seats, 1) if one.item in kept]
+        more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+        self.notes.append(
+            f"{ballot.stem}: {len(numbers)} items that were answered before cannot be counted as their rows are now "
+            f"(item {', '.join(numbers[:_NAMED])}{more}); the earlier answers still count, until the rows are whole, "
+            "skipped or empty"
+        )
+
     def is_blank(self, ballot: Ballot) -> bool:
-        """Whether a ballot's files are there, and nothing is filled in in any of them."""
+        """Whether a ballot's files are there and could be read whole, and nothing is filled in in any of them."""
         files = self.files.get(ballot.stem, [])
-        return any(rows for rows, _ in files) and all(
-            row.state == "empty" for rows, _ in files for row in rows.values()
+        return bool(files) and all(
+            len(rows) == len(ballot.seats) and all(row.state == "empty" for row in rows.values())
+            for rows, _ in files
         )
 
     def _agree(self, rows: Sequence[Reading]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from h2htalk.data.dialogue import Language
@@ -19,6 +19,7 @@ from h2htalk.rounds.spreadsheets.text import (
     replies,
     runs,
     suggestion,
+    widest_word,
 )
 from h2htalk.rounds.texts import label_help, label_text, question_help, question_title, rating_text, word
 
@@ -28,7 +29,12 @@ SEALED = ("notice", "text", "reply", "suggestion")
 MOST_LINES = 26
 # Of a note beside a text that stands elsewhere.
 _NOTE_LINES = 8
-_TEXT_WIDTH = 60
+# Units of a column; a line of 48 is as long as people like to read, and leaves the answers room on a page of A4.
+_NOTICE_WIDTH, _TEXT_WIDTH, _REPLY_WIDTH = 14, 48, 32
+# Of a column to answer in: from the narrowest to the widest, and for one label or a comment.
+_ANSWER_WIDTHS, _LABEL_WIDTH, _COMMENT_WIDTH = range(9, 21), 4, 16
+# Lines that a heading and a choice may take in the narrowest column that is wide enough.
+_HEADING_LINES, _CHOICE_LINES = 6, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,7 @@ class Column:
         key: by which it is found again: `row`, `item`, one of `SEALED`, a question's name (for one label of a
             question with several: `violations:privacy`), or `skip`.
         heading: as the voter reads it.
-        width: in signs.
+        width: in units, of which a Latin letter takes less than one and a Chinese sign two.
         question: that it answers; None for the others.
         label: of a question with several labels, which one a yes here means.
         help: when to choose what.
@@ -84,9 +90,9 @@ def text_columns(known: BallotRound, ballot: Ballot) -> list[Column]:
     """Number, notice, text, reply and suggestion: those that something stands in."""
     language = ballot.language
     items = [known.items[one.item] for one in ballot.seats]
-    columns = [Column("row", "", 2), Column("item", word("item", language), 7)]
+    columns = [Column("row", "", 2), Column("item", word("item", language), 5)]
     if any(item.crisis for item in items):
-        columns.append(Column("notice", word("crisis_short", language), 22))
+        columns.append(Column("notice", word("crisis_short", language), _NOTICE_WIDTH))
     columns.append(Column("text", word("text" if _mixed(items) else "conversation", language), _TEXT_WIDTH))
     titles = [block.title for item in items for block in replies(item, language)]
     if titles:
@@ -95,9 +101,9 @@ def text_columns(known: BallotRound, ballot: Ballot) -> list[Column]:
             for name in (word("reply_to_judge", language), word("proposed_reply", language))
             if name in titles
         ]
-        columns.append(Column("reply", " / ".join(both), 40))
+        columns.append(Column("reply", " / ".join(both), _REPLY_WIDTH))
     if known.suggest and any(item.suggested for item in items):
-        columns.append(Column("suggestion", word("suggestion", language), 22))
+        columns.append(Column("suggestion", word("suggestion", language), _NOTICE_WIDTH))
     return columns
 
 
@@ -117,14 +123,34 @@ def answer_columns(questions: Sequence[Question], language: Language, *, apart: 
         if question.form == "labels" and apart:
             for label in question.labels:
                 name, more = (f(question.name, label, language) for f in (label_text, label_help))
-                key = f"{question.name}:{label}"
-                columns.append(Column(key, f"{title}\n{name}", 7, question, label, more or told))
+                key, heading = f"{question.name}:{label}", word("if_yes", language, label=name)
+                columns.append(Column(key, heading, _LABEL_WIDTH, question, label, more or told))
         else:
-            width = 26 if question.form == "text" else 20
-            optional = "" if question.required else f"\n({word('optional', language)})"
-            columns.append(Column(question.name, title + optional, width, question, help=told))
-    columns.append(Column("skip", word("skip", language), 14, help=word("skip_is_fine", language)))
+            heading = title if question.required else f"{title}\n({word('optional', language)})"
+            width = (
+                _COMMENT_WIDTH
+                if question.form == "text"
+                else _narrowest(heading, shown_choices(question, language).values())
+            )
+            columns.append(Column(question.name, heading, width, question, help=told))
+    skip = word("skip", language)
+    width = _narrowest(skip, [word("skip_yes", language)])
+    columns.append(Column("skip", skip, width, help=word("skip_is_fine", language)))
     return columns
+
+
+def _narrowest(heading: str, choices: Iterable[str]) -> int:
+    """The narrowest width in which a heading and choices are read well; the widest where none is enough."""
+    shown = list(choices)
+    for width in _ANSWER_WIDTHS:
+        # A bold heading takes more room, and a drop-down list's arrow some of the choice's.
+        if (
+            widest_word(heading) < width
+            and line_count(heading, width - 1) <= _HEADING_LINES
+            and all(widest_word(one) <= width and line_count(one, width) <= _CHOICE_LINES for one in shown)
+        ):
+            return width
+    return _ANSWER_WIDTHS[-1]
 
 
 def shown_choices(question: Question, language: Language) -> dict[str | int, str]:

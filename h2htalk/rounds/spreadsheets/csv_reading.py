@@ -55,7 +55,7 @@ def read_csv_ballot(known: BallotRound, ballot: Ballot | None, path: Path, shown
     if wrong:
         reading.mistakes.append(f"{shown}: {wrong}")
         return reading
-    choices = Choices(known.questions, ballot.language, {})
+    choices = Choices(known.questions, ballot.language, {}, known.answered(ballot))
     rows = zip(table.rows, ballot.seats, expected, strict=True)
     for number, ((line, values), one, code) in enumerate(rows, 1):
         place = f"{shown}: row {line} (item {number})"

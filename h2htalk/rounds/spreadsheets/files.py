@@ -46,6 +46,7 @@ class BallotRound:
     Attributes:
         folder: where the ballots lie.
         salt: under which codes are made: nobody outside can make a ballot that is taken for one of ours.
+        stored: (item, voter) of which answers are stored.
     """
 
     name: str
@@ -56,6 +57,11 @@ class BallotRound:
     questions: tuple[Question, ...]
     voters: Mapping[str, Voter]
     ballots: tuple[Ballot, ...]
+    stored: frozenset[tuple[str, str]] = frozenset()
+
+    def answered(self, ballot: Ballot) -> frozenset[str]:
+        """Items of a ballot of which its voter's answers are stored."""
+        return frozenset(one.item for one in ballot.seats if (one.item, ballot.voter.id) in self.stored)
 
     def code(self, ballot: Ballot, item: str) -> str:
         """A row's code: 13 letters and digits that tell nobody the item's id (which names a subtask, or gold).
@@ -90,6 +96,7 @@ def read_ballot_round(round: RoundFolder) -> BallotRound:
         questions=round.questions(),
         voters=voters,
         ballots=tuple(_ballots(round, items, voters)),
+        stored=frozenset((item, voter) for item, voter, _ in round.answers()),
     )
 
 

@@ -15,8 +15,9 @@ _LINK = re.compile(r"\[([^\]]+)\]\((?:mailto:)?([^)\s]+)\)")
 # Bold, italic and code marks around words; a lone asterisk stays.
 _MARKS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
 _RULE = re.compile(r"(-{3,}|\*{3,}|_{3,})$")
-# Of a cell, as many lines of 90 signs as a screen shows.
-_WIDTH, _MOST_LINES = 90, 20
+# Units of the column: a page of A4 holds it whole, also where another font takes the place of ours. Of a cell, as many
+# lines as a screen shows.
+PAGE, _MOST_LINES = 82, 20
 
 
 def guideline_lines(text: str) -> Iterator[tuple[str, str]]:
@@ -30,7 +31,7 @@ def guideline_lines(text: str) -> Iterator[tuple[str, str]]:
         if not line and before in ("heading", "title", "empty"):
             continue
         before = style if line else "empty"
-        for portion in portions(cell_text(line), _WIDTH, _MOST_LINES):
+        for portion in portions(cell_text(line), PAGE, _MOST_LINES):
             yield style, portion
 
 

@@ -24,10 +24,14 @@ class Cell:
 
 @dataclass(slots=True)
 class Sheet:
-    """The cells of a sheet that hold something, by (row, column) from 1; `merged` ranges as the file names them."""
+    """The cells of a sheet that hold something, by (row, column) from 1; `merged` ranges as the file names them.
+
+    `protected`: whether only cells that are meant for it can be changed.
+    """
 
     cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
     merged: list[str] = field(default_factory=list)
+    protected: bool = False
 
 
 class TextReader:
@@ -90,6 +94,8 @@ class SheetReader:
             self._at = (int(number) if number.isdecimal() else self._at[0] + 1, 0)
         elif name == "mergeCell" and len(self.sheet.merged) < self._most:
             self.sheet.merged.append(attributes.get("ref", ""))
+        elif name == "sheetProtection":
+            self.sheet.protected = attributes.get("sheet") in ("1", "true")
 
     def end(self, name: str) -> None:
         if name in ("v", "t"):

@@ -31,7 +31,7 @@ def read_workbook(known: BallotRound, ballot: Ballot | None, path: Path, shown: 
         with Workbook(path) as book:
             record = _record(known, book)
             own = _require_own(known, ballot, record)
-            choices = Choices(known.questions, own.language, record.choices)
+            choices = Choices(known.questions, own.language, record.choices, known.answered(own))
             for part in record.sheets:
                 _sheet(known, own, book, part, choices, shown, reading)
             extra = [name for name in book.names if name not in _names(record) and name not in _ours(own)]
@@ -125,6 +125,7 @@ def _sheet(
         return
     blocked = _merged(sheet, part, place, reading)
     _beside(part, filled, place, reading)
+    before = len(reading.rows)
     items = {known.code(ballot, one.item): (number, one.item) for number, one in enumerate(ballot.seats, 1)}
     for row, code in enumerate(part.codes, FIRST_ROW):
         number, item = items[code]
@@ -134,6 +135,12 @@ def _sheet(
             reading.rows.append(Reading(item, "mistaken", {}, f"{place}, row {row}"))
         else:
             reading.rows.append(_answers(known, item, row, part, cells, choices, place, reading))
+    if not sheet.protected and any(row.state != "empty" for row in reading.rows[before:]):
+        # Answers are bound to their rows by where they stand alone.
+        reading.notes.append(
+            f"{place}: the sheet is not protected any more; if answers were sorted or moved there without their rows, "
+            "nothing shows it: ask who filled it in"
+        )
 
 
 def _answers(
@@ -165,8 +172,8 @@ def _wrong_columns(part: SheetRecord, filled: Mapping[tuple[int, int], Cell]) ->
         cell = filled.get((1, at))
         if cell is None or cell.value != key or cell.formula:
             return (
-                f"{address(1, at)}: a column was put in, taken out, moved or merged here; undo that, or take a fresh "
-                "ballot. Nothing of this sheet is read"
+                f"column {address(1, at)[:-1]}: a column was put in, taken out, moved or merged here; undo that, or "
+                "take a fresh ballot. Nothing of this sheet is read"
             )
     return None
 
@@ -174,7 +181,7 @@ def _wrong_columns(part: SheetRecord, filled: Mapping[tuple[int, int], Cell]) ->
 def _codes(
     place: str, part: SheetRecord, filled: Mapping[tuple[int, int], Cell]
 ) -> list[tuple[str, str | None]]:
-    """Of each row from the first item's on, where it is and its code."""
+    """Of each row from the first item's on, where it is and its code; the column of codes is hidden, and not named."""
     last = max([FIRST_ROW + len(part.codes) - 1, *(row for row, column in filled if column == 1)])
     # More rows than went out: the first few tell what happened.
     last = min(last, FIRST_ROW + 2 * len(part.codes))
@@ -182,7 +189,7 @@ def _codes(
     for row in range(FIRST_ROW, last + 1):
         cell = filled.get((row, 1))
         code = None if cell is None else str(cell.value).partition("-")[0].strip()
-        found.append((f"{place}, {address(row, 1)}", code))
+        found.append((f"{place}, row {row}", code))
     while len(found) > len(part.codes) and found[-1][1] is None:
         del found[-1]
     return found

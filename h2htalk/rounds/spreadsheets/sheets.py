@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +19,28 @@ from h2htalk.rounds.spreadsheets.columns import (
     text_columns,
 )  # fmt: skip
 from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
-from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
+from h2htalk.rounds.spreadsheets.guideline_sheets import PAGE, guideline_lines
 from h2htalk.rounds.spreadsheets.record import FIRST_ROW, FORMAT, SHEET, Record, SheetRecord, pieces
-from h2htalk.rounds.spreadsheets.styles import LINE, add_styles, height_of, lay_out_page, protect, put
-from h2htalk.rounds.spreadsheets.text import plain
+from h2htalk.rounds.spreadsheets.styles import (
+    BOLD,
+    LINE,
+    UNIT,
+    add_styles,
+    height_of,
+    lay_out_page,
+    protect,
+    put,
+)
+from h2htalk.rounds.spreadsheets.text import line_count, plain
 from h2htalk.rounds.spreadsheets.text_sheets import FIRST_TEXT_ROW, write_text_sheet
-from h2htalk.rounds.texts import word
+from h2htalk.rounds.texts import label_text, word
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 INSTALL = 'pip install "h2htalk[rounds]"'
-# Points that the headings of a question with several labels need, turned or in narrow columns.
-_TURNED = 118
-# Signs in a line of guidelines, as wide as a page of A4; points between two paragraphs.
-_PAGE, _PARAGRAPH = 92, 7
+# Lines of a turned heading; points between two paragraphs of the guidelines.
+_TURNED_LINES, _PARAGRAPH = 2, 7
 # A data validation's prompt holds this many characters, its title fewer; Excel calls a file with longer ones broken.
 MAX_PROMPT, MAX_PROMPT_TITLE = 250, 30
 
@@ -102,11 +110,11 @@ def _keys(columns: Sequence[Column]) -> tuple[str, ...]:
 
 def _guidelines(sheet: Worksheet, text: str, ballot: Ballot) -> None:
     sheet.title = word("guidelines", ballot.language)
-    sheet.column_dimensions["A"].width = _PAGE
+    sheet.column_dimensions["A"].width = PAGE + 1
     for at, (style, line) in enumerate(guideline_lines(text), 1):
         put(sheet, at, 1, line, f"ballot {style}")
         size = {"title": 1.8, "heading": 1.3}.get(style, 1.0)
-        sheet.row_dimensions[at].height = height_of(line, _PAGE, size) if line else _PARAGRAPH
+        sheet.row_dimensions[at].height = height_of(line, PAGE, size) if line else _PARAGRAPH
     lay_out_page(sheet, landscape=False)
     protect(sheet)
 
@@ -126,16 +134,14 @@ def _sitting(
 
     for at, column in enumerate(columns, 1):
         put(sheet, 1, at, column.key, "ballot text")
-        turned = bool(column.label) and ballot.language == "en"
-        put(sheet, 2, at, column.heading, "ballot turned" if turned else "ballot head")
-        sheet.column_dimensions[get_column_letter(at)].width = column.width + 2
+        put(sheet, 2, at, column.heading, "ballot turned" if _is_turned(column, ballot) else "ballot head")
+        sheet.column_dimensions[get_column_letter(at)].width = column.width + 1
     sheet.column_dimensions["A"].hidden = True
     sheet.row_dimensions[1].hidden = True
-    heading = max(height_of(column.heading, column.width, 1.1) for column in columns if not column.label)
-    several = any(column.label for column in columns)
-    sheet.row_dimensions[2].height = max(heading + 4, _TURNED if several else 0)
+    sheet.row_dimensions[2].height = max(_heading_height(column, ballot) for column in columns)
+    least = _least_height(columns, ballot)
     for at, row in enumerate(rows, FIRST_ROW):
-        _row(sheet, at, known, columns, row, ballot)
+        _row(sheet, at, known, columns, row, ballot, least)
     last = FIRST_ROW + len(rows) - 1
     for at, column in enumerate(columns, 1):
         if column.answers:
@@ -147,6 +153,31 @@ def _sitting(
     protect(sheet)
 
 
+def _is_turned(column: Column, ballot: Ballot) -> bool:
+    """Chinese reads from top to bottom as it stands, two signs a line."""
+    return bool(column.label) and ballot.language == "en"
+
+
+def _heading_height(column: Column, ballot: Ballot) -> float:
+    """Points that a heading takes."""
+    if not _is_turned(column, ballot):
+        # Chinese signs are no wider when they are bold.
+        bold = BOLD if ballot.language == "en" else 1.0
+        return height_of(column.heading, column.width / bold) + 4
+    units = next(units for units in count(8) if line_count(column.heading, units) <= _TURNED_LINES)
+    return units * BOLD * UNIT + 18
+
+
+def _least_height(columns: Sequence[Column], ballot: Ballot) -> float:
+    """Points in which every choice can be read, once it is made."""
+    heights = [2 * LINE]
+    for column in columns:
+        if column.question is not None and not column.label:
+            shown = shown_choices(column.question, ballot.language).values()
+            heights += [height_of(one, column.width) for one in shown]
+    return max(heights)
+
+
 def _row(
     sheet: Worksheet,
     at: int,
@@ -154,8 +185,9 @@ def _row(
     columns: Sequence[Column],
     row: Row,
     ballot: Ballot,
+    height: float,
 ) -> None:
-    height = 2 * LINE
+    """One item; `height`: points that it takes at least."""
     for number, column in enumerate(columns, 1):
         if column.key == "row":
             put(sheet, at, number, f"{row.code}-{known.seal(row.code, row.texts)}", "ballot text")
@@ -170,7 +202,8 @@ def _row(
             cell = put(sheet, at, number, made, f"ballot {style}")
             if linked:
                 _link(cell, f"'{_text_sheet(row.number, ballot)}'!A{FIRST_TEXT_ROW}")
-            height = max(height, height_of(plain(made), column.width))
+            bold = BOLD if style == "notice" else 1.0
+            height = max(height, height_of(plain(made), column.width / bold))
     sheet.row_dimensions[at].height = height
 
 
@@ -212,10 +245,13 @@ def _offer(
 def _validate(sheet: Worksheet, cells: str, choices: str | None, column: Column, language: Any) -> None:
     from openpyxl.worksheet.datavalidation import DataValidation
 
+    question = column.question
+
     rule = DataValidation(type="list" if choices else None, formula1=choices, allow_blank=True)
     rule.showInputMessage = True
     rule.prompt = column.help[:MAX_PROMPT]
-    rule.promptTitle = column.heading.split("\n")[-1][:MAX_PROMPT_TITLE]
+    title = label_text(question.name, column.label, language) if question and column.label else column.heading
+    rule.promptTitle = title.split("\n")[0][:MAX_PROMPT_TITLE]
     if choices:
         rule.showErrorMessage = True
         rule.errorStyle = "stop"

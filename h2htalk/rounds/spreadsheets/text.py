@@ -114,35 +114,59 @@ def answer_text(question: Question, value: Value, language: Language) -> str:
 
 
 @lru_cache(maxsize=4096)  # the same text stands in the ballots of twenty voters
-def line_count(text: str, width: int) -> int:
+def line_count(text: str, width: float) -> int:
     """Lines that a text takes in a column `width` signs wide; rather one too many than one too few."""
     return sum(len(wrapped(line, width)) for line in text.split("\n"))
 
 
-def _sign_width(sign: str) -> int:
-    """Of a sign, 20 to a column's unit: what Arial 10 takes where the unit is a digit of Calibri 11."""
-    if unicodedata.east_asian_width(sign) in "WFA":
-        return 40
-    return 26 if sign.isupper() else 22 if sign.isdigit() else 18
+class _Widths(dict[str, int]):
+    """Of a sign, the pixels that Arial 10 takes on a screen of 96 to the inch; `_UNIT` of them are a column's unit.
+
+    Screens round letters to whole pixels, so that on paper a line takes some hundredths less.
+    """
+
+    def __missing__(self, sign: str) -> int:
+        wide = unicodedata.east_asian_width(sign) in "WFA"
+        self[sign] = 13 if wide else 10 if sign.isupper() else _UNIT
+        return self[sign]
 
 
-def wrapped(line: str, width: int) -> list[str]:
-    """A line in pieces of at most `width`, cut at blanks where there are some; a Chinese sign is two wide."""
+_UNIT = 7
+_WIDTHS = _Widths(
+    dict.fromkeys("ijl'|", 3)
+    | dict.fromkeys(" ftI.,:;!/\\[]()-r", 4)
+    | dict.fromkeys('*"{}cksvxyzJ', 6)
+    | dict.fromkeys("+<=>~FTLZ", 8)
+    | dict.fromkeys("ABEKPSVXY&w", 9)
+    | {"m": 11, "M": 11, "G": 11, "O": 11, "Q": 11, "%": 12, "W": 13, "@": 14}
+    # Of Chinese and of English texts alike, in the font of either.
+    | dict.fromkeys("“”‘’…—–·", 13)
+)
+
+
+def wrapped(line: str, width: float) -> list[str]:
+    """A line in pieces of at most `width`, cut at blanks where there are some; no sign is wider than two units."""
     if len(line) * 2 <= width:
         return [line]
     pieces: list[str] = []
     start = used = 0
     blank = -1
     for at, sign in enumerate(line):
-        used += _sign_width(sign)
-        while used > width * 20 and at > start:
+        used += _WIDTHS[sign]
+        while used > width * _UNIT and at > start:
             end = blank + 1 if blank >= start else at
             pieces.append(line[start:end])
             start, blank = end, -1
-            used = sum(map(_sign_width, line[start : at + 1]))
+            used = sum(_WIDTHS[one] for one in line[start : at + 1])
         if sign == " ":
             blank = at
     return [*pieces, line[start:]]
+
+
+def widest_word(text: str) -> int:
+    """Units that the widest word of a text takes; Chinese is cut between any two signs."""
+    words = re.split(r"[\s\u2e80-\uffef]+", text)
+    return max(-(-sum(_WIDTHS[sign] for sign in word) // _UNIT) for word in words)
 
 
 def portions(text: str, width: int, most: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from h2htalk.data.dialogue import Language
 from h2htalk.rounds.spreadsheets.columns import Row
-from h2htalk.rounds.spreadsheets.styles import height_of, lay_out_page, protect, put
+from h2htalk.rounds.spreadsheets.styles import BOLD, height_of, lay_out_page, protect, put
 from h2htalk.rounds.spreadsheets.text import Block, lines_shown, portions, whole_text
 from h2htalk.rounds.texts import word
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 FIRST_TEXT_ROW = 4
 # Of a row at most: a screen shows it whole (lines).
 _MOST_LINES = 20
-_SPEAKER, _SAID = 11, 80
+# Units: together a page of A4.
+_SPEAKER, _SAID = 11, 70
 
 
 def write_text_sheet(sheet: Worksheet, row: Row, language: Language, total: int, back: str) -> None:
@@ -29,13 +30,13 @@ def write_text_sheet(sheet: Worksheet, row: Row, language: Language, total: int,
     """
     from openpyxl.worksheet.hyperlink import Hyperlink
 
-    sheet.column_dimensions["A"].width, sheet.column_dimensions["B"].width = _SPEAKER + 2, _SAID + 2
+    sheet.column_dimensions["A"].width, sheet.column_dimensions["B"].width = _SPEAKER + 1, _SAID + 1
     put(sheet, 1, 2, word("item_of", language, number=row.number, total=total), "ballot heading")
     cell = put(sheet, 2, 2, word("back_to_question", language), "ballot link")
     cell.hyperlink = Hyperlink(ref=cell.coordinate, location=back)
     if row.item.crisis:
         put(sheet, 3, 2, word("crisis_notice", language), "ballot notice")
-        sheet.row_dimensions[3].height = height_of(word("crisis_notice", language), _SAID, 1.05)
+        sheet.row_dimensions[3].height = height_of(word("crisis_notice", language), _SAID, BOLD)
     at = FIRST_TEXT_ROW
     for block in whole_text(row.item, language):
         at = _block(sheet, at, block)
