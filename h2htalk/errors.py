@@ -51,6 +51,11 @@ def shorten(text: str, limit: int) -> str:
     return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 item`, `1,200 items`; `many` where it is more than `one` and an s."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def quoted(value: object) -> str:
     """A value as a message shows it: quoted and short; what cannot be told from something else stands as its escape.
 

@@ -13,7 +13,7 @@ import pytest
 from splits_made import scenario_records
 
 from h2htalk.data.files import write_jsonl
-from h2htalk.errors import ConfigError, quoted, shorten
+from h2htalk.errors import ConfigError, counted, quoted, shorten
 from h2htalk.output import LONGEST_ERROR, one_line_errors, say
 
 H2HTALK = (sys.executable, "-m", "h2htalk")
@@ -118,6 +118,14 @@ def test_quoted_chinese_can_be_read_and_what_looks_like_something_else_cannot_hi
     value: object, shown: str
 ) -> None:
     assert quoted(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0, "0 ties are left"), (1, "1 tie is left"), (1_200, "1,200 ties are left")]
+)
+def test_one_of_a_thing_is_not_several(number: int, shown: str) -> None:
+    assert counted(number, "tie is", "ties are") + " left" == shown
+    assert counted(1, "item") + counted(2, "item") == "1 item2 items"
 
 
 def test_quoting_a_whole_file_takes_no_time() -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from h2htalk.errors import counted
 from h2htalk.progress import Progress
 from h2htalk.rounds.argilla_server.answers import Response, read_responses
 from h2htalk.rounds.argilla_server.aside import Aside, set_aside
@@ -119,8 +120,9 @@ class ArgillaRounds:
                 progress.advance()
         total = len({name for sitting in sittings for name in sitting.items})
         told.append(
-            f"{wire.url}: {total} items in {len(sittings)} datasets of the workspaces {', '.join(sorted(ours))}"
-            + (f"; {made} records are new" if made else "")
+            f"{wire.url}: {counted(total, 'item')} in {counted(len(sittings), 'dataset')} of the workspaces "
+            + ", ".join(sorted(ours))
+            + (f"; {counted(made, 'record is', 'records are')} new" if made else "")
         )
         return told
 

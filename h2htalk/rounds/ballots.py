@@ -11,7 +11,7 @@ from pathlib import Path
 
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.files import write_problem
-from h2htalk.errors import DataError, RoundError
+from h2htalk.errors import DataError, RoundError, counted
 from h2htalk.progress import Progress
 from h2htalk.rounds.answers import Answer
 from h2htalk.rounds.backends import Pulled
@@ -65,7 +65,8 @@ class Ballots:
         told = _protect(known.folder)
         voters = len({ballot.voter.id for ballot in known.ballots})
         lines = [
-            f"{len(known.ballots)} ballots of {voters} voters lie in {known.folder}, {len(due)} of them new"
+            f"{counted(len(known.ballots), 'ballot')} of {counted(voters, 'voter')} in {known.folder}, "
+            f"{len(due):,} of them new"
         ]
         if due:
             lines.append(
@@ -101,7 +102,7 @@ class Ballots:
         answers: list[Answer] = []
         started: dict[str, int] = {}
         for ballot in known.ballots:
-            half, counted = box.settle(ballot)
+            half, rows = box.settle(ballot)
             if half:
                 started[ballot.voter.name] = started.get(ballot.voter.name, 0) + half
             kept = (
@@ -114,15 +115,15 @@ class Ballots:
                 )
             taken_back = 0
             for seat in ballot.seats:
-                if seat.item in counted:
-                    values, when = counted[seat.item]
+                if seat.item in rows:
+                    values, when = rows[seat.item]
                     new = _as_answers(known.name, seat.item, ballot, values, when, stored)
                     taken_back += not values and bool(new)
                     answers += new
             if taken_back:
                 box.notes.append(
-                    f"{ballot.stem}: {taken_back} items that were answered before are empty now; their answers count "
-                    "no more"
+                    f"{ballot.stem}: {taken_back:,} of the items answered before are empty now; those answers count no "
+                    "more"
                 )
         return Pulled(tuple(answers), tuple(box.mistakes), tuple(box.notes), started)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.files import remove_file, write_json, write_jsonl, write_text
-from h2htalk.errors import RoundError
+from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.backends import Pulled, open_backend
 from h2htalk.rounds.decide import Settled
 from h2htalk.rounds.folder import RoundFolder
@@ -103,14 +103,15 @@ def _require_done(found: Status, early: bool) -> None:
         return
     if found.mistakes:
         raise RoundError(
-            f"{found.name}: {len(found.mistakes)} answers cannot be counted, the first: {found.mistakes[0]}; have them "
-            "corrected (`h2htalk round status` lists all), or close without them with --early"
+            f"{found.name}: {counted(len(found.mistakes), 'answer')} cannot be counted, the first: "
+            f"{found.mistakes[0]}; have them corrected (`h2htalk round status` lists all), or close without them with "
+            "--early"
         )
     if found.missing:
         raise RoundError(
-            f"{found.name}: {len(found.missing)} of {found.items} items still want "
-            f"{sum(found.missing.values())} answers; wait, hand them to others with `h2htalk round reopen`, "
-            "or close with --early"
+            f"{found.name}: {len(found.missing):,} of {counted(found.items, 'item')} without all answers, "
+            f"{counted(sum(found.missing.values()), 'answer')} in all; wait, hand them to others with "
+            "`h2htalk round reopen`, or close with --early"
         )
 
 
@@ -118,19 +119,22 @@ def _told_of_gaps(found: Status) -> list[str]:
     """What a round was closed without: every mistake, and how many answers are missing."""
     told = []
     if found.missing:
-        told.append(
-            f"closed early: {sum(found.missing.values()):,} answers to {len(found.missing):,} items are missing"
-        )
+        answers = counted(sum(found.missing.values()), "answer")
+        told.append(f"closed early, without {answers} to {counted(len(found.missing), 'item')}")
     if found.mistakes:
-        told += [f"closed without {len(found.mistakes):,} answers that cannot be counted:", *found.mistakes]
+        told += [
+            f"closed without {counted(len(found.mistakes), 'answer')} that cannot be counted:",
+            *found.mistakes,
+        ]
     return told
 
 
 def _told_of_ties(path: Path, found: Status) -> list[str]:
     if not found.ties:
         return []
+    tied = counted(found.ties, "item is tied and was", "items are tied and were")
     return [
-        f"{found.ties} items are tied and were not asked about again: `h2htalk round reopen {path}` gets each one more "
+        f"{tied} not asked about again: `h2htalk round reopen {path}` gets each one more "
         "answer first; closed as they are, the voters' measured reliability or an adjudication has to settle them"
     ]
 

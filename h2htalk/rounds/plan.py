@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from h2htalk.data.dialogue import Language
-from h2htalk.errors import DataError, RoundError
+from h2htalk.errors import DataError, RoundError, counted
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.sitting_sizes import room, sitting_sizes
 from h2htalk.rounds.spec import Care
@@ -248,10 +248,15 @@ def sittings(
     return [*groups, *((one,) for one in reversed(singles))]
 
 
+def _items_of(number: int, language: Language, crisis: bool) -> str:
+    one, many = (" that speaks of a crisis", " that speak of a crisis") if crisis else ("", "")
+    return counted(number, f"item in {language}{one} needs", f"items in {language}{many} need")
+
+
 def _too_few(short: Mapping[tuple[Language, bool], tuple[int, int, int]]) -> str:
     told = [
-        f"{number} items in {language}{' that speak of a crisis' if crisis else ''} need {count} voters, "
-        f"{able} may see them"
+        f"{_items_of(number, language, crisis)} {counted(count, 'voter')}, {able} may see "
+        + ("it" if number == 1 else "them")
         for (language, crisis), (number, count, able) in sorted(short.items())
     ]
     agreed = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.errors import RoundError
+from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.answers import Answer, changes, latest
 from h2htalk.rounds.backends import Backend, Pulled, open_backend
 from h2htalk.rounds.decide import answered_items
@@ -118,14 +118,16 @@ class _Wants:
         """What is handed out, and what is not and why."""
         if self.asked:
             more = f"; for {self.beyond:,} more nobody is left to ask" if self.beyond else ""
-            return f"{sum(self.asked.values()):,} answers to {len(self.asked):,} items are handed out{more}"
+            answers = counted(sum(self.asked.values()), "answer")
+            return f"handed out: {answers} to {counted(len(self.asked), 'item')}{more}"
         if self.waiting:
             return (
                 f"nothing new is handed out: all {self.waiting:,} answers that are wanted lie before people who have "
                 "not given them yet; wait, or name who dropped out with --without"
             )
         if self.beyond:
-            return f"nothing is handed out: {self.beyond:,} items want answers, and nobody is left to ask for them"
+            beyond = counted(self.beyond, "item wants", "items want")
+            return f"nothing is handed out: {beyond} answers, and nobody is left to ask for them"
         return "nothing is handed out, as no item wants another answer"
 
 
@@ -156,17 +158,15 @@ def _open_again(folder: RoundFolder, wants: _Wants, left: int) -> list[str]:
 def _told_of_late(late: Sequence[Answer], closed: bool, altered: bool) -> list[str]:
     if not late:
         return []
-    met = len({one.key[:2] for one in late})
+    met = counted(len({one.key[:2] for one in late}), "item")
     if altered:
         return [
-            f"answers.jsonl is not what it was when the round was closed; what voters said of {met:,} items was "
+            f"answers.jsonl is not what it was when the round was closed; what voters said of {met} was "
             "brought in once more"
         ]
     if not closed:
-        return [f"what people who return said of {met:,} items while they were away counts now"]
-    return [
-        f"what voters said of {met:,} items after it was closed counts now; close it again to decide with that"
-    ]
+        return [f"what people who return said of {met} while they were away counts now"]
+    return [f"what voters said of {met} after it was closed counts now; close it again to decide with that"]
 
 
 def _write_changes(folder: RoundFolder, people: Sequence[Voter]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.data.files import read_json_object
+from h2htalk.errors import counted
 from h2htalk.rounds.agreement import NO_PAIRS, NO_VARIETY
 from h2htalk.rounds.decide import ADJUDICATION, MAJORITY, MEAN, NOTHING, POSTERIOR, TIE, Settled
 from h2htalk.rounds.status import Status
@@ -27,7 +28,10 @@ def status_lines(found: Status) -> Iterator[str]:
     new = f", {found.new} new" if found.new else ""
     yield f"{found.answers:,} of {found.wanted:,} answers{new}; {found.complete:,} of {found.items:,} items complete"
     if found.left_over:
-        yield f"{found.left_over:,} items were skipped and want answers; `h2htalk round reopen` hands them to others"
+        skipped = counted(
+            found.left_over, "item was skipped and wants answers", "items were skipped and want answers"
+        )
+        yield f"{skipped}; `h2htalk round reopen` hands it on to others"
 
 
 def voters_table(found: Status) -> Table:

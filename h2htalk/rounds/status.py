@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from h2htalk.errors import H2HTalkError, RoundError
+from h2htalk.errors import H2HTalkError, RoundError, counted
 from h2htalk.rounds.answers import changes, skips
 from h2htalk.rounds.backends import Pulled, open_backend
 from h2htalk.rounds.decide import answered_items
@@ -102,8 +102,8 @@ def bring_in(folder: RoundFolder, *, whole: bool = False) -> tuple[Pulled, int]:
         names = {voter.id: voter.name for voter in folder.voters()}
         who = ", ".join(sorted({names.get(voter, voter) for _, voter in waiting}))
         note = (
-            f"what people who left have sent since is not counted: {len(waiting):,} items ({who}); it counts once "
-            f"they return, by `h2htalk round reopen {folder.path} --voters` with a list that names them"
+            f"what people who left have sent since is not counted: {counted(len(waiting), 'item')} ({who}); it counts "
+            f"once they return, by `h2htalk round reopen {folder.path} --voters` with a list that names them"
         )
         pulled = replace(pulled, notes=(*pulled.notes, note))
     return pulled, len(new)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from h2htalk.errors import RoundError, quoted
+from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.adaptive import needs_more
 from h2htalk.rounds.answers import Answer, skips
 from h2htalk.rounds.decide import answered_items, votes_on
@@ -32,7 +32,7 @@ def first_wanted(spec: RoundSpec, items: Sequence[Item], voters: Sequence[Voter]
     if unseen:
         crisis = " and speaks of a crisis" if unseen[0].crisis else ""
         raise RoundError(
-            f"{len(unseen)} items may be seen by nobody, the first: {quoted(unseen[0].id)} is in "
+            f"{counted(len(unseen), 'item')} may be seen by nobody, the first: {quoted(unseen[0].id)} is in "
             f"{unseen[0].language}{crisis}; name voters for them, or leave them out"
         )
     return wanted

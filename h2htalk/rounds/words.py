@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, counted
 from h2htalk.rounds.decide import ADJUDICATION, TIE, Settled, adjudicated, decide, tie_id
 from h2htalk.rounds.folder import RoundFolder
 
@@ -60,7 +60,7 @@ def take_words(folder: RoundFolder, other: RoundFolder, settled: Sequence[Settle
         write_jsonl(folder.path / "adjudicated.jsonl", (word.to_dict() for word in both.values()))
         folder.note("adjudicated", by=other.name, words=taken)
     left = sum(one.how == TIE for one in after)
-    return f"{taken} of {len(asked)} words of {other.name} taken; {left} ties are left"
+    return f"{taken} of {counted(len(asked), 'word')} of {other.name} taken; {counted(left, 'tie is', 'ties are')} left"
 
 
 def told_of_words(folder: RoundFolder, settled: Sequence[Settled]) -> list[str]:

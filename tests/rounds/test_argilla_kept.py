@@ -149,7 +149,7 @@ def test_two_waves_hold_an_item_once(server: ArgillaDouble, round: RoundFolder) 
     round.write_waves([first, Wave(2, {"a": 1}, (), (("a",),))])
     told = ArgillaRounds().publish(round)
     assert "4 items in 3 datasets" in told[-1]
-    assert "1 records are new" in told[-1]
+    assert "1 record is new" in told[-1]
 
 
 def test_a_record_is_missed_only_where_its_item_is_to_be_answered(

@@ -102,9 +102,9 @@ def test_a_row_that_is_spoilt_later_says_that_its_earlier_answer_counts(tmp_path
     assert (found.answers, found.skipped) == (2, 1)
     assert "'best' is no answer" in found.mistakes[0]
     assert found.mistakes[1].endswith("What it said before still counts, until it is whole or empty")
-    assert "anna: 2 items that were answered before cannot be counted" in found.notes[1]
+    assert "anna: 2 items answered before cannot be counted" in found.notes[1]
     assert "(item 1, 2); the earlier answers still count, until" in found.notes[1]
-    assert "anna: 1 items that were answered before are empty now" in found.notes[2]
+    assert "anna: 1 of the items answered before are empty now" in found.notes[2]
     _, settled = close_round(round.path, early=True)
     numbers = places(round)
     assert {numbers[one.item] for one in settled if one.label is not None} == {1, 2}
@@ -118,7 +118,7 @@ def test_rows_that_are_all_spoilt_let_an_emptied_one_go(tmp_path: Path) -> None:
     fill(workbook_path(round), {1: {"keep": "maybe"}, 2: dict.fromkeys(CROWD)})
     found = status(round.path)
     assert found.answers == 1
-    assert "1 items that were answered before are empty now" in found.notes[1]
+    assert "1 of the items answered before are empty now" in found.notes[1]
 
 
 def test_a_file_that_cannot_be_read_any_more_leaves_its_answers_and_says_so(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_read_any_more_leaves_its_answers_and_says_so(tmp_
     workbook_path(round).write_bytes(b"PK and no more")
     found = status(round.path)
     assert found.answers == 2
-    assert "2 items that were answered before cannot be counted" in found.notes[0]
+    assert "2 items answered before cannot be counted" in found.notes[0]
 
 
 def test_half_filled_rows_are_counted_as_started(tmp_path: Path) -> None:

@@ -85,12 +85,12 @@ def test_another_round_is_not_opened_over_one_that_is_there(
 def test_closing_waits_for_all_answers_unless_it_is_told_not_to_and_records_that(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, count=8)
     answer(path, lambda *_: expert(), only=NAMES[:3])
-    with pytest.raises(RoundError, match=r"of 8 items still want \d+ answers"):
+    with pytest.raises(RoundError, match=r"of 8 items without all answers, \d+ answers"):
         close_round(path)
     assert not (path / "decisions.jsonl").exists()
     closed, _ = close_round(path, early=True)
     missing = sum(closed.missing.values())
-    assert f"closed early: {missing} answers to {len(closed.missing)} items are missing" in closed.notes
+    assert f"closed early, without {missing} answers to {len(closed.missing)} items" in closed.notes
     assert RoundFolder(path).events()[-1]["early"] is True
     assert {r["how"] for r in decisions(path).values()} <= {"majority", "mean", "no answers"}
 
@@ -114,7 +114,7 @@ def test_a_mistake_stops_the_closing_and_names_file_and_cell(tmp_path: Path) -> 
     assert "perhaps" in told
     closed, _ = close_round(path, early=True)
     assert closed.mistakes == (told,)
-    at = closed.notes.index("closed without 1 answers that cannot be counted:")
+    at = closed.notes.index("closed without 1 answer that cannot be counted:")
     assert closed.notes[at + 1] == told
     event = RoundFolder(path).events()[-1]
     assert (event["mistakes"], event["missing"], event["early"]) == (1, 1, True)

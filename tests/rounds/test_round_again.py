@@ -29,7 +29,7 @@ def test_closing_says_which_ties_want_one_more_answer_and_needs_no_early_for_it(
     path = tied(tmp_path)
     assert status(path).ties == 1
     closed, _ = close_round(path)
-    assert [note for note in closed.notes if "1 items are tied" in note and "round reopen" in note]
+    assert [note for note in closed.notes if "1 item is tied" in note and "round reopen" in note]
     assert events(path, "closed")[-1]["early"] is False
 
 
@@ -47,7 +47,7 @@ def test_an_answer_to_a_tie_that_is_out_is_waited_for_and_closing_without_it_is_
     assert (found.missing, found.ties, found.answers, found.wanted, found.complete) == (
         {"en-item-1": 1}, 0, 4, 5, 1,
     )  # fmt: skip
-    with pytest.raises(RoundError, match="1 of 2 items still want 1 answers"):
+    with pytest.raises(RoundError, match="1 of 2 items without all answers, 1 answer in all"):
         close_round(path)
     close_round(path, early=True)
     event = events(path, "closed")[-1]
@@ -89,7 +89,7 @@ def test_skipped_items_are_spoken_of_while_they_want_answers_that_nobody_has_bef
     def lines() -> str:
         return "\n".join(status_lines(status(path)))
 
-    assert "1 items were skipped" in lines()
+    assert "1 item was skipped" in lines()
     reopen_round(path)
     assert "skipped" not in lines()
     answer(path, lambda *_: expert())
@@ -237,7 +237,7 @@ def test_a_closing_after_handing_out_was_killed_leaves_no_answer_unread(
         assert len(decisions(path)) == 8
         return
     assert RoundFolder(path).state == "open"
-    with pytest.raises(RoundError, match="1 of 2 items still want 1 answers"):
+    with pytest.raises(RoundError, match="1 of 2 items without all answers, 1 answer in all"):
         close_round(path)
     reopen_round(path)
     answer(path, lambda *_: expert())

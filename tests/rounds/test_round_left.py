@@ -53,7 +53,7 @@ def test_what_somebody_sends_after_they_left_is_neither_counted_nor_paid(tmp_pat
     answer(path, lambda *_: expert("drop"), only=("bogumil",))
     found = status(path)
     (told,) = waiting(found.notes)
-    assert "1 items (bogumil)" in told
+    assert "1 item (bogumil)" in told
     assert "round reopen" in told
     assert waiting(status(path).notes) == [told]
     close_round(path)
@@ -70,7 +70,7 @@ def test_it_counts_once_they_return(tmp_path: Path, closed: bool) -> None:
     if closed:
         close_round(path)
     found, told = reopen_round(path, voters=people(tmp_path / "back.csv", "bogumil"))
-    assert ("after it was closed" if closed else "people who return said of 1 items") in told[-1]
+    assert ("after it was closed" if closed else "people who return said of 1 item") in told[-1]
     assert found.by_voter["bogumil"] == (2, 0)
     assert not waiting(status(path).notes)
     close_round(path)

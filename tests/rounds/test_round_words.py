@@ -109,12 +109,12 @@ def test_the_word_of_an_adjudication_of_an_adjudication_arrives(tmp_path: Path) 
         path, tmp_path / "first", split("keep", "drop", as_typed=lambda word: {"label": word}), 2
     )
     closed, _ = close_round(path, adjudication=first)
-    assert "0 of 1 words of first taken; 1 ties are left" in closed.notes
+    assert "0 of 1 word of first taken; 1 tie is left" in closed.notes
     assert not (path / "adjudicated.jsonl").exists()
     second = adjudicated(first, tmp_path / "second", lambda *_: {"label": "drop"})
     close_round(first, adjudication=second)
     closed, _ = close_round(path, adjudication=first)
-    assert "1 of 1 words of first taken; 0 ties are left" in closed.notes
+    assert "1 of 1 word of first taken; 0 ties are left" in closed.notes
     assert decisions(path)["en-item-0", "keep"]["label"] == "drop"
 
 
@@ -124,7 +124,7 @@ def test_a_later_word_replaces_an_earlier_one_and_leaves_the_others(tmp_path: Pa
     # The second adjudication is over one of these ties alone, as it was before the first gave its words.
     two = adjudicated_over_first_tie(path, tmp_path / "two")
     closed, _ = close_round(path, adjudication=two)
-    assert "1 of 1 words of two taken; 0 ties are left" in closed.notes
+    assert "1 of 1 word of two taken; 0 ties are left" in closed.notes
     told = {item: record["label"] for (item, name), record in decisions(path).items() if name == "keep"}
     assert told == {"en-item-0": "drop", "en-item-1": "keep"}
     assert [event["by"] for event in events(path, "adjudicated")] == ["one", "two"]

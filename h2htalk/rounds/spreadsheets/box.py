@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from h2htalk.errors import counted
 from h2htalk.rounds.questions import Value
 from h2htalk.rounds.spreadsheets.answers import Reading
 from h2htalk.rounds.spreadsheets.csv_reading import read_csv_ballot
@@ -147,7 +148,7 @@ class Box:
         numbers = [str(number) for number, one in enumerate(ballot.seats, 1) if one.item in kept]
         more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
         self.notes.append(
-            f"{ballot.stem}: {len(numbers)} items that were answered before cannot be counted as their rows are now "
+            f"{ballot.stem}: {counted(len(numbers), 'item')} answered before cannot be counted as the rows are now "
             f"(item {', '.join(numbers[:_NAMED])}{more}); the earlier answers still count, until the rows are whole, "
             "skipped or empty"
         )
