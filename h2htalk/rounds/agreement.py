@@ -6,7 +6,7 @@ import math
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from h2htalk.errors import MissingExtraError, RoundError, quoted
 from h2htalk.rounds.questions import Level
@@ -69,6 +69,7 @@ def krippendorff_alpha(votes: Iterable[Vote] | VoteTable, level: Level) -> float
     Raises:
         MissingExtraError: the library is not installed.
         RoundError: a voter gave an item two labels, or a rating is no number.
+        ValueError: another level.
     """
     pairable = _pairable(tabulate(votes), level)
     return math.nan if pairable.reason else _alpha(pairable, level)
@@ -153,6 +154,8 @@ class _Pairable:
 def _pairable(table: VoteTable, level: Level) -> _Pairable:
     import numpy as np
 
+    if level not in get_args(Level):
+        raise ValueError(f"level is {level!r}; choose from {', '.join(get_args(Level))}")
     counts = table.counts()
     values = np.arange(len(table.labels), dtype=np.float64)
     if level != "nominal":
@@ -167,6 +170,8 @@ def _pairable(table: VoteTable, level: Level) -> _Pairable:
     if level == "nominal":  # for sums and draws in one order whatever the labels are called
         here = here[_nameless_order(counts[:, here])]
     counts, values = counts[:, here], values[here]
+    # Items in an order without names, too: sums of fractions depend on it in their last bit.
+    counts = counts[np.lexsort(counts.T)] if counts.size else counts
     reason = NO_PAIRS if not len(counts) else NO_VARIETY if len(values) < 2 else ""
     return _Pairable(counts, values, reason)
 

@@ -188,12 +188,17 @@ def _look(
     wanted, last = _wanted(round, asked), last_waves(sittings)
     there = {one.workspace: datasets_in(wire, places.get(one.workspace), asked.mark) for one in sittings}
     seen: dict[str, Look] = {}
-    found = _Found()
-    alive = True
+    found, alive = _Found(), True
+    earlier = Counter[str]()
     for sitting in sittings:
         dataset = there[sitting.workspace].of(sitting)
-        # Of an item in several waves the last is where it is offered. What is gone, `publish` makes again.
-        found.offered |= {item: max(0, sitting.wanted - heard[item]) for item in sitting.items}
+        # Of an item in several waves the last is where it is offered. What is gone, `publish` makes again, and counts
+        # there what was answered there.
+        here = {item: max(0, heard[item] - earlier[item]) for item in sitting.items}
+        found.offered |= {item: max(0, sitting.wanted - count) for item, count in here.items()}
+        earlier.update(dict.fromkeys(sitting.items, sitting.wanted))
+        if dataset is None and all(last[item] > sitting.wave for item in sitting.items):
+            continue
         if dataset is None:
             if named := there[sitting.workspace].named.get(sitting.dataset):
                 require_ours(wire, sitting.workspace, named, asked.mark)

@@ -78,7 +78,7 @@ def warnings_of(
     others = [other for voter, other in sheets.items() if voter != sheet.voter]
     for question in questions:
         if question.form in ("label", "rating"):
-            found.append(_one_value(sheet, others, question))
+            found.append(_one_value(_without_right(sheet, items, question.name), others, question))
     ratings = [question.name for question in questions if question.form == "rating"]
     if len(ratings) > 1:
         found.append(_all_ratings_alike(sheet, others, ratings))
@@ -112,6 +112,18 @@ def _too_fast(sheet: Sheet, items: Mapping[str, Item]) -> str | None:
         f"too fast: {len(fast)} of {len(timed)} timed items answered sooner than they can be read "
         f"({median:.0f} s, where {TIMES_AS_FAST} times the usual pace of reading takes {needed:.0f} s; medians)"
     )
+
+
+def _without_right(sheet: Sheet, items: Mapping[str, Item], question: str) -> Sheet:
+    """Without items on which the voter is known to be right: whoever says what is true has no habit."""
+    wrong = {
+        item: given
+        for item, given in sheet.given.items()
+        if item not in items
+        or question not in items[item].gold
+        or items[item].gold[question] != given.get(question)
+    }
+    return Sheet(sheet.voter, wrong, sheet.times)
 
 
 def _one_value(sheet: Sheet, others: Sequence[Sheet], question: Question) -> str | None:

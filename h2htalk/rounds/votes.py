@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -107,8 +108,8 @@ def dawid_skene(
     """
     if (
         (rounds is not None and rounds < 1)
-        or smoothing < 0
-        or tolerance <= 0
+        or not 0 <= smoothing < math.inf
+        or not tolerance > 0
         or recipe not in ("converged", "vldb")
     ):
         raise ValueError(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from h2htalk.errors import RoundError, counted, quoted
-from h2htalk.rounds.adaptive import needs_more
+from h2htalk.rounds.adaptive import needs_more, needs_more_by_posterior
 from h2htalk.rounds.answers import Answer, skips
 from h2htalk.rounds.decide import answered_items, votes_on
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.plan import may_see
-from h2htalk.rounds.questions import Question
+from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.spec import RoundSpec
 from h2htalk.rounds.voters import Voter
-from h2htalk.rounds.votes import majority
+from h2htalk.rounds.votes import Vote, majority
 
 
 def is_pilot(spec: RoundSpec, items: Sequence[Item]) -> bool:
@@ -24,9 +24,11 @@ def is_pilot(spec: RoundSpec, items: Sequence[Item]) -> bool:
 def first_wanted(spec: RoundSpec, items: Sequence[Item], voters: Sequence[Voter]) -> dict[str, int]:
     """Item -> answers that the first wave asks for. Raises RoundError: nobody may see an item of a pilot."""
     if not is_pilot(spec, items):
-        return dict.fromkeys(
-            (item.id for item in items), spec.adaptive.minimum if spec.adaptive.on else spec.answers
-        )
+        if not spec.adaptive.on:
+            return dict.fromkeys((item.id for item in items), spec.answers)
+        # As many as it takes where all agree: with fewer no item could be clear, and everybody would be asked again.
+        asked = questions_for(spec.kind, [item.labels for item in items])
+        return _clear(spec, asked, {}, {item.id: 0 for item in items})
     wanted = {item.id: sum(may_see(voter, item) for voter in voters) for item in items}
     unseen = [item for item in items if not wanted[item.id]]
     if unseen:
@@ -69,22 +71,9 @@ def still_wanted(
         return {name: count for name, count in sorted(waited_for.items()) if count}
     done = {name: len(who) for name, who in who_answered.items()}
     by_id = {item.id: item for item in items}
-    wanted: dict[str, int] = {}
     labelled = [question for question in questions if question.form == "label"]
     votes = {question.name: votes_on(question, answers.values(), by_id) for question in labelled}
-    if spec.adaptive.on and labelled:
-        wanted = {name: max(0, spec.adaptive.minimum - count) for name, count in done.items()}
-        for question in labelled:
-            more = needs_more(
-                votes[question.name],
-                by_id,
-                minimum=spec.adaptive.minimum,
-                lead=spec.adaptive.lead,
-                maximum=spec.answers,
-            )
-            wanted = {name: max(count, more[name]) for name, count in wanted.items()}
-    else:
-        wanted = {name: max(0, spec.answers - count) for name, count in done.items()}
+    wanted = _clear(spec, questions, votes, done) if spec.adaptive.on else _short(spec, done)
     if ties:
         for question in labelled:
             for name, decision in majority(votes[question.name]).items():
@@ -92,3 +81,40 @@ def still_wanted(
                 if decision.label is None and not by_id[name].gold:
                     wanted[name] = max(wanted[name], 1)
     return {name: count for name, count in sorted(wanted.items()) if count}
+
+
+def _short(spec: RoundSpec, done: Mapping[str, int]) -> dict[str, int]:
+    """Item -> answers short of the overlap."""
+    return {name: max(0, spec.answers - count) for name, count in done.items()}
+
+
+def _clear(
+    spec: RoundSpec,
+    questions: Sequence[Question],
+    votes: Mapping[str, Sequence[Vote]],
+    done: Mapping[str, int],
+) -> dict[str, int]:
+    """Item -> answers until every label question is clear on it; without such a question, those short of the overlap.
+
+    Args:
+        spec: of an adaptive round.
+        questions: of the round.
+        votes: question -> votes at hand.
+        done: item -> whole answers at hand.
+    """
+    labelled = [question for question in questions if question.form == "label"]
+    if not labelled:
+        return _short(spec, done)
+    rule, most = spec.adaptive, spec.answers
+    wanted = {name: max(0, rule.minimum - count) for name, count in done.items()}
+    for question in labelled:
+        at_hand = votes.get(question.name, ())
+        if rule.confidence:
+            more = needs_more_by_posterior(
+                at_hand, done, accuracy=rule.accuracy, labels=len(question.labels), confidence=rule.confidence,
+                minimum=rule.minimum, maximum=most,
+            )  # fmt: skip
+        else:
+            more = needs_more(at_hand, done, minimum=rule.minimum, lead=rule.lead, maximum=most)
+        wanted = {name: max(count, more[name]) for name, count in wanted.items()}
+    return wanted

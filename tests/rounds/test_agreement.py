@@ -221,3 +221,29 @@ def test_cohen_kappa_of_a_textbook_table() -> None:
 def test_cohen_kappa_is_for_two() -> None:
     with pytest.raises(RoundError, match="compares two voters, not 3"):
         cohen_kappa(votes_of("a b a"))
+
+
+# --- What is refused, and what names cannot move ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["ratio", "foo", ""])
+def test_a_level_that_is_none_of_ours_is_refused(level: str) -> None:
+    """Some gave a figure in silence."""
+    with pytest.raises(ValueError, match="choose from nominal, ordinal, interval"):
+        krippendorff_alpha(votes_of("1 2\n2 2"), level)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_names_of_items_move_no_bit(level: Level) -> None:
+    draw = random.Random(5)
+    votes = [
+        Vote(f"i{n:03}", f"v{v}", str(draw.choice((1, 1, 2, 3, 5))))
+        for n in range(60)
+        for v in range(draw.randint(2, 6))
+    ]
+    first = agreement_of(votes, level)
+    for turn in range(5):
+        names = [f"i{n:03}" for n in range(60)]
+        random.Random(turn).shuffle(names)
+        renamed = [Vote(names[int(vote.item[1:])], vote.voter, vote.label) for vote in votes]
+        assert agreement_of(renamed, level) == first

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from argilla_double import ArgillaDouble
 from argilla_made import DATASET, named, opened, running
 
+from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.rounds.argilla_rounds import SEEN, ArgillaRounds
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round import open_round
 from h2htalk.rounds.status import status
 
@@ -101,3 +104,53 @@ def test_a_broken_file_of_looks_costs_a_reading_and_nothing_else(
     (round.private / SEEN).write_text(text)
     assert status(round.path).new == 3
     assert set(server.read) == {DATASET, CHINESE}
+
+
+@pytest.mark.parametrize(
+    "change", [{"offered": None}, {"responses": [{}]}, {"total": None}, {"offered": {"a": "x"}}, {"stamp": 3}]
+)
+def test_a_look_that_was_edited_is_none(
+    server: ArgillaDouble, round: RoundFolder, change: dict[str, Any]
+) -> None:
+    """A count that was none ended in a traceback."""
+    status(round.path)
+    path = round.private / SEEN
+    write_jsonl(path, [record | change for _, record in read_jsonl(path)])
+    server.read.clear()
+    assert not status(round.path).notes
+    assert set(server.read) == {DATASET, CHINESE}
+
+
+def test_without_a_stamp_of_activity_everything_is_read(server: ArgillaDouble, round: RoundFolder) -> None:
+    for dataset in server.datasets.values():
+        dataset["last_activity_at"] = None
+    server.read.clear()
+    status(round.path)
+    status(round.path)
+    assert server.read.count(DATASET) == 2
+
+
+def test_a_wave_that_was_not_put_out_is_put_out_by_the_same_command(
+    server: ArgillaDouble, round: RoundFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers of the first wave were taken for the second's: a third was written, and the second never put out."""
+    server.respond(DATASET, named(round, "a"), "ann", **ANSWER)
+    server.respond(DATASET, named(round, "a"), "cem", **{**ANSWER, "keep": "drop"})
+    with monkeypatch.context() as patch:
+        patch.setattr(ArgillaRounds, "publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            reopen_round(round.path)
+    assert len(round.waves()) == 2
+    assert any("w2-en-01 is not there" in note for note in status(round.path).notes)
+    reopen_round(round.path)
+    assert len(round.waves()) == 2
+    assert {one["name"] for one in server.datasets.values()} == {
+        DATASET,
+        CHINESE,
+        DATASET.replace("w1", "w2"),
+    }
+    assert not status(round.path).notes
+
+
+def killed(*_: Any) -> None:
+    raise KeyboardInterrupt

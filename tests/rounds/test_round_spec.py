@@ -36,6 +36,12 @@ def test_a_file_sets_everything_and_the_command_goes_before_it(tmp_path: Path) -
         ("[care]\ncrisis_share = 1.5", "care.crisis_share is 1.5"),
         ("[care]\nsitting = 0", "care.sitting is 0"),
         ("minutes = nan", "minutes"),
+        (
+            "[adaptive]\non = true\nconfidence = 0.3",
+            "adaptive.confidence is 0.3; it must be 0 or 0.5 and more",
+        ),
+        ("[adaptive]\non = true\nconfidence = 1.0", "adaptive.confidence is 1.0; it must be 0 to 0.9999"),
+        ("[adaptive]\naccuracy = 0.4", "adaptive.accuracy is 0.4; it must be 0.51 to 0.99"),
         ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
         ("overlap = ", "not readable as TOML"),
         ("kind = 3", None),

@@ -12,7 +12,7 @@ from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.spec import Adaptive, RoundSpec
 from h2htalk.rounds.voters import Voter
-from h2htalk.rounds.wanting import is_pilot, still_wanted
+from h2htalk.rounds.wanting import first_wanted, is_pilot, still_wanted
 
 CROWD = RoundSpec("crowd", "items.jsonl", overlap=2)
 PANEL = [Voter(f"v{n}", f"v{n}", ("en",)) for n in range(6)]
@@ -63,6 +63,28 @@ def test_an_adaptive_round_asks_on_until_every_question_is_clear() -> None:
         "new": [],
     }
     assert wanted(adaptive, unclear) == {"first": 2, "last": 2, "new": 2}
+
+
+def test_an_adaptive_round_asks_at_first_for_what_can_make_an_item_clear() -> None:
+    """Three were asked for, which can never lead by four: every item had to be handed out twice."""
+    some = [Item.from_dict(item(n)) for n in range(2)]
+    for changes, first in (
+        ({}, 4), ({"lead": 3}, 3), ({"minimum": 5}, 5), ({"lead": 30}, 6),
+        ({"confidence": 0.95}, 4), ({"confidence": 0.9, "accuracy": 0.9}, 3), ({"confidence": 0.999}, 6),
+    ):  # fmt: skip
+        spec = replace(CROWD, overlap=6, adaptive=Adaptive(on=True, **changes))
+        assert first_wanted(spec, some, []) == {"en-item-0": first, "en-item-1": first}, changes
+
+
+def test_an_adaptive_round_may_go_by_how_probable_a_label_is() -> None:
+    """With two labels and voters right 7 times in 10, 0.95 is a lead of 4; with twelve labels, less of one."""
+    adaptive = replace(CROWD, overlap=9, adaptive=Adaptive(on=True, minimum=2, confidence=0.95))
+    said = {
+        "clear": [("none", "keep")] * 4,
+        "nearly": [("none", "keep")] * 3,
+        "kept": [("none", "keep")] * 2 + [("dialogue_base", "keep")] * 2,
+    }
+    assert wanted(adaptive, said) == {"nearly": 1, "kept": 1}
 
 
 def test_an_adaptive_round_of_gold_items_is_no_pilot_that_everybody_answers() -> None:

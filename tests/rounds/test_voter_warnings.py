@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -40,6 +41,23 @@ def answered(kind: Kind, sheets: dict[str, list[dict[str, Value]]]) -> dict[str,
         for question, value in given.items()
     ]
     return {one.voter: one for one in figures_of(ITEMS, QUESTIONS[kind], answers, sheets)}
+
+
+def test_who_says_what_is_right_has_no_habit() -> None:
+    """A pilot's best voters were warned of for giving one answer, where that was the right one."""
+    golden = [Item(f"i{n:02}", "en", (Turn("user", "x"),), gold={"keep": "drop"}) for n in range(12)]
+    sheets = {"a": ["drop"] * 12, "b": ["keep"] * 12, "c": ["keep", "drop"] * 6}
+    answers = [
+        Answer("r", f"i{n:02}", voter, "keep", said, at(0))
+        for voter, all_ in sheets.items()
+        for n, said in enumerate(all_)
+    ]
+    warned = {one.voter: one.warnings for one in figures_of(golden, QUESTIONS["crowd"], answers, sheets)}
+    assert warned["a"] == ()
+    assert any("one answer: keep is keep on 12 of 12" in line for line in warned["b"])
+    plain = [replace(item, gold={}) for item in golden]
+    again = {one.voter: one.warnings for one in figures_of(plain, QUESTIONS["crowd"], answers, sheets)}
+    assert any("one answer: keep is drop on 12 of 12" in line for line in again["a"])
 
 
 # --- Pace -------------------------------------------------------------------------------------------------------------

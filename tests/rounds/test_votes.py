@@ -229,7 +229,17 @@ def test_two_labels_of_one_voter_on_an_item_are_an_error_that_names_both() -> No
             decide(votes)
 
 
-@pytest.mark.parametrize("wrong", [{"rounds": 0}, {"smoothing": -1}, {"tolerance": 0}, {"recipe": "vlbd"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rounds": 0},
+        {"smoothing": -1},
+        {"tolerance": 0},
+        {"recipe": "vlbd"},
+        {"smoothing": math.nan},
+        {"tolerance": math.nan},
+    ],
+)
 def test_an_argument_out_of_range_is_refused_even_without_votes(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="rounds >= 1"):
         dawid_skene([], **wrong)  # type: ignore[arg-type]

@@ -2,7 +2,8 @@
 
 The server touches a dataset's `last_activity_at` in the same transaction in which it stores, changes or deletes a
 response. The stamp is compared for equality with the one listed *before* the records were read: an answer that comes
-between is read once more, never missed, whatever the server's clock does.
+between is read once more, never missed, whatever the server's clock does. Only what an owner or admin writes in bulk in
+another's name leaves no stamp: it is seen when all is read, at closing and at opening again.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def look_at(
         items: record id -> item id.
         known: the last look at it; None: read all of it.
     """
-    stamp = " ".join(str(dataset.get(key) or "") for key in ("last_activity_at", "updated_at")).strip()
+    last = dataset.get("last_activity_at")
+    stamp = f"{last} {dataset.get('updated_at')}" if last else ""
     if known is not None and stamp and known.stamp == stamp:
         # Records that are deleted or added leave no stamp.
         total = wire.get(f"/api/v1/datasets/{dataset['id']}/records", limit=1)["total"]
@@ -82,4 +84,14 @@ def write_looks(path: Path, looks: Mapping[str, Look]) -> None:
 
 
 def _look(record: dict[str, Any]) -> Look:
-    return Look(**{**record, "responses": tuple(Response(**one) for one in record["responses"])})
+    look = Look(**{**record, "responses": tuple(Response(**one) for one in record["responses"])})
+    counts = (look.total, look.done, *look.offered.values())
+    texts = (
+        look.stamp,
+        *(text for one in look.responses for text in (one.dataset, one.item, one.user, one.status)),
+    )
+    if not all(isinstance(count, int) for count in counts) or not all(
+        isinstance(text, str) for text in texts
+    ):
+        raise TypeError("no look of ours")
+    return look
