@@ -98,21 +98,12 @@ class Ballots:
                 f"{known.folder}: no ballot there called {', '.join(absent)}; put it back to have it read"
             )
         stored = round.answers()
-        have = {(voter, item) for item, voter, _ in stored}
         answers: list[Answer] = []
         started: dict[str, int] = {}
         for ballot in known.ballots:
             half, rows = box.settle(ballot)
             if half:
                 started[ballot.voter.name] = started.get(ballot.voter.name, 0) + half
-            kept = (
-                {(ballot.voter.id, one.item) for one in ballot.seats} & have if box.is_blank(ballot) else ()
-            )
-            if kept:
-                box.notes.append(
-                    f"{ballot.stem}: the ballot is empty now; its {len(kept)} stored answers still count. To take them "
-                    "back one by one, empty the rows and leave one filled in; put the filled-in ballot back otherwise"
-                )
             taken_back = 0
             for seat in ballot.seats:
                 if seat.item in rows:

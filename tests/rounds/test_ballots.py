@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import questions_for
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round import open_round
+from h2htalk.rounds.spreadsheets.files import read_ballot_round
 from h2htalk.rounds.status import status
 from h2htalk.rounds.texts import label_text, rating_text, word
 
@@ -212,6 +214,22 @@ def test_a_round_that_was_never_open_misses_no_ballots(tmp_path: Path) -> None:
     assert pull(round).notes == ()
     round.note("opened")
     assert "put back what came in" in pull(round).notes[0]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_voters_of_a_wave_that_nobody_knows_are_told_of(tmp_path: Path, left: int) -> None:
+    """It was a KeyError with somebody's hash, and a round that had lost its private folder got a new salt."""
+    round = opened(tmp_path, "crowd", [item(1)], voters="anna,en;bert,en")
+    known_voters = round.voters()[:left]
+    shutil.rmtree(round.private)
+    if left:
+        round.write_voters(known_voters)
+    with pytest.raises(
+        RoundError, match=r"voters\.jsonl: [12] voters? of .*waves\.jsonl cannot be found there"
+    ) as told:
+        read_ballot_round(round)
+    assert f"{2 - left} voter" in str(told.value)
+    assert not (round.private / "salt").exists()
 
 
 def test_a_ballot_under_another_case_counts_as_there(tmp_path: Path) -> None:

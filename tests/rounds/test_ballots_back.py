@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from ballot_rounds import fill, fill_csv, item, opened, places, pull, stems, values, workbook_path
+import pytest
+from ballot_rounds import (
+    edited,
+    fill,
+    fill_csv,
+    item,
+    keys_of,
+    opened,
+    places,
+    pull,
+    sitting_of,
+    stems,
+    values,
+    workbook_path,
+)
+from openpyxl import Workbook
 
 from h2htalk.rounds.ballots import Ballots
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import now
+from h2htalk.rounds.folder import RoundFolder, now
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.status import status
 
@@ -88,6 +104,118 @@ def test_a_blank_copy_takes_nothing_back(tmp_path: Path) -> None:
     found = status(round.path)
     assert found.answers == 2
     assert "anna" in found.notes[0]
+
+
+def without_a_sheet(book: Workbook) -> None:
+    del book["Sitting 1"]
+
+
+def with_a_renamed_sheet(book: Workbook) -> None:
+    book["Sitting 1"].title = "mine"
+
+
+def with_an_edited_text(book: Workbook) -> None:
+    sheet, row = sitting_of(book, 1)
+    sheet.cell(row, keys_of(sheet).index("text") + 1).value = "My"
+
+
+def with_merged_rows(book: Workbook) -> None:
+    sheet, row = sitting_of(book, 1)
+    sheet.merge_cells(f"F{row}:F{row + 1}")
+
+
+def with_a_formula(book: Workbook) -> None:
+    sheet, row = sitting_of(book, 1)
+    sheet.cell(row, keys_of(sheet).index("keep") + 1).value = "=F5"
+
+
+@pytest.mark.parametrize(
+    ("change", "empty", "unread"),
+    [
+        (without_a_sheet, 4, 2),
+        (with_a_renamed_sheet, 4, 2),
+        (with_an_edited_text, 5, 1),
+        (with_merged_rows, 4, 2),
+        (with_a_formula, 5, 1),
+    ],
+)
+def test_a_blank_copy_that_is_not_whole_takes_nothing_back(
+    tmp_path: Path, change: Callable[[Workbook], None], empty: int, unread: int
+) -> None:
+    """A blank copy without one of its sheets took back what the others had held: nobody had filled in a row of it."""
+    items = [item(n) for n in range(6)]
+    round = opened(tmp_path, "crowd", items, care={"sitting": 2, "crisis_share": 0.5})
+    path = workbook_path(round)
+    blank = path.read_bytes()
+    fill(path, dict.fromkeys(range(1, 7), CROWD))
+    assert status(round.path).answers == 6
+    path.write_bytes(blank)
+    with edited(path) as book:
+        change(book)
+    found = status(round.path)
+    assert (found.answers, found.new) == (6, 0)
+    kept, spoilt = found.notes[-2:]
+    assert kept.startswith("anna: no row that can be read is filled in now, so nothing is taken back")
+    assert f"of {empty} items whose rows are empty" in kept
+    assert spoilt.startswith(f"anna: {unread} item")
+    # One row that somebody fills in, and the empty ones are meant; those that cannot be read still prove nothing.
+    fill(path, {4: CROWD})
+    found = status(round.path)
+    assert found.answers == unread + 1
+
+
+def test_a_csv_whose_rows_cannot_be_read_takes_nothing_back(tmp_path: Path) -> None:
+    """One changed text in a blank CSV, and every other answer was taken back."""
+    round = opened(tmp_path, "crowd", [item(n) for n in range(3)])
+    workbook_path(round).unlink()
+    path = round.path / "ballots" / "anna.csv"
+    blank = path.read_bytes()
+    row = {key: str(value) for key, value in STORED.items()}
+    fill_csv(path, dict.fromkeys(range(1, 4), row))
+    assert status(round.path).answers == 3
+    path.write_bytes(blank)
+    fill_csv(path, {2: {"text": "My"}})
+    found = status(round.path)
+    assert (found.answers, found.new) == (3, 0)
+
+
+def put_beside(round: RoundFolder) -> RoundFolder:
+    """Six answers in `anna (1).xlsx`, read from there as `anna.xlsx` is blank."""
+    path = workbook_path(round)
+    blank = path.read_bytes()
+    fill(path, dict.fromkeys(range(1, 7), CROWD))
+    path.rename(workbook_path(round, "anna (1)"))
+    path.write_bytes(blank)
+    found = status(round.path)
+    assert found.answers == 6
+    assert "read as anna.xlsx" in found.notes[0]
+    return round
+
+
+def test_a_download_that_was_read_keeps_its_answers_when_the_ballot_is_begun(tmp_path: Path) -> None:
+    """A row filled in in the blank original, and five answers that stood in the download were taken back."""
+    round = put_beside(opened(tmp_path, "crowd", [item(n) for n in range(6)]))
+    fill(workbook_path(round), {1: CROWD | {"quality": 1}})
+    found = status(round.path)
+    assert (found.answers, found.new) == (6, 1)
+    assert "anna (1).xlsx: it holds the ballot 'anna'" in found.mistakes[0]
+    (note,) = found.notes
+    assert note.startswith(
+        "anna: nothing is taken back beside ballots/anna (1).xlsx: a download that is not read"
+    )
+    assert "the answers of 5 items whose rows are empty now" in note
+    # Without it the ballot alone says what its rows are.
+    workbook_path(round, "anna (1)").unlink()
+    assert status(round.path).answers == 1
+
+
+def test_of_two_downloads_neither_takes_anything_back(tmp_path: Path) -> None:
+    """A second download made the first one unread, and the note told how to take its answers back."""
+    round = put_beside(opened(tmp_path, "crowd", [item(n) for n in range(6)]))
+    workbook_path(round, "anna (2)").write_bytes(workbook_path(round).read_bytes())
+    found = status(round.path)
+    assert (found.answers, found.new) == (6, 0)
+    assert "anna: nothing is taken back beside ballots/anna (1).xlsx, ballots/anna (2).xlsx" in found.notes[0]
 
 
 def test_a_row_that_is_spoilt_later_says_that_its_earlier_answer_counts(tmp_path: Path) -> None:

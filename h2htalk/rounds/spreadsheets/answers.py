@@ -9,7 +9,7 @@ What becomes of an answer that is stored when its row is changed later:
 * whole and right: the new answer counts;
 * Skip marked, whatever stands beside it: the voter has withdrawn. The item is skipped, the answers beside it count no
   more, and a note says so;
-* empty, in a ballot that holds anything else: taken back;
+* empty, in a ballot with a row that somebody filled in, and beside which no unread download of it lies: taken back;
 * half filled, mistaken, or not to be read: the stored answer counts until the row is whole, skipped or empty. A note
   says so and names the items (`Box.settle`), and so does the message of a half-filled row.
 """
@@ -43,13 +43,14 @@ class Reading:
     """What one file says on one item.
 
     Attributes:
-        state: `empty`; `answered`, also by skipping; `half`: filled in in part; `mistaken`: something in it is wrong.
+        state: `empty`; `answered`, also by skipping; `half`: filled in in part; `mistaken`: what is filled in is wrong;
+            `unread`: changed, merged or with a formula, so that nothing tells what is filled in.
         answers: of an answered row, by question; `skipped` of a skipped one.
         where: file, sheet and cell of the row's first answer.
     """
 
     item: str
-    state: Literal["empty", "answered", "half", "mistaken"]
+    state: Literal["empty", "answered", "half", "mistaken", "unread"]
     answers: Mapping[str, Value]
     where: str
 

@@ -51,6 +51,8 @@ class Box:
     notes: list[str] = field(default_factory=list)
     # Of a ballot, its files that could be read, each with when it was changed.
     files: dict[str, list[tuple[Mapping[str, Reading], str]]] = field(default_factory=dict)
+    # Of a ballot, its downloads that lie beside it and are not read.
+    unread: dict[str, list[str]] = field(default_factory=dict)
 
     def read_all(self, paths: Sequence[Path]) -> None:
         """Read what lies in the folder. Downloads come last: `eve (1).xlsx` is read where eve.xlsx says nothing."""
@@ -66,6 +68,8 @@ class Box:
         for stem, found_paths in downloads.items():
             ballot = by_stem[stem]
             alone = len(found_paths) == 1 and (ballot.stem not in self.files or self.is_blank(ballot))
+            if not alone:
+                self.unread[ballot.stem] = [self._shown(path) for path in found_paths]
             for path in found_paths:
                 self.read(path, ballot if alone else None)
                 if alone:
@@ -120,14 +124,15 @@ class Box:
 
         Returns:
             Half-filled rows; and by item the answers and when they were given. An item whose row is empty in all of
-            them has none: it is named only where the ballot holds anything else, so that a blank copy takes nothing
-            back. An item whose row cannot be counted as it stands is left out: what is stored of it stays, and a note
-            says so.
+            them has none: it is named only where a row of the ballot is filled in and no download of it lies there
+            unread, so that neither a blank copy, whole or not, nor a fresh start beside the answers takes any back. An
+            item whose row cannot be counted as it stands is left out. What is stored of items that are left out stays,
+            and a note says so.
         """
         files = self.files.get(ballot.stem, [])
         half = 0
         counted: dict[str, tuple[Mapping[str, Value], str]] = {}
-        empty: list[tuple[str, str]] = []
+        empty: dict[str, str] = {}
         for seat in ballot.seats:
             said = [(rows.get(seat.item), when) for rows, when in files]
             half += any(row is not None and row.state == "half" for row, _ in said)
@@ -135,11 +140,41 @@ class Box:
             if answered and self._agree([row for row, _ in answered]):
                 counted[seat.item] = (answered[0][0].answers, answered[0][1])
             elif said and all(row is not None and row.state == "empty" for row, _ in said):
-                empty.append((seat.item, max(when for _, when in said)))
-        if not self.is_blank(ballot):
-            counted |= {item: ({}, when) for item, when in empty}
-            self._tell_kept(ballot, self.known.answered(ballot) - set(counted))
+                empty[seat.item] = max(when for _, when in said)
+        kept = self.known.answered(ballot) - set(counted)
+        emptied = kept & set(empty)
+        reason = self._why_nothing_goes(ballot, len(emptied))
+        if reason is None:
+            counted |= {item: ({}, when) for item, when in empty.items()}
+        elif emptied:
+            self.notes.append(f"{ballot.stem}: {reason}")
+        self._tell_kept(ballot, kept - emptied)
         return half, counted
+
+    def _why_nothing_goes(self, ballot: Ballot, emptied: int) -> str | None:
+        """Why a ballot's empty rows take nothing back, as a note says it; None where they do.
+
+        Args:
+            emptied: items that were answered before, and whose rows are empty now.
+        """
+        if ballot.stem in self.unread:
+            return (
+                f"nothing is taken back beside {', '.join(self.unread[ballot.stem])}: a download that is not read may "
+                f"hold the answers of {counted(emptied, 'item')} whose rows are empty now. Leave one file under the "
+                "ballot's name, and move the others away"
+            )
+        rows = [row for found, _ in self.files.get(ballot.stem, []) for row in found.values()]
+        if any(row.state not in ("empty", "unread") for row in rows):
+            return None
+        if not self.is_blank(ballot):
+            return (
+                "no row that can be read is filled in now, so nothing is taken back of "
+                f"{counted(emptied, 'item')} whose rows are empty. Put the filled-in ballot back, or a whole one"
+            )
+        return (
+            f"the ballot is empty now; its {counted(emptied, 'stored answer')} still count{'s' * (emptied == 1)}. To "
+            "take them back one by one, empty the rows and leave one filled in; put the filled-in ballot back otherwise"
+        )
 
     def _tell_kept(self, ballot: Ballot, kept: Collection[str]) -> None:
         """Name the items that were answered before, and whose rows cannot be counted now."""

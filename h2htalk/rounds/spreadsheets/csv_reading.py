@@ -60,7 +60,7 @@ def read_csv_ballot(known: BallotRound, ballot: Ballot | None, path: Path, shown
     for number, ((line, values), one, code) in enumerate(rows, 1):
         place = f"{shown}: row {line} (item {number})"
         if changed_row(known, code, number, values, place, reading):
-            reading.rows.append(Reading(one.item, "mistaken", {}, place))
+            reading.rows.append(Reading(one.item, "unread", {}, place))
             continue
         given: dict[str, Raw] = {key: values[key] for key in table.answer_keys if values[key].strip()}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.data.dialogue import Language
+from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.plan import Seat
@@ -87,6 +88,8 @@ def read_ballot_round(round: RoundFolder) -> BallotRound:
     """A round's facts and the ballots that its waves want. Raises RoundError, DataError."""
     items = {item.id: item for item in round.items()}
     voters = {voter.id: voter for voter in round.voters()}
+    # Before the salt, which is made where there is none: a round that lost its voters must not get another.
+    ballots = tuple(_ballots(round, items, voters))
     return BallotRound(
         name=round.name,
         folder=round.path / "ballots",
@@ -95,14 +98,21 @@ def read_ballot_round(round: RoundFolder) -> BallotRound:
         items=items,
         questions=round.questions(),
         voters=voters,
-        ballots=tuple(_ballots(round, items, voters)),
+        ballots=ballots,
         stored=frozenset((item, voter) for item, voter, _ in round.answers()),
     )
 
 
 def _ballots(round: RoundFolder, items: Mapping[str, Item], voters: Mapping[str, Voter]) -> Iterator[Ballot]:
     first: set[str] = set()
-    for wave in round.waves():
+    waves = round.waves()
+    lost = {one.voter for wave in waves for one in wave.seats} - voters.keys()
+    if lost:
+        raise RoundError(
+            f"{round.private / 'voters.jsonl'}: {counted(len(lost), 'voter')} of {round.path / 'waves.jsonl'} cannot "
+            "be found there; put the round's private folder back as it was"
+        )
+    for wave in waves:
         theirs: dict[str, list[Seat]] = {}
         for one in wave.seats:
             theirs.setdefault(one.voter, []).append(one)

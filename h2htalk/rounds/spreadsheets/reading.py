@@ -132,7 +132,7 @@ def _sheet(
         cells = {key: filled[row, at] for at, key in enumerate(part.keys, 1) if (row, at) in filled}
         texts = {key: str(cell.value) for key, cell in cells.items()}
         if row in blocked or changed_row(known, code, number, texts, f"{place}, row {row}", reading):
-            reading.rows.append(Reading(item, "mistaken", {}, f"{place}, row {row}"))
+            reading.rows.append(Reading(item, "unread", {}, f"{place}, row {row}"))
         else:
             reading.rows.append(_answers(known, item, row, part, cells, choices, place, reading))
     if not sheet.protected and any(row.state != "empty" for row in reading.rows[before:]):
@@ -162,7 +162,7 @@ def _answers(
     if formulas:
         for key in formulas:
             reading.mistakes.append(f"{where(key)}: holds a formula, not an answer; choose the answer itself")
-        return Reading(item, "mistaken", {}, where(formulas[0]))
+        return Reading(item, "unread", {}, where(formulas[0]))
     given = {key: cell.value for key, cell in cells.items() if key not in ("row", "item", *SEALED)}
     return read_row(choices, known.items[item], given, where, reading.mistakes, reading.notes)
 
