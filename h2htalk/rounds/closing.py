@@ -11,7 +11,7 @@ from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.backends import Pulled, open_backend
 from h2htalk.rounds.decide import Settled
 from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.intact import require_intact
+from h2htalk.rounds.intact import require_intact, require_names
 from h2htalk.rounds.outcome import QUALIFIED, agreement_table, payment_table, qualified_table, voter_table
 from h2htalk.rounds.status import Status, bring_in, require_out, status_of
 from h2htalk.rounds.ties import require_over
@@ -39,13 +39,15 @@ def close_round(
     """
     folder = RoundFolder(path)
     folder.require()
-    require_intact(folder)
-    require_out(folder)
     other = _closed(adjudication) if adjudication is not None else None
     with folder.locked():
+        require_intact(folder)
+        require_out(folder)
         closed = folder.state == "closed"
         if closed:
             _require_as_closed(folder)
+        else:
+            require_names(folder)
         pulled, new = (Pulled(()), 0) if closed else bring_in(folder, whole=True)
         found = status_of(folder, pulled, new)
         if not closed:

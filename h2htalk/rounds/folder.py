@@ -8,7 +8,7 @@ ROUND/
   ballots/              what went out to voters, by name: as private
   waves.jsonl           which items went out for how many answers, and who got them
   answers.jsonl         answers as they came
-  events.jsonl          opened, voters, adjudicated, closed, reopened, and why
+  events.jsonl          opened, voters, adjudicated, closed, late, reopened, and why
   decisions.jsonl ...   after closing
 """
 
@@ -137,11 +137,8 @@ class RoundFolder:
     def waves(self) -> tuple[Wave, ...]:
         """What went out, in order. Raises DataError."""
         path = self.path / "waves.jsonl"
-        return (
-            tuple(Wave.from_dict(record, where) for where, record in read_jsonl(path))
-            if path.exists()
-            else ()
-        )
+        found = read_jsonl(path) if path.exists() else ()
+        return tuple(Wave.from_dict(record, where) for where, record in found)
 
     def write_waves(self, waves: Sequence[Wave]) -> None:
         write_jsonl(self.path / "waves.jsonl", (wave.to_dict() for wave in waves))
@@ -167,12 +164,10 @@ class RoundFolder:
             for where, record in read_jsonl(path, torn_tail=True):
                 yield where, Answer.from_dict(record, where)
 
-    def answers_print(self) -> dict[str, Any]:
-        """Number and fingerprint of the answers that count, whatever the order of their lines: what a closing notes.
-
-        The fingerprint is SHA-256, 16 hexadecimal digits. Raises DataError.
-        """
-        counted = sorted(self.answers().items())
+    def answers_print(self, more: Sequence[Answer] = ()) -> dict[str, Any]:
+        """Number and fingerprint of the answers that count, whatever the order of their lines, as a closing notes them;
+        with `more`, of those that count once these are added. SHA-256, 16 hexadecimal digits. Raises DataError."""
+        counted = sorted(latest((*self.answers().values(), *more)).items())
         digest = hashlib.sha256()
         for _, answer in counted:
             digest.update(json_line(answer.to_dict()).encode())
@@ -235,10 +230,15 @@ class RoundFolder:
         return "closed" if last[-1] == "closed" else "open"
 
     def salt(self) -> bytes:
-        """The secret under which names are hashed; made at the first call. Raises DataError."""
+        """The secret under which names are hashed; made at the first call, before anything goes out. Raises
+        DataError."""
         path = self.private / "salt"
         try:
             if not path.exists():
+                if self.waves():
+                    raise DataError(
+                        f"{path}: is gone, and under another nobody is known; put it back as it was"
+                    )
                 self.protect()
                 temporary = self.private / f".salt.{os.getpid()}"
                 with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
+from h2htalk.data.files import json_line, read_jsonl
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.answers import Answer
 from h2htalk.rounds.folder import RoundFolder
@@ -17,15 +20,18 @@ _BACK = "put the file back as it was"
 def require_intact(folder: RoundFolder) -> None:
     """Raise DataError, with file and line where it is one, unless a round can be read and its files fit together.
 
-    Waves must speak of the round's items and voters, and every line of answers.jsonl must be an answer to a question
-    of this round, by one of its voters. A copy without `private` says nothing of voters, so they are not compared.
+    Waves must speak of the round's items and voters, the items must be those that went out, and every line of
+    answers.jsonl must be an answer to a question of this round, by one of its voters. A copy without `private` says
+    nothing of voters, so they are not compared.
 
     Raises:
         DataError: as said.
         RoundError, ConfigError: no round is there, or its settings cannot be read.
     """
-    spec, items, voters = folder.spec(), folder.items(), folder.voters()
-    events, waves = folder.events(), folder.waves()
+    # Voters are written before the waves that speak of them, and waves before what comes of them: read the other way
+    # about, the files fit together though another process adds to them meanwhile.
+    spec, events, answers = folder.spec(), folder.events(), list(folder.answer_lines())
+    waves, voters, items = folder.waves(), folder.voters(), folder.items()
     by_id = {item.id: item for item in items}
     _refuse_twins(f"{folder.path / 'items.jsonl'}: the item", (item.id for item in items))
     listed = (folder.private / "voters.jsonl").is_file()
@@ -48,15 +54,44 @@ def require_intact(folder: RoundFolder) -> None:
             raise DataError(
                 f"{folder.private / 'voters.jsonl'}: {len(gone)} voters who were given items are not there; {_BACK}"
             )
+    # Before anything went out, opening the round once more may lay down others.
+    if waves and folder.facts().get("items_sha256") != _stored_print(folder):
+        raise DataError(
+            f"{folder.path / 'items.jsonl'}: these are not the items that went out to voters: a text, a label or a "
+            f"gold answer has changed; {_BACK}"
+        )
     questions = {one.name: one for one in questions_for(spec.kind, [item.labels for item in items])}
     name = folder.name
-    for where, answer in folder.answer_lines():
+    for where, answer in answers:
         if answer.round != name:
             raise DataError(f"{where}: an answer of the round {quoted(answer.round)}, not of {name}; {_BACK}")
         if people is not None and answer.voter not in people:
             raise DataError(f"{where}: {quoted(answer.voter)} is no voter of this round; {_BACK}")
         if problem := _problem(answer, by_id, questions):
             raise DataError(f"{where}: {problem}; {_BACK}")
+
+
+def require_names(folder: RoundFolder) -> None:
+    """Raise DataError where something went out to voters whose list is gone: nothing they send can be read then."""
+    path = folder.private / "voters.jsonl"
+    if folder.waves() and not path.is_file():
+        raise DataError(
+            f"{path}: is gone, and without it nobody can say whose answers come in; put the round's folder `private` "
+            "back as it was"
+        )
+
+
+def fingerprint(records: Iterable[Mapping[str, Any]]) -> str:
+    """SHA-256 over items as JSON holds them, in the order of their ids, 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for record in sorted(records, key=lambda record: str(record["id"])):
+        digest.update(json_line(record).encode())
+    return digest.hexdigest()[:16]
+
+
+def _stored_print(folder: RoundFolder) -> str:
+    # Of the lines themselves: an item that is read again leaves out what is blank.
+    return fingerprint(record for _, record in read_jsonl(folder.path / "items.jsonl"))
 
 
 def _problem(answer: Answer, items: Mapping[str, Item], questions: Mapping[str, Question]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.answers import Answer, changes, latest
 from h2htalk.rounds.backends import Backend, Pulled, open_backend
 from h2htalk.rounds.decide import answered_items
 from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.intact import require_intact
+from h2htalk.rounds.intact import require_intact, require_names
 from h2htalk.rounds.outcome import require_passed
 from h2htalk.rounds.outstanding import reach, to_ask
 from h2htalk.rounds.round import next_wave
@@ -19,6 +20,9 @@ from h2htalk.rounds.status import Status, require_out, status_of
 from h2htalk.rounds.voter_list import changed_voters
 from h2htalk.rounds.voters import Voter
 from h2htalk.rounds.wanting import still_wanted
+
+# What is noted before late answers are added to those of a closed round: their number and fingerprint, with these.
+LATE = "late"
 
 
 def reopen_round(
@@ -46,13 +50,16 @@ def reopen_round(
     """
     folder = RoundFolder(path)
     folder.require()
-    require_intact(folder)
-    require_out(folder)
     backend = open_backend(folder.spec().backend)
     with folder.locked():
+        require_intact(folder)
+        require_out(folder)
+        require_names(folder)
         backend.check(folder)
-        closed = folder.state == "closed"
-        altered = closed and folder.closed_with() not in (None, folder.answers_print())
+        closed, there = folder.state == "closed", folder.answers_print()
+        changed = closed and folder.closed_with() not in (None, there)
+        # Not where it was changed by this very call, which was killed then and is repeated.
+        altered = changed and there != _noted(folder)
         pulled = backend.pull(folder, whole=True)
         if voters is not None:
             require_passed(voters)
@@ -60,10 +67,10 @@ def reopen_round(
         now, later = _late(folder, changes(folder.answers(), pulled.answers), people, closed, altered)
         folder.add_answers(now)
         wants = _wants(folder, backend, people, later, pulled.offered)
-        revived = closed and bool(later or wants.items or altered)
+        revived = closed and bool(later or wants.items or changed)
         if not wants.items and not revived and not later and people == folder.voters():
             raise RoundError(f"{path}: no item wants another answer; there is nothing to hand out again")
-        if wants.beyond and not wants.asked and not later and not altered:
+        if wants.beyond and not wants.asked and not later and not changed:
             raise RoundError(
                 f"{path}: {wants.beyond} items want answers, and everybody who may see them has been asked; add "
                 "people with --voters, or close the round and open an adjudication over its ties; nothing was changed"
@@ -74,6 +81,8 @@ def reopen_round(
             wave = next_wave(folder, backend, len(waves) + 1, folder.items(), wants.asked, people)
             waves = (*waves, wave)
         # Answers first: with them and without the event, closing refuses, as the round was closed with others.
+        if closed and later:
+            folder.note(LATE, **folder.answers_print(later))
         folder.add_answers(later)
         opened: list[str] = []
         if wants.asked or revived:
@@ -85,6 +94,17 @@ def reopen_round(
         told += [*backend.publish(folder), *opened, *_told_of_late(later, closed, altered)]
         folder.protect()
         return status_of(folder, Pulled(())), told
+
+
+def _noted(folder: RoundFolder) -> dict[str, Any] | None:
+    """`answers_print` that a call since the last closing was to leave; None where there was none."""
+    noted = None
+    for event in folder.events():
+        if event["event"] == LATE:
+            noted = {key: event.get(key) for key in ("answers", "answers_sha256")}
+        elif event["event"] == "closed":
+            noted = None
+    return noted
 
 
 def _late(

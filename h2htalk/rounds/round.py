@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.dialogue import Language
-from h2htalk.data.files import json_line, write_json, write_jsonl, write_text
+from h2htalk.data.files import write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError
 from h2htalk.rounds.backends import Backend, Pulled, open_backend
 from h2htalk.rounds.folder import PATHS, RoundFolder
 from h2htalk.rounds.guidelines import guidelines
-from h2htalk.rounds.intact import require_intact
+from h2htalk.rounds.intact import fingerprint, require_intact, require_names
 from h2htalk.rounds.item_sources import read_items
 from h2htalk.rounds.items import Item, check_values
 from h2htalk.rounds.outcome import require_passed
@@ -52,6 +51,7 @@ def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
         # Another process may have opened a round here while the items were read: it is left as it is.
         if _begun(folder, spec):
             require_intact(folder)
+            require_names(folder)
             _require_same_items(folder, items)
             require_same_voters(folder, spec)
         else:
@@ -120,23 +120,15 @@ def _lay_out(
         "spec": spec.to_dict() | {name: Path(place).name for name, place in places.items()},
         "languages": list(languages),
         "questions": [question.name for question in questions],
-        "items_sha256": fingerprint(items),
+        "items_sha256": fingerprint(item.to_dict() for item in items),
     }
     if (Path(spec.items) / "round.json").is_file():
         facts["over"] = source_of(Path(spec.items))
     write_json(folder.path / "round.json", facts)
 
 
-def fingerprint(items: Sequence[Item]) -> str:
-    """SHA-256 over the items in the order of their ids, 16 hexadecimal digits."""
-    digest = hashlib.sha256()
-    for item in sorted(items, key=lambda item: item.id):
-        digest.update(json_line(item.to_dict()).encode())
-    return digest.hexdigest()[:16]
-
-
 def _require_same_items(folder: RoundFolder, items: Sequence[Item]) -> None:
-    if folder.facts().get("items_sha256") != fingerprint(items):
+    if folder.facts().get("items_sha256") != fingerprint(item.to_dict() for item in items):
         raise RoundError(
             f"{folder.path}: this round was opened on other items than {folder.spec().items} holds now; "
             "choose another --out for them"

@@ -12,7 +12,7 @@ from h2htalk.rounds.answers import changes, skips
 from h2htalk.rounds.backends import Pulled, open_backend
 from h2htalk.rounds.decide import answered_items
 from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.intact import require_intact
+from h2htalk.rounds.intact import require_intact, require_names
 from h2htalk.rounds.outstanding import reach, to_ask
 from h2htalk.rounds.voters import Voter
 from h2htalk.rounds.wanting import still_wanted
@@ -71,12 +71,22 @@ def status(path: Path) -> Status:
     """
     folder = RoundFolder(path)
     folder.require()
-    require_intact(folder)
-    if folder.state == "closed" or not folder.waves():
+    if not _under_way(folder):
+        require_intact(folder)
         return status_of(folder, Pulled(()))
     with folder.locked():
+        require_intact(folder)
+        # Another process may have closed the round before this one had the lock.
+        if not _under_way(folder):
+            return status_of(folder, Pulled(()))
+        require_names(folder)
         pulled, new = bring_in(folder)
-    return status_of(folder, pulled, new)
+        return status_of(folder, pulled, new)
+
+
+def _under_way(folder: RoundFolder) -> bool:
+    """Whether answers may be brought in: something has gone out, and the round is not closed."""
+    return folder.state != "closed" and bool(folder.waves())
 
 
 def bring_in(folder: RoundFolder, *, whole: bool = False) -> tuple[Pulled, int]:
@@ -126,12 +136,13 @@ def _finish_opening(folder: RoundFolder) -> str:
 
 def status_of(folder: RoundFolder, pulled: Pulled, new: int = 0) -> Status:
     spec, items, questions = folder.spec(), folder.items(), folder.questions()
-    answers, voters = folder.answers(), folder.voters()
+    # In this order, so that a list, which has no lock, reads no wave and no answer of people who it has not read.
+    state, answers, waves, voters = folder.state, folder.answers(), folder.waves(), folder.voters()
     done = answered_items(items, questions, answers)
     skipped = skips(answers)
     short = still_wanted(spec, items, questions, answers, voters)
     open_ties = still_wanted(spec, items, questions, answers, voters, ties=True)
-    reached = reach([item for item in items if item.id in open_ties], folder.waves(), voters, answers, done)
+    reached = reach([item for item in items if item.id in open_ties], waves, voters, answers, done)
     # A tie wants what was asked of people who still have it before them; nobody was told yet of the others.
     missing = {
         name: count
@@ -141,14 +152,14 @@ def status_of(folder: RoundFolder, pulled: Pulled, new: int = 0) -> Status:
     unasked = {name: count for name, count in open_ties.items() if name not in missing}
     ties = [name for name in to_ask(unasked, reached)[0] if len(done[name]) <= spec.answers]
     left_over = {name for name, _ in skipped if name in missing and missing[name] > reached[name].waiting}
-    half = folder.state == "half opened"
-    seated = {(one.voter, one.item) for wave in folder.waves() for one in wave.seats}
+    half = state == "half opened"
+    seated = {(one.voter, one.item) for wave in waves for one in wave.seats}
     given = Counter(voter for voter, _ in seated)
     return Status(
         name=folder.name,
         kind=spec.kind,
         backend=spec.backend,
-        state=folder.state,
+        state=state,
         items=len(items),
         wanted=sum(map(len, done.values())) + sum(missing.values()),
         complete=len(items) - len(missing),

@@ -48,7 +48,7 @@ def source_of(path: Path) -> dict[str, str]:
 
 
 def require_over(adjudication: RoundFolder, folder: RoundFolder, settled: Sequence[Settled]) -> None:
-    """Raise RoundError unless an adjudication is over this round's ties, as they are now.
+    """Raise RoundError unless an adjudication is over this round's ties, and one of them at least is as it was.
 
     Args:
         adjudication: the round whose words are to be taken.
@@ -67,8 +67,9 @@ def require_over(adjudication: RoundFolder, folder: RoundFolder, settled: Sequen
             f"items of its own; {folder.path} takes none of its words"
         )
     tied = {tie_id(one.item, one.question): sorted(one.tied) for one in settled if one.how == TIE}
-    changed = [item.id for item in adjudication.items() if tied.get(item.id) != sorted(item.labels)]
-    if changed:
+    asked = adjudication.items()
+    changed = [item.id for item in asked if tied.get(item.id) != sorted(item.labels)]
+    if len(changed) == len(asked):
         raise RoundError(
             f"{adjudication.path}: {len(changed)} of its items are not tied any more between the same labels, the "
             f"first {changed[0]}; {folder.path} has got other answers since; open an adjudication over it again"

@@ -25,14 +25,20 @@ def with_words(folder: RoundFolder, settled: Sequence[Settled]) -> list[Settled]
 
 def stored_words(folder: RoundFolder) -> dict[str, Settled]:
     """By `tie_id`, the words that a round has taken; one of an earlier version has no `tied`. Raises DataError."""
+    return {name: word for name, (word, _) in _stored(folder).items()}
+
+
+def _stored(folder: RoundFolder) -> dict[str, tuple[Settled, str]]:
+    """By `tie_id`, each word with the adjudication that gave it; an earlier version did not say which."""
     path = folder.path / "adjudicated.jsonl"
     words = {}
     for where, record in read_jsonl(path) if path.exists() else ():
         try:
-            words[record["item"]] = Settled(
+            word = Settled(
                 record["item"], record["question"], record["label"], record["support"], record["posterior"],
                 record["how"], record["votes"], tuple(record.get("tied", ())),
             )  # fmt: skip
+            words[word.item] = word, str(record.get("by", ""))
         except (KeyError, TypeError) as error:
             raise DataError(
                 f"{where}: a word must be a line of the adjudication's decisions, with the labels that were tied; "
@@ -44,6 +50,9 @@ def stored_words(folder: RoundFolder) -> dict[str, Settled]:
 def take_words(folder: RoundFolder, other: RoundFolder, settled: Sequence[Settled]) -> str:
     """Store an adjudication's words beside those of earlier ones; record it, and say how many were taken.
 
+    Only words on ties between the labels that they chose from are taken. What this adjudication said before is replaced
+    by what it says now, and is gone where it has taken a word back.
+
     Args:
         folder: the round with the ties.
         other: the adjudication, closed. Its own ties have the words that it has taken in its turn.
@@ -51,16 +60,24 @@ def take_words(folder: RoundFolder, other: RoundFolder, settled: Sequence[Settle
     """
     between = {item.id: item.labels for item in other.items()}
     asked = [one for one in with_words(other, decided(other)) if one.question == "label"]
-    words = {one.item: replace(one, tied=between[one.item]) for one in asked if one.label is not None}
-    stored = stored_words(folder)
-    both = stored | words
-    after = adjudicated(settled, both)
+    said = {one.item: replace(one, tied=between[one.item]) for one in asked if one.label is not None}
+    now = {tie_id(one.item, one.question): set(one.tied) for one in settled if one.how == TIE}
+    words = {name: (word, other.name) for name, word in said.items() if now.get(name) == set(word.tied)}
+    stored = _stored(folder)
+    kept = {
+        name: one for name, one in stored.items() if name not in between or one[1] not in ("", other.name)
+    }
+    both = kept | words
+    after = adjudicated(settled, {name: word for name, (word, _) in both.items()})
     taken = sum(one.how == ADJUDICATION and tie_id(one.item, one.question) in words for one in after)
     if both != stored:
-        write_jsonl(folder.path / "adjudicated.jsonl", (word.to_dict() for word in both.values()))
+        lines = (word.to_dict() | {"by": by} for word, by in both.values())
+        write_jsonl(folder.path / "adjudicated.jsonl", lines)
         folder.note("adjudicated", by=other.name, words=taken)
-    left = sum(one.how == TIE for one in after)
-    return f"{taken} of {counted(len(asked), 'word')} of {other.name} taken; {counted(left, 'tie is', 'ties are')} left"
+    late = len(said) - len(words)
+    unfit = f", {late} not: on what is no longer tied between the same labels" if late else ""
+    left = counted(sum(one.how == TIE for one in after), "tie is", "ties are")
+    return f"{taken} of {counted(len(asked), 'word')} of {other.name} taken{unfit}; {left} left"
 
 
 def told_of_words(folder: RoundFolder, settled: Sequence[Settled]) -> list[str]:

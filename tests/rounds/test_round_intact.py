@@ -14,6 +14,7 @@ from rounds_made import adjudicated, answer, begin, decisions, expert, files_of,
 from h2htalk.errors import DataError, H2HTalkError, RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.intact import fingerprint
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.status import list_rounds, status
 
@@ -42,17 +43,24 @@ def first_line(text: str) -> str:
         ("private/voters.jsonl", first_line, "voters who were given items are not there"),
         ("private/voters.jsonl", lambda text: text + first_line(text), "'annalena' stands there twice"),
         ("private/salt", lambda _: "00ff\n", "must hold 16 bytes"),
+        ("private/voters.jsonl", None, "voters.jsonl: is gone, and without it nobody can say whose answers"),
+        ("private/salt", None, "salt: is gone, and under another nobody is known"),
+        ("items.jsonl", lambda text: text.replace("?", "!", 1), "these are not the items that went out"),
+        ("items.jsonl", lambda text: text.replace("}", ',"gold":{"keep":"drop"}}', 1), "these are not the items"),
         ("items.jsonl", first_line, "'en-item-1' went out to voters and is not there"),
         ("items.jsonl", lambda text: text + first_line(text), "'en-item-0' stands there twice"),
         ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event must say which"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_what_it_was_is_named_and_nothing_is_written(
-    tmp_path: Path, file: str, edited: Callable[[str], str], says: str
+    tmp_path: Path, file: str, edited: Callable[[str], str] | None, says: str
 ) -> None:
-    """They ended in tracebacks, in every command."""
+    """They ended in tracebacks, in every command, or were taken for what had gone out."""
     path = answered(tmp_path)
-    (path / file).write_text(edited((path / file).read_text()))
+    if edited is None:
+        (path / file).unlink()
+    else:
+        (path / file).write_text(edited((path / file).read_text()))
     before = files_of(path)
     calls = (status, close_round, reopen_round, lambda _: begin(tmp_path, count=2, overlap=2))
     for call in calls:
@@ -103,6 +111,9 @@ def test_a_word_that_an_adjudicator_could_not_choose_is_no_answer(tmp_path: Path
     lines = [json.loads(line) for line in (ties / "items.jsonl").read_text().splitlines()]
     other = lines[0] | {"id": "en-item-9#keep", "labels": ["drop", "revise"]}
     (ties / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (*lines, other)))
+    facts = json.loads((ties / "round.json").read_text())
+    facts["items_sha256"] = fingerprint(one.to_dict() for one in RoundFolder(ties).items())
+    (ties / "round.json").write_text(json.dumps(facts))
     stored = (ties / "answers.jsonl").read_text()
     (ties / "answers.jsonl").write_text(stored.replace('"value":"keep"', '"value":"revise"'))
     with pytest.raises(DataError, match=r"'revise' is none of this item's choices: drop, keep"):
@@ -126,6 +137,31 @@ def test_a_copy_without_names_can_be_looked_at_and_decided(tmp_path: Path) -> No
         file.unlink()
     (path / "private").rmdir()
     assert [one.state for one in list_rounds(tmp_path)] == ["closed"]
+    assert status(path).answers == 4
+
+
+def test_an_open_round_without_its_private_folder_is_refused_and_gets_no_other_salt(tmp_path: Path) -> None:
+    """It ended in a KeyError, with a new salt under which nobody was known."""
+    path = answered(tmp_path)
+    shutil.rmtree(path / "private")
+    before = files_of(path)
+    for call in (status, close_round, reopen_round):
+        with pytest.raises(DataError, match=r"voters.jsonl: is gone.*put the round's folder `private` back"):
+            call(path)
+    with pytest.raises(DataError, match="salt: is gone"):
+        RoundFolder(path).salt()
+    assert files_of(path) == before
+    assert [one.state for one in list_rounds(tmp_path)] == ["open"]
+
+
+def test_items_that_hold_blank_texts_are_the_items_that_went_out(tmp_path: Path) -> None:
+    """What is blank in a scenario's inputs stands in the file, and is left out where an item is read again."""
+    path = answered(tmp_path)
+    lines = [json.loads(line) for line in (path / "items.jsonl").read_text().splitlines()]
+    lines[0]["context"] = {**lines[0].get("context", {}), "retrieved": ""}
+    (path / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    facts = json.loads((path / "round.json").read_text()) | {"items_sha256": fingerprint(lines)}
+    (path / "round.json").write_text(json.dumps(facts))
     assert status(path).answers == 4
 
 

@@ -126,8 +126,8 @@ def test_on_a_server_too_it_waits(tmp_path: Path, server: ArgillaDouble) -> None
     assert said["a", "keep"] == "drop"
 
 
-# The late answers, four files put aside, the event, that of voters, voters.
-@pytest.mark.parametrize("write", range(8))
+# The event of late answers, these, four files put aside, the event, that of voters, voters.
+@pytest.mark.parametrize("write", range(9))
 def test_what_came_late_from_who_leaves_now_outlives_a_kill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
@@ -140,10 +140,42 @@ def test_what_came_late_from_who_leaves_now_outlives_a_kill(
         kill_at(patch, write)
         with pytest.raises(KeyboardInterrupt):
             reopen_round(path, without=["bogumil"])
-    if RoundFolder(path).state == "closed" and write:
+    if RoundFolder(path).state == "closed" and write > 1:
         with pytest.raises(RoundError, match=r"closed with 8 answers .* and 16 are there now"):
             close_round(path)
     reopen_round(path, without=["bogumil"])
     close_round(path)
     assert {r["votes"] for (_, name), r in decisions(path).items() if name == "keep"} == {2}
     assert not [voter for voter in RoundFolder(path).voters() if voter.here and voter.name == "bogumil"]
+
+
+# The event of late answers, these, and what follows.
+@pytest.mark.parametrize("write", range(4))
+@pytest.mark.parametrize("more", [False, True])
+def test_a_killed_opening_of_a_closed_round_counts_nothing_of_who_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int, more: bool
+) -> None:
+    """The repeated call took the late answers that it had stored for a file that was edited, and brought in all."""
+    path = left(tmp_path)
+    close_round(path)
+    typed_over(path, "bogumil", expert("drop"))
+    typed_over(path, "annalena", {"accuracy": "2"})
+    with monkeypatch.context() as patch:
+        kill_at(patch, write)
+        with pytest.raises(KeyboardInterrupt):
+            reopen_round(path)
+    if more:
+        typed_over(path, "annalena", {"accuracy": "3"})
+    found, told = reopen_round(path)
+    assert (found.state, found.by_voter["bogumil (left)"]) == ("open", (1, 0))
+    assert "not what it was" not in " ".join(told)
+    close_round(path)
+    assert {(r["votes"], r["label"]) for (_, name), r in decisions(path).items() if name == "keep"} == {
+        (2, "keep")
+    }
+    assert "bogumil,1,0," in (path / "private" / "payment.csv").read_text()
+
+
+def typed_over(path: Path, name: str, typed: dict[str, str]) -> None:
+    file = path / "ballots" / f"{name}.csv"
+    write_csv_rows(file, [row | typed for row in csv_rows(file)])

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ballot_rounds import item
-from rounds_made import adjudicated, answer, begin, crowd, decisions, events, people, split
+from ballot_rounds import csv_rows, item, write_csv_rows
+from rounds_made import adjudicated, answer, begin, crowd, decisions, events, expert, people, split
 
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
@@ -140,6 +140,70 @@ def adjudicated_over_first_tie(path: Path, out: Path) -> Path:
     write_jsonl(words, kept)
     close_round(path)
     return out
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_word_that_was_taken_back_decides_no_more(tmp_path: Path, named: bool) -> None:
+    """The adjudicator would rather not say any more, and what they had said stayed; an earlier version kept no name."""
+    path = tied(tmp_path, count=2)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
+    close_round(path, adjudication=ties)
+    if not named:
+        words = [record for _, record in read_jsonl(path / "adjudicated.jsonl")]
+        assert [word.pop("by") for word in words] == ["ties", "ties"]
+        write_jsonl(path / "adjudicated.jsonl", words)
+    first = taken_back(ties)
+    closed, _ = close_round(path, adjudication=ties)
+    assert "1 of 2 words of ties taken; 1 tie is left" in closed.notes
+    assert {item for (item, _), one in decisions(path).items() if one["how"] == "tie"} == {first}
+    assert [event["words"] for event in events(path, "adjudicated")] == [2, 1]
+
+
+def test_what_another_adjudication_said_stays_where_the_first_says_nothing(tmp_path: Path) -> None:
+    path = tied(tmp_path, count=2)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
+    first = taken_back(ties)
+    close_round(path, adjudication=ties)
+    close_round(path, adjudication=adjudicated(path, tmp_path / "second", lambda *_: {"label": "drop"}))
+    closed, _ = close_round(path, adjudication=ties)
+    assert "1 of 2 words of ties taken; 0 ties are left" in closed.notes
+    assert decisions(path)[first, "keep"]["label"] == "drop"
+
+
+def taken_back(ties: Path) -> str:
+    """The adjudication closed again without the first word of its ballot; the item that it was on."""
+    (file,) = (ties / "ballots").glob("*.csv")
+    rows = csv_rows(file)
+    write_csv_rows(file, [rows[0] | {"label": "", "skip": "yes"}, *rows[1:]])
+    reopen_round(ties)
+    close_round(ties, early=True)
+    (tie,) = [item for (item, _), one in decisions(ties).items() if one["label"] is None]
+    return tie.removesuffix("#keep")
+
+
+def test_one_tie_that_is_broken_keeps_no_other_from_its_word(tmp_path: Path) -> None:
+    """All words of an adjudication were refused for one item that another answer had settled."""
+    path = begin(tmp_path, count=3, people=3, overlap=2)
+    answer(path, split("keep", "drop"))
+    close_round(path)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
+    reopen_round(path)
+    answer(path, lambda name, _: expert("drop") if name == "en-item-0" else {})
+    close_round(path, early=True)
+    closed, _ = close_round(path, adjudication=ties)
+    assert (
+        "2 of 3 words of ties taken, 1 not: on what is no longer tied between the same labels; 0 ties are left"
+        in closed.notes
+    )
+    keep = {
+        item: (one["label"], one["how"]) for (item, name), one in decisions(path).items() if name == "keep"
+    }
+    assert keep == {
+        "en-item-0": ("drop", "majority"),
+        "en-item-1": ("keep", "adjudication"),
+        "en-item-2": ("keep", "adjudication"),
+    }
+    assert not [note for note in closed.notes if "words of earlier" in note]
 
 
 def test_nothing_is_tied_in_a_round_that_is_open(tmp_path: Path) -> None:

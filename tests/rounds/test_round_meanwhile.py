@@ -1,0 +1,98 @@
+"""Rounds that another process changes while they are looked at."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+import pytest
+from ballot_rounds import csv_rows, write_csv_rows
+from rounds_made import answer, begin, expert, people
+
+from h2htalk.errors import DataError, RoundError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.status import list_rounds, status
+
+
+def before_the_lock(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
+    """Another process acts once, just before a call takes its lock."""
+    real, due = RoundFolder.locked, [other]
+
+    def locked(folder: RoundFolder) -> AbstractContextManager[None]:
+        if due:
+            due.pop()()
+        return real(folder)
+
+    monkeypatch.setattr(RoundFolder, "locked", locked)
+
+
+def test_a_round_that_is_closed_while_a_look_waits_gets_no_answers_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look had read that the round was open, brought answers in after its closing, and closing again refused."""
+    path = begin(tmp_path, count=2, overlap=2)
+    answer(path, lambda *_: expert())
+    status(path)
+
+    def closed_and_changed() -> None:
+        close_round(path)
+        file = path / "ballots" / "annalena.csv"
+        write_csv_rows(file, [row | {"keep": "drop"} for row in csv_rows(file)])
+
+    before_the_lock(monkeypatch, closed_and_changed)
+    found = status(path)
+    assert (found.state, found.new) == ("closed", 0)
+    close_round(path)
+
+
+@pytest.mark.parametrize(
+    ("module", "call"), [("status", status), ("closing", close_round), ("reopening", reopen_round)]
+)
+def test_files_are_compared_while_no_other_process_can_write_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, call: Callable[[Path], object]
+) -> None:
+    """A round that was opened again meanwhile was told to have lost voters."""
+    path = begin(tmp_path, count=2, overlap=2)
+    answer(path, lambda *_: expert())
+    module_of = importlib.import_module(f"h2htalk.rounds.{module}")
+    real, looked = module_of.require_intact, []
+
+    def look(folder: RoundFolder) -> None:
+        with pytest.raises(DataError, match="another process is writing it"), folder.locked():
+            pass
+        real(folder)
+        looked.append(folder)
+
+    monkeypatch.setattr(module_of, "require_intact", look)
+    with suppress(RoundError):
+        call(path)
+    assert looked
+
+
+@pytest.mark.parametrize("read", ["waves", "voters", "answer_lines"])
+@pytest.mark.parametrize("time", range(2))
+def test_a_list_reads_a_round_that_another_process_opens_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str, time: int
+) -> None:
+    """A list has no lock: it read the voters, then a wave of somebody who was not yet among them."""
+    path = begin(tmp_path, count=3, people=2, overlap=2)
+    answer(path, lambda *_: expert(), only=("annalena",))
+    status(path)
+    more = people(tmp_path / "more.csv", "chen_wei")
+    real, calls = getattr(RoundFolder, read), [0]
+
+    def reads(folder: RoundFolder) -> object:
+        calls[0] += 1
+        if calls[0] == time + 1:
+            reopen_round(path, without=["bogumil"], voters=more)
+            answer(path, lambda *_: expert(), only=("chen_wei",))
+            status(path)
+        return real(folder)
+
+    monkeypatch.setattr(RoundFolder, read, reads)
+    assert [one.state for one in list_rounds(tmp_path)] == ["open"]
+    assert calls[0] > time
