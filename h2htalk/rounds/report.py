@@ -28,10 +28,8 @@ def status_lines(found: Status) -> Iterator[str]:
     new = f", {found.new} new" if found.new else ""
     yield f"{found.answers:,} of {found.wanted:,} answers{new}; {found.complete:,} of {found.items:,} items complete"
     if found.left_over:
-        skipped = counted(
-            found.left_over, "item was skipped and wants answers", "items were skipped and want answers"
-        )
-        yield f"{skipped}; `h2htalk round reopen` hands it on to others"
+        short = counted(found.left_over, "item wants", "items want")
+        yield f"{short} answers that nobody has before them (skipped or unclear): `h2htalk round reopen` asks on"
 
 
 def voters_table(found: Status) -> Table:

@@ -29,7 +29,8 @@ class Status:
         complete: items that want nothing more.
         answers: voters' complete answers to items.
         skipped: how often a voter would rather not read an item.
-        left_over: items that were skipped, want answers still, and lie before nobody else.
+        left_over: items that want more answers than people have before them: skipped, or not clear yet in an adaptive
+            round.
         by_voter: voter name -> (complete answers, skipped); of voters that are there, and as `NAME (left)` of those who
             left something behind: together they make `answers` and `skipped`.
         given: voter name -> items that they were given; empty where a server hands items out.
@@ -151,7 +152,7 @@ def status_of(folder: RoundFolder, pulled: Pulled, new: int = 0) -> Status:
     }
     unasked = {name: count for name, count in open_ties.items() if name not in missing}
     ties = [name for name in to_ask(unasked, reached)[0] if len(done[name]) <= spec.answers]
-    left_over = {name for name, _ in skipped if name in missing and missing[name] > reached[name].waiting}
+    left_over = [name for name, count in missing.items() if count > reached[name].waiting]
     half = state == "half opened"
     seated = {(one.voter, one.item) for wave in waves for one in wave.seats}
     given = Counter(voter for voter, _ in seated)

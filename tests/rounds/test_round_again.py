@@ -89,11 +89,11 @@ def test_skipped_items_are_spoken_of_while_they_want_answers_that_nobody_has_bef
     def lines() -> str:
         return "\n".join(status_lines(status(path)))
 
-    assert "1 item was skipped" in lines()
+    assert "1 item wants answers that nobody has before them" in lines()
     reopen_round(path)
-    assert "skipped" not in lines()
+    assert "nobody has before them" not in lines()
     answer(path, lambda *_: expert())
-    assert "skipped" not in lines()
+    assert "nobody has before them" not in lines()
     assert status(path).skipped == 1
     assert "2 of 2 answers" in lines()
 
