@@ -186,7 +186,9 @@ def _look(
     ids = record_ids(asked.items, asked.salt)
     heard = Counter(item for item, _ in {(i, v) for i, v, question in round.answers() if question != SKIPPED})
     wanted, last = _wanted(round, asked), last_waves(sittings)
-    there = {one.workspace: datasets_in(wire, places.get(one.workspace), asked.mark) for one in sittings}
+    there = {
+        name: datasets_in(wire, places.get(name), asked.mark) for name in {one.workspace for one in sittings}
+    }
     seen: dict[str, Look] = {}
     found, alive = _Found(), True
     earlier = Counter[str]()
@@ -220,7 +222,8 @@ def _look(
             shown, alive = [dead_index(wire)], False
         found.notes += shown
     found.notes += told_of_twice(there)
-    write_looks(round.private / SEEN, seen)
+    if seen != before:
+        write_looks(round.private / SEEN, seen)
     return found
 
 

@@ -1,7 +1,11 @@
-"""Simulated voters of known skill, who answer over the same requests as the web page, each with their own key."""
+"""Simulated voters of known skill, each with their own key: they read as the web page does, and answer through the SDK.
+
+What the SDK cannot do, a draft or an answer that is changed, they save as the page saves it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import random
@@ -64,6 +68,7 @@ class SimulatedVoter:
         url, key: of the server and of their account.
         seed: of their draws.
         patience: seconds for which a server that restarts is waited for.
+        again: how often an answer was not acknowledged, and looked for.
     """
 
     name: str
@@ -72,8 +77,14 @@ class SimulatedVoter:
     key: str
     seed: int = 0
     patience: float = 60.0
+    again: int = 0
 
     def __post_init__(self) -> None:
+        # Not where this file is read: the SDK takes seconds, also of those who only collect the tests.
+        import argilla
+
+        self.sdk = argilla.Argilla(api_url=self.url, api_key=self.key, retries=0)
+        self.user = self.sdk.me.id
         self.http = httpx.Client(base_url=self.url, headers={"X-Argilla-Api-Key": self.key}, timeout=60)
 
     def answer(self, item: str, questions: Sequence[Question]) -> dict[str, str | int]:
@@ -112,6 +123,36 @@ class SimulatedVoter:
         )
         return [one["record"] for one in found["items"]]
 
+    def hand_in(self, answers: Iterable[tuple[str, Mapping[str, Any], str]]) -> None:
+        """Answers by record id, handed in through the SDK one by one: the first that they give on each record."""
+        from argilla._models import UserResponseModel
+
+        for record, values, status in answers:
+            given = {name: {"value": value} for name, value in values.items()}
+            # The SDK's public class for it makes no discard without a value.
+            self._hand_in(record, UserResponseModel(values=given, status=status, user_id=self.user))
+
+    def _hand_in(self, record: str, given: Any) -> None:
+        from argilla._exceptions import ConflictError, InternalServerError
+
+        end, lost = time.monotonic() + self.patience, False
+        while True:
+            with contextlib.suppress(httpx.TransportError, ConflictError, InternalServerError):
+                # What was not acknowledged may be stored, and is not to be said twice.
+                if not (lost and self._stored(record, given)):
+                    self.sdk.api.records.create_record_response(record, given)
+                return
+            lost = True
+            self.again += 1
+            assert time.monotonic() < end, f"{record}: the server stayed away for {self.patience:g} s"
+            time.sleep(0.3)
+
+    def _stored(self, record: str, given: Any) -> bool:
+        """Whether the server has an answer of theirs on a record, which then must be this one."""
+        there = [one for one in self.sdk.api.records.get(record).responses or () if one.user_id == self.user]
+        assert [(one.status, one.values or {}) for one in there] in ([], [(given.status, given.values)])
+        return bool(there)
+
     def submit(self, record: str, values: Mapping[str, Any], status: str = "submitted") -> None:
         self.submit_many([(record, values, status)])
 
@@ -147,7 +188,7 @@ class SimulatedVoter:
             waiting = self.pending(dataset)
             waiting = waiting[: round(len(waiting) * share)]
             given = {record["external_id"]: self.answer(item_of(record), questions) for record in waiting}
-            self.submit_many([(one["id"], given[one["external_id"]], "submitted") for one in waiting])
+            self.hand_in((one["id"], given[one["external_id"]], "submitted") for one in waiting)
             said |= {item_of(record): given[record["external_id"]] for record in waiting}
         return said
 

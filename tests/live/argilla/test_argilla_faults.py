@@ -58,6 +58,22 @@ def test_a_change_of_mind_counts_once(stack: Stack, base: Path) -> None:
     assert small.values()["item-000", SKIPPED] == "yes"
 
 
+def test_an_answer_that_was_not_acknowledged_is_not_given_twice(stack: Stack, base: Path) -> None:
+    """What the tests of a killed server lean on: a voter who heard nothing looks first, and is content only with what
+    they said."""
+    small = Opened(base, stack, "unheard")
+    voter = small.voters[0]
+    records = small.records(voter)
+    answers = [(records["item-000"], SAYS, "submitted"), (records["item-002"], {}, "discarded")]
+    for _ in range(2):
+        voter.hand_in(answers)
+    assert voter.again == len(answers)
+    found = status(small.round.path)
+    assert (found.answers, found.skipped, found.new, found.mistakes) == (1, 1, 4, ())
+    with pytest.raises(AssertionError):
+        voter.hand_in([(records["item-000"], SAYS | {"quality": 1}, "submitted")])
+
+
 def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "crowded")
     records = small.records(small.voters[0])

@@ -46,7 +46,7 @@ def test_who_passes_the_gold_items_of_a_pilot_gets_the_real_ones(
             waiting = voter.pending(dataset)
             met |= {item_of(record) for record in waiting}
             says = SAYS if voter.skill else SAYS | {"keep": "keep"}
-            voter.submit_many([(record["id"], says, "submitted") for record in waiting])
+            voter.hand_in((record["id"], says, "submitted") for record in waiting)
         # Everybody gets everything that they may see.
         assert met == {item["id"] for item in gold} - (hard if voter.name == "pilot-b" else set())
     found = status(pilot.path)
