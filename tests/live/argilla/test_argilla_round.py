@@ -175,7 +175,9 @@ def test_specialists_judge_what_the_crowd_kept(chain: Chain) -> None:
     items = write_items(
         chain.base / "expert.jsonl", [one.to_dict() for one in crowd.items() if one.id in kept]
     )
-    round = chain.open("expert", chain.spec("expert", str(items)))
+    # Whatever share of it speaks of a crisis.
+    spec = chain.spec("expert", str(items), care=Care(sitting=20, crisis_share=0.5))
+    round = chain.open("expert", spec)
     assert {one.id for one in round.items()} == kept
     assert not (round.private / "argilla_logins.csv").exists()
     said: Said = {}
