@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from argilla_stack import Stack, missing
+from argilla_stack import OWNER_KEY, Stack, missing
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +30,10 @@ def stack() -> Iterator[Stack]:
     finally:
         made.stop()
         shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture
+def signed_in(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands find the server, with its owner's key."""
+    monkeypatch.setenv("ARGILLA_API_URL", stack.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from argilla_small import SAYS, Opened, found_dataset, small_spec
-from argilla_stack import OWNER_KEY, Stack
+from argilla_stack import Stack
 from argilla_voters import SimulatedVoter, item_of, made_items, write_items
 
 from h2htalk.errors import RoundError
@@ -24,13 +24,7 @@ from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round import open_round
 from h2htalk.rounds.status import status
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARGILLA_API_URL", stack.url)
-    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from argilla_small import NAMES, SAYS, Opened, found_dataset
-from argilla_stack import OWNER_KEY, Stack
+from argilla_stack import Stack
 from argilla_voters import SimulatedVoter, write_voters
 
 from h2htalk.errors import RoundError
@@ -17,13 +17,7 @@ from h2htalk.rounds.argilla_server.wire import Wire, connect
 from h2htalk.rounds.round import open_round
 from h2htalk.rounds.status import status
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARGILLA_API_URL", stack.url)
-    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 
 
 @pytest.fixture(scope="module")
