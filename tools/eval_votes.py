@@ -11,10 +11,11 @@ import argparse
 import csv
 import os
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from h2htalk.rounds.adaptive import replay
+import numpy as np
+
 from h2htalk.rounds.agreement import agreement_of, fleiss_kappa
 from h2htalk.rounds.votes import Decision, Vote, VoteTable, dawid_skene, expected_accuracy, majority, tabulate
 
@@ -26,6 +27,8 @@ FLOORS = {
 # Adaptive on d_possent, lead 4: majority and Dawid-Skene at least (percent), answers an item at most.
 ADAPTIVE_FLOORS = (92.2, 94.2, 9.5)
 LEADS = (3, 4, 6)
+# A Dawid-Skene posterior from which a round may be told to decide ties (`[ties] dawid_skene`).
+POSTERIOR = 0.95
 
 
 def read_votes(folder: Path) -> tuple[VoteTable, dict[str, str]]:
@@ -59,6 +62,44 @@ def accuracies(table: VoteTable, gold: Mapping[str, str]) -> dict[str, float]:
         ties = sum(decision.label is None for decision in decisions.values())
         print(f"  {way:24} accuracy {found[way]:6.2f}  F1 {f1(decisions, gold, '1'):6.2f}  ties {ties}")
     return found
+
+
+def replay(
+    votes: Iterable[Vote] | VoteTable, *, seed: int, minimum: int = 3, lead: int = 4, maximum: int = 20
+) -> list[Vote]:
+    """The votes that adaptive overlap (`needs_more`) would have gathered, in a random order of arrival.
+
+    Returns:
+        Of each item the first votes of that order, until it is settled or has no more; items sorted, votes as they
+        came. The order of the rows given does not matter.
+    """
+    table = tabulate(votes)
+    order = np.lexsort((np.random.default_rng(seed).random(len(table)), table.item))
+    sizes = np.bincount(table.item, minlength=len(table.items))
+    starts = np.append(0, sizes.cumsum())[:-1]
+    counts = np.zeros((len(table.items), max(len(table.labels), 2)), dtype=np.int64)
+    taken = np.zeros(len(table.items), dtype=np.int64)
+    open_ = np.flatnonzero(sizes > 0)
+    while len(open_):
+        rows = order[starts[open_] + taken[open_]]
+        counts[open_, table.label[rows]] += 1
+        taken[open_] += 1
+        highest = np.partition(counts[open_], -2, axis=1)
+        more = np.maximum(minimum - taken[open_], lead - (highest[:, -1] - highest[:, -2]))
+        open_ = open_[(more > 0) & (taken[open_] < np.minimum(maximum, sizes[open_]))]
+    arrived = np.arange(len(table)) - np.repeat(starts, sizes)
+    return table.votes(order[arrived < np.repeat(taken, sizes)].tolist())
+
+
+def ties(table: VoteTable, gold: Mapping[str, str]) -> None:
+    """Print how many ties go to people, and what Dawid-Skene makes of them."""
+    modelled = dawid_skene(table)
+    tied = {item: one.tied for item, one in majority(table).items() if one.label is None}
+    sure = [
+        item for item in tied if modelled[item].label in tied[item] and modelled[item].posterior >= POSTERIOR
+    ]
+    right = sum(modelled[item].label == gold[item] for item in sure)
+    print(f"  {len(tied)} ties; a Dawid-Skene posterior of {POSTERIOR} settles {len(sure)}, {right} rightly")
 
 
 def adaptive(table: VoteTable, gold: Mapping[str, str], orders: int) -> dict[int, tuple[float, float, float]]:
@@ -98,6 +139,7 @@ def main() -> int:
         print(f"{name}: {len(table):,} votes, {len(table.items):,} items, {len(table.voters)} voters")
         found = accuracies(table, gold)
         below += [f"{name} {way}" for way, floor in floors.items() if round(found[way], 2) < floor]
+        ties(table, gold)
         alpha = agreement_of(table, "nominal")
         low, high = alpha.interval or (0.0, 0.0)
         print(f"  alpha {alpha.alpha:.4f} ({low:.4f} to {high:.4f}), Fleiss' kappa {fleiss_kappa(table):.4f}")

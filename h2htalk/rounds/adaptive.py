@@ -1,4 +1,4 @@
-"""Adaptive overlap: which items still need answers, and what asking so would have gathered of votes that are there."""
+"""Adaptive overlap: which items still need answers."""
 
 from __future__ import annotations
 
@@ -95,35 +95,6 @@ def needs_more_by_posterior(
         return np.asarray(np.ceil((odds + against) / growth - _ROUNDING), dtype=np.int64)
 
     return _needs(table, items, minimum, maximum, missing)
-
-
-def replay(
-    votes: Iterable[Vote] | VoteTable, *, seed: int, minimum: int = 3, lead: int = 4, maximum: int = 20
-) -> list[Vote]:
-    """The votes that `needs_more` would have gathered, had they arrived in a random order of the seed.
-
-    Returns:
-        Of each item the first votes of that order, until it is settled or has no more; items sorted, votes as they
-        came. The order of the rows given does not matter.
-    """
-    import numpy as np
-
-    _check(minimum, maximum)
-    table = tabulate(votes)
-    order = np.lexsort((np.random.default_rng(seed).random(len(table)), table.item))
-    sizes = np.bincount(table.item, minlength=len(table.items))
-    starts = np.append(0, sizes.cumsum())[:-1]
-    counts = np.zeros((len(table.items), max(len(table.labels), 2)), dtype=np.int64)
-    taken = np.zeros(len(table.items), dtype=np.int64)
-    open_ = np.flatnonzero(sizes > 0)
-    while len(open_):
-        rows = order[starts[open_] + taken[open_]]
-        counts[open_, table.label[rows]] += 1
-        taken[open_] += 1
-        more = np.maximum(minimum - taken[open_], lead - _lead(counts[open_]))
-        open_ = open_[(more > 0) & (taken[open_] < np.minimum(maximum, sizes[open_]))]
-    arrived = np.arange(len(table)) - np.repeat(starts, sizes)
-    return table.votes(order[arrived < np.repeat(taken, sizes)].tolist())
 
 
 def _check(minimum: int, maximum: int) -> None:

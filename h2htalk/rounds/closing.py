@@ -15,7 +15,7 @@ from h2htalk.rounds.intact import require_intact, require_names
 from h2htalk.rounds.outcome import QUALIFIED, agreement_table, payment_table, qualified_table, voter_table
 from h2htalk.rounds.status import Status, bring_in, require_out, status_of
 from h2htalk.rounds.ties import require_over
-from h2htalk.rounds.words import decided, take_words, told_of_words, with_words
+from h2htalk.rounds.words import decided, take_adjudications, told_of_unfit, with_adjudications
 
 
 def close_round(
@@ -55,10 +55,10 @@ def close_round(
         settled = decided(folder)
         notes = _told_of_gaps(found) if not closed else []
         if other is not None:
-            require_over(other, folder, settled)
-            notes.append(take_words(folder, other, settled))
-        notes += told_of_words(folder, settled)
-        settled = with_words(folder, settled)
+            require_over(other, folder)
+            notes.append(take_adjudications(folder, other, settled))
+        notes += told_of_unfit(folder, settled)
+        settled = with_adjudications(folder, settled)
         notes += write_outcome(folder, settled)
         if not closed:
             notes += [*_told_of_ties(path, found), *open_backend(folder.spec().backend).close(folder)]
@@ -136,8 +136,8 @@ def _told_of_ties(path: Path, found: Status) -> list[str]:
         return []
     tied = counted(found.ties, "item is tied and was", "items are tied and were")
     return [
-        f"{tied} not asked about again: `h2htalk round reopen {path}` gets each one more "
-        "answer first; closed as they are, the voters' measured reliability or an adjudication has to settle them"
+        f"{tied} not asked about again: `h2htalk round reopen {path}` gets each one more answer; closed as they are, "
+        "they wait for an adjudication"
     ]
 
 
@@ -154,7 +154,7 @@ def _closed(adjudication: Path) -> RoundFolder:
 def _require_as_closed(folder: RoundFolder) -> None:
     """Raise RoundError where a closed round's answers are not those that it was closed with."""
     was, now = folder.closed_with(), folder.answers_print()
-    if was is not None and was != now:
+    if was != now:
         raise RoundError(
             f"{folder.path / 'answers.jsonl'}: the round was closed with {was['answers']} answers to its questions, "
             f"and {now['answers']} are there now, not the same; its decisions are left as they are. Put that file "

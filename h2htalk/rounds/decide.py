@@ -1,38 +1,40 @@
-"""From answers to decisions: majority, then the voters' reliability, then people. Never row or label order."""
+"""From answers to decisions: majority; a tie stays one for people to settle, or for Dawid-Skene where asked.
+
+The order of rows, and the names of annotators and labels, decide nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.rounds.answers import Answer
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.ratings import mean_of
-from h2htalk.rounds.standing import Standing, standing
-from h2htalk.rounds.votes import Decision, Vote, majority, tabulate
+from h2htalk.rounds.votes import Decision, Vote, dawid_skene, majority, tabulate
 
-# How a decision came about.
-MAJORITY, POSTERIOR, MEAN, TIE, ADJUDICATION, NOTHING = (
-    "majority", "posterior", "mean", "tie", "adjudication", "no answers",
+# The rule of a decision.
+MAJORITY, ONE_MORE, DAWID_SKENE, MEAN, TIE, ADJUDICATION, NOTHING = (
+    "majority", "one more answer", "dawid_skene", "mean", "tie", "adjudication", "no answers",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What votes, or an adjudicator, settled about one question on one item.
+    """The decision on one question of one item.
 
     Attributes:
         item, question: which.
         label: the answer; None for a tie or no answer. Of a rating the mean; of several labels a tuple.
+        how: the rule: `majority`; `one more answer`, a majority of one vote among more answers than the overlap;
+            `dawid_skene`, a tie that its posterior settled; `mean`, `tie`, `adjudication`, or `no answers`.
         support: votes for `label`; of a tie, for each of the tied; of a rating, ratings.
-        posterior: probability of `label` as far as its voters are known from other items (`standing`), 0 to 1; below
-            0.5 where those who are known best speak against the count. Of a settled tie, among the tied. None for
-            ratings, ties and without votes.
-        how: `majority`, `posterior` (a tie that voters known from other items settle), `mean`, `tie`, `adjudication`,
-            or `no answers`.
         votes: all votes on it.
+        dawid_skene: the label that Dawid-Skene finds the most probable, whatever was decided; None where several are
+            equally probable, for ratings and without votes.
+        posterior: its probability, 0 to 1.
         tied: the labels that lead together, where `how` is `tie`.
         interval: of a mean, 95 %.
     """
@@ -40,10 +42,11 @@ class Settled:
     item: str
     question: str
     label: str | float | tuple[str, ...] | None
-    support: int
-    posterior: float | None
     how: str
-    votes: int
+    support: int = 0
+    votes: int = 0
+    dawid_skene: str | None = None
+    posterior: float | None = None
     tied: tuple[str, ...] = ()
     interval: tuple[float, float] | None = None
 
@@ -52,10 +55,11 @@ class Settled:
             "item": self.item,
             "question": self.question,
             "label": list(self.label) if isinstance(self.label, tuple) else self.label,
-            "support": self.support,
-            "posterior": None if self.posterior is None else round(self.posterior, 6),
             "how": self.how,
+            "support": self.support,
             "votes": self.votes,
+            "dawid_skene": self.dawid_skene,
+            "posterior": None if self.posterior is None else round(self.posterior, 6),
         }
         if self.tied:
             record["tied"] = list(self.tied)
@@ -77,7 +81,11 @@ def votes_on(question: Question, answers: Iterable[Answer], items: Mapping[str, 
 
 
 def decide(
-    items: Sequence[Item], questions: Sequence[Question], answers: Sequence[Answer], margin: float
+    items: Sequence[Item],
+    questions: Sequence[Question],
+    answers: Sequence[Answer],
+    overlap: int,
+    threshold: float | None = None,
 ) -> list[Settled]:
     """Decisions by item and question, for every item that is not there to check voters.
 
@@ -85,8 +93,8 @@ def decide(
         items: of the round.
         questions: of the round.
         answers: those that count (`answers.latest`).
-        margin: by which a tied label's posterior must lead the next, 0 to 1, besides being `standing.CLEAR` or more
-            and the evidence for it sure.
+        overlap: answers that an item is to have; a majority of one among more of them is `one more answer`.
+        threshold: Dawid-Skene settles a tie between labels of which one is at least so probable, 0 to 1. None: never.
 
     Returns:
         Sorted by item, then in the order of the questions. Renamed voters or labels and shuffled rows change nothing.
@@ -96,7 +104,8 @@ def decide(
     by_question: dict[str, dict[str, Settled]] = {}
     for question in questions:
         if question.form == "label":
-            by_question[question.name] = _labels(question, items, votes_on(question, answers, asked), margin)
+            votes = votes_on(question, answers, asked)
+            by_question[question.name] = _labels(question.name, decided, votes, overlap, threshold)
         elif question.form == "rating":
             by_question[question.name] = _ratings(question, decided, answers)
         elif question.form == "labels":
@@ -110,31 +119,36 @@ def decide(
 
 
 def _labels(
-    question: Question, items: Sequence[Item], votes: Sequence[Vote], margin: float
+    question: str, items: Sequence[Item], votes: Sequence[Vote], overlap: int, threshold: float | None
 ) -> dict[str, Settled]:
-    # Reliability is learned from all votes, those on gold items too: there it is the gold label that was met.
+    # The model is fitted to all votes, those on gold items too.
     table = tabulate(votes)
-    by_majority = majority(table) if votes else {}
-    gold = {item.id: str(item.gold[question.name]) for item in items if question.name in item.gold}
-    known = standing(table, gold) if votes else None
+    counted, modelled = majority(table), dawid_skene(table)
     return {
-        item.id: _label(item.id, question.name, by_majority.get(item.id), known, margin) for item in items
+        item.id: _label(item.id, question, counted[item.id], modelled[item.id], overlap, threshold)
+        if item.id in counted
+        else Settled(item.id, question, None, NOTHING)
+        for item in items
     }
 
 
 def _label(
-    item: str, question: str, counted: Decision | None, known: Standing | None, margin: float
+    item: str, question: str, counted: Decision, modelled: Decision, overlap: int, threshold: float | None
 ) -> Settled:
-    if counted is None or known is None:
-        return Settled(item, question, None, 0, None, NOTHING, 0)
+    found = Settled(
+        item, question, counted.label, MAJORITY, counted.support, counted.votes,
+        modelled.label, modelled.posterior,
+    )  # fmt: skip
     if counted.label is not None:
-        chance = known.chance(item, counted.label)
-        return Settled(item, question, counted.label, counted.support, chance, MAJORITY, counted.votes)
-    # Only the tied can win: a posterior may not overrule the count. And none wins on a guess about its voters.
-    settled = known.settle(item, counted.tied, margin)
-    if settled is not None:
-        return Settled(item, question, settled[0], counted.support, settled[1], POSTERIOR, counted.votes)
-    return Settled(item, question, None, counted.support, None, TIE, counted.votes, counted.tied)
+        second = max(
+            (share for label, share in counted.chances.items() if label != counted.label), default=0.0
+        )
+        by_one = counted.support - round(second * counted.votes) == 1
+        return replace(found, how=ONE_MORE) if by_one and counted.votes > overlap else found
+    # Only one of the tied can win: a posterior does not overrule the count.
+    if threshold is not None and modelled.label in counted.tied and modelled.posterior >= threshold:
+        return replace(found, label=modelled.label, how=DAWID_SKENE)
+    return replace(found, how=TIE, tied=counted.tied)
 
 
 def _ratings(question: Question, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Settled]:
@@ -146,11 +160,11 @@ def _ratings(question: Question, items: Sequence[Item], answers: Sequence[Answer
     for item in items:
         values = sorted(given.get(item.id, ()))
         if not values:
-            settled[item.id] = Settled(item.id, question.name, None, 0, None, NOTHING, 0)
+            settled[item.id] = Settled(item.id, question.name, None, NOTHING)
             continue
         mean = mean_of(values, (question.ratings[0], question.ratings[-1]))
         settled[item.id] = Settled(
-            item.id, question.name, mean.value, len(values), None, MEAN, len(values), interval=mean.interval
+            item.id, question.name, mean.value, MEAN, len(values), len(values), interval=mean.interval
         )
     return settled
 
@@ -169,26 +183,35 @@ def _several(question: Question, items: Sequence[Item], answers: Sequence[Answer
         counts = {label: sum(label in one for one in named) for label in question.labels}
         chosen = tuple(label for label, count in counts.items() if 2 * count > len(named))
         support = min((counts[label] for label in chosen), default=0)
-        settled[item.id] = Settled(item.id, question.name, chosen, support, None, MAJORITY, len(named))
+        settled[item.id] = Settled(item.id, question.name, chosen, MAJORITY, support, len(named))
     return settled
 
 
-def adjudicated(decisions: Sequence[Settled], words: Mapping[str, Settled]) -> list[Settled]:
-    """Decisions in which ties have the word of an adjudication round.
+@dataclass(frozen=True, slots=True)
+class Adjudication:
+    """What an adjudication round decided about a tie.
 
-    Args:
-        decisions: of the round with the ties.
-        words: by `tie_id(item, question)`, the adjudication's decisions on the question `label`, each with the labels
-            between which it was asked (`tied`). A word between other labels than are tied now settles nothing: who
-            gave it has not seen this tie.
+    Attributes:
+        tie: its `tie_id`.
+        label: of those that were `tied` when it was asked.
+        by: name of the adjudication round.
     """
-    made = []
+
+    tie: str
+    label: str
+    tied: tuple[str, ...]
+    by: str
+
+
+def adjudicated(decisions: Sequence[Settled], made: Mapping[str, Adjudication]) -> list[Settled]:
+    """Decisions of which ties are settled by adjudications (by `tie_id`) between exactly the labels tied now."""
+    settled = []
     for one in decisions:
-        word = words.get(tie_id(one.item, one.question))
-        if one.how == TIE and word is not None and word.label in one.tied and set(word.tied) == set(one.tied):
-            one = Settled(one.item, one.question, word.label, one.support, None, ADJUDICATION, one.votes)
-        made.append(one)
-    return made
+        found = made.get(tie_id(one.item, one.question))
+        if one.how == TIE and found is not None and set(found.tied) == set(one.tied):
+            one = replace(one, label=found.label, how=ADJUDICATION, tied=())
+        settled.append(one)
+    return settled
 
 
 def tie_id(item: str, question: str) -> str:

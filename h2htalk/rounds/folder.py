@@ -8,7 +8,7 @@ ROUND/
   ballots/              what went out to voters, by name: as private
   waves.jsonl           which items went out for how many answers, and who got them
   answers.jsonl         answers as they came
-  events.jsonl          opened, voters, adjudicated, closed, late, reopened, and why
+  events.jsonl          opened, voters, adjudicated, closed, reopened, and why
   decisions.jsonl ...   after closing
 """
 
@@ -20,11 +20,11 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.dialogue import Language
 from h2htalk.data.files import (
     json_line,
     read_json_object,
@@ -42,6 +42,8 @@ from h2htalk.rounds.plan import Wave
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.spec import RoundSpec
 from h2htalk.rounds.voters import Voter
+
+Record = TypeVar("Record")
 
 SALT_BYTES = 16
 # Settings that are paths of the manager's machine.
@@ -112,10 +114,10 @@ class RoundFolder:
     def voters(self) -> tuple[Voter, ...]:
         """Everybody who was ever asked, in the order of the list. Raises DataError."""
         path = self.private / "voters.jsonl"
-        return tuple(_voter(record, where) for where, record in read_jsonl(path)) if _is_there(path) else ()
+        return tuple(voter for _, voter in read_records(path, Voter)) if _is_there(path) else ()
 
     def write_voters(self, voters: Sequence[Voter]) -> None:
-        write_jsonl(self.private / "voters.jsonl", (voter.to_dict() for voter in voters))
+        write_jsonl(self.private / "voters.jsonl", map(asdict, voters))
         self.protect()
 
     def write_private(self, name: str, text: str) -> None:
@@ -137,11 +139,10 @@ class RoundFolder:
     def waves(self) -> tuple[Wave, ...]:
         """What went out, in order. Raises DataError."""
         path = self.path / "waves.jsonl"
-        found = read_jsonl(path) if path.exists() else ()
-        return tuple(Wave.from_dict(record, where) for where, record in found)
+        return tuple(wave for _, wave in read_records(path, Wave)) if path.exists() else ()
 
     def write_waves(self, waves: Sequence[Wave]) -> None:
-        write_jsonl(self.path / "waves.jsonl", (wave.to_dict() for wave in waves))
+        write_jsonl(self.path / "waves.jsonl", map(asdict, waves))
 
     def guidelines(self, language: Language) -> str:
         """Markdown, as voters of a language read it. Raises DataError."""
@@ -174,11 +175,9 @@ class RoundFolder:
         return {"answers": len(counted), "answers_sha256": digest.hexdigest()[:16]}
 
     def closed_with(self) -> dict[str, Any] | None:
-        """`answers_print` of the last closing; None where there was none, or an earlier version noted none."""
+        """`answers_print` of the last closing; None where there was none."""
         closed = [event for event in self.events() if event["event"] == "closed"]
-        if not closed or "answers_sha256" not in closed[-1]:
-            return None
-        return {key: closed[-1].get(key) for key in ("answers", "answers_sha256")}
+        return {key: closed[-1].get(key) for key in ("answers", "answers_sha256")} if closed else None
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Append answers: all in one write. Raises DataError where they cannot be stored."""
@@ -267,26 +266,19 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def names_of(voters: Sequence[Voter]) -> Mapping[str, str]:
-    """Voter id to name: for messages to the manager alone."""
-    return {voter.id: voter.name for voter in voters}
+def read_records(path: Path, record: type[Record]) -> Iterator[tuple[str, Record]]:
+    """`(file:line, record)` of a JSONL file of ours; raises DataError where a line is none or has other fields."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    from pydantic import with_config as configured
 
-
-def _voter(record: Mapping[str, Any], where: str) -> Voter:
-    texts = [record.get("id"), record.get("name")]
-    languages = record.get("languages")
-    flags = [record.get("crisis"), record.get("here")]
-    if (
-        not all(isinstance(text, str) and text for text in texts)
-        or not isinstance(languages, list)
-        or not all(one in LANGUAGES for one in languages)
-        or not all(isinstance(flag, bool) for flag in flags)
-    ):
-        raise DataError(
-            f"{where}: a voter must hold id, name, languages, crisis and here; put the file back as it was, and "
-            "change voters with `h2htalk round reopen`"
-        )
-    return Voter.from_dict(record)
+    adapter = TypeAdapter(configured(ConfigDict(extra="forbid"))(record))
+    for where, raw in read_jsonl(path):
+        try:
+            yield where, adapter.validate_json(json_line(raw), strict=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"]))
+            raise DataError(f"{where}: {field}: {first['msg']}; put the file back as it was") from error
 
 
 def _is_there(path: Path) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -19,7 +18,6 @@ from h2htalk.rounds.spec import RoundSpec
 from h2htalk.rounds.texts import label_help, label_text, question_help, question_title, rating_text
 from h2htalk.text.templates import Sandbox, open_environment, read_templates
 
-_NUMBER = re.compile(r"\d[\d \-]*\d")
 # Not those of `strftime`: they follow the machine's language.
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -30,8 +28,7 @@ _MONTHS = (
 def guidelines(spec: RoundSpec, questions: Sequence[Question], language: Language) -> str:
     """The guidelines of a round in one language, ending with a line break.
 
-    Those of `spec.guidelines` take the place of ours. How a voter is cared for, and whom to call, stands below them
-    unless they hold the number of every help line themselves.
+    Those of `spec.guidelines` take the place of ours; how a voter is cared for, and whom to call, stands below them.
 
     Args:
         spec: of the round: kind, overlap, care, pay, whether a model's suggestions are shown.
@@ -45,17 +42,7 @@ def guidelines(spec: RoundSpec, questions: Sequence[Question], language: Languag
     if not spec.guidelines:
         return _render(f"{language}/{spec.kind}.md.j2", values)
     own = _read_own(Path(spec.guidelines).expanduser(), language)
-    if help_numbers(language) <= _numbers(own):
-        return own
     return f"{own}\n{_render(f'{language}/care.md.j2', values)}"
-
-
-def help_numbers(language: Language) -> frozenset[str]:
-    """The numbers, digits only, that the help rows for readers of a language name."""
-    book = read_help_lines()
-    known = [line.number for line in book.lines]
-    known += [entry.number for country in book.countries for entry in country.emergency]
-    return _numbers("\n".join(help_rows(language))) & {_digits(number) for number in known}
 
 
 def _read_own(folder: Path, language: Language) -> str:
@@ -147,12 +134,3 @@ def _environment() -> Sandbox:
     found = read_templates(Path(str(files("h2htalk.rounds") / "guidelines")))
     sources = {name: text for name, (_, text) in found.items()}
     return open_environment(sources, {name: str(path) for name, (path, _) in found.items()})
-
-
-def _numbers(text: str) -> frozenset[str]:
-    """Telephone numbers in a text, as digits only, whatever their width and gaps."""
-    return frozenset(map(_digits, _NUMBER.findall(unicodedata.normalize("NFKC", text))))
-
-
-def _digits(number: str) -> str:
-    return re.sub(r"\D", "", number)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from h2htalk.errors import RoundError
 from h2htalk.rounds.agreement import agreement_of
 from h2htalk.rounds.answers import skips
 from h2htalk.rounds.decide import Settled, answered_items, votes_on
@@ -52,23 +50,6 @@ def qualified_table(folder: RoundFolder) -> str | None:
             if voter.here and passed[voter.id]
         ],
     )
-
-
-def require_passed(path: Path) -> None:
-    """Raise RoundError where a list of voters is that of a pilot which nobody passed, or which is not closed yet."""
-    pilot = RoundFolder(path.parent.parent)
-    if path != pilot.private / QUALIFIED or not pilot.exists:
-        return
-    if pilot.state != "closed":
-        raise RoundError(
-            f"{path}: the pilot is not closed yet; `h2htalk round close {pilot.path}` says who passed"
-        )
-    # An earlier version wrote a list without a line.
-    if not path.is_file() or len(path.read_text(encoding="utf-8").split("\n")) <= 2:
-        raise RoundError(
-            f"{path}: nobody passed the gold items of this pilot; {pilot.path / 'voters.csv'} says how each did. Have "
-            f"others try, `h2htalk round reopen {pilot.path} --voters ...`, or open the round with a list of your own"
-        )
 
 
 def _figures(folder: RoundFolder) -> list[VoterFigures]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 from h2htalk.data.dialogue import Language
-from h2htalk.errors import DataError, RoundError, counted
+from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.sitting_sizes import room, sitting_sizes
 from h2htalk.rounds.spec import Care
@@ -40,41 +39,6 @@ class Wave:
     wanted: Mapping[str, int]
     seats: tuple[Seat, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "number": self.number,
-            "wanted": dict(self.wanted),
-            "seats": [[seat.voter, seat.item, seat.sitting, seat.place] for seat in self.seats],
-            "groups": [list(group) for group in self.groups],
-        }
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], where: str = "wave") -> Wave:
-        """Read one line of waves.jsonl; raises DataError that starts with `where`."""
-        number, wanted, seats, groups = (raw.get(key) for key in ("number", "wanted", "seats", "groups"))
-        if not (
-            _is_count(number)
-            and isinstance(wanted, dict)
-            and all(map(_is_count, wanted.values()))
-            and isinstance(seats, list)
-            and all(isinstance(one, list) and len(one) == 4 for one in seats)
-            and all(isinstance(one, str) for seat in seats for one in seat[:2])
-            and all(_is_count(one) for seat in seats for one in seat[2:])
-            and isinstance(groups, list)
-            and all(
-                isinstance(group, list) and all(isinstance(one, str) for one in group) for group in groups
-            )
-        ):
-            raise DataError(
-                f"{where}: a wave must hold its number, wanted answers by item, seats (voter, item, sitting, place) "
-                "and groups of items; put the file back as it was"
-            )
-        return cls(cast(int, number), wanted, tuple(Seat(*seat) for seat in seats), tuple(map(tuple, groups)))
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def draw(seed: int, *names: str) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.answers import Answer, changes, latest
@@ -13,16 +12,12 @@ from h2htalk.rounds.backends import Backend, Pulled, open_backend
 from h2htalk.rounds.decide import answered_items
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.intact import require_intact, require_names
-from h2htalk.rounds.outcome import require_passed
 from h2htalk.rounds.outstanding import reach, to_ask
 from h2htalk.rounds.round import next_wave
 from h2htalk.rounds.status import Status, require_out, status_of
 from h2htalk.rounds.voter_list import changed_voters
 from h2htalk.rounds.voters import Voter
 from h2htalk.rounds.wanting import still_wanted
-
-# What is noted before late answers are added to those of a closed round: their number and fingerprint, with these.
-LATE = "late"
 
 
 def reopen_round(
@@ -56,21 +51,17 @@ def reopen_round(
         require_out(folder)
         require_names(folder)
         backend.check(folder)
-        closed, there = folder.state == "closed", folder.answers_print()
-        changed = closed and folder.closed_with() not in (None, there)
-        # Not where it was changed by this very call, which was killed then and is repeated.
-        altered = changed and there != _noted(folder)
+        closed = folder.state == "closed"
+        altered = closed and folder.closed_with() != folder.answers_print()
         pulled = backend.pull(folder, whole=True)
-        if voters is not None:
-            require_passed(voters)
         people = changed_voters(folder, without, voters)
         now, later = _late(folder, changes(folder.answers(), pulled.answers), people, closed, altered)
         folder.add_answers(now)
         wants = _wants(folder, backend, people, later, pulled.offered)
-        revived = closed and bool(later or wants.items or changed)
-        if not wants.items and not revived and not later and people == folder.voters():
+        revived = closed and bool(later or wants.items or altered)
+        if not wants.items and not revived and not (now or later) and people == folder.voters():
             raise RoundError(f"{path}: no item wants another answer; there is nothing to hand out again")
-        if wants.beyond and not wants.asked and not later and not changed:
+        if wants.beyond and not wants.asked and not later and not altered:
             raise RoundError(
                 f"{path}: {wants.beyond} items want answers, and everybody who may see them has been asked; add "
                 "people with --voters, or close the round and open an adjudication over its ties; nothing was changed"
@@ -80,31 +71,18 @@ def reopen_round(
         if wants.asked:
             wave = next_wave(folder, backend, len(waves) + 1, folder.items(), wants.asked, people)
             waves = (*waves, wave)
-        # Answers first: with them and without the event, closing refuses, as the round was closed with others.
-        if closed and later:
-            folder.note(LATE, **folder.answers_print(later))
-        folder.add_answers(later)
         opened: list[str] = []
         if wants.asked or revived:
-            # Before voters and waves: killed after any later write, the round is open, and no closing leaves out what
-            # has gone out by then.
+            # Before answers, voters and waves: killed after any later write, the round is open, and no closing leaves
+            # out what has gone out or come in by then. But answers.jsonl that was altered is mended before it.
+            folder.add_answers(later if altered else ())
             opened = _open_again(folder, wants, len(without))
+        folder.add_answers(() if altered else later)
         told += _write_changes(folder, people)
         folder.write_waves(waves)
         told += [*backend.publish(folder), *opened, *_told_of_late(later, closed, altered)]
         folder.protect()
         return status_of(folder, Pulled(())), told
-
-
-def _noted(folder: RoundFolder) -> dict[str, Any] | None:
-    """`answers_print` that a call since the last closing was to leave; None where there was none."""
-    noted = None
-    for event in folder.events():
-        if event["event"] == LATE:
-            noted = {key: event.get(key) for key in ("answers", "answers_sha256")}
-        elif event["event"] == "closed":
-            noted = None
-    return noted
 
 
 def _late(

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import counted
 from h2htalk.rounds.agreement import NO_PAIRS, NO_VARIETY
-from h2htalk.rounds.decide import ADJUDICATION, MAJORITY, MEAN, NOTHING, POSTERIOR, TIE, Settled
+from h2htalk.rounds.decide import (
+    ADJUDICATION,
+    DAWID_SKENE,
+    MAJORITY,
+    MEAN,
+    NOTHING,
+    ONE_MORE,
+    TIE,
+    Settled,
+)
 from h2htalk.rounds.status import Status
 from h2htalk.text.printable import printable
 
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
 
 # Why there is no alpha, as a column holds it; agreement.json has the sentence.
 _SHORT = {NO_PAIRS: "no two votes", NO_VARIETY: "one label only"}
-_HOW = (MAJORITY, POSTERIOR, ADJUDICATION, MEAN, TIE, NOTHING)
+_HOW = (MAJORITY, ONE_MORE, DAWID_SKENE, ADJUDICATION, MEAN, TIE, NOTHING)
 
 
 def status_lines(found: Status) -> Iterator[str]:

@@ -15,7 +15,6 @@ from h2htalk.rounds.guidelines import guidelines
 from h2htalk.rounds.intact import fingerprint, require_intact, require_names
 from h2htalk.rounds.item_sources import read_items
 from h2htalk.rounds.items import Item, check_values
-from h2htalk.rounds.outcome import require_passed
 from h2htalk.rounds.plan import Wave, group, seat
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.spec import PANEL, RoundSpec, require_same
@@ -102,8 +101,6 @@ def _lay_out(
     """Everything but what goes out. `round.json` comes last: without it there is no round yet."""
     salt = folder.salt()
     languages = _languages(items)
-    if spec.voters:
-        require_passed(Path(spec.voters))
     voters = (
         read_voters(Path(spec.voters), salt) if spec.voters else made_up(PANEL[spec.kind], languages, salt)
     )

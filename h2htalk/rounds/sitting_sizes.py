@@ -28,45 +28,12 @@ def sitting_sizes(count: int, hard: int, care: Care) -> tuple[tuple[int, int], .
         least = [_least(one, care) for one in crises]
         if max(least) <= care.sitting and sum(least) <= count:
             return tuple(zip(_filled(least, count, care.sitting), crises, strict=True))
-    return () if count == 0 else _tightest(count, hard, care)
-
-
-def _tightest(count: int, hard: int, care: Care) -> tuple[tuple[int, int], ...] | None:
-    """The deal that needs the fewest items: a share rounds down, and some numbers of crises lose less by it."""
-    import numpy as np
-
-    number = -(-count // care.sitting)
-    choices = [one for one in range(care.sitting + 1) if _least(one, care) <= care.sitting]
-    # needed[h]: items that h crises take in the sittings so far; picked: how many of them the last one holds.
-    needed = np.full(hard + 1, count + 1)
-    needed[0] = 0
-    picked = []
-    for _ in range(number):
-        ways = np.full((len(choices), hard + 1), count + 1)
-        for one in choices[: hard + 1]:
-            ways[one, one:] = needed[: hard + 1 - one] + _least(one, care)
-        picked.append(ways.argmin(axis=0))
-        needed = np.minimum(ways.min(axis=0), count + 1)
-    if not number or needed[hard] > count:
-        return None
-    crises: list[int] = []
-    for pick in reversed(picked):
-        crises.append(int(pick[hard - sum(crises)]))
-    crises.sort(reverse=True)
-    least = [_least(one, care) for one in crises]
-    return tuple(zip(_filled(least, count, care.sitting), crises, strict=True))
+    return () if count == 0 else None
 
 
 def room(count: int, care: Care) -> int:
     """The most crises that can be among so many items."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sitting_sizes(count, middle, care) is None:
-            high = middle - 1
-        else:
-            low = middle
-    return low
+    return next(hard for hard in range(count, -1, -1) if sitting_sizes(count, hard, care) is not None)
 
 
 def _least(crises: int, care: Care) -> int:

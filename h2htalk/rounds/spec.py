@@ -8,7 +8,10 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import with_config as configured
 
 from h2htalk.errors import ConfigError, RoundError, quoted
 from h2htalk.rounds.questions import Kind, find_kind
@@ -29,27 +32,26 @@ class Adaptive:
     """
 
     on: bool = False
-    minimum: int = 3
-    lead: int = 4
-    confidence: float = 0.0
-    accuracy: float = 0.7
+    minimum: Annotated[int, Field(ge=1, le=1000)] = 3
+    lead: Annotated[int, Field(ge=1, le=1000)] = 4
+    confidence: Annotated[float, Field(ge=0, le=0.9999)] = 0.0
+    accuracy: Annotated[float, Field(ge=0.51, le=0.99)] = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class Care:
     """`sitting`: items at a time. `crisis_share`: of a sitting at most this share (0 to 1) speaks of a crisis."""
 
-    sitting: int = 20
-    crisis_share: float = 0.2
+    sitting: Annotated[int, Field(ge=1, le=1000)] = 20
+    crisis_share: Annotated[float, Field(ge=0, le=1)] = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """What a tie goes through, after one more answer: a label wins whose voters are surely known to be the better ones
-    (`standing`) and whose posterior leads by `margin` (0 to 1; it must be 0.87 anyway, so that only margins above some
-    0.75 ask for more); the rest is for adjudication."""
+    """`dawid_skene`: a tied label of at least this Dawid-Skene posterior (0.5 to 1) is decided; None: a tie stays one
+    until one more answer or an adjudication settles it."""
 
-    margin: float = 0.2
+    dawid_skene: Annotated[float, Field(ge=0.5, le=1)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,12 @@ class RoundSpec:
     items: str
     backend: str = "ballots"
     voters: str = ""
-    overlap: int = 0
+    overlap: Annotated[int, Field(ge=0, le=1000)] = 0
     seed: int = 0
     suggest: bool = False
     guidelines: str = ""
-    minutes: float = 1.0
-    pass_gold: float = 0.7
+    minutes: Annotated[float, Field(ge=0, le=600)] = 1.0
+    pass_gold: Annotated[float, Field(ge=0, le=1)] = 0.7
     status: tuple[str, ...] = ()
     adaptive: Adaptive = field(default_factory=Adaptive)
     care: Care = field(default_factory=Care)
@@ -105,9 +107,6 @@ class RoundSpec:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> RoundSpec:
         """Read a stored specification, or the table of a TOML file; raises ConfigError that starts with `where`."""
-        from pydantic import ConfigDict, TypeAdapter, ValidationError
-        from pydantic import with_config as configured
-
         for record in (Adaptive, Care, Ties, ArgillaSettings, cls):
             configured(ConfigDict(extra="forbid"))(record)
         try:
@@ -155,22 +154,7 @@ def make_spec(kind: str, items: str, given: Mapping[str, Any], settings: Path | 
 
 
 def _check(spec: RoundSpec, where: str) -> None:
-    """Numbers out of range, each with the range."""
-    ranges = (
-        ("overlap", spec.overlap, 0, 1000),
-        ("minutes", spec.minutes, 0, 600),
-        ("pass_gold", spec.pass_gold, 0, 1),
-        ("adaptive.minimum", spec.adaptive.minimum, 1, 1000),
-        ("adaptive.lead", spec.adaptive.lead, 1, 1000),
-        ("adaptive.confidence", spec.adaptive.confidence, 0, 0.9999),
-        ("adaptive.accuracy", spec.adaptive.accuracy, 0.51, 0.99),
-        ("care.sitting", spec.care.sitting, 1, 1000),
-        ("care.crisis_share", spec.care.crisis_share, 0, 1),
-        ("ties.margin", spec.ties.margin, 0, 1),
-    )
-    for name, value, least, most in ranges:
-        if not least <= value <= most:
-            raise ConfigError(f"{where}: {name} is {value}; it must be {least} to {most}")
+    """Settings that do not go together."""
     if 0 < spec.adaptive.confidence < 0.5:
         raise ConfigError(
             f"{where}: adaptive.confidence is {spec.adaptive.confidence}; it must be 0 or 0.5 and more"

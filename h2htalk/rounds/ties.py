@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.files import read_jsonl
 from h2htalk.errors import RoundError
-from h2htalk.rounds.decide import TIE, Settled, tie_id
+from h2htalk.rounds.decide import TIE, tie_id
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.texts import question_title
@@ -47,14 +47,8 @@ def source_of(path: Path) -> dict[str, str]:
     return {"name": folder.name, "items_sha256": str(folder.facts().get("items_sha256", ""))}
 
 
-def require_over(adjudication: RoundFolder, folder: RoundFolder, settled: Sequence[Settled]) -> None:
-    """Raise RoundError unless an adjudication is over this round's ties, and one of them at least is as it was.
-
-    Args:
-        adjudication: the round whose words are to be taken.
-        folder: the round with the ties.
-        settled: its decisions, before any adjudicator's word.
-    """
+def require_over(adjudication: RoundFolder, folder: RoundFolder) -> None:
+    """Raise RoundError unless an adjudication is over this round's ties."""
     source = adjudication.facts().get("over")
     if not isinstance(source, dict):
         raise RoundError(
@@ -63,14 +57,6 @@ def require_over(adjudication: RoundFolder, folder: RoundFolder, settled: Sequen
         )
     if source != source_of(folder.path):
         raise RoundError(
-            f"{adjudication.path}: this adjudication is over the ties of another round, {source.get('name')}, with "
-            f"items of its own; {folder.path} takes none of its words"
-        )
-    tied = {tie_id(one.item, one.question): sorted(one.tied) for one in settled if one.how == TIE}
-    asked = adjudication.items()
-    changed = [item.id for item in asked if tied.get(item.id) != sorted(item.labels)]
-    if len(changed) == len(asked):
-        raise RoundError(
-            f"{adjudication.path}: {len(changed)} of its items are not tied any more between the same labels, the "
-            f"first {changed[0]}; {folder.path} has got other answers since; open an adjudication over it again"
+            f"{adjudication.path}: this adjudication is over the ties of another round, {source.get('name')}; none of "
+            f"its decisions can be applied to {folder.path}"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from h2htalk.data.files import json_line
@@ -35,7 +35,7 @@ def voters_print(voters: Sequence[Voter]) -> str:
     """SHA-256 over a list of voters, whatever its order, 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for voter in sorted(voters, key=lambda voter: voter.id):
-        digest.update(json_line(voter.to_dict()).encode())
+        digest.update(json_line(asdict(voter)).encode())
     return digest.hexdigest()[:16]
 
 

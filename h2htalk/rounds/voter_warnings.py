@@ -12,7 +12,7 @@ from itertools import pairwise
 from h2htalk.data.dialogue import Language
 from h2htalk.rounds.answers import Answer
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import KEEP, SKIPPED, Question, Value
+from h2htalk.rounds.questions import SKIPPED, Question, Value
 
 # A longer time between two answers is a break (seconds).
 BREAK = 600
@@ -25,8 +25,6 @@ TIMES_AS_FAST = 3
 # One value in at least this share of the answers, and so often with a chance below `CHANCE` among the others.
 ONE_VALUE = 0.8
 CHANCE = 1e-3
-# Items whose answers contradict each other: this many, and this share.
-CONTRADICTIONS, CONTRADICTING = 3, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,6 @@ def warnings_of(
     ratings = [question.name for question in questions if question.form == "rating"]
     if len(ratings) > 1:
         found.append(_all_ratings_alike(sheet, others, ratings))
-    found.append(_contradictions(sheet, questions))
     return tuple(warning for warning in found if warning)
 
 
@@ -171,22 +168,6 @@ def _habit(
     usual = sum(beside) / len(beside)
     shown = "below 1e-9" if chance < 1e-9 else f"{chance:.0e}"
     return f"on {count} of {len(mine)} items, among the others on {usual:.0%} of the same (chance {shown})"
-
-
-def _contradictions(sheet: Sheet, questions: Sequence[Question]) -> str | None:
-    ratings = [question for question in questions if question.form == "rating"]
-    keeps = [question.name for question in questions if question.labels == KEEP]
-    if not ratings or not keeps:
-        return None
-    both = odd = 0
-    for given in sheet.given.values():
-        if keeps[0] in given and all(question.name in given for question in ratings):
-            end = 0 if given[keeps[0]] == "keep" else -1
-            both += 1
-            odd += all(given[question.name] == question.ratings[end] for question in ratings)
-    if odd < CONTRADICTIONS or odd < CONTRADICTING * both:
-        return None
-    return f"contradictions: {odd} of {both} items kept with the lowest ratings or dropped with the highest"
 
 
 def chance_of(count: int, of: int, share: float) -> float:

@@ -10,14 +10,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.errors import RoundError, quoted
 
 COLUMNS = ("name", "languages", "crisis")
-# What Windows takes for a device, whatever ending follows: no file can be called so.
-_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 # Who has not said yes is spared: nobody is asked to read of crises by a gap in a list.
 _YES = {"yes": True, "no": False, "": False}
 MAX_NAME = 60
@@ -40,19 +38,6 @@ class Voter:
     languages: tuple[Language, ...]
     crisis: bool = True
     here: bool = True
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "name": self.name,
-            "languages": list(self.languages),
-            "crisis": self.crisis,
-            "here": self.here,
-        }
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Voter:
-        return cls(raw["id"], raw["name"], tuple(raw["languages"]), raw["crisis"], raw["here"])
 
 
 def voter_id(name: str, salt: bytes) -> str:
@@ -106,7 +91,9 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
         return [(reader.line_num, row) for row in reader]
     except FileNotFoundError:
-        raise RoundError(f"{path}: no list of voters is there") from None
+        raise RoundError(
+            f"{path}: no list of voters is there; that of a pilot is written when it is closed, if anybody passed"
+        ) from None
     except IsADirectoryError:
         raise RoundError(f"{path}: is a folder; name the list of voters, a CSV file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -127,11 +114,6 @@ def _voter(row: Mapping[str, str], where: str, salt: bytes) -> Voter:
         raise RoundError(
             f"{where}: name is {quoted(name)}; use up to {MAX_NAME} letters, digits, dots, hyphens and underscores: "
             "it becomes a file's and a user's name"
-        )
-    if name.partition(".")[0].casefold() in _DEVICES:
-        raise RoundError(
-            f"{where}: name is {quoted(name)}, which Windows keeps for a device: no ballot can be called so; add a "
-            "letter or a digit"
         )
     unknown = [one for one in spoken if one not in LANGUAGES]
     if not spoken or unknown:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import random
-import statistics
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from votes_made import counted, public_votes, vote_lists
+from votes_made import counted, vote_lists
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.adaptive import needs_more, needs_more_by_posterior, replay
-from h2htalk.rounds.votes import Vote, dawid_skene, expected_accuracy, majority, tabulate
+from h2htalk.rounds.adaptive import needs_more, needs_more_by_posterior
+from h2htalk.rounds.votes import Vote
 
 
 def one(counts: tuple[int, ...], **settings: int) -> int:
@@ -127,49 +124,3 @@ def test_three_labels_settle_sooner_than_two_for_the_same_accuracy() -> None:
 def test_a_posterior_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="confidence"):
         needs_more_by_posterior(counted((1, 1, 1)), ["a"], **wrong)  # type: ignore[arg-type]
-
-
-# --- Replays ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_replay_keeps_the_first_votes_of_an_order_until_the_item_is_settled() -> None:
-    votes = counted((12, 4), (7, 7), (2,), (20,))
-    for seed in range(20):
-        gathered = replay(votes, seed=seed)
-        assert set(gathered) <= set(votes)
-        assert len(set(gathered)) == len(gathered)
-        for item in ("item-00", "item-01", "item-02", "item-03"):
-            theirs = [vote for vote in gathered if vote.item == item]
-            there = sum(vote.item == item for vote in votes)
-            for n in range(len(theirs)):
-                assert needs_more(theirs[:n], [item])[item] > 0
-            assert len(theirs) == there or needs_more(theirs, [item])[item] == 0
-        assert sum(vote.item == "item-03" for vote in gathered) == 4
-        assert sum(vote.item == "item-02" for vote in gathered) == 2
-
-
-def test_a_replay_depends_on_its_seed_and_not_on_the_rows() -> None:
-    votes = counted((12, 8), (9, 11), (15, 3))
-    shuffled = random.Random(0).sample(votes, len(votes))
-    assert replay(shuffled, seed=3) == replay(votes, seed=3)
-    assert len({tuple(replay(votes, seed=seed)) for seed in range(10)}) == 10
-    assert replay([], seed=0) == []
-
-
-def test_a_replay_ends_at_the_maximum() -> None:
-    gathered = replay(counted((10, 10)), seed=0, minimum=2, lead=20, maximum=7)
-    assert len(gathered) == 7
-
-
-def test_on_d_possent_a_lead_of_four_halves_the_votes_and_keeps_the_accuracy(shared_data: Path) -> None:
-    votes, gold = public_votes(shared_data, "d_possent")
-    table = tabulate(votes)
-    counted_right, skilled_right, answers = [], [], []
-    for seed in range(100):
-        gathered = tabulate(replay(table, seed=seed, minimum=3, lead=4, maximum=20))
-        counted_right.append(expected_accuracy(majority(gathered), gold))
-        skilled_right.append(expected_accuracy(dawid_skene(gathered), gold))
-        answers.append(len(gathered) / len(gold))
-    assert statistics.fmean(counted_right) >= 0.922
-    assert statistics.fmean(skilled_right) >= 0.942
-    assert statistics.fmean(answers) <= 9.5

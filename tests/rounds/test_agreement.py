@@ -6,7 +6,6 @@ import math
 import random
 import sys
 from pathlib import Path
-from typing import Any
 
 import krippendorff
 import numpy as np
@@ -17,7 +16,7 @@ from votes_made import counted, public_votes, vote_lists, votes_of
 
 from h2htalk.errors import MissingExtraError, RoundError
 from h2htalk.rounds import agreement
-from h2htalk.rounds.agreement import agreement_of, cohen_kappa, fleiss_kappa, krippendorff_alpha
+from h2htalk.rounds.agreement import agreement_of, fleiss_kappa, krippendorff_alpha
 from h2htalk.rounds.questions import Level
 from h2htalk.rounds.votes import Vote, tabulate
 
@@ -173,17 +172,6 @@ def test_one_item_has_no_interval_and_another_seed_another_one() -> None:
     assert one == agreement_of(votes_of(TEXTBOOK), "ordinal").interval
 
 
-def test_as_json_with_few_digits() -> None:
-    record: dict[str, Any] = agreement_of(votes_of(TEXTBOOK), "ordinal").to_dict()
-    assert (record["level"], record["alpha"], record["items"], record["votes"]) == (
-        "ordinal",
-        0.815388,
-        11,
-        40,
-    )
-    assert len(record["interval"]) == 2
-
-
 # --- Kappa ------------------------------------------------------------------------------------------------------------
 
 FLEISS = counted(
@@ -206,21 +194,6 @@ def test_fleiss_needs_equal_numbers_of_votes() -> None:
 def test_kappa_that_is_not_defined_is_nan() -> None:
     assert math.isnan(fleiss_kappa([]))
     assert math.isnan(fleiss_kappa(votes_of("a a\na a")))
-    assert math.isnan(cohen_kappa(votes_of("a a\na a")))
-    assert math.isnan(cohen_kappa(votes_of("a .\n. b")))
-
-
-def test_cohen_kappa_of_a_textbook_table() -> None:
-    # 50 proposals: both yes 20, both no 15, only one of them 5 and 10; po 0.7, pe 0.5.
-    lines = ["y y"] * 20 + ["n n"] * 15 + ["y n"] * 5 + ["n y"] * 10
-    assert cohen_kappa(votes_of("\n".join(lines))) == pytest.approx(0.4, abs=1e-12)
-    # Items of one of them do not count.
-    assert cohen_kappa(votes_of("\n".join([*lines, "y .", ". n"]))) == pytest.approx(0.4, abs=1e-12)
-
-
-def test_cohen_kappa_is_for_two() -> None:
-    with pytest.raises(RoundError, match="compares two voters, not 3"):
-        cohen_kappa(votes_of("a b a"))
 
 
 # --- What is refused, and what names cannot move ----------------------------------------------------------------------

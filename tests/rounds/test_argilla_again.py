@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,7 @@ def spared(server: ArgillaDouble, round: RoundFolder, item: str, dataset: str = 
 
 def change(round: RoundFolder, name: str, **facts: object) -> None:
     """Other wishes of a voter, published."""
-    changed = [
-        type(voter).from_dict(voter.to_dict() | facts) if voter.name == name else voter
-        for voter in round.voters()
-    ]
+    changed = [replace(voter, **facts) if voter.name == name else voter for voter in round.voters()]
     round.write_voters(changed)
     ArgillaRounds().publish(round)
 

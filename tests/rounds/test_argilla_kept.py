@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,7 @@ def round(server: ArgillaDouble, tmp_path: Path) -> RoundFolder:
 
 def change(round: RoundFolder, name: str, **facts: object) -> list[str]:
     """Other wishes of a voter, published."""
-    changed = [
-        type(voter).from_dict(voter.to_dict() | facts) if voter.name == name else voter
-        for voter in round.voters()
-    ]
+    changed = [replace(voter, **facts) if voter.name == name else voter for voter in round.voters()]
     round.write_voters(changed)
     return ArgillaRounds().publish(round)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from h2htalk.data.dialogue import Language, Turn
 from h2htalk.errors import RoundError
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.plan import Wave, group, seat, sittings
+from h2htalk.rounds.plan import group, seat, sittings
 from h2htalk.rounds.spec import Care
 from h2htalk.rounds.voters import Voter
 
@@ -128,4 +128,3 @@ def test_a_server_gets_sittings_of_one_language_and_one_number_of_answers() -> N
     for found in wave.groups:
         assert len({(one[:2], asked[one]) for one in found}) == 1
     assert sorted(one for found in wave.groups for one in found) == sorted(asked)
-    assert Wave.from_dict(wave.to_dict()) == wave

@@ -17,7 +17,7 @@ from h2htalk.rounds.status import status
 
 def tied(folder: Path, panel: int = 3) -> Path:
     """An open round of which everything is answered, and one item tied."""
-    path = begin(folder, overlap=2, people=panel, count=2, ties={"margin": 1.0})
+    path = begin(folder, overlap=2, people=panel, count=2)
     known = RoundFolder(path)
     names = {voter.id: voter.name for voter in known.voters()}
     one, _ = sorted(names[seat.voter] for seat in known.waves()[0].seats if seat.item == "en-item-1")
@@ -103,6 +103,7 @@ def test_handing_out_nothing_says_why(tmp_path: Path) -> None:
     _, told = reopen_round(path)
     assert "nothing new is handed out: all 6 answers" in told[0]
     answer(path, lambda *_: expert())
+    status(path)
     with pytest.raises(RoundError, match="no item wants another answer"):
         reopen_round(path)
     _, told = reopen_round(path, without=["annalena"])

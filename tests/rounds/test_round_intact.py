@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rounds_made import adjudicated, answer, begin, decisions, expert, files_of, people, split
+from rounds_made import adjudicated, answer, begin, decisions, expert, files_of, split
 
-from h2htalk.errors import DataError, H2HTalkError, RoundError
+from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.intact import fingerprint
@@ -33,13 +33,13 @@ def first_line(text: str) -> str:
 @pytest.mark.parametrize(
     ("file", "edited", "says"),
     [
-        ("waves.jsonl", lambda _: "{}\n", r"waves.jsonl:1: a wave must hold"),
-        ("waves.jsonl", lambda text: text.replace('"seats":[[', '"seats":[[1,'), r"waves.jsonl:1: a wave must hold"),
+        ("waves.jsonl", lambda _: "{}\n", r"waves.jsonl:1: number: Field required"),
+        ("waves.jsonl", lambda text: text.replace('"place":1', '"place":"1"'), r"waves.jsonl:1: seats"),
         ("waves.jsonl", lambda text: text.replace('"groups":[]', '"groups":[["x"]]'), "'x' went out to voters"),
         ("waves.jsonl", lambda text: text * 2, "wave 1 stands where wave 2 belongs"),
         ("waves.jsonl", lambda _: "", "says nothing of what went out"),
-        ("private/voters.jsonl", lambda _: "{}\n", r"voters.jsonl:1: a voter must hold"),
-        ("private/voters.jsonl", lambda text: text.replace('"en"', '"de"'), r"voters.jsonl:1: a voter must hold"),
+        ("private/voters.jsonl", lambda _: "{}\n", r"voters.jsonl:1: "),
+        ("private/voters.jsonl", lambda text: text.replace('"en"', '"de"'), r"voters.jsonl:1: "),
         ("private/voters.jsonl", first_line, "voters who were given items are not there"),
         ("private/voters.jsonl", lambda text: text + first_line(text), "'annalena' stands there twice"),
         ("private/salt", lambda _: "00ff\n", "must hold 16 bytes"),
@@ -222,14 +222,3 @@ def test_an_adjudication_whose_answers_were_cut_gives_no_words(tmp_path: Path) -
     (ties / "answers.jsonl").write_text("")
     with pytest.raises(RoundError, match=r"ties/answers.jsonl: the round was closed with 2 answers"):
         close_round(path, adjudication=ties)
-
-
-def test_a_round_that_an_earlier_version_closed_is_closed_again_as_before(tmp_path: Path) -> None:
-    path = answered(tmp_path)
-    close_round(path)
-    events = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
-    bare = [{key: one[key] for key in ("event", "when")} for one in events]
-    (path / "events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in bare))
-    close_round(path)
-    with pytest.raises(H2HTalkError, match="no item wants another answer"):
-        reopen_round(path, voters=people(tmp_path / "same.csv", "annalena"))

@@ -11,7 +11,6 @@ from argilla_made import DATASET, named, opened, running
 from ballot_rounds import csv_rows, write_csv_rows
 from rounds_made import NAMES, answer, begin, decisions, expert, kill_at, people
 
-from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.reopening import reopen_round
@@ -126,8 +125,8 @@ def test_on_a_server_too_it_waits(tmp_path: Path, server: ArgillaDouble) -> None
     assert said["a", "keep"] == "drop"
 
 
-# The event of late answers, these, four files put aside, the event, that of voters, voters.
-@pytest.mark.parametrize("write", range(9))
+# Four files put aside, the event, late answers, the event of voters, voters.
+@pytest.mark.parametrize("write", range(8))
 def test_what_came_late_from_who_leaves_now_outlives_a_kill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
@@ -140,17 +139,14 @@ def test_what_came_late_from_who_leaves_now_outlives_a_kill(
         kill_at(patch, write)
         with pytest.raises(KeyboardInterrupt):
             reopen_round(path, without=["bogumil"])
-    if RoundFolder(path).state == "closed" and write > 1:
-        with pytest.raises(RoundError, match=r"closed with 8 answers .* and 16 are there now"):
-            close_round(path)
     reopen_round(path, without=["bogumil"])
     close_round(path)
     assert {r["votes"] for (_, name), r in decisions(path).items() if name == "keep"} == {2}
     assert not [voter for voter in RoundFolder(path).voters() if voter.here and voter.name == "bogumil"]
 
 
-# The event of late answers, these, and what follows.
-@pytest.mark.parametrize("write", range(4))
+# Before the event, before the late answers, and before what follows.
+@pytest.mark.parametrize("write", [3, 4, 5])
 @pytest.mark.parametrize("more", [False, True])
 def test_a_killed_opening_of_a_closed_round_counts_nothing_of_who_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int, more: bool

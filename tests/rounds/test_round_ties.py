@@ -11,14 +11,13 @@ from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round import open_round
 from h2htalk.rounds.spec import make_spec
 
 
 def torn(folder: Path, count: int = 2) -> Path:
     """A closed round of three people in which two disagree on every item."""
-    path = begin(folder, overlap=2, people=3, count=count, ties={"margin": 1.0})
+    path = begin(folder, overlap=2, people=3, count=count)
     dropped: set[str] = set()
 
     def typed(name: str, _: str) -> dict[str, str]:
@@ -44,11 +43,11 @@ def judged(path: Path, out: Path, label: str = "drop") -> Path:
 def test_the_words_of_an_adjudication_are_counted_and_recorded(tmp_path: Path) -> None:
     path = torn(tmp_path)
     closed, _ = close_round(path, adjudication=judged(path, tmp_path / "ties"))
-    assert "2 of 2 words of ties taken; 0 ties are left" in closed.notes
+    assert "adjudication ties: 2 of 2 decisions applied; 0 ties remain" in closed.notes
     assert {r["how"] for r in decisions(path).values() if r["question"] == "keep"} == {"adjudication"}
     close_round(path, adjudication=tmp_path / "ties")
     taken = [event for event in RoundFolder(path).events() if event["event"] == "adjudicated"]
-    assert [(event["by"], event["words"]) for event in taken] == [("ties", 2)]
+    assert [(event["by"], event["applied"]) for event in taken] == [("ties", 2)]
 
 
 def test_the_words_over_another_round_s_ties_are_refused(tmp_path: Path) -> None:
@@ -61,15 +60,6 @@ def test_the_words_over_another_round_s_ties_are_refused(tmp_path: Path) -> None
         close_round(one, adjudication=other)
     assert decisions(one) == before
     assert not (one / "adjudicated.jsonl").exists()
-
-
-def test_the_words_over_ties_that_have_changed_since_are_refused(tmp_path: Path) -> None:
-    path = torn(tmp_path)
-    ties = judged(path, tmp_path / "ties")
-    reopen_round(path)
-    answer(path, lambda *_: expert())
-    with pytest.raises(RoundError, match="2 of its items are not tied any more"):
-        close_round(path, adjudication=ties)
 
 
 def test_an_adjudication_is_opened_again_without_its_source(tmp_path: Path) -> None:

@@ -55,16 +55,13 @@ def test_a_word_on_a_tie_of_two_labels_settles_no_tie_of_three(tmp_path: Path) -
     tied_three_ways(path)
     closed, _ = close_round(path)
     assert decisions(path)["en-item-0", "subtask"]["tied"] == sorted((A, B, C))
-    (told,) = [note for note in closed.notes if "words of earlier adjudications" in note]
-    assert told.startswith(
-        "1 words of earlier adjudications fit no tie of now and are not applied: 1 on items that "
-    )
-    with pytest.raises(RoundError, match="not tied any more between the same labels"):
-        close_round(path, adjudication=ties)
+    assert "1 earlier adjudication is not applied: answered since" in closed.notes[0]
+    closed, _ = close_round(path, adjudication=ties)
+    assert "adjudication ties: 0 of 1 decision applied, 1 skipped (no longer tied" in closed.notes[0]
     again = adjudicated(path, tmp_path / "again", lambda *_: {"label": C})
     closed, _ = close_round(path, adjudication=again)
     assert decisions(path)["en-item-0", "subtask"]["label"] == C
-    assert not [note for note in closed.notes if "words of earlier" in note]
+    assert not [note for note in closed.notes if "earlier adjudication" in note]
 
 
 def test_a_word_on_what_is_tied_no_more_is_counted_too(tmp_path: Path) -> None:
@@ -74,31 +71,14 @@ def test_a_word_on_what_is_tied_no_more_is_counted_too(tmp_path: Path) -> None:
     answer(path, lambda *_: crowd(subtask=A))
     closed, _ = close_round(path)
     assert decisions(path)["en-item-0", "subtask"]["label"] == A
-    assert [note for note in closed.notes if "1 on items that are tied no more" in note]
-
-
-def test_a_word_that_was_kept_without_its_labels_is_not_applied_until_it_is_given_again(
-    tmp_path: Path,
-) -> None:
-    """As an earlier version kept them: nobody can say which tie they were on."""
-    path = tied(tmp_path)
-    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
-    close_round(path, adjudication=ties)
-    words = [record for _, record in read_jsonl(path / "adjudicated.jsonl")]
-    assert [word.pop("tied") for word in words] == [["drop", "keep"]]
-    write_jsonl(path / "adjudicated.jsonl", words)
-    closed, _ = close_round(path)
-    assert decisions(path)["en-item-0", "keep"]["how"] == "tie"
-    assert [note for note in closed.notes if "1 kept without the labels they chose between" in note]
-    close_round(path, adjudication=ties)
-    assert decisions(path)["en-item-0", "keep"]["how"] == "adjudication"
+    assert [note for note in closed.notes if "1 earlier adjudication is not applied" in note]
 
 
 @pytest.mark.parametrize("line", [{}, {"item": "a"}, {"item": []}])
 def test_a_broken_file_of_words_is_named_with_its_line(tmp_path: Path, line: dict[str, Any]) -> None:
     path = tied(tmp_path)
     (path / "adjudicated.jsonl").write_text(json.dumps(line) + "\n")
-    with pytest.raises(DataError, match=r"adjudicated.jsonl:1: a word must be"):
+    with pytest.raises(DataError, match=r"adjudicated.jsonl:1: .*put the file back"):
         close_round(path)
 
 
@@ -109,12 +89,12 @@ def test_the_word_of_an_adjudication_of_an_adjudication_arrives(tmp_path: Path) 
         path, tmp_path / "first", split("keep", "drop", as_typed=lambda word: {"label": word}), 2
     )
     closed, _ = close_round(path, adjudication=first)
-    assert "0 of 1 word of first taken; 1 tie is left" in closed.notes
+    assert "adjudication first: 0 of 1 decision applied; 1 tie remains" in closed.notes
     assert not (path / "adjudicated.jsonl").exists()
     second = adjudicated(first, tmp_path / "second", lambda *_: {"label": "drop"})
     close_round(first, adjudication=second)
     closed, _ = close_round(path, adjudication=first)
-    assert "1 of 1 word of first taken; 0 ties are left" in closed.notes
+    assert "adjudication first: 1 of 1 decision applied; 0 ties remain" in closed.notes
     assert decisions(path)["en-item-0", "keep"]["label"] == "drop"
 
 
@@ -124,7 +104,7 @@ def test_a_later_word_replaces_an_earlier_one_and_leaves_the_others(tmp_path: Pa
     # The second adjudication is over one of these ties alone, as it was before the first gave its words.
     two = adjudicated_over_first_tie(path, tmp_path / "two")
     closed, _ = close_round(path, adjudication=two)
-    assert "1 of 1 word of two taken; 0 ties are left" in closed.notes
+    assert "adjudication two: 1 of 1 decision applied; 0 ties remain" in closed.notes
     told = {item: record["label"] for (item, name), record in decisions(path).items() if name == "keep"}
     assert told == {"en-item-0": "drop", "en-item-1": "keep"}
     assert [event["by"] for event in events(path, "adjudicated")] == ["one", "two"]
@@ -142,21 +122,16 @@ def adjudicated_over_first_tie(path: Path, out: Path) -> Path:
     return out
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_a_word_that_was_taken_back_decides_no_more(tmp_path: Path, named: bool) -> None:
-    """The adjudicator would rather not say any more, and what they had said stayed; an earlier version kept no name."""
+def test_a_word_that_was_taken_back_decides_no_more(tmp_path: Path) -> None:
+    """The adjudicator would rather not say any more, and what they had said stayed."""
     path = tied(tmp_path, count=2)
     ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
     close_round(path, adjudication=ties)
-    if not named:
-        words = [record for _, record in read_jsonl(path / "adjudicated.jsonl")]
-        assert [word.pop("by") for word in words] == ["ties", "ties"]
-        write_jsonl(path / "adjudicated.jsonl", words)
     first = taken_back(ties)
     closed, _ = close_round(path, adjudication=ties)
-    assert "1 of 2 words of ties taken; 1 tie is left" in closed.notes
+    assert "adjudication ties: 1 of 2 decisions applied; 1 tie remains" in closed.notes
     assert {item for (item, _), one in decisions(path).items() if one["how"] == "tie"} == {first}
-    assert [event["words"] for event in events(path, "adjudicated")] == [2, 1]
+    assert [event["applied"] for event in events(path, "adjudicated")] == [2, 1]
 
 
 def test_what_another_adjudication_said_stays_where_the_first_says_nothing(tmp_path: Path) -> None:
@@ -166,7 +141,7 @@ def test_what_another_adjudication_said_stays_where_the_first_says_nothing(tmp_p
     close_round(path, adjudication=ties)
     close_round(path, adjudication=adjudicated(path, tmp_path / "second", lambda *_: {"label": "drop"}))
     closed, _ = close_round(path, adjudication=ties)
-    assert "1 of 2 words of ties taken; 0 ties are left" in closed.notes
+    assert "adjudication ties: 1 of 2 decisions applied; 0 ties remain" in closed.notes
     assert decisions(path)[first, "keep"]["label"] == "drop"
 
 
@@ -192,18 +167,18 @@ def test_one_tie_that_is_broken_keeps_no_other_from_its_word(tmp_path: Path) -> 
     close_round(path, early=True)
     closed, _ = close_round(path, adjudication=ties)
     assert (
-        "2 of 3 words of ties taken, 1 not: on what is no longer tied between the same labels; 0 ties are left"
-        in closed.notes
+        "adjudication ties: 2 of 3 decisions applied, 1 skipped (no longer tied between the same labels); "
+        "0 ties remain" in closed.notes
     )
     keep = {
         item: (one["label"], one["how"]) for (item, name), one in decisions(path).items() if name == "keep"
     }
     assert keep == {
-        "en-item-0": ("drop", "majority"),
+        "en-item-0": ("drop", "one more answer"),
         "en-item-1": ("keep", "adjudication"),
         "en-item-2": ("keep", "adjudication"),
     }
-    assert not [note for note in closed.notes if "words of earlier" in note]
+    assert not [note for note in closed.notes if "earlier adjudication" in note]
 
 
 def test_nothing_is_tied_in_a_round_that_is_open(tmp_path: Path) -> None:

@@ -168,28 +168,6 @@ def test_all_ratings_alike_on_item_after_item() -> None:
     assert [found[voter].warnings for voter in "bc"] == [(), ()]
 
 
-@pytest.mark.parametrize(
-    ("keep", "quality", "warned"),
-    [("keep", 1, True), ("drop", 5, True), ("keep", 5, False), ("drop", 1, False)],
-)
-def test_kept_with_the_lowest_or_dropped_with_the_highest_rating(
-    keep: str, quality: int, warned: bool
-) -> None:
-    rng = random.Random(0)
-    usual: list[dict[str, Value]] = [{"keep": rng.choice(["keep", "drop"]), "quality": 3} for _ in range(9)]
-    odd: list[dict[str, Value]] = [{"keep": keep, "quality": quality}] * 3
-    found = answered("crowd", {"a": [*usual, *odd]})["a"].warnings
-    told = "contradictions: 3 of 12 items kept with the lowest ratings or dropped with the highest"
-    assert found == ((told,) if warned else ())
-
-
-def test_two_slips_are_no_contradiction_nor_three_in_a_hundred() -> None:
-    fine: list[dict[str, Value]] = [{"keep": "keep", "quality": 2 + n % 3} for n in range(57)]
-    odd: list[dict[str, Value]] = [{"keep": "drop", "quality": 5}]
-    assert answered("crowd", {"a": fine[:9] + 2 * odd})["a"].warnings == ()
-    assert answered("crowd", {"a": fine + 3 * odd})["a"].warnings == ()
-
-
 @pytest.mark.parametrize(("count", "of", "share"), [(18, 20, 0.4), (3, 3, 0.5), (0, 5, 0.2), (10, 10, 0.99)])
 def test_the_chance_of_so_many_is_the_binomial_tail(count: int, of: int, share: float) -> None:
     by_hand = sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(count, of + 1))

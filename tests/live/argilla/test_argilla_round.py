@@ -32,7 +32,7 @@ from h2htalk.rounds.decide import TIE, decide
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import Care, RoundSpec, Ties
+from h2htalk.rounds.spec import Care, RoundSpec
 from h2htalk.rounds.status import Status, status
 from h2htalk.rounds.voters import voter_id
 
@@ -42,8 +42,6 @@ ITEMS = 400
 OVERLAP = int(os.environ.get("H2HTALK_ARGILLA_OVERLAP", "5"))
 NAMES = [f"voter-{number:02}" for number in range(20)]
 SKILLS = {name: 0.4 + 0.02 * number for number, name in enumerate(NAMES)}
-# So sure must the voters' reliability be of a tie; most go to the adjudicator.
-MARGIN = Ties(margin=0.9)
 # Who is spared crises, and who skips each that comes; where all twenty are asked, nobody.
 EVERYBODY = len(NAMES) - 2 <= OVERLAP
 SPARED, SKIPPING = ([], "") if EVERYBODY else (NAMES[:2], NAMES[2])
@@ -95,7 +93,7 @@ class Chain:
         start = time.perf_counter()
         _, settled = close_round(round.path, early=bool(found.missing))
         print(f"{round.name}: closed in {time.perf_counter() - start:.1f} s")
-        assert settled == decide(round.items(), round.questions(), answers, round.spec().ties.margin)
+        assert settled == decide(round.items(), round.questions(), answers, round.spec().answers)
         check_counts(round, said)
 
 
@@ -114,9 +112,7 @@ def test_a_crowd_votes_while_its_server_is_killed(chain: Chain) -> None:
     hard = {item["id"] for item in items if item.get("crisis")}
     round = chain.open(
         "crowd",
-        chain.spec(
-            "crowd", str(write_items(chain.base / "crowd.jsonl", items)), overlap=OVERLAP, ties=MARGIN
-        ),
+        chain.spec("crowd", str(write_items(chain.base / "crowd.jsonl", items)), overlap=OVERLAP),
     )
     chain.voters = signed_in(chain.stack.url, round.private / "argilla_logins.csv", SKILLS)
 
