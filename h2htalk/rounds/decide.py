@@ -15,10 +15,9 @@ from h2htalk.rounds.questions import Question
 from h2htalk.rounds.ratings import mean_of
 from h2htalk.rounds.votes import Decision, Vote, dawid_skene, majority, tabulate
 
-# The rule of a decision.
-MAJORITY, ONE_MORE, DAWID_SKENE, MEAN, TIE, ADJUDICATION, NOTHING = (
-    "majority", "one more answer", "dawid_skene", "mean", "tie", "adjudication", "no answers",
-)  # fmt: skip
+# By which a decision came about.
+RULES = ("majority", "one more answer", "dawid_skene", "adjudication", "mean", "tie", "no answers")
+MAJORITY, ONE_MORE, DAWID_SKENE, ADJUDICATION, MEAN, TIE, NOTHING = RULES
 
 
 @dataclass(frozen=True, slots=True)

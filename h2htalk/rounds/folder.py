@@ -174,10 +174,10 @@ class RoundFolder:
             digest.update(json_line(answer.to_dict()).encode())
         return {"answers": len(counted), "answers_sha256": digest.hexdigest()[:16]}
 
-    def closed_with(self) -> dict[str, Any] | None:
-        """`answers_print` of the last closing; None where there was none."""
+    def closed_with(self) -> dict[str, Any]:
+        """`answers_print` of the last closing; empty where there was none."""
         closed = [event for event in self.events() if event["event"] == "closed"]
-        return {key: closed[-1].get(key) for key in ("answers", "answers_sha256")} if closed else None
+        return {key: closed[-1].get(key) for key in ("answers", "answers_sha256")} if closed else {}
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Append answers: all in one write. Raises DataError where they cannot be stored."""

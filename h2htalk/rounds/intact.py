@@ -55,7 +55,8 @@ def require_intact(folder: RoundFolder) -> None:
                 f"{folder.private / 'voters.jsonl'}: {len(gone)} voters who were given items are not there; {_BACK}"
             )
     # Before anything went out, opening the round once more may lay down others.
-    if waves and folder.facts().get("items_sha256") != _stored_print(folder):
+    lines = (record for _, record in read_jsonl(folder.path / "items.jsonl"))
+    if waves and folder.facts().get("items_sha256") != fingerprint(lines):
         raise DataError(
             f"{folder.path / 'items.jsonl'}: these are not the items that went out to voters: a text, a label or a "
             f"gold answer has changed; {_BACK}"
@@ -89,40 +90,28 @@ def fingerprint(records: Iterable[Mapping[str, Any]]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _stored_print(folder: RoundFolder) -> str:
-    # Of the lines themselves: an item that is read again leaves out what is blank.
-    return fingerprint(record for _, record in read_jsonl(folder.path / "items.jsonl"))
-
-
 def _problem(answer: Answer, items: Mapping[str, Item], questions: Mapping[str, Question]) -> str:
     """What is wrong with an answer; empty where nothing is."""
+    value, question = answer.value, questions.get(answer.question)
     if answer.item not in items:
         return f"{quoted(answer.item)} is no item of this round"
-    if answer.question == SKIPPED:
-        return (
-            ""
-            if answer.value in ("yes", None)
-            else f"{quoted(answer.value)} is no skip: it must be yes or null"
-        )
-    question = questions.get(answer.question)
-    if question is None:
+    if question is None and answer.question != SKIPPED:
         return f"no question of this round is called {quoted(answer.question)}"
-    if answer.value is None:
+    if value is None or (question is None and value == "yes"):
         return ""
+    if question is None:
+        return f"{quoted(value)} is no skip: it must be yes or null"
     try:
-        read = question.read(list(answer.value) if isinstance(answer.value, tuple) else answer.value)
+        read = question.read(list(value) if isinstance(value, tuple) else value)
     except RoundError as error:
         return str(error)
-    # Read kindly, "4" is the rating 4; stored, it would be counted by some figures and not by others.
-    if isinstance(read, tuple) and isinstance(answer.value, tuple):
-        same = set(read) == set(answer.value)
-    else:
-        same = read == answer.value and type(read) is type(answer.value)
-    if not same:
-        return f"{quoted(answer.value)} is no {question.name} as it is stored; that would be {quoted(read)}"
+    # "4" is read as the rating 4; stored, some figures would count it and others not.
+    same = set(read) == set(value) if isinstance(read, tuple) and isinstance(value, tuple) else read == value
+    if not same or type(read) is not type(value):
+        return f"{quoted(value)} is no {question.name} as it is stored; that would be {quoted(read)}"
     labels = items[answer.item].labels
-    if question.name == "label" and labels and answer.value not in labels:
-        return f"{quoted(answer.value)} is none of this item's choices: {', '.join(labels)}"
+    if question.name == "label" and labels and value not in labels:
+        return f"{quoted(value)} is none of this item's choices: {', '.join(labels)}"
     return ""
 
 

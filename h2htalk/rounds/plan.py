@@ -212,18 +212,11 @@ def sittings(
     return [*groups, *((one,) for one in reversed(singles))]
 
 
-def _items_of(number: int, language: Language, crisis: bool) -> str:
-    one, many = (" that speaks of a crisis", " that speak of a crisis") if crisis else ("", "")
-    return counted(number, f"item in {language}{one} needs", f"items in {language}{many} need")
-
-
 def _too_few(short: Mapping[tuple[Language, bool], tuple[int, int, int]]) -> str:
-    told = [
-        f"{_items_of(number, language, crisis)} {counted(count, 'voter')}, {able} may see "
-        + ("it" if number == 1 else "them")
-        for (language, crisis), (number, count, able) in sorted(short.items())
-    ]
-    agreed = (
-        " (who has agreed to read of crises has `yes` under crisis)" if any(hard for _, hard in short) else ""
-    )
-    return f"{'; '.join(told)}; name more voters{agreed}, or a smaller overlap"
+    told = []
+    for (language, crisis), (number, count, able) in sorted(short.items()):
+        crises = " on crises" if crisis else ""
+        wanted = f"{counted(number, 'item')} in {language}{crises}: {counted(count, 'voter')} wanted"
+        told.append(f"{wanted}, {able} can be asked")
+    consent = " (yes under crisis is consent to read of crises)" * any(hard for _, hard in short)
+    return f"{'; '.join(told)}; name more voters{consent}, or a smaller overlap"

@@ -23,16 +23,10 @@ class Mean:
     Attributes:
         value: the mean.
         interval: 95 %; None where nothing can be said: of one rating, and of equal ones without their scale.
-        n: ratings.
-        median: of them.
-        spread: their sample standard deviation (n - 1); None of one.
     """
 
     value: float
     interval: tuple[float, float] | None
-    n: int
-    median: float
-    spread: float | None
 
 
 def mean_of(values: Sequence[int], scale: tuple[int, int] | None = None) -> Mean:
@@ -54,16 +48,16 @@ def mean_of(values: Sequence[int], scale: tuple[int, int] | None = None) -> Mean
     if not n or (scale and not scale[0] <= min(values) <= max(values) <= scale[1]):
         raise ValueError(f"mean_of needs ratings on the scale {scale}, not {list(values)[:5]}")
     total = sum(values)
-    value, median = total / n, float(statistics.median(values))
+    value = total / n
     if n == 1:
-        return Mean(value, None, n, median, None)
+        return Mean(value, None)
     # Whole numbers until the last step: exact, and so the same in any order.
     spread = math.sqrt((n * sum(one * one for one in values) - total * total) / (n * (n - 1)))
     if not spread:
-        return Mean(value, _of_equal(value, n, scale), n, median, spread)
+        return Mean(value, _of_equal(value, n, scale))
     half = t_quantile(n - 1) * spread / math.sqrt(n)
     low, high = scale or (-math.inf, math.inf)
-    return Mean(value, (max(value - half, low), min(value + half, high)), n, median, spread)
+    return Mean(value, (max(value - half, low), min(value + half, high)))
 
 
 def _of_equal(value: float, n: int, scale: tuple[int, int] | None) -> tuple[float, float] | None:

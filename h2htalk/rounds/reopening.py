@@ -60,7 +60,7 @@ def reopen_round(
         wants = _wants(folder, backend, people, later, pulled.offered)
         revived = closed and bool(later or wants.items or altered)
         if not wants.items and not revived and not (now or later) and people == folder.voters():
-            raise RoundError(f"{path}: no item wants another answer; there is nothing to hand out again")
+            raise RoundError(f"{path}: every item has enough answers; there is nothing to hand out again")
         if wants.beyond and not wants.asked and not later and not altered:
             raise RoundError(
                 f"{path}: {wants.beyond} items want answers, and everybody who may see them has been asked; add "
@@ -114,19 +114,18 @@ class _Wants:
 
     def told(self) -> str:
         """What is handed out, and what is not and why."""
+        beyond = f"nobody is left to ask about {counted(self.beyond, 'item')}"
         if self.asked:
-            more = f"; for {self.beyond:,} more nobody is left to ask" if self.beyond else ""
             answers = counted(sum(self.asked.values()), "answer")
-            return f"handed out: {answers} to {counted(len(self.asked), 'item')}{more}"
+            return f"handed out: {answers} to {counted(len(self.asked), 'item')}" + f"; {beyond}" * bool(
+                self.beyond
+            )
         if self.waiting:
             return (
                 f"nothing new is handed out: all {self.waiting:,} answers that are wanted lie before people who have "
                 "not given them yet; wait, or name who dropped out with --without"
             )
-        if self.beyond:
-            beyond = counted(self.beyond, "item wants", "items want")
-            return f"nothing is handed out: {beyond} answers, and nobody is left to ask for them"
-        return "nothing is handed out, as no item wants another answer"
+        return f"nothing is handed out: {beyond if self.beyond else 'every item has enough answers'}"
 
 
 def _wants(
@@ -158,13 +157,11 @@ def _told_of_late(late: Sequence[Answer], closed: bool, altered: bool) -> list[s
         return []
     met = counted(len({one.key[:2] for one in late}), "item")
     if altered:
-        return [
-            f"answers.jsonl is not what it was when the round was closed; what voters said of {met} was "
-            "brought in once more"
-        ]
-    if not closed:
-        return [f"what people who return said of {met} while they were away counts now"]
-    return [f"what voters said of {met} after it was closed counts now; close it again to decide with that"]
+        return [f"answers.jsonl was changed after the closing; answers to {met} were brought in once more"]
+    when = (
+        "after the closing count now; close the round again" if closed else "of people who return count now"
+    )
+    return [f"answers to {met} {when}"]
 
 
 def _write_changes(folder: RoundFolder, people: Sequence[Voter]) -> list[str]:

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import counted
 from h2htalk.rounds.agreement import NO_PAIRS, NO_VARIETY
-from h2htalk.rounds.decide import (
-    ADJUDICATION,
-    DAWID_SKENE,
-    MAJORITY,
-    MEAN,
-    NOTHING,
-    ONE_MORE,
-    TIE,
-    Settled,
-)
+from h2htalk.rounds.decide import RULES, Settled
 from h2htalk.rounds.status import Status
 from h2htalk.text.printable import printable
 
@@ -28,7 +19,6 @@ if TYPE_CHECKING:
 
 # Why there is no alpha, as a column holds it; agreement.json has the sentence.
 _SHORT = {NO_PAIRS: "no two votes", NO_VARIETY: "one label only"}
-_HOW = (MAJORITY, ONE_MORE, DAWID_SKENE, ADJUDICATION, MEAN, TIE, NOTHING)
 
 
 def status_lines(found: Status) -> Iterator[str]:
@@ -69,7 +59,7 @@ def decisions_table(path: Path, settled: Sequence[Settled]) -> Table:
     counts: dict[str, Counter[str]] = {}
     for one in settled:
         counts.setdefault(one.question, Counter())[one.how] += 1
-    shown = [how for how in _HOW if any(count[how] for count in counts.values())]
+    shown = [how for how in RULES if any(count[how] for count in counts.values())]
     agreement = read_json_object(path / "agreement.json")
     table = _table("question", *shown, "alpha", "95 %")
     for question, count in counts.items():

@@ -165,15 +165,10 @@ def _check(spec: RoundSpec, where: str) -> None:
         )
 
 
-def differing(there: RoundSpec, asked: RoundSpec) -> list[str]:
-    """Names of the settings in which two specifications differ."""
-    one, other = there.to_dict(), asked.to_dict()
-    return [key for key in one if one[key] != other[key]]
-
-
 def require_same(there: RoundSpec, asked: RoundSpec, where: Path) -> None:
     """Raise RoundError unless a round there was opened with what is asked for now."""
-    names = differing(there, asked)
+    other = asked.to_dict()
+    names = [key for key, value in there.to_dict().items() if value != other[key]]
     if names:
         raise RoundError(
             f"{where}: this round was opened with another {', '.join(names)}; go on with that, or choose another --out"

@@ -52,12 +52,12 @@ def require_same_voters(folder: RoundFolder, spec: RoundSpec) -> None:
     if folder.places().get("voters_sha256") == voters_print(listed):
         return
     there = {voter.id: voter for voter in folder.voters() if voter.here}
+    listed_ids = {voter.id for voter in listed}
     new = [voter.name for voter in listed if there.get(voter.id) != voter]
-    gone = [voter.name for voter in there.values() if voter.id not in {one.id for one in listed}]
-    if not new and not gone:
-        return
-    options = [f"--voters {path}"] * bool(new) + [f"--without {name}" for name in gone]
-    raise RoundError(
-        f"{path}: this list was changed since the round was opened ({', '.join(new + gone)}); opening again does not "
-        f"read it: `h2htalk round reopen {folder.path} {' '.join(options)}`"
-    )
+    gone = [voter.name for voter in there.values() if voter.id not in listed_ids]
+    if new or gone:
+        options = " ".join([f"--voters {path}"] * bool(new) + [f"--without {name}" for name in gone])
+        raise RoundError(
+            f"{path}: this list was changed since the round was opened ({', '.join(new + gone)}), and opening again "
+            f"does not read it: `h2htalk round reopen {folder.path} {options}`"
+        )

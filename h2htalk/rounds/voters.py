@@ -94,8 +94,6 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
         raise RoundError(
             f"{path}: no list of voters is there; that of a pilot is written when it is closed, if anybody passed"
         ) from None
-    except IsADirectoryError:
-        raise RoundError(f"{path}: is a folder; name the list of voters, a CSV file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RoundError(f"{path}: the list of voters cannot be read as CSV in UTF-8: {error}") from error
 

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from votes_made import counted, public_votes, vote_lists, votes_of
 
 from h2htalk.errors import MissingExtraError, RoundError
-from h2htalk.rounds import agreement
 from h2htalk.rounds.agreement import agreement_of, fleiss_kappa, krippendorff_alpha
 from h2htalk.rounds.questions import Level
-from h2htalk.rounds.votes import Vote, tabulate
+from h2htalk.rounds.votes import Vote
 
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): 12 units, 4 observers (here a line a unit).
 TEXTBOOK = """
@@ -119,16 +118,6 @@ def test_without_the_library_the_message_says_what_to_type(monkeypatch: pytest.M
 
 
 # --- Its interval -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_the_resamples_use_the_same_alpha_as_the_library(level: Level) -> None:
-    pairable = agreement._pairable(tabulate(votes_of(TEXTBOOK)), level)
-    kinds = pairable.counts
-    pairs = kinds[:, :, None] * kinds[:, None, :] - kinds[:, :, None] * np.eye(kinds.shape[1])
-    together = (pairs / (kinds.sum(axis=1) - 1)[:, None, None]).sum(axis=0)
-    (alpha,) = agreement._alphas(together[None], pairable.values, level)
-    assert alpha == pytest.approx(krippendorff_alpha(votes_of(TEXTBOOK), level), abs=1e-12)
 
 
 def test_the_interval_is_about_as_wide_as_that_of_resampled_items(shared_data: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from argilla_double import ArgillaDouble
-from argilla_made import DATASET, named, opened, running, spec_in
+from argilla_made import DATASET, named, opened, spec_in
 
 from h2htalk.rounds.argilla_rounds import ASIDE, ArgillaRounds
 from h2htalk.rounds.argilla_server.aside import Aside
@@ -17,15 +16,7 @@ from h2htalk.rounds.plan import Wave
 from h2htalk.rounds.round import open_round
 from h2htalk.rounds.status import status
 
-pytest.importorskip("argilla")
-
 SAYS = {"subtask": "none", "keep": "keep", "quality": 4}
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
-    with running(monkeypatch) as double:
-        yield double
 
 
 def spared(server: ArgillaDouble, round: RoundFolder, item: str, dataset: str = DATASET) -> set[str]:
@@ -87,13 +78,6 @@ def test_who_wants_crises_after_all_gets_them(server: ArgillaDouble, tmp_path: P
     assert status(round.path).skipped == 1
 
 
-def test_who_no_longer_reads_a_language_is_spared_its_items(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
-    change(round, "ann", languages=["zh"])
-    assert spared(server, round, "a") == {"ann"}
-    assert spared(server, round, "d", "round-w1-zh-01") == set()
-
-
 def test_a_dataset_made_again_goes_to_those_who_have_not_answered(
     server: ArgillaDouble, tmp_path: Path
 ) -> None:
@@ -148,8 +132,3 @@ def test_what_was_changed_on_the_server_is_told(server: ArgillaDouble, tmp_path:
     one, other = status(round.path).notes
     assert f"{DATASET}: was changed on the server: 1 answers an item, not 2; put it back" in one
     assert "round-w1-zh-01: was changed on the server: other guidelines; put it back" in other
-
-
-def test_accounts_are_for_their_owner_alone(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
-    assert (round.private / "argilla_accounts.json").stat().st_mode & 0o777 == 0o600

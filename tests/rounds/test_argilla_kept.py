@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from argilla_double import ArgillaDouble
-from argilla_made import DATASET, named, opened, running
+from argilla_made import DATASET, named, opened
 
 from h2htalk.rounds.argilla_rounds import ASIDE, ArgillaRounds
 from h2htalk.rounds.argilla_server.aside import Aside
@@ -17,15 +16,7 @@ from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.plan import Wave
 from h2htalk.rounds.status import status
 
-pytest.importorskip("argilla")
-
 SAYS: dict[str, Any] = {"subtask": "none", "keep": "keep", "quality": 4}
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
-    with running(monkeypatch) as double:
-        yield double
 
 
 @pytest.fixture

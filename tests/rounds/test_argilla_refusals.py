@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from argilla_double import ArgillaDouble
-from argilla_made import DATASET, named, opened, running, spec_in
+from argilla_made import DATASET, named, opened, spec_in
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla_server import settings
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import ArgillaSettings, Care
+from h2htalk.rounds.spec import ArgillaSettings
 from h2htalk.rounds.status import status
 
-pytest.importorskip("argilla")
-
 CHINESE = DATASET.replace("en", "zh")
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
-    with running(monkeypatch) as double:
-        yield double
 
 
 @pytest.mark.parametrize(
@@ -160,16 +151,6 @@ def test_an_owners_name_is_no_voters(server: ArgillaDouble, tmp_path: Path) -> N
         opened(tmp_path)
 
 
-def test_a_dataset_that_was_deleted_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
-    assert status(round.path).answers == 1
-    del server.datasets[server.dataset(DATASET)["id"]]
-    found = status(round.path)
-    assert found.answers == 1
-    assert any(f"the dataset {DATASET} is not there" in line for line in found.notes)
-
-
 def test_a_dataset_that_was_renamed_is_the_same(server: ArgillaDouble, tmp_path: Path) -> None:
     """It was looked for by name: its answers were gone, and `open` put its items before everybody once more."""
     round = opened(tmp_path)
@@ -183,17 +164,6 @@ def test_a_dataset_that_was_renamed_is_the_same(server: ArgillaDouble, tmp_path:
     assert {one["name"] for one in server.datasets.values()} == {"nice name", CHINESE}
     # Who was spared what is known by the name that we gave.
     assert status(round.path).skipped == 0
-
-
-def test_a_name_that_another_sitting_took_is_asked_back(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path, care=Care(sitting=2, crisis_share=0.5))
-    second = DATASET.replace("01", "02")
-    del server.datasets[server.dataset(second)["id"]]
-    server.dataset(DATASET)["name"] = second
-    with pytest.raises(RoundError, match=f"another sitting's dataset is called {second} now"):
-        open_round(round.spec(), round.path)
-    server.dataset(second)["name"] = DATASET
-    open_round(round.spec(), round.path)
 
 
 def test_a_second_dataset_of_a_sitting_is_told(server: ArgillaDouble, tmp_path: Path) -> None:

@@ -142,26 +142,35 @@ def test_on_a_server_others_can_find_user_names_and_the_guidelines_say_so(langua
 # --- What a round's settings change -----------------------------------------------------------------------------
 
 
-@in_both
-def test_how_many_answer_an_item_is_said(language: Language) -> None:
-    assert re.search(r"20 (people|个人)", written(language=language))
-    assert re.search(r"7 (people|个人)", written(language=language, overlap=7))
-    alone = written("adjudication", language)
-    assert ("by one person" in alone) or ("由一个人来答" in alone)
-    adaptive = written(language=language, adaptive=Adaptive(on=True, minimum=3))
-    assert re.search(r"3 (to|到) 20", adaptive)
-
-
-@in_both
-def test_whether_a_model_is_shown_is_said(language: Language) -> None:
-    blind, shown = {
-        "en": ("neither the answers of others nor those of a model", "you may see what a model would answer"),
-        "zh": ("也看不到模型的答案", "可能会显示模型给的答案"),
-    }[language]
-    text = written(language=language)
-    assert (blind in text, shown in text) == (True, False)
-    text = written(language=language, suggest=True)
-    assert (blind in text, shown in text) == (False, True)
+@pytest.mark.parametrize(
+    ("settings", "english", "chinese", "there"),
+    [
+        ({}, "20 people", "20 个人", True),
+        ({"overlap": 7}, "7 people", "7 个人", True),
+        ({"kind": "adjudication"}, "by one person", "由一个人来答", True),
+        ({"adaptive": Adaptive(on=True, minimum=3)}, "3 to 20", "3 到 20", True),
+        ({}, "neither the answers of others nor those of a model", "也看不到模型的答案", True),
+        (
+            {"suggest": True},
+            "neither the answers of others nor those of a model",
+            "也看不到模型的答案",
+            False,
+        ),
+        ({}, "you may see what a model would answer", "可能会显示模型给的答案", False),
+        ({"suggest": True}, "you may see what a model would answer", "可能会显示模型给的答案", True),
+        ({}, "paid work", "计酬", True),
+        ({"minutes": 1.5}, "1.5 minutes", "1.5 分钟", True),
+        ({"minutes": 1.0}, "1 minute of", "1 分钟", True),
+        ({"minutes": 0.0}, "paid work", "计酬", False),
+        # A ballot holds no times.
+        ({}, "how long they take", "用了多少时间", False),
+        ({"backend": "argilla"}, "how long they take", "用了多少时间", True),
+    ],
+)
+def test_what_a_setting_changes_is_said(
+    settings: dict[str, Any], english: str, chinese: str, there: bool
+) -> None:
+    assert (english in written(**settings), chinese in written(language="zh", **settings)) == (there, there)
 
 
 @pytest.mark.parametrize(
@@ -179,22 +188,6 @@ def test_the_share_of_crises_in_a_sitting_is_said(care: Care, english: str, chin
         text = guidelines(RoundSpec("crowd", "x", care=care), QUESTIONS["crowd"], language)
         assert said in text
         assert str(care.sitting) in text
-
-
-@in_both
-def test_pay_is_named_only_where_there_is_some(language: Language) -> None:
-    paid = {"en": "paid work", "zh": "计酬"}[language]
-    assert paid in written(language=language)
-    assert re.search(r"1\.5 (minutes|分钟)", written(language=language, minutes=1.5))
-    assert paid not in written(language=language, minutes=0.0)
-
-
-@in_both
-def test_times_are_looked_at_only_where_they_are_known(language: Language) -> None:
-    """Those on ballots said that we look at how long answers take, and a ballot holds no times."""
-    said = {"en": "how long they take", "zh": "用了多少时间"}[language]
-    assert said not in written(language=language)
-    assert said in written(language=language, backend="argilla")
 
 
 @in_both

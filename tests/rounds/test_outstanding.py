@@ -54,29 +54,28 @@ def test_only_what_is_not_out_is_asked_and_only_of_those_who_are_left() -> None:
     assert to_ask({"a": 2, "b": 3, "c": 1, "d": 4, "e": 1}, reached) == ({"b": 2, "d": 2}, 1)
 
 
-def test_what_a_server_offers_no_more_waits_for_nobody() -> None:
-    """An answer that the round does not count, an owner's, may have filled the server's number."""
-    waves = [Wave(1, {ITEM.id: 2})]
-    found = reach([ITEM], waves, [ANNA, BO, DEE], {}, {ITEM.id: ()}, {ITEM.id: 0})
-    assert (found[ITEM.id].waiting, found[ITEM.id].others) == (0, 3)
-    assert to_ask({ITEM.id: 2}, found, whole=True) == ({ITEM.id: 2}, 0)
-
-
-def test_a_server_s_new_wave_takes_the_place_of_what_is_out() -> None:
-    waves = [Wave(1, {ITEM.id: 2})]
-    found = reach([ITEM], waves, [ANNA, BO, DEE], {}, {ITEM.id: ()}, {ITEM.id: 1})
-    assert to_ask({ITEM.id: 3}, found, whole=True) == ({ITEM.id: 3}, 0)
-    assert to_ask({ITEM.id: 3}, found) == ({ITEM.id: 2}, 0)
-    assert to_ask({ITEM.id: 1}, found, whole=True) == ({}, 0)
-
-
-def test_a_server_waits_for_no_more_answers_than_people_can_give() -> None:
-    """It asks for three of an item that one voter alone has not met."""
-    waves = [Wave(1, {ITEM.id: 3})]
-    found = reach([ITEM], waves, [ANNA, BO], met("anna"), {ITEM.id: {"anna"}}, {ITEM.id: 3})
+def test_a_server_asks_and_waits_for_no_more_than_it_offers_and_people_can_give() -> None:
+    # An answer that the round does not count, an owner's, may have filled the server's number.
+    waves, panel, nobody = [Wave(1, {ITEM.id: 2})], [ANNA, BO, DEE], {ITEM.id: ()}
+    assert reach([ITEM], waves, panel, {}, nobody, {ITEM.id: 0}) == {ITEM.id: Reach(0, 3)}
+    # It asks for three of an item that one voter alone has not met.
+    found = reach([ITEM], [Wave(1, {ITEM.id: 3})], [ANNA, BO], met("anna"), {ITEM.id: {"anna"}}, {ITEM.id: 3})
     assert found == {ITEM.id: Reach(1, 0)}
 
 
-def test_a_server_s_new_wave_asks_for_no_more_than_people_can_give() -> None:
-    assert to_ask({"a": 5}, {"a": Reach(1, 2)}, whole=True) == ({"a": 3}, 0)
-    assert to_ask({"a": 5}, {"a": Reach(1, 0)}, whole=True) == ({}, 1)
+@pytest.mark.parametrize(
+    ("wanted", "there", "whole", "asked"),
+    [
+        (2, Reach(0, 3), True, {"a": 2}),
+        # A server's new wave takes the place of what is out.
+        (3, Reach(1, 2), True, {"a": 3}),
+        (3, Reach(1, 2), False, {"a": 2}),
+        (1, Reach(1, 2), True, {}),
+        (5, Reach(1, 2), True, {"a": 3}),
+        (5, Reach(1, 0), True, {}),
+    ],
+)
+def test_a_new_wave_asks_for_what_is_not_out(
+    wanted: int, there: Reach, whole: bool, asked: dict[str, int]
+) -> None:
+    assert to_ask({"a": wanted}, {"a": there}, whole=whole)[0] == asked

@@ -103,9 +103,9 @@ def test_nobody_gets_an_item_twice_and_who_left_gets_nothing() -> None:
 def test_too_few_voters_are_an_error_that_counts_them() -> None:
     some = [*items(10, every=5), *items(4, "zh")]
     people = [*voters(3), *voters(1, crisis=False)]
-    with pytest.raises(RoundError, match="4 items in zh need 4 voters, 0 may see them") as caught:
+    with pytest.raises(RoundError, match="4 items in zh: 4 voters wanted, 0 can be asked") as caught:
         seat(1, some, wanted(some, 4), people, (), CARE, 0)
-    assert "2 items in en that speak of a crisis need 4 voters, 3 may see them" in str(caught.value)
+    assert "2 items in en on crises: 4 voters wanted, 3 can be asked" in str(caught.value)
 
 
 def test_a_pilot_keeps_crises_among_plain_items_though_fewer_people_may_see_them() -> None:

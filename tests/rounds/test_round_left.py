@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from argilla_double import ArgillaDouble
-from argilla_made import DATASET, named, opened, running
 from ballot_rounds import csv_rows, write_csv_rows
 from rounds_made import NAMES, answer, begin, decisions, expert, kill_at, people
 
@@ -17,13 +14,6 @@ from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.status import status
 
 OTHERS = ("annalena", "chen_wei", "daraigh")
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
-    pytest.importorskip("argilla")
-    with running(monkeypatch) as double:
-        yield double
 
 
 def left(folder: Path) -> Path:
@@ -69,7 +59,7 @@ def test_it_counts_once_they_return(tmp_path: Path, closed: bool) -> None:
     if closed:
         close_round(path)
     found, told = reopen_round(path, voters=people(tmp_path / "back.csv", "bogumil"))
-    assert ("after it was closed" if closed else "people who return said of 1 item") in told[-1]
+    assert ("after the closing" if closed else "answers to 1 item of people who return") in told[-1]
     assert found.by_voter["bogumil"] == (2, 0)
     assert not waiting(status(path).notes)
     close_round(path)
@@ -105,24 +95,6 @@ def test_the_table_adds_up_when_somebody_has_left(tmp_path: Path) -> None:
     reopen_round(path, without=["annalena"], voters=people(tmp_path / "more.csv", NAMES[5]))
     assert sum(done for done, _ in status(path).by_voter.values()) == 8
     assert "chen_wei (left)" not in status(path).by_voter
-
-
-def test_on_a_server_too_it_waits(tmp_path: Path, server: ArgillaDouble) -> None:
-    round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ben", subtask="none", keep="keep", quality=3)
-    reopen_round(round.path, without=["ben"])
-    server.respond(DATASET, named(round, "a"), "ben", subtask="none", keep="drop", quality=3)
-    server.respond(DATASET, named(round, "c </script>"), "ben", subtask="none", keep="drop", quality=3)
-    for _ in range(2):
-        found = status(round.path)
-        assert found.by_voter["ben (left)"] == (1, 0)
-        assert "2 items (ben)" in waiting(found.notes)[0]
-    back = tmp_path / "back.csv"
-    back.write_text("name,languages,crisis\nben,en,no\n")
-    reopen_round(round.path, voters=back)
-    assert status(round.path).by_voter["ben"] == (2, 0)
-    said = {(item, question): one.value for (item, _, question), one in round.answers().items()}
-    assert said["a", "keep"] == "drop"
 
 
 # Four files put aside, the event, late answers, the event of voters, voters.

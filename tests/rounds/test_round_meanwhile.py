@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from ballot_rounds import csv_rows, write_csv_rows
 from rounds_made import answer, begin, expert, people
 
-from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.reopening import reopen_round
@@ -47,30 +45,6 @@ def test_a_round_that_is_closed_while_a_look_waits_gets_no_answers_more(
     found = status(path)
     assert (found.state, found.new) == ("closed", 0)
     close_round(path)
-
-
-@pytest.mark.parametrize(
-    ("module", "call"), [("status", status), ("closing", close_round), ("reopening", reopen_round)]
-)
-def test_files_are_compared_while_no_other_process_can_write_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, call: Callable[[Path], object]
-) -> None:
-    """A round that was opened again meanwhile was told to have lost voters."""
-    path = begin(tmp_path, count=2, overlap=2)
-    answer(path, lambda *_: expert())
-    module_of = importlib.import_module(f"h2htalk.rounds.{module}")
-    real, looked = module_of.require_intact, []
-
-    def look(folder: RoundFolder) -> None:
-        with pytest.raises(DataError, match="another process is writing it"), folder.locked():
-            pass
-        real(folder)
-        looked.append(folder)
-
-    monkeypatch.setattr(module_of, "require_intact", look)
-    with suppress(RoundError):
-        call(path)
-    assert looked
 
 
 @pytest.mark.parametrize("read", ["waves", "voters", "answer_lines"])

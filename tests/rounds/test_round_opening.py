@@ -116,7 +116,7 @@ def test_who_answered_an_item_is_not_seated_for_it_though_no_seat_says_so(tmp_pa
     seated = {seat.voter for seat in round.waves()[0].seats}
     (other,) = (voter.id for voter in round.voters() if voter.id not in seated)
     round.add_answers([Answer(round.name, "en-item-0", other, "keep", "keep", now())])
-    with pytest.raises(RoundError, match="1 item in en needs 1 voter, 0 may see it"):
+    with pytest.raises(RoundError, match="1 item in en: 1 voter wanted, 0 can be asked"):
         next_wave(round, Ballots(), 2, round.items(), {"en-item-0": 1}, round.voters())
 
 

@@ -48,11 +48,6 @@ def test_voters_who_were_given_nothing_take_one_row() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_not_known_has_no_column() -> None:
-    found = Status("r", "crowd", "argilla", "open", 1, 1, 0, 0, 0, {"ann": (0, 0)}, {"a": 0}, {"a": 1})
-    assert lines(voters_table(found)) == [["voter", "answered", "skipped"], ["ann", "0"]]
-
-
 def test_why_there_is_no_alpha_fits_its_column(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)], voters="anna,en;bert,en")
     for stem in stems(round):

@@ -64,16 +64,6 @@ def test_a_word_on_a_tie_of_two_labels_settles_no_tie_of_three(tmp_path: Path) -
     assert not [note for note in closed.notes if "earlier adjudication" in note]
 
 
-def test_a_word_on_what_is_tied_no_more_is_counted_too(tmp_path: Path) -> None:
-    path = asked_of_three(tmp_path)
-    close_round(path, adjudication=adjudicated(path, tmp_path / "ties", lambda *_: {"label": B}))
-    reopen_round(path)
-    answer(path, lambda *_: crowd(subtask=A))
-    closed, _ = close_round(path)
-    assert decisions(path)["en-item-0", "subtask"]["label"] == A
-    assert [note for note in closed.notes if "1 earlier adjudication is not applied" in note]
-
-
 @pytest.mark.parametrize("line", [{}, {"item": "a"}, {"item": []}])
 def test_a_broken_file_of_words_is_named_with_its_line(tmp_path: Path, line: dict[str, Any]) -> None:
     path = tied(tmp_path)
@@ -212,3 +202,37 @@ def test_a_tie_that_got_its_answer_more_is_not_told_to_be_reopened_again(tmp_pat
     found = status(path)
     assert (found.ties, found.missing) == (0, {})
     assert not [note for note in close_round(path)[0].notes if "round reopen" in note]
+
+
+def test_the_decisions_over_another_round_s_ties_are_refused(tmp_path: Path) -> None:
+    one, other = tied(tmp_path / "one", count=2), tied(tmp_path / "other", count=3)
+    ties = adjudicated(other, tmp_path / "ties", lambda *_: {"label": "drop"})
+    before = decisions(one)
+    with pytest.raises(RoundError, match="ties of another round"):
+        close_round(one, adjudication=ties)
+    with pytest.raises(RoundError, match="no adjudication over another round's ties"):
+        close_round(one, adjudication=other)
+    assert decisions(one) == before
+    assert not (one / "adjudicated.jsonl").exists()
+
+
+def test_an_adjudication_is_opened_again_without_its_source(tmp_path: Path) -> None:
+    path = tied(tmp_path)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "drop"})
+    close_round(path, adjudication=ties)
+    before = RoundFolder(ties).items()
+    again = make_spec("adjudication", str(path), {"voters": str(tmp_path / "ties.csv"), "overlap": 1})
+    assert open_round(again, ties)[0].state == "closed"
+    assert RoundFolder(ties).items() == before
+
+
+def test_an_adjudication_of_many_crises_opens_with_each_announced_alone(tmp_path: Path) -> None:
+    """Nobody can choose what is tied: 13 crises of 51 ties were refused."""
+    records = [
+        {"id": f"t-{n}", "language": "en", "prompt": "hi", "labels": ["keep", "drop"], "crisis": n < 6}
+        for n in range(10)
+    ]
+    write_jsonl(tmp_path / "ties.jsonl", records)
+    open_round(make_spec("adjudication", str(tmp_path / "ties.jsonl"), {}), tmp_path / "round")
+    hard = [s.sitting for s in RoundFolder(tmp_path / "round").waves()[0].seats if int(s.item[2:]) < 6]
+    assert len(set(hard)) == len(hard)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from ballot_rounds import csv_rows, item, opened, write_csv_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h2htalk.data.dialogue import Language, Turn
 from h2htalk.errors import RoundError
-from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.plan import group, seat, sittings
-from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.sitting_sizes import room, sitting_sizes
 from h2htalk.rounds.spec import Care
-from h2htalk.rounds.spreadsheets.files import read_ballot_round
-from h2htalk.rounds.status import status
 from h2htalk.rounds.voters import Voter
 
 CARE = Care(sitting=10, crisis_share=0.2)
@@ -94,25 +87,4 @@ def test_of_a_later_wave_crises_that_fit_nowhere_go_out_alone() -> None:
     seats = seat(2, items(0, 2), wanted, people, (), CARE, 0, alone=True).seats
     assert sorted((one.item, one.sitting) for one in seats) in (
         [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
-    )  # fmt: skip
-
-
-def test_crises_that_were_skipped_can_be_handed_out_again(tmp_path: Path) -> None:
-    """A wave of two skipped crises was refused: 2 of 2 items speak of a crisis."""
-    all_items = [item(n, crisis=n < 2) for n in range(10)]
-    found = opened(tmp_path, "expert", all_items, voters="anna,en")
-    file = read_ballot_round(found).folder / "anna.csv"
-    rows = csv_rows(file)
-    seats = read_ballot_round(found).ballots[0].seats
-    for row, one in zip(rows, seats, strict=True):
-        scores = {"accuracy": "4", "consistency": "4", "domain_compliance": "4", "keep": "keep"}
-        row.update({"skip": "yes"} if one.item in ("en-item-0", "en-item-1") else scores)
-    write_csv_rows(file, rows)
-    assert status(found.path).missing == {"en-item-0": 1, "en-item-1": 1}
-    people = tmp_path / "more.csv"
-    people.write_text("name,languages,crisis\nbert,en,yes\n", encoding="utf-8")
-    reopen_round(found.path, voters=people)
-    last = RoundFolder(found.path).waves()[-1]
-    assert sorted((one.item, one.sitting) for one in last.seats) in (
-        [("en-item-0", 1), ("en-item-1", 2)], [("en-item-0", 2), ("en-item-1", 1)],
     )  # fmt: skip

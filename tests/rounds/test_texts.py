@@ -13,7 +13,7 @@ import pytest
 
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.rounds.questions import QUESTIONS, SUBTASK, VIOLATIONS, Question, questions_for
+from h2htalk.rounds.questions import QUESTIONS, SUBTASK, VIOLATIONS, questions_for
 from h2htalk.rounds.texts import (
     label_help,
     label_text,
@@ -52,22 +52,16 @@ def places(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("question", EVERY.values(), ids=lambda question: question.name)
-def test_every_question_has_words(question: Question, language: Language) -> None:
-    assert question_title(question.name, language)
-    assert question_help(question.name, language)
-    for label in question.labels:
-        assert label_text(question.name, label, language) != label
-    for rating in question.ratings:
-        assert re.fullmatch(rf"{rating}(: |：)\S.+", rating_text(question.name, rating, language))
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("question", EVERY.values(), ids=lambda question: question.name)
-def test_no_two_choices_of_a_question_read_alike(question: Question, language: Language) -> None:
-    shown = [label_text(question.name, label, language).casefold() for label in question.labels]
-    shown += [rating_text(question.name, rating, language)[2:].strip() for rating in question.ratings]
-    assert len(set(shown)) == len(shown)
+def test_every_question_has_words_and_no_two_choices_read_alike(language: Language) -> None:
+    for name, question in EVERY.items():
+        assert question_title(name, language)
+        assert question_help(name, language)
+        shown = [label_text(name, label, language) for label in question.labels]
+        assert not set(shown) & set(question.labels)
+        for rating in question.ratings:
+            assert re.fullmatch(rf"{rating}(: |：)\S.+", rating_text(name, rating, language))
+        shown += [rating_text(name, rating, language)[2:].strip() for rating in question.ratings]
+        assert len({one.casefold() for one in shown}) == len(shown), name
 
 
 def test_both_languages_hold_the_same_keys_and_places() -> None:
@@ -77,19 +71,12 @@ def test_both_languages_hold_the_same_keys_and_places() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_no_text_is_empty_or_in_the_other_language(language: Language) -> None:
+def test_no_text_is_empty_in_the_other_language_or_shows_a_name_of_ours(language: Language) -> None:
+    ours = r"[A-Za-z]+_[A-Za-z]+|[Ss]ubtask|[Bb]enchmark|itinerary|recollection"
     for key, text in leaves(stored(language)):
         assert text.strip() == text != "", key
         assert bool(HAN.search(text)) == (language == "zh"), key
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_no_name_of_ours_is_shown(language: Language) -> None:
-    for key, text in leaves(stored(language)):
-        bare = re.sub(r"\{\w+\}", "", text)
-        assert (
-            re.findall(r"[A-Za-z]+_[A-Za-z]+|[Ss]ubtask|[Bb]enchmark|itinerary|recollection", bare) == []
-        ), key
+        assert re.findall(ours, re.sub(r"\{\w+\}", "", text)) == [], key
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -104,24 +91,18 @@ def test_nothing_in_the_files_is_left_over(language: Language) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_subtask_and_violation_is_told_in_one_line(language: Language) -> None:
+def test_each_subtask_violation_and_input_is_told_apart(language: Language) -> None:
     for question, labels in ((SUBTASK.name, (*SUBTASKS, "none")), ("violations", VIOLATIONS)):
         told = [label_help(question, label, language) for label in labels]
         assert all(told)
         assert "\n" not in "".join(told)
         assert len(set(told)) == len(told)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_each_input_of_a_scenario_has_a_title_of_its_own(language: Language) -> None:
     names = sorted({name for subtask in SUBTASKS.values() for name, _ in subtask.inputs})
-    titles = [passage_title(name, language) for name in names]
-    assert len(set(titles)) == len(names)
-    assert not set(titles) & set(names)
-
-
-def test_a_passage_of_a_user_s_own_keeps_its_name() -> None:
-    assert [passage_title("Weather report", language) for language in LANGUAGES] == ["Weather report"] * 2
+    titles = {passage_title(name, language) for name in names}
+    assert len(titles) == len(names)
+    assert not titles & set(names)
+    # A passage of a user's own keeps its name.
+    assert passage_title("Weather report", language) == "Weather report"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -132,15 +113,11 @@ def test_an_adjudication_shows_the_words_of_the_tied_question_and_labels_of_a_us
         assert label_text("label", label, language) == label_text("subtask", label, language)
     for label in ("keep", "drop"):
         assert label_text("label", label, language) == label_text("keep", label, language)
+    # A round of somebody's own may ask "Is it funny?": its "yes" must not say that a reply harms.
+    for label in ("yes", "no"):
+        assert label_text("label", label, language) == word(label, language)
     assert label_text("label", "Speaks of the sea", language) == "Speaks of the sea"
     assert label_help("label", "Speaks of the sea", language) == ""
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_yes_in_an_adjudication_answers_whatever_is_asked(language: Language) -> None:
-    """A round of somebody's own may ask "Is it funny?": its "yes" must not say that a reply harms."""
-    assert label_text("label", "yes", language) == word("yes", language)
-    assert label_text("label", "no", language) == word("no", language)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -70,17 +70,14 @@ def test_a_voter_is_compared_with_the_others_without_their_own_vote() -> None:
     assert by["c"].consensus == Share(1, 2)
 
 
-def test_where_everybody_says_one_label_the_others_still_have_a_majority() -> None:
-    figures = figures_of([item(0), item(1)], CROWD, [*keeps("a", "kk"), *keeps("b", "k.")], "ab")
-    assert [one.consensus for one in figures] == [Share(1, 1), Share(1, 1)]
-
-
 def test_consensus_counts_all_label_questions_and_no_ratings() -> None:
     answers = [
         answer(voter, 0, question, value)
         for voter in "abc"
         for question, value in (("keep", "keep"), ("subtask", "none"), ("quality", 3))
     ]
+    # An item that is not of the round counts nowhere.
+    answers += [answer(voter, 9, "keep", "keep") for voter in "abc"]
     assert [one.consensus for one in figures_of([item(0)], CROWD, answers, "abc")] == [Share(2, 2)] * 3
 
 
@@ -151,11 +148,6 @@ def test_items_answered_skipped_and_voters_who_did_nothing() -> None:
     ]
     assert (figures[1].consensus, figures[1].gold, figures[1].skill, figures[1].seconds) == (None,) * 4
     assert figures[1].warnings == ()
-
-
-def test_answers_to_items_that_are_not_of_the_round_are_passed_over() -> None:
-    figures = figures_of([item(0)], CROWD, [*keeps("a", "kd"), *keeps("b", "kd")], "ab")
-    assert [one.consensus for one in figures] == [Share(1, 1)] * 2
 
 
 def test_rows_in_another_order_give_the_same_figures() -> None:

@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.files import write_jsonl
 from h2htalk.errors import DataError
 from h2htalk.rounds.argilla_server.answers import Response, responses_of
 from h2htalk.rounds.argilla_server.datasets import offers, records_of
 from h2htalk.rounds.argilla_server.wire import Wire
+from h2htalk.rounds.folder import read_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,14 @@ class Look:
     """One dataset, as it was read.
 
     Attributes:
+        dataset: its id.
         stamp: when something last happened in it, in the server's words; empty where it does not say.
         total: records in it; `done`: those of them that want no more answers.
         responses: of voters and strangers.
         offered: item -> answers that it still asks for.
     """
 
+    dataset: str
     stamp: str
     total: int
     done: int
@@ -59,6 +62,7 @@ def look_at(
             return known
     records = list(records_of(wire, dataset["id"], "responses"))
     return Look(
+        dataset["id"],
         stamp,
         len(records),
         sum(record["status"] == "completed" for record in records),
@@ -70,28 +74,12 @@ def look_at(
 def read_looks(path: Path) -> dict[str, Look]:
     """Dataset id -> the last look at it; empty where there was none, or its file is not what it was."""
     try:
-        return (
-            {record.pop("dataset"): _look(record) for _, record in read_jsonl(path)} if path.exists() else {}
-        )
-    except (DataError, KeyError, TypeError, AttributeError):
+        return {look.dataset: look for _, look in read_records(path, Look)} if path.exists() else {}
+    except DataError:
         # Nothing is lost: it is a copy of what the server holds, and is read there again.
         return {}
 
 
 def write_looks(path: Path, looks: Mapping[str, Look]) -> None:
     """Keep looks for the next one. Raises DataError."""
-    write_jsonl(path, ({"dataset": id, **asdict(look)} for id, look in looks.items()))
-
-
-def _look(record: dict[str, Any]) -> Look:
-    look = Look(**{**record, "responses": tuple(Response(**one) for one in record["responses"])})
-    counts = (look.total, look.done, *look.offered.values())
-    texts = (
-        look.stamp,
-        *(text for one in look.responses for text in (one.dataset, one.item, one.user, one.status)),
-    )
-    if not all(isinstance(count, int) for count in counts) or not all(
-        isinstance(text, str) for text in texts
-    ):
-        raise TypeError("no look of ours")
-    return look
+    write_jsonl(path, map(asdict, looks.values()))
