@@ -27,6 +27,9 @@ def round_open(
     ],
     out: OutOption,
     backend: Annotated[str | None, typer.Option(help="ballots (the default) or argilla.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="Of the annotators' spreadsheets: xlsx (the default) or csv.")
+    ] = None,
     voters: VotersOption = None,
     overlap: Annotated[
         int | None, typer.Option(min=1, help="Answers an item; crowd 20, expert 3 where left out.")
@@ -42,6 +45,7 @@ def round_open(
 
     given: dict[str, Any] = {
         "backend": backend,
+        "format": format,
         "voters": None if voters is None else str(voters.resolve()),
         "overlap": overlap,
         "seed": seed,

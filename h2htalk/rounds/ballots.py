@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
-import tempfile
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 
-from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.files import write_problem
-from h2htalk.errors import DataError, RoundError, counted
+from h2htalk.errors import DataError, MissingExtraError, RoundError, counted
 from h2htalk.progress import Progress
 from h2htalk.rounds.answers import Answer
 from h2htalk.rounds.backends import Pulled
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.questions import Value
-from h2htalk.rounds.spreadsheets.box import Box, folded
-from h2htalk.rounds.spreadsheets.csv_ballots import write_csv, write_csv_guidelines
-from h2htalk.rounds.spreadsheets.files import MAX_FILE, Ballot, BallotRound, read_ballot_round
-from h2htalk.rounds.spreadsheets.sheets import require_openpyxl, write_workbook
+from h2htalk.rounds.spreadsheets.csv_format import write_csv, write_csv_guidelines
+from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound, read_ballot_round
+from h2htalk.rounds.spreadsheets.returned_files import ReturnedFiles
+from h2htalk.rounds.spreadsheets.xlsx_reading import check_archive
+from h2htalk.rounds.spreadsheets.xlsx_writing import write_workbook
 
-# Of workbooks that are being written: hidden, and taken for nobody's ballot.
-_TORN = ".ballot-"
-# Of texts that are being written, after a dot and their name (`write_text`): random signs, or a process's number.
-_TORN_TEXT = re.compile(r"\.(.+)\.(?:[a-z0-9_]{8}|[0-9]+)")
 # Seconds of writing that need no line of progress.
 _QUICK = 3.0
+# Of items in a note so many are named one by one.
+_NAMED = 5
 
 
 class Ballots:
-    """Ballots in `ROUND/ballots`: `NAME.xlsx` and `NAME.csv`, of a later wave `NAME-2.xlsx`."""
+    """Ballots in `ROUND/ballots`: `NAME.xlsx` or `NAME.csv`, as the round says; of a later wave `NAME-2.xlsx`."""
 
     assigns = True
 
     def check(self, round: RoundFolder) -> None:
         """Raise MissingExtraError without openpyxl, RoundError where the ballots' folder is none."""
-        require_openpyxl()
+        try:
+            import openpyxl  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("making ballots", 'pip install "h2htalk[rounds]"') from None
         folder = round.path / "ballots"
         if folder.exists() and not folder.is_dir():
             raise RoundError(f"{folder}: must be a folder: the ballots go there; move that file away")
@@ -46,21 +46,20 @@ class Ballots:
         """Write every ballot that is not there yet; one that is there may hold answers, and is never touched."""
         known = read_ballot_round(round)
         _protect(known.folder)
-        _clear_torn(known)
-        there = {folded(path.name) for path in known.folder.glob("*")}
+        there = {_folded(path.name) for path in known.folder.glob("*")}
         asked = [ballot for ballot in known.ballots if ballot.voter.here]
-        for language, ballot in {ballot.language: ballot for ballot in asked}.items():
-            beside = known.folder / f"guidelines-{language}.txt"
-            if folded(beside.name) not in there:
+        if known.format == "csv":
+            for language, ballot in {ballot.language: ballot for ballot in asked}.items():
+                beside = known.folder / f"guidelines-{language}.txt"
                 write_csv_guidelines(known, ballot, round.guidelines(language), beside)
-        due = [one for one in asked if folded(f"{one.stem}.xlsx") not in there]
+        due = [one for one in asked if _folded(f"{one.stem}.{known.format}") not in there]
         with Progress("ballots", len(due), silent=_QUICK) as progress:
             for ballot in due:
-                if folded(f"{ballot.stem}.csv") not in there:
-                    texts = known.folder / f"{ballot.stem}.texts.txt"
-                    write_csv(known, ballot, known.folder / f"{ballot.stem}.csv", texts)
-                # The workbook comes last: where it is, nothing of a ballot is missing.
-                _write_whole(known, ballot, round.guidelines(ballot.language))
+                path = known.folder / f"{ballot.stem}.{known.format}"
+                if known.format == "csv":
+                    write_csv(known, ballot, path, known.folder / f"{ballot.stem}.texts.txt")
+                else:
+                    _write_whole(known, ballot, round.guidelines(ballot.language), path)
                 progress.advance()
         told = _protect(known.folder)
         voters = len({ballot.voter.id for ballot in known.ballots})
@@ -69,54 +68,66 @@ class Ballots:
             f"{len(due):,} of them new"
         ]
         if due:
-            lines.append(
-                "send each voter theirs (.xlsx; without a spreadsheet program .csv, its .texts.txt and guidelines), "
-                "and put what comes back into that folder under the same name"
-            )
+            with_it = ", with the .txt files beside it," if known.format == "csv" else ""
+            lines.append(f"send each voter theirs{with_it} and put what comes back into that folder")
         return lines + told
 
     def pull(self, round: RoundFolder, *, whole: bool = False) -> Pulled:
-        """What the ballots hold now; they are always read whole. Raises RoundError, DataError."""
+        """What the ballots hold now; they are always read whole. Raises RoundError, DataError.
+
+        What becomes of an answer that is stored when its row is changed later: a whole row replaces it, and so does
+        Skip, whatever stands beside it; a row that was emptied, in a file with a row that somebody filled in, takes it
+        back; where the row is half filled, mistaken or not to be read, or nothing in the file is filled in, it stays.
+        """
         known = read_ballot_round(round)
-        box = Box(known)
+        found = ReturnedFiles(known)
         # Where opening was refused or broken off, nobody has missed a ballot yet.
         went_out = round.state != "half opened"
         if not known.folder.is_dir():
             gone = f"{known.folder}: no ballots there; put back what came in"
             return Pulled((), notes=(gone,) if went_out else ())
-        box.notes += _protect(known.folder)
+        found.notes += _protect(known.folder)
         try:
-            found = sorted(known.folder.iterdir())
+            paths = sorted(known.folder.iterdir())
         except OSError as error:
             raise RoundError(f"{known.folder}: cannot be looked into: {error.strerror or error}") from error
-        box.read_all(found)
+        for path in paths:
+            found.read(path)
         absent = [
-            ballot.stem for ballot in known.ballots if ballot.voter.here and ballot.stem not in box.files
+            ballot.stem for ballot in known.ballots if ballot.voter.here and ballot.stem not in found.files
         ]
         if absent and went_out:
-            box.notes.append(
-                f"{known.folder}: no ballot there called {', '.join(absent)}; put it back to have it read"
+            found.notes.append(
+                f"{known.folder}: no file there of {', '.join(absent)}; put it back to have it read"
             )
         stored = round.answers()
+        answered = {(item, voter) for item, voter, _ in stored}
         answers: list[Answer] = []
         started: dict[str, int] = {}
         for ballot in known.ballots:
-            half, rows = box.settle(ballot)
+            file = found.filled_in(ballot)
+            rows = file.rows if file else {}
+            half = sum(row.state == "half" for row in rows.values())
             if half:
                 started[ballot.voter.name] = started.get(ballot.voter.name, 0) + half
+            kept: list[int] = []
             taken_back = 0
-            for seat in ballot.seats:
-                if seat.item in rows:
-                    values, when = rows[seat.item]
-                    new = _as_answers(known.name, seat.item, ballot, values, when, stored)
-                    taken_back += not values and bool(new)
+            for number, seat in enumerate(ballot.seats, 1):
+                row = rows.get(seat.item)
+                if file and row and row.state in ("answered", "empty"):
+                    new = _as_answers(known.name, seat.item, ballot, row.answers, file.when, stored)
+                    taken_back += not row.answers and bool(new)
                     answers += new
+                elif (seat.item, ballot.voter.id) in answered:
+                    kept.append(number)
             if taken_back:
-                box.notes.append(
+                found.notes.append(
                     f"{ballot.stem}: {taken_back:,} of the items answered before are empty now; those answers count no "
                     "more"
                 )
-        return Pulled(tuple(answers), tuple(box.mistakes), tuple(box.notes), started)
+            if kept and ballot.stem in found.files:
+                found.notes.append(f"{ballot.stem}: {_kept(kept)}")
+        return Pulled(tuple(answers), tuple(found.mistakes), tuple(found.notes), started)
 
     def close(self, round: RoundFolder) -> list[str]:
         """Nothing can be closed in a file; say so."""
@@ -133,7 +144,7 @@ def _as_answers(
     values: Mapping[str, Value],
     when: str,
     stored: Mapping[tuple[str, str, str], Answer],
-) -> Iterable[Answer]:
+) -> list[Answer]:
     """Answers of one row; one that is stored with the same value keeps its time, one that is gone is taken back."""
     voter = ballot.voter.id
     made = []
@@ -144,6 +155,15 @@ def _as_answers(
         )
     gone = [key for key in stored if key[:2] == (item, voter) and key[2] not in values]
     return made + [Answer(round, item, voter, question, None, when) for _, _, question in gone]
+
+
+def _kept(numbers: list[int]) -> str:
+    listed = ", ".join(map(str, numbers[:_NAMED]))
+    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+    return (
+        f"{counted(len(numbers), 'item')} answered before cannot be read now (item {listed}{more}); the earlier "
+        "answers still count, until the rows are whole, skipped, or emptied in a file that is filled in"
+    )
 
 
 def _protect(folder: Path) -> list[str]:
@@ -172,39 +192,25 @@ def _protect(folder: Path) -> list[str]:
     ]
 
 
-def _clear_torn(known: BallotRound) -> None:
-    """Take away what writes that were killed left behind: the round is locked, so nobody is writing them."""
-    ours = {f"{ballot.stem}{ending}" for ballot in known.ballots for ending in (".csv", ".texts.txt")}
-    ours |= {f"guidelines-{language}.txt" for language in LANGUAGES}
-    torn = [
-        path for path in known.folder.glob(".*") if (of := _TORN_TEXT.fullmatch(path.name)) and of[1] in ours
-    ]
-    for path in (*known.folder.glob(f"{_TORN}*.part"), *torn):
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise DataError(f"{path}: {write_problem(error)}") from error
+def _folded(name: str) -> str:
+    """A file's name as file systems compare it: some keep no case, some write accents apart."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
-def _write_whole(known: BallotRound, ballot: Ballot, guidelines: str) -> None:
-    """Write a workbook so that it is there whole or not at all."""
-    path = known.folder / f"{ballot.stem}.xlsx"
-    temporary: Path | None = None
+def _write_whole(known: BallotRound, ballot: Ballot, guidelines: str, path: Path) -> None:
+    """Write a workbook so that it is there whole or not at all.
+
+    The round is locked while it is written, so that a name of its own is enough: what a killed write left there is
+    written over by the next one.
+    """
+    temporary = path.with_name(f".{path.name}.part")
     try:
-        descriptor, name = tempfile.mkstemp(dir=known.folder, prefix=_TORN, suffix=".part")
-        os.close(descriptor)
-        temporary = Path(name)
         write_workbook(known, ballot, guidelines, temporary)
-        size = temporary.stat().st_size
-        if size > MAX_FILE:
-            raise RoundError(
-                f"{path}: would have {size >> 20} MiB, more than is read back ({MAX_FILE >> 20}); open rounds "
-                "of fewer items"
-            )
-        if not path.exists():
-            os.replace(temporary, path)
+        check_archive(temporary)
+        os.replace(temporary, path)
     except OSError as error:
         raise DataError(f"{path}: {write_problem(error)}") from error
+    except RoundError as error:
+        raise RoundError(f"{path}: {error}; open rounds of fewer items") from error
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic import with_config as configured
@@ -70,6 +70,7 @@ class RoundSpec:
         kind: what is asked (`questions.QUESTIONS`).
         items: what about (`item_sources.read_items`).
         backend: `ballots` or `argilla`.
+        format: of spreadsheets, `xlsx` or `csv`.
         voters: a CSV file of them; empty: as many as `PANEL` says are made up.
         overlap: answers an item; 0: what `OVERLAP` says, and where every item is gold (a pilot) one of everybody.
         seed: of every draw: who gets what, in which order.
@@ -83,6 +84,7 @@ class RoundSpec:
     kind: Kind
     items: str
     backend: str = "ballots"
+    format: Literal["xlsx", "csv"] = "xlsx"
     voters: str = ""
     overlap: Annotated[int, Field(ge=0, le=1000)] = 0
     seed: int = 0

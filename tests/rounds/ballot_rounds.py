@@ -23,6 +23,8 @@ SAID = {
     "en": ("My tomatoes have their first flowers!", "After all that watering. Which one was first?"),
     "zh": ("番茄终于开花了！", "浇了那么久的水，总算等到了。"),
 }
+# Another round, and one that has the same name elsewhere.
+SAME = ("other", "round")
 TITLES = {"en": "Sitting 1", "zh": "第 1 组"}
 
 
@@ -102,7 +104,7 @@ def workbook_path(round: RoundFolder, stem: str = "anna") -> Path:
 @contextmanager
 def edited(path: Path) -> Iterator[Workbook]:
     """A workbook to change; saved at the end."""
-    book = load_workbook(path, rich_text=True)
+    book = load_workbook(path)
     yield book
     book.save(path)
 

@@ -34,7 +34,7 @@ def begin(folder: Path, kind: str = "expert", count: int = 4, **given: Any) -> P
     folder.mkdir(parents=True, exist_ok=True)
     write_jsonl(folder / "items.jsonl", [item(n) for n in range(count)])
     voters = people(folder / "people.csv", *NAMES[: given.pop("people", 4)])
-    spec = make_spec(kind, str(folder / "items.jsonl"), {"voters": str(voters), **given})
+    spec = make_spec(kind, str(folder / "items.jsonl"), {"voters": str(voters), "format": "csv", **given})
     open_round(spec, folder / "round")
     return folder / "round"
 
@@ -77,7 +77,9 @@ def split(*labels: str, as_typed: Callable[[str], Mapping[str, str]] = expert) -
 def adjudicated(path: Path, out: Path, typed: Typist, judges: int = 1) -> Path:
     """A closed adjudication over a round's ties."""
     voters = people(out.with_suffix(".csv"), *NAMES[:judges])
-    open_round(make_spec("adjudication", str(path), {"voters": str(voters), "overlap": judges}), out)
+    open_round(
+        make_spec("adjudication", str(path), {"voters": str(voters), "format": "csv", "overlap": judges}), out
+    )
     answer(out, typed)
     close_round(out, early=True)
     return out

@@ -159,7 +159,9 @@ def test_a_tie_gets_one_answer_more_and_then_an_adjudicator_s_word(tmp_path: Pat
     assert RoundFolder(path).waves()[1].wanted == {"en-item-1": 1}
     # Nobody comes: an adjudication instead.
     close_round(path, early=True)
-    spec = make_spec("adjudication", str(path), {"voters": str(people(tmp_path / "judge.csv", "judge"))})
+    spec = make_spec(
+        "adjudication", str(path), {"voters": str(people(tmp_path / "judge.csv", "judge")), "format": "csv"}
+    )
     open_round(spec, tmp_path / "ties")
     asked = RoundFolder(tmp_path / "ties").items()
     assert [(one.id, one.labels) for one in asked] == [("en-item-1#keep", ("drop", "keep"))]

@@ -27,7 +27,7 @@ from h2htalk.rounds.status import list_rounds, status
 def spec_of(folder: Path, numbers: range, name: str = "items") -> RoundSpec:
     write_jsonl(folder / f"{name}.jsonl", [item(n) for n in numbers])
     voters = people(folder / "people.csv", *NAMES[:3])
-    return make_spec("expert", str(folder / f"{name}.jsonl"), {"voters": str(voters)})
+    return make_spec("expert", str(folder / f"{name}.jsonl"), {"voters": str(voters), "format": "csv"})
 
 
 @pytest.mark.parametrize("same", [False, True])

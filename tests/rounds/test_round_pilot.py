@@ -29,7 +29,9 @@ def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
     items[0]["crisis"] = True
     write_jsonl(folder / "gold.jsonl", items)
     (folder / "people.csv").write_text(people, encoding="utf-8")
-    spec = make_spec("crowd", str(folder / "gold.jsonl"), {"voters": str(folder / "people.csv")})
+    spec = make_spec(
+        "crowd", str(folder / "gold.jsonl"), {"voters": str(folder / "people.csv"), "format": "csv"}
+    )
     open_round(spec, folder / "pilot")
     return folder / "pilot"
 
@@ -78,7 +80,9 @@ def test_who_joins_gets_all_of_it_and_who_left_is_not_waited_for(tmp_path: Path)
 def test_where_nobody_passed_no_list_is_handed_on_and_opening_with_it_says_so(tmp_path: Path) -> None:
     path = begin(tmp_path)
     passed = path / "private" / "qualified.csv"
-    spec = make_spec("crowd", str(tmp_path / "gold.jsonl"), {"voters": str(passed), "overlap": 1})
+    spec = make_spec(
+        "crowd", str(tmp_path / "gold.jsonl"), {"voters": str(passed), "overlap": 1, "format": "csv"}
+    )
     answer(path, wrong=("annalena", "bogumil", "chen_wei", "daraigh"))
     closed, _ = close_round(path)
     assert "nobody of 4 voters passed the gold items" in closed.notes[0]

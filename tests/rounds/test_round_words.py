@@ -189,7 +189,7 @@ def test_an_adjudicator_does_not_see_what_a_model_suggested(tmp_path: Path) -> N
         str(tmp_path / "items.jsonl"),
         {"voters": str(people(tmp_path / "v.csv", "annalena", "bogumil"))},
     )
-    open_round(replace(spec, overlap=2, suggest=True), tmp_path / "round")
+    open_round(replace(spec, overlap=2, suggest=True, format="csv"), tmp_path / "round")
     answer(tmp_path / "round", split("keep", "drop"))
     close_round(tmp_path / "round")
     ties = adjudicated(tmp_path / "round", tmp_path / "ties", lambda *_: {"label": "keep"})

@@ -1,4 +1,4 @@
-"""Which voter fills in which ballot, and the codes by which a ballot, its rows and their text are known again."""
+"""Which voter fills in which ballot, and the codes by which its rows and their text are known again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.data.dialogue import Language
-from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.plan import Seat
@@ -28,7 +27,7 @@ class Ballot:
     """What one voter gets of one wave.
 
     Attributes:
-        stem: of its files' names: NAME, of a later wave NAME-2.
+        stem: of its file's name: NAME, of a later wave NAME-2.
         language: of its headings and choices: the voter's first in which an item of it is written.
         seats: its items, in the voter's own order.
     """
@@ -46,26 +45,23 @@ class BallotRound:
 
     Attributes:
         folder: where the ballots lie.
+        format: of its files, `xlsx` or `csv`.
         salt: under which codes are made: nobody outside can make a ballot that is taken for one of ours.
-        stored: (item, voter) of which answers are stored.
     """
 
     name: str
     folder: Path
+    format: str
     salt: bytes
     suggest: bool
     items: Mapping[str, Item]
     questions: tuple[Question, ...]
     voters: Mapping[str, Voter]
     ballots: tuple[Ballot, ...]
-    stored: frozenset[tuple[str, str]] = frozenset()
-
-    def answered(self, ballot: Ballot) -> frozenset[str]:
-        """Items of a ballot of which its voter's answers are stored."""
-        return frozenset(one.item for one in ballot.seats if (one.item, ballot.voter.id) in self.stored)
 
     def code(self, ballot: Ballot, item: str) -> str:
-        """A row's code: 13 letters and digits that tell nobody the item's id (which names a subtask, or gold).
+        """A row's code: whose row it is and of which item, in 13 letters and digits that tell nobody the item's id
+        (which names a subtask, or gold).
 
         It begins with a letter: a spreadsheet would read 123e4567 as a number.
         """
@@ -74,10 +70,6 @@ class BallotRound:
     def seal(self, code: str, texts: Sequence[str]) -> str:
         """What a row's text seals its code with: 8 digits. Blanks, line ends and signs do not count."""
         return self._keyed(8, "seal", code, *(_NO_WORD.sub("", text) for text in texts))
-
-    def checksum(self, text: str) -> str:
-        """Of a ballot's record: 24 hexadecimal digits."""
-        return self._keyed(24, "record", text)
 
     def _keyed(self, digits: int, *parts: str) -> str:
         message = "\0".join((self.name, *parts)).encode(errors="backslashreplace")
@@ -88,31 +80,23 @@ def read_ballot_round(round: RoundFolder) -> BallotRound:
     """A round's facts and the ballots that its waves want. Raises RoundError, DataError."""
     items = {item.id: item for item in round.items()}
     voters = {voter.id: voter for voter in round.voters()}
-    # Before the salt, which is made where there is none: a round that lost its voters must not get another.
-    ballots = tuple(_ballots(round, items, voters))
+    spec = round.spec()
     return BallotRound(
         name=round.name,
         folder=round.path / "ballots",
+        format=spec.format,
         salt=round.salt(),
-        suggest=round.spec().suggest,
+        suggest=spec.suggest,
         items=items,
         questions=round.questions(),
         voters=voters,
-        ballots=ballots,
-        stored=frozenset((item, voter) for item, voter, _ in round.answers()),
+        ballots=tuple(_ballots(round, items, voters)),
     )
 
 
 def _ballots(round: RoundFolder, items: Mapping[str, Item], voters: Mapping[str, Voter]) -> Iterator[Ballot]:
     first: set[str] = set()
-    waves = round.waves()
-    lost = {one.voter for wave in waves for one in wave.seats} - voters.keys()
-    if lost:
-        raise RoundError(
-            f"{round.private / 'voters.jsonl'}: {counted(len(lost), 'voter')} of {round.path / 'waves.jsonl'} cannot "
-            "be found there; put the round's private folder back as it was"
-        )
-    for wave in waves:
+    for wave in round.waves():
         theirs: dict[str, list[Seat]] = {}
         for one in wave.seats:
             theirs.setdefault(one.voter, []).append(one)

@@ -52,7 +52,7 @@ def test_ballots_and_a_real_server_come_to_the_same_decisions(
     rounds = {}
     for backend in ("argilla", "ballots"):
         spec = RoundSpec(
-            kind="crowd", items=str(items), backend=backend, voters=str(people), overlap=len(SKILLS),
+            kind="crowd", items=str(items), backend=backend, format="csv", voters=str(people), overlap=len(SKILLS),
             care=Care(sitting=15, crisis_share=0.3),
         )  # fmt: skip
         open_round(spec, tmp_path / f"same-{backend}")
