@@ -125,9 +125,9 @@ def _rows(text: str, shown: str, required: Sequence[str], mistakes: list[str]) -
     try:
         with longest_field(MAX_FILE):
             table = lines()
-            _, heading = next(table, (1, ()))
+            _, keys = next(table, (1, ()))
             yield from table_rows(
-                heading, table, required, shown, lambda row, _, key: f": row {row}, column {key}", mistakes
+                keys, table, required, shown, lambda row, _, key: f": row {row}, column {key}", mistakes
             )
     except csv.Error as error:
         raise RoundError(f"it cannot be read as CSV: {error}; save it again as CSV in UTF-8") from error
