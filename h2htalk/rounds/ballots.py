@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from h2htalk.data.files import write_problem
@@ -61,7 +61,7 @@ class Ballots:
                 else:
                     _write_whole(known, ballot, round.guidelines(ballot.language), path)
                 progress.advance()
-        told = _protect(known.folder)
+        _protect(known.folder)
         voters = len({ballot.voter.id for ballot in known.ballots})
         lines = [
             f"{counted(len(known.ballots), 'ballot')} of {counted(voters, 'voter')} in {known.folder}, "
@@ -70,7 +70,7 @@ class Ballots:
         if due:
             with_it = ", with the .txt files beside it," if known.format == "csv" else ""
             lines.append(f"send each voter theirs{with_it} and put what comes back into that folder")
-        return lines + told
+        return lines
 
     def pull(self, round: RoundFolder, *, whole: bool = False) -> Pulled:
         """What the ballots hold now; they are always read whole. Raises RoundError, DataError.
@@ -86,7 +86,7 @@ class Ballots:
         if not known.folder.is_dir():
             gone = f"{known.folder}: no ballots there; put back what came in"
             return Pulled((), notes=(gone,) if went_out else ())
-        found.notes += _protect(known.folder)
+        _protect(known.folder)
         try:
             paths = sorted(known.folder.iterdir())
         except OSError as error:
@@ -166,30 +166,18 @@ def _kept(numbers: list[int]) -> str:
     )
 
 
-def _protect(folder: Path) -> list[str]:
-    """Close the ballots, and the folder they lie in, to everybody but their owner, as `private` is.
-
-    Returns:
-        A line for the manager where that is somebody else's to do; raises DataError where there can be no folder.
-    """
+def _protect(folder: Path) -> None:
+    """Close the ballots, and the folder they lie in, to everybody but their owner. Raises DataError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        paths = [folder, *(path for path in folder.iterdir() if path.is_file() and not path.is_symlink())]
+        folder.chmod(0o700)
+        for path in folder.iterdir():
+            if path.is_file() and not path.is_symlink():
+                # One that somebody else put there is theirs to close; the folder keeps others out.
+                with suppress(PermissionError):
+                    path.chmod(0o600)
     except OSError as error:
         raise DataError(f"{folder}: {write_problem(error)}") from error
-    left = []
-    for path in paths:
-        try:
-            if stat.S_IMODE(path.stat().st_mode) & 0o077:
-                path.chmod(0o700 if path == folder else 0o600)
-        except OSError:
-            left.append(path.name)
-    if not left:
-        return []
-    return [
-        f"{folder}: {left[0]}{f' and {len(left) - 1} more' if len(left) > 1 else ''} can be read by others on this "
-        "machine, and belongs to somebody else; have it closed, it holds a voter's answers under their name"
-    ]
 
 
 def _folded(name: str) -> str:

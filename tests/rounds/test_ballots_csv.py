@@ -146,22 +146,6 @@ def test_what_stands_beside_the_table_or_misses_in_it_is_named(crowd: RoundFolde
     assert "the column 'keep' is missing in row 1" in pull(crowd).mistakes[0]
 
 
-@pytest.mark.parametrize(
-    ("raw", "told"),
-    [
-        (b"", "it is empty"),
-        (b"\xef\xbb\xbf\r\n", "the column 'row' is missing"),
-        ("票,番茄".encode("gbk"), "the column 'row' is missing"),
-        (b'ballot,"x', "cannot be read as CSV"),
-        (b"PK\x03\x04\xff\x81", "it is no text"),
-    ],
-)
-def test_what_is_no_csv_is_named(crowd: RoundFolder, raw: bytes, told: str) -> None:
-    path_of(crowd).write_bytes(raw)
-    assert told in pull(crowd).mistakes[0]
-    assert pull(crowd).answers == ()
-
-
 def test_a_file_of_gigabytes_is_not_opened(crowd: RoundFolder) -> None:
     with path_of(crowd).open("ab") as file:
         file.truncate(MAX_FILE * 40)

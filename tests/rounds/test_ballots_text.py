@@ -14,7 +14,7 @@ from h2htalk.rounds.questions import KEEP, KINDS, QUESTIONS, SUBTASK, Question, 
 from h2htalk.rounds.spreadsheets.answers import Choices
 from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
 from h2htalk.rounds.spreadsheets.styles import add_styles, put
-from h2htalk.rounds.spreadsheets.text import MOST_LINES, cell_text, line_count, portions
+from h2htalk.rounds.spreadsheets.text import cell_text, line_count
 from h2htalk.rounds.texts import label_text, rating_text
 
 ANY = st.text(st.characters(), max_size=200)
@@ -28,14 +28,6 @@ def test_a_cells_text_begins_no_formula_and_hides_nothing(text: str) -> None:
     assert all(sign == "\n" or sign.isprintable() or sign.isspace() or ord(sign) > 0x2000 for sign in shown)
     assert "\ufffe" not in shown
     assert cell_text(shown) == shown
-
-
-@given(LINES.map(lambda text: text * 20), st.integers(40, 80))
-def test_portions_hold_a_text_whole(text: str, width: int) -> None:
-    text = text.replace("\t", "")
-    parts = list(portions(text, width))
-    assert "".join(parts).replace("\n", "") == text.replace("\n", "")
-    assert all(line_count(part, width) <= max(MOST_LINES, 1200 // width + 1) for part in parts)
 
 
 def test_chinese_takes_twice_the_room() -> None:

@@ -144,7 +144,8 @@ def ballot_rows(
             line_count(cells.get(key, ""), widths.get(key, 1)) > MOST_LINES for key in ("text", "reply")
         )
         if elsewhere:
-            cells |= {"text": pointer(number), "reply": ""}
+            cells["text"] = pointer(number)
+            cells.pop("reply", None)
         shown = {key: cell_text(text) for key, text in cells.items()}
         code = known.code(ballot, one.item)
         sealed = f"{code}-{known.seal(code, [shown.get(key, '') for key in SEALED])}"

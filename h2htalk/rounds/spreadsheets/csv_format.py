@@ -17,7 +17,7 @@ from h2htalk.rounds.spreadsheets.columns import (
     shown_choices,
     text_columns,
 )  # fmt: skip
-from h2htalk.rounds.spreadsheets.files import MAX_FILE, Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.files import MAX_FILE, Ballot, BallotRound, require_size
 from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
 from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, Raw, ReturnedRow, table_rows
 from h2htalk.rounds.spreadsheets.text import cell_text, joined, lines_shown, whole_text
@@ -102,7 +102,8 @@ def read_csv(
     The text beside the answers is known, so that the coding is measured and not guessed.
 
     Raises:
-        RoundError: it is too large, or no CSV; without the file's name.
+        RoundError: it is empty, too large, or no CSV; without the file's name.
+        OSError: it cannot be read.
     """
     read = []
     for text in _decoded(path):
@@ -135,17 +136,8 @@ def _rows(text: str, shown: str, required: Sequence[str], mistakes: list[str]) -
 
 def _decoded(path: Path) -> list[str]:
     """The file's text; in each coding that fits, where a program has not saved it in UTF-8 or UTF-16."""
-    try:
-        size = path.stat().st_size
-        if size > MAX_FILE:
-            raise RoundError(f"it has {size >> 20:,} MiB; no ballot has more than {MAX_FILE >> 20}")
-        raw = path.read_bytes()
-    except OSError as error:
-        raise RoundError(
-            f"it cannot be read: {error.strerror or error}; is it open in another program?"
-        ) from error
-    if not raw.strip():
-        raise RoundError("it is empty; have it sent again")
+    require_size(path)
+    raw = path.read_bytes()
     unicode = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     for codings in ((unicode,), _OTHER_CODINGS):
         texts = [text for coding in codings if (text := _decode(raw, coding)) is not None]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.data.dialogue import Language
+from h2htalk.errors import RoundError
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.plan import Seat
@@ -74,6 +75,16 @@ class BallotRound:
     def _keyed(self, digits: int, *parts: str) -> str:
         message = "\0".join((self.name, *parts)).encode(errors="backslashreplace")
         return hmac.new(self.salt, message, hashlib.sha256).hexdigest()[:digits]
+
+
+def require_size(path: Path) -> int:
+    """A file's size in bytes; raises RoundError where no ballot has it."""
+    size = path.stat().st_size
+    if not size:
+        raise RoundError("it is empty; have it sent again")
+    if size > MAX_FILE:
+        raise RoundError(f"it has {size >> 20:,} MiB; no ballot has more than {MAX_FILE >> 20}")
+    return size
 
 
 def read_ballot_round(round: RoundFolder) -> BallotRound:

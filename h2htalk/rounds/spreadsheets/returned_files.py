@@ -77,6 +77,9 @@ class ReturnedFiles:
             self.files.setdefault(ballot.stem, []).append(ReturnedFile(shown, _changed_at(path), read))
         except RoundError as error:
             mistakes.append(f"{shown}: {error}")
+        except OSError as error:
+            told = f"cannot be read: {error.strerror or error}; is it open in another program?"
+            mistakes.append(f"{shown}: {told}")
         # Who left the round mends nothing any more; closing must not wait for them.
         left = ballot is not None and not ballot.voter.here
         (self.notes if left else self.mistakes).extend(mistakes)

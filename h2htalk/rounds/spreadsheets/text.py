@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from h2htalk.data.dialogue import Language
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import Question, Value
+from h2htalk.rounds.questions import Question
 from h2htalk.rounds.texts import label_text, passage_title, question_title, rating_text, word
 from h2htalk.text.cells import harmless_cell
 from h2htalk.text.printable import printable
@@ -80,23 +80,20 @@ def joined(blocks: Sequence[Block], *, titled: bool) -> str:
 
 
 def suggestion(item: Item, questions: Sequence[Question], language: Language) -> str:
-    """A model's answers in the voter's words, a line each."""
-    return "\n".join(
-        f"{question_title(question.name, language)}\n"
-        f"{answer_text(question, item.suggested[question.name], language)}"
-        for question in questions
-        if question.name in item.suggested
-    )
-
-
-def answer_text(question: Question, value: Value, language: Language) -> str:
-    """A stored answer in the voter's words."""
-    if question.form == "rating":
-        return rating_text(question.name, question.read(value), language)  # type: ignore[arg-type]
-    if question.form in ("label", "labels"):
-        labels = [value] if isinstance(value, str) else list(value) if isinstance(value, tuple) else []
-        return "; ".join(label_text(question.name, label, language) for label in labels)
-    return str(value)
+    """A model's answers in the voter's words, each below its question."""
+    lines = []
+    for question in questions:
+        if question.name in item.suggested:
+            value = item.suggested[question.name]
+            if question.form == "rating":
+                shown = rating_text(question.name, int(question.read(value)), language)  # type: ignore[arg-type]
+            elif question.form == "text":
+                shown = str(value)
+            else:
+                labels = value if isinstance(value, tuple) else (str(value),)
+                shown = "; ".join(label_text(question.name, label, language) for label in labels)
+            lines.append(f"{question_title(question.name, language)}\n{shown}")
+    return "\n".join(lines)
 
 
 def line_count(text: str, width: int) -> int:

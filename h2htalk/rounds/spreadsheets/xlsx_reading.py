@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.spreadsheets.files import MAX_FILE
+from h2htalk.rounds.spreadsheets.files import require_size
 from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, Formula, Raw, ReturnedRow, table_rows
 from h2htalk.rounds.spreadsheets.xlsx_writing import FIRST_ROW
 
@@ -41,7 +41,8 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[st
         mistakes: gets a line for each sheet of which nothing, or not everything, is read.
 
     Raises:
-        RoundError: it is no workbook, too large, protected, or broken; without its name.
+        RoundError: it is empty, too large, no workbook, protected, or broken; without its name.
+        OSError: it cannot be read.
     """
     from openpyxl import load_workbook
 
@@ -100,6 +101,7 @@ def check_archive(path: Path) -> None:
 
     Raises:
         RoundError: with what to do; without the file's name.
+        OSError: it cannot be read.
     """
     try:
         _check_ends(path)
@@ -114,10 +116,6 @@ def check_archive(path: Path) -> None:
                         tags += piece.count(b"<")
                         if tags > MAX_TAGS:
                             raise RoundError("it holds more cells or texts than any ballot")
-    except OSError as error:
-        raise RoundError(
-            f"it cannot be read: {error.strerror or error}; is it open in another program?"
-        ) from error
     # What zipfile raises for bytes that are no zip file, a password, or a packing that it does not know.
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
         raise RoundError(f"it is no whole workbook ({error}); {_AGAIN}") from error
@@ -125,15 +123,11 @@ def check_archive(path: Path) -> None:
 
 def _check_ends(path: Path) -> None:
     """By size and first and last bytes, before the list of parts is read."""
-    size = path.stat().st_size
-    if size > MAX_FILE:
-        raise RoundError(f"it has {size >> 20:,} MiB; no ballot has more than {MAX_FILE >> 20}")
+    size = require_size(path)
     with path.open("rb") as file:
         head = file.read(8)
         file.seek(max(0, size - _END_SIZE - 0xFFFF))
         tail = file.read()
-    if not size:
-        raise RoundError("it is empty; have it sent again")
     if head.startswith(_OLD_FORMAT):
         raise RoundError(f"it has a password, or is in Excel's old form (.xls); {_AGAIN}")
     at = tail.rfind(_END)
