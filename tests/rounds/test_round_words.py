@@ -221,7 +221,9 @@ def test_an_adjudication_is_opened_again_without_its_source(tmp_path: Path) -> N
     ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "drop"})
     close_round(path, adjudication=ties)
     before = RoundFolder(ties).items()
-    again = make_spec("adjudication", str(path), {"voters": str(tmp_path / "ties.csv"), "overlap": 1})
+    again = make_spec(
+        "adjudication", str(path), {"voters": str(tmp_path / "ties.csv"), "overlap": 1, "format": "csv"}
+    )
     assert open_round(again, ties)[0].state == "closed"
     assert RoundFolder(ties).items() == before
 
