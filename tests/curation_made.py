@@ -76,3 +76,12 @@ def all_bytes(folder: StageFolder) -> dict[str, bytes]:
         for kind in ("kept", "rejected", "audit")
         for path in sorted((folder.path / kind).glob("*.jsonl"))
     }
+
+
+def all_files(folder: Path) -> dict[str, bytes]:
+    """Every file under a folder, but for locks, by its name."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".lock"
+    }

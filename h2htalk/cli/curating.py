@@ -84,11 +84,12 @@ def curate_erase(
         for name in error.ids:
             say(f"{name}  {'of others' if name in error.others else 'asked for'}")
         raise
-    for stage, count in erased.records.items():
-        say(f"{stage:10} {count:,} records taken out")
     say(f"{len(erased.ids):,} ids will not come back: {', '.join(erased.ids[:5])}")
     if erased.copies:
         say(f"near copies, the same words, went too: {', '.join(erased.copies[:5])}")
+    if erased.again:
+        parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.again.items())
+        say(f"parts to be made again without them: {parts}; start: h2htalk curate run SPEC")
     for place in erased.raw:
         say(f"your own file still holds the raw text: {place}", err=True)
 

@@ -1,30 +1,32 @@
 """Taking a person out again, and clearing a workspace after a release.
 
-`erase` removes every record of a source through every stage and table, and remembers who it was (`erasures`), so that
-they never come back. A near copy of an erased dialogue is the same words, whoever else said them: as far as `dedup`
-has found it, it goes too, in all stages and both ways. What is to be done is written down before it is begun: after a
-kill the next `erase`, `purge` or `curate run` finishes it before anything else. `purge` removes the raw inputs, the
-private index of who was who, and the key that surrogates were made with.
+`erase` writes a tombstone for each id (`tombstones`), takes these out of what was gathered, and drops every part of
+the later stages that held one. The next `curate run` makes these parts again, as if the ids had never been there:
+stages are deterministic, and paid answers are stored. A near copy of an erased dialogue is the same words, whoever else
+said them: as far as `dedup` has found it, it goes too. After a kill the next `erase`, `purge` or `curate run` goes on
+from the tombstones before anything else. `purge` removes the raw inputs, the private index of who was who, and the key
+that surrogates were made with; after it nothing can be made again, and an erasure filters every stage.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from h2htalk.curation.erase_files import take_out
-from h2htalk.curation.erase_who import Index, near_copies, raw_index, require_own, who
-from h2htalk.curation.erasures import Pending, marks_of, source_of
-from h2htalk.curation.outcomes import Record
-from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, remove_for_good, require_no_links
-from h2htalk.curation.source_changes import place_of
+from h2htalk.curation.dedup import LOSERS, WORK
+from h2htalk.curation.erase_who import Index, near_copies, place_of, read_index, require_own, who
+from h2htalk.curation.outcomes import Record, dialogue_of, own_ids
+from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, StageFolder, remove_for_good, require_no_links
+from h2htalk.curation.stages import finish
+from h2htalk.curation.tombstones import marks_of, source_of, write_tombstones
 from h2htalk.curation.workspace import STAGES, Workspace
-from h2htalk.data.files import read_jsonl, write_json
-from h2htalk.data.shard import Shard
+from h2htalk.data.files import read_jsonl, write_json, write_jsonl
 from h2htalk.errors import ConfigError
-from h2htalk.text.printable import printable
+
+# Stages that look at all dialogues together, or read one that does: made again whole.
+_WHOLE = ("dedup", "compose", "review")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +35,15 @@ class Erased:
 
     Attributes:
         ids: of dialogues and persons, near copies among them.
-        records: how many of each stage; of an erasure that was finished after a kill, those that were left.
-        raw: where in the owner's own files the words still stand: `file:line`, or `file:line, item n`.
         copies: those of `ids` that went as near copies of others.
+        raw: where in the owner's own files the words still stand: `file:line`, or `file:line, item n`.
+        again: how many parts of which stages the next `curate run` makes again.
     """
 
     ids: tuple[str, ...]
-    records: dict[str, int]
-    raw: tuple[str, ...]
     copies: tuple[str, ...] = ()
+    raw: tuple[str, ...] = ()
+    again: Mapping[str, int] = field(default_factory=dict)
 
 
 def erase(workspace: Workspace, source_id: str, *, others_too: bool = False) -> Erased:
@@ -61,31 +63,22 @@ def erase(workspace: Workspace, source_id: str, *, others_too: bool = False) -> 
     """
     workspace.require_begun()
     with workspace.locked():
-        key = _key(workspace)
-        before = workspace.pending()
-        if before is not None:
-            finished = _finish(workspace, before, key)
-            if before.is_of(source_id, key):  # the same command again, after a kill
-                return finished
         _require_no_links(workspace)
-        _drop_unfinished(workspace)
-        index = raw_index(workspace)
-        asked = who(workspace, source_id, index)
+        # Without the key nobody could be recognised in a file that is read again.
+        key = None if workspace.facts().get("purged") else workspace.open_key(make=False)
+        finish_erasure(workspace)
+        index = read_index(workspace)
+        asked = who(workspace, source_id, index, key)
         copies = near_copies(workspace.stage("dedup"), asked)
         if not others_too:
-            require_own(workspace, source_id, asked, copies, index)
-        places = (index[name] for name in asked | copies if index.get(name))
-        raw = set(map(place_of, places))
-        pending = Pending.of(
-            source_id,
-            key,
-            ids=tuple(sorted(asked | copies)),
-            copies=tuple(sorted(copies)),
-            raw=tuple(sorted(raw)),
-            lines=tuple(_lines(workspace, asked, copies, index, key)),
-        )
-        pending.write(workspace.pending_path)
-        return _finish(workspace, pending, key)
+            require_own(source_id, asked, copies, index)
+        ids = asked | copies
+        raw = {place_of(index[name]) for name in ids if "file" in index.get(name, {})}
+        if new := ids - workspace.erased():
+            lines = _tombstone_lines(workspace, new, asked, index, key)
+            write_tombstones(workspace.tombstones_path, [*workspace.tombstones().lines, *lines])
+        again = _apply(workspace)
+        return Erased(tuple(sorted(ids)), tuple(sorted(copies)), tuple(sorted(raw)), again)
 
 
 def finish_erasure(workspace: Workspace) -> None:
@@ -94,30 +87,10 @@ def finish_erasure(workspace: Workspace) -> None:
     Raises:
         DataError: a file cannot be read or rewritten; nothing else is to be done here until it can.
     """
-    pending = workspace.pending()
-    if pending is None:
-        return
-    _finish(workspace, pending, _key(workspace))
-    told = f"erase: one that was interrupted is finished: {len(pending.ids):,} ids are taken out"
-    print(printable(told), file=sys.stderr, flush=True)
-
-
-def _finish(workspace: Workspace, pending: Pending, key: bytes | None) -> Erased:
-    """Do what is written down; every step may be done twice."""
-    _require_no_links(workspace)
-    _drop_unfinished(workspace)
-    path = workspace.path / "erased.jsonl"
-    with Shard(path) as shard:
-        there = {_canonical(record) for _, record in read_jsonl(path)}
-        shard.append_all(line for line in pending.lines if _canonical(line) not in there)
-    # With those whom an older version's kill left half taken out.
-    records = take_out(workspace, frozenset(pending.ids) | workspace.erased(), key)
-    remove_for_good(workspace.pending_path)
-    return Erased(pending.ids, records, pending.raw, pending.copies)
-
-
-def _canonical(line: Record) -> str:
-    return json.dumps(line, sort_keys=True)
+    if len(workspace.tombstones().lines) != workspace.facts().get("erased", 0):
+        _require_no_links(workspace)
+        _apply(workspace)
+        print("erase: an interrupted erasure is finished", file=sys.stderr, flush=True)
 
 
 def _require_no_links(workspace: Workspace) -> None:
@@ -126,54 +99,108 @@ def _require_no_links(workspace: Workspace) -> None:
         require_no_links(path)
 
 
-def _drop_unfinished(workspace: Workspace) -> None:
-    for stage in STAGES:
-        workspace.stage(stage).drop_unfinished()
-
-
-def _key(workspace: Workspace) -> bytes | None:
-    """The secret; None where it was purged, and nothing is gathered any more.
-
-    Raises:
-        ConfigError: it is missing: nobody could be known again in a changed file; or it is another one.
-    """
-    if workspace.facts().get("purged"):
-        return None
-    return workspace.open_key(make=False)
-
-
-# --- Remembered ---------------------------------------------------------------------------------------------------
-
-
-def _lines(
-    workspace: Workspace, asked: frozenset[str], copies: frozenset[str], index: Index, key: bytes | None
+def _tombstone_lines(
+    workspace: Workspace, ids: frozenset[str], asked: frozenset[str], index: Index, key: bytes | None
 ) -> list[Record]:
-    """What `erased.jsonl` is to hold besides: who goes, by id, and by what knows them again in a changed file."""
-    files = workspace.source_files()
+    """A tombstone for each of `ids`; `asked` are those that were asked for, the others near copies."""
     marks: dict[str, set[str]] = {}
     if key is not None:
         words = {
             str(record["id"]): [[turn["role"], turn["content"]] for turn in record["messages"]]
             for record in workspace.stage("gather").records(KEPT)
-            if record["id"] in asked | copies
+            if record["id"] in ids
         }
         # What others who stay are called too is no mark.
-        stay = {(source_of(n), place.get("id")) for n, place in index.items() if n not in asked | copies}
-        for name in asked | copies:
-            place, source = index.get(name, {}), source_of(name)
-            raw_id, person = place.get("id"), place.get("person")
-            made = marks_of(key, source, raw_id, person, words.get(name))
-            if (source, raw_id) in stay:
-                made -= marks_of(key, source, raw_id, None, None)
+        stay = {(source_of(name), entry.get("id")) for name, entry in index.items() if name not in ids}
+        for name in ids:
+            entry, source = index.get(name, {}), source_of(name)
+            raw_id, person = entry.get("id"), entry.get("person")
             of_person = marks_of(key, source, None, person, None)
+            if (source, raw_id) in stay:
+                raw_id = None
+            made = marks_of(key, source, raw_id, person, words.get(name))
             marks.setdefault(name, set()).update(made - of_person)
-            if (known_as := place.get("known_as")) in asked:
+            if (known_as := entry.get("known_as")) in asked:
                 marks.setdefault(known_as, set()).update(of_person)
+    files = workspace.source_files()
     lines: list[Record] = []
-    for name in sorted((asked | copies) - workspace.erased()):
+    for name in sorted(ids):
         line = {"id": name, "of": files.get(source_of(name)), "marks": sorted(marks.get(name, ()))}
-        lines.append({key: value for key, value in line.items() if value})
+        lines.append({field: value for field, value in line.items() if value})
     return lines
+
+
+# --- Out of the stages --------------------------------------------------------------------------------------------
+
+
+def _apply(workspace: Workspace) -> dict[str, int]:
+    """Take everybody with a tombstone out of the files; returns how many parts of which stages are to be made again.
+
+    The last stage goes first: what a stage still holds says what those after it have to lose. Doing it twice, or
+    going on after a kill, ends in the same bytes.
+    """
+    gone, facts = workspace.erased(), workspace.facts()
+    again: dict[str, int] = {}
+    reached = any(_is_of(record, gone) for record in workspace.stage("safety").records(KEPT))
+    for stage in reversed(STAGES):
+        folder = workspace.stage(stage)
+        folder.drop_unfinished()
+        for path in sorted(folder.path.rglob("*.jsonl")):
+            # Stored answers, reviews: tables whose lines begin with an item's id.
+            if path.parent.name not in (KEPT, REJECTED, AUDIT, "costs", "batches"):
+                _rewrite(path, gone)
+        # What dedup is in the middle of holds texts and ids; the next run makes it anew.
+        for name in (LOSERS, WORK):
+            remove_for_good(folder.path / name)
+        if stage == "gather" or facts.get("purged"):
+            _filter(folder, stage, gone)
+            continue
+        if stage in _WHOLE:
+            held = folder.parts() if reached else []
+            if reached:
+                folder.clear()
+        else:
+            held = [part for part in folder.parts() if _holds(folder, part, gone)]
+            if held:
+                remove_for_good(folder.path / "summary.json")
+            for part in held:
+                folder.drop(part)
+        if held:
+            again[stage] = len(held)
+    write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones().lines)})
+    return {stage: again[stage] for stage in STAGES if stage in again}
+
+
+def _filter(folder: StageFolder, stage: str, gone: frozenset[str]) -> None:
+    """Write the parts that hold one of these anew without them: the stage that has no other to be made again from,
+    and after a purge all stages."""
+    # Review reads candidates, the other stages dialogues.
+    unit = (lambda record: str(record["id"])) if stage == "review" else dialogue_of
+    for part in folder.parts():
+        if _holds(folder, part, gone):
+            folder.rewrite(part, stage, lambda record: not _is_of(record, gone), unit)
+    if (folder.path / "summary.json").exists():
+        finish(folder)
+
+
+def _holds(folder: StageFolder, part: str, gone: frozenset[str]) -> bool:
+    kinds = (KEPT, REJECTED, AUDIT)
+    return any(_is_of(record, gone) for kind in kinds for record in folder.part_records(part, kind))
+
+
+def _is_of(record: Record, gone: frozenset[str]) -> bool:
+    """Whether a line holds words of one of these: by its own ids, or by those of the record in it."""
+    names = own_ids(record) | own_ids(record.get("record", {}))
+    # `DIALOGUE:subtask/pair-1-2/ab`: a candidate and its calls begin with the dialogue's id.
+    return not gone.isdisjoint({*names, *(name.split("/", 1)[0].split(":", 1)[0] for name in names)})
+
+
+def _rewrite(path: Path, gone: frozenset[str]) -> None:
+    """Take the lines of these out of a file. A file without any is not touched."""
+    records = [record for _, record in read_jsonl(path, torn_tail=True)]
+    left = [record for record in records if not _is_of(record, gone)]
+    if len(left) < len(records):
+        write_jsonl(path, left)
 
 
 # --- After a release --------------------------------------------------------------------------------------------
@@ -199,10 +226,11 @@ def purge(workspace: Workspace) -> list[Path]:
         _require_no_links(workspace)
         # Said first: a kill in the middle leaves a workspace that nothing is added to.
         write_json(workspace.path / "workspace.json", {**workspace.facts(), "purged": True})
-        _drop_unfinished(workspace)
         gathered = workspace.stage("gather").path
         gone = [gathered / name for name in (KEPT, REJECTED, AUDIT, "calls", "raw")]
         gone = [path for path in (*gone, workspace.key_path) if path.exists()]
         for path in gone:
             remove_for_good(path)
+        for stage in STAGES:
+            workspace.stage(stage).drop_unfinished()
     return gone

@@ -3,60 +3,79 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import Any
 
 from h2htalk.curation.dedup import LOSERS
-from h2htalk.curation.erasures import source_of
-from h2htalk.curation.outcomes import Record, dialogue_of, own_ids
+from h2htalk.curation.outcomes import dialogue_of
 from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, StageFolder
+from h2htalk.curation.tombstones import source_of
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_jsonl
 from h2htalk.errors import ConfigError, DataError, quoted
 
 _SHOWN = 20  # ids that an error lists
-Index = Mapping[str, Mapping[str, Any]]  # dialogue -> where it stands in the raw files (gather's audit)
+# Dialogue -> where it stands in the raw files (gather's audit), and the person's id as `known_as`.
+Index = Mapping[str, Mapping[str, Any]]
 
 
-def raw_index(workspace: Workspace) -> Index:
-    """Where each dialogue stands in the raw files; empty after `purge`. Raises DataError."""
-    return {str(r["id"]): r.get("raw", {}) for r in workspace.stage("gather").records(AUDIT)}
+def read_index(workspace: Workspace) -> Index:
+    """Every dialogue of a workspace; after `purge` those that a later stage holds. Raises DataError."""
+    gathered = workspace.stage("gather").records(AUDIT)
+    index: dict[str, dict[str, Any]] = {str(record["id"]): dict(record.get("raw", {})) for record in gathered}
+    for stage in STAGES if workspace.facts().get("purged") else ("gather",):
+        folder = workspace.stage(stage)
+        for record in chain(folder.records(KEPT), folder.records(REJECTED)):
+            entry = index.setdefault(dialogue_of(record), {})
+            person = record.get("record", record).get("provenance", {}).get("person")
+            if person is not None:
+                entry["known_as"] = person
+    return index
 
 
-def who(workspace: Workspace, asked: str, index: Index) -> frozenset[str]:
+def place_of(entry: Mapping[str, Any]) -> str:
+    """Where raw text stands, for people: `file:line`, and which item where a line may hold several or a part of one."""
+    file, line, row = (entry.get(name) for name in ("file", "line", "row"))
+    if line is None:
+        return f"{file}:{'' if row is None else row}"
+    by_line = row in (None, line) and not str(file).endswith(".json")
+    return f"{file}:{line}" if by_line else f"{file}:{line}, item {row}"
+
+
+def who(workspace: Workspace, asked: str, index: Index, key: bytes | None) -> frozenset[str]:
     """Every id of the source, the person's own among them. Our ids go before those of the raw files.
 
     Args:
         workspace: where.
-        asked: an id of a dialogue or a person, or one of the raw files, `SOURCE:ID` where several use it.
-        index: by dialogue, {"file", "line", "id", "person", "known_as"}.
+        asked: an id of a dialogue, a candidate or a person, or one of the raw files, `SOURCE:ID` where several use it.
+        index: its dialogues.
+        key: its secret, by which who was erased before is found by a raw name too; None: they are not.
 
     Raises:
         ConfigError: several sources use that raw id, or one of them for several dialogues, or for a person and for
             somebody else's dialogue; names what is meant.
         DataError: nobody is called so.
     """
-    ours = {asked} if asked in workspace.erased() else set[str]()
+    ours = {asked} & workspace.erased()
     people: dict[str, set[str]] = {}
     dialogues: dict[str, set[str]] = {}
-    for record in _everything(workspace, index):
-        dialogue, names = dialogue_of(record), own_ids(record)
-        place = index.get(dialogue, {})
-        provenance = record.get("provenance")
-        person = provenance.get("person") if isinstance(provenance, Mapping) else None
-        known_as = {name for name in (person, place.get("known_as")) if isinstance(name, str)}
-        source = source_of(dialogue)
-        if asked in known_as:
+    of_candidate = asked.partition(":")[0]
+    for dialogue, entry in index.items():
+        person, source = entry.get("known_as"), source_of(dialogue)
+        if asked == person:
             ours |= {dialogue, asked}
-        elif asked in names:
+        elif dialogue in (asked, of_candidate):
             ours.add(dialogue)
-        elif _is_called(asked, source, place.get("person")):
-            people.setdefault(source, set()).update({dialogue}, known_as)
-        elif _is_called(asked, source, place.get("id")):
+        elif _is_called(asked, source, entry.get("person")):
+            people.setdefault(source, set()).update({dialogue}, {person} if person else ())
+        elif _is_called(asked, source, entry.get("id")):
             dialogues.setdefault(source, set()).add(dialogue)
     if not ours:
         _require_one(asked, people, dialogues)
     found = ours or set().union(*people.values(), *dialogues.values())
+    if not found and key is not None:
+        found = set(workspace.tombstones().called(asked, key))
     if not found:
         raise DataError(
             f"{workspace.path}: nobody of id {quoted(asked)} was gathered; ids stand in 01-gathered/kept, those of "
@@ -82,7 +101,7 @@ def _require_one(asked: str, people: Mapping[str, set[str]], dialogues: Mapping[
         if len(names) > 1 and source not in people:
             raise ConfigError(
                 f"{quoted(asked)} is the id of {len(names):,} dialogues of source {source!r}, perhaps of as many "
-                f"people; say which, one by one: {listed(names)}"
+                f"people; say which, one by one: {_listed(names)}"
             )
 
 
@@ -91,35 +110,25 @@ class OthersGoToo(ConfigError):
 
     def __init__(self, asked: str, ids: frozenset[str], others: frozenset[str]) -> None:
         super().__init__(
-            f"{quoted(asked)}: the same words stand in dialogues of others, which would go too: {listed(others)}; "
+            f"{quoted(asked)}: the same words stand in dialogues of others, which would go too: {_listed(others)}; "
             f"look at them (h2htalk curate explain), then do it with --yes"
         )
         self.ids, self.others = tuple(sorted(ids)), tuple(sorted(others))
 
 
-def require_own(
-    workspace: Workspace, source_id: str, asked: frozenset[str], copies: frozenset[str], index: Index
-) -> None:
+def require_own(asked: str, ids: frozenset[str], copies: frozenset[str], index: Index) -> None:
     """See that near copies are of the same person; who names nobody may be anybody.
 
     Raises:
         OthersGoToo: some are not; lists them.
     """
-    if not copies:
-        return
-    persons: dict[str, set[str]] = {}
-    for record in _everything(workspace, index):
-        dialogue = dialogue_of(record)
-        known = index.get(dialogue, {}).get("known_as")
-        names = (own_ids(record) - {str(record["id"]), dialogue}) | ({known} if known else set())
-        persons.setdefault(dialogue, set()).update(names)
-    own = asked.union(*(persons.get(name, set()) for name in asked))
-    others = frozenset(name for name in copies if persons.get(name, set()).isdisjoint(own))
+    own = {index.get(name, {}).get("known_as", name) for name in ids}
+    others = frozenset(name for name in copies if index.get(name, {}).get("known_as") not in own)
     if others:
-        raise OthersGoToo(source_id, asked | copies, others)
+        raise OthersGoToo(asked, ids | copies, others)
 
 
-def listed(ids: Collection[str]) -> str:
+def _listed(ids: Collection[str]) -> str:
     """Some ids, and how many more there are."""
     more = f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else ""
     return ", ".join(sorted(ids)[:_SHOWN]) + more
@@ -129,16 +138,6 @@ def _is_called(asked: str, source: str, raw: object) -> bool:
     """Whether raw data call it so. Names are compared as characters, however a keyboard or a file composes them."""
     called = unicodedata.normalize("NFC", str(raw))
     return raw not in (None, "") and unicodedata.normalize("NFC", asked) in (called, f"{source}:{called}")
-
-
-def _everything(workspace: Workspace, index: Index) -> Iterator[Record]:
-    yield from ({"id": name} for name in index)
-    for stage in STAGES:
-        folder = workspace.stage(stage)
-        yield from folder.records(KEPT)
-        for record in folder.records(REJECTED):
-            held = record.get("record")
-            yield held if isinstance(held, dict) else record
 
 
 def near_copies(dedup: StageFolder, ids: frozenset[str]) -> frozenset[str]:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.curation.erase_who import raw_index, who
-from h2htalk.curation.outcomes import Record, source_ids
+from h2htalk.curation.erase_who import read_index, who
+from h2htalk.curation.outcomes import Record, dialogue_of, source_ids
 from h2htalk.curation.parts import AUDIT, KEPT, REJECTED
-from h2htalk.curation.source_changes import MARK
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.errors import DataError, quoted
 
@@ -38,26 +37,14 @@ def explain(workspace: Workspace, item_id: str) -> list[Event]:
     """
     workspace.require_begun()
     if item_id in workspace.erased():
-        raise DataError(f"{quoted(item_id)} was taken out of {workspace.path} (erase); nothing of it is left")
-    wanted = _family(workspace, item_id)
+        raise DataError(f"{quoted(item_id)} was erased from {workspace.path}; nothing of it is left")
+    # Of a candidate, its dialogue's story too: `DIALOGUE:subtask`.
+    wanted = frozenset([item_id, item_id.partition(":")[0]])
     events = [event for stage in STAGES for event in _events(workspace, stage, wanted)]
     if not events:
-        called = who(workspace, item_id, raw_index(workspace))
+        called = who(workspace, item_id, read_index(workspace), None)
         events = [event for stage in STAGES for event in _events(workspace, stage, called)]
     return events
-
-
-def _family(workspace: Workspace, item_id: str) -> frozenset[str]:
-    """The id and, of a candidate, its dialogue's: its story begins there."""
-    for stage in ("compose", "review"):
-        folder = workspace.stage(stage)
-        for kind in (KEPT, REJECTED):
-            for record in folder.records(kind):
-                if record.get("id") == item_id:
-                    held = record.get("record", record) if kind == REJECTED else record
-                    dialogue = held.get("provenance", {}).get("dialogue")
-                    return frozenset([item_id, *([dialogue] if isinstance(dialogue, str) else [])])
-    return frozenset([item_id])
 
 
 def _events(workspace: Workspace, stage: str, wanted: frozenset[str]) -> Iterator[Event]:
@@ -72,14 +59,14 @@ def _events(workspace: Workspace, stage: str, wanted: frozenset[str]) -> Iterato
         for record in folder.part_records(part, REJECTED):
             held = record.get("record")
             ids = source_ids(held) if isinstance(held, Mapping) else frozenset()
-            if (ids | {record["id"]}) & wanted:
+            if (ids | {record["id"], dialogue_of(record)}) & wanted:
                 details = {"reason": record["reason"], **record["evidence"]}
                 yield Event(stage, str(record["id"]), "rejected", details)
 
 
 def _kept_details(record: Record, audit: Record) -> dict[str, Any]:
     """What a stage noted: its audit, and what stands in the record's metadata or review, without any text."""
-    details = {key: value for key, value in audit.items() if key not in ("id", MARK)}
+    details = {key: value for key, value in audit.items() if key != "id"}
     metadata = record.get("metadata")
     if isinstance(metadata, Mapping):
         details |= {key: metadata[key] for key in ("anonymized", "safety") if key in metadata}

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from h2htalk.curation import simulate, simulate_grid
-from h2htalk.curation.erasures import Erasures, marks_of, source_of
 from h2htalk.curation.licences import find, refusal, require_allowed
 from h2htalk.curation.outcomes import Kept, Outcomes, Rejected, each
 from h2htalk.curation.parts import Counts, StageFolder, part_name
-from h2htalk.curation.source_changes import MARK, followed, mark_of
 from h2htalk.curation.source_plans import (
     STAND_IN,
     NamedItem,
@@ -33,6 +30,7 @@ from h2htalk.curation.sources.intake import clean
 from h2htalk.curation.sources.items import RawDialogue, RefusedItem
 from h2htalk.curation.spec import CurateSpec, Source
 from h2htalk.curation.stages import Incomplete, Opener, Stage, claim, finish
+from h2htalk.curation.tombstones import Tombstones, marks_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.errors import ConfigError, DataError
@@ -73,11 +71,9 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
     plans = [plan_source(source, base, settings.stand_in) for source in settings.sources]
     simulation = simulate.open_simulation(spec, base) if settings.simulate.dialogues else None
     folder = workspace.stage(STAGE)
-    known = workspace.erasures()
-    by_words = _TakenOut(known, frozenset(), key)
-    for at, plan in enumerate(plans):
-        if by_words.any_of(plan.source.name):
-            plans[at] = followed(plan, folder, key, partial(by_words.holds, source=plan.source))
+    finished = (folder.path / "summary.json").exists()
+    if finished:
+        plans = [_as_gathered(plan, workspace) for plan in plans]
     made = {
         "release": settings.licence,
         "part": spec.part,
@@ -86,10 +82,10 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
     }
     stage = Stage(STAGE, VERSION, made, Opener(each))
     claim(folder, stage, "raw files")
-    if (folder.path / "summary.json").exists():
+    if finished:
         return finish(folder)
     parts = _Parts(folder, spec.part)
-    erased = _TakenOut(known, workspace.erased(), key)
+    erased = _Erased(workspace.tombstones(), workspace.erased(), key)
     size = sum(plan.size for plan in plans)
     with Progress(f"{STAGE} (MB read)", size // _MEGABYTE) as progress:
         on_read = _Megabytes(progress.advance)
@@ -115,6 +111,19 @@ def require_sources(spec: CurateSpec, base: Path) -> None:
         raise ConfigError(f"a source cannot be named {simulate_grid.SOURCE!r}: simulated dialogues are")
     for source in settings.sources:
         find_source(source, base, settings.stand_in)
+
+
+def _as_gathered(plan: SourcePlan, workspace: Workspace) -> SourcePlan:
+    """The plan of a gathered source, as it was gathered where somebody was erased from it since: its owner may have
+    deleted the lines, which changes nothing for the others. What else changed there is left out, which is said."""
+    name = plan.source.name
+    sha256 = workspace.source_files().get(name, "").rpartition("/")[2]
+    if sha256 in ("", plan.sha256) or not workspace.tombstones().of_source(name):
+        return plan
+    message = f"gather: the file of source {name!r} has changed since somebody was erased from it; what was gathered "
+    message += "stays as it is; to read the file again: --again gather"
+    print(printable(message), file=sys.stderr, flush=True)
+    return replace(plan, sha256=sha256)
 
 
 # --- From items to parts ------------------------------------------------------------------------------------------
@@ -152,10 +161,10 @@ class _Megabytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _TakenOut:
-    """Who was taken out, and the key by which an item is known again whatever its row is now."""
+class _Erased:
+    """Who was erased, and the key by which an item is recognised whatever its row is now."""
 
-    known: Erasures
+    known: Tombstones
     ids: frozenset[str]
     key: bytes
 
@@ -171,12 +180,9 @@ class _TakenOut:
             words = None
         return not marks_of(self.key, source.name, raw.raw_id, raw.person, words).isdisjoint(self.known.marks)
 
-    def any_of(self, source: str) -> bool:
-        return any(source_of(name) == source for name in self.known.names)
-
 
 def _gather(
-    plan: SourcePlan, parts: _Parts, erased: _TakenOut, release: str, on_read: Callable[[int], object]
+    plan: SourcePlan, parts: _Parts, erased: _Erased, release: str, on_read: Callable[[int], object]
 ) -> None:
     """The parts of one source."""
     left_out = 0
@@ -185,20 +191,20 @@ def _gather(
         nonlocal left_out
         chosen = [named for named in chunk if not erased.holds(named, plan.source)]
         left_out += len(chunk) - len(chosen)
-        return [_outcome(named, plan.source, release, erased.key) for named in chosen]
+        return [_outcome(named, plan.source, release) for named in chosen]
 
     counts = parts.write(named_items(plan, on_read), rule)
     if left_out:
-        told = f"gather: {left_out:,} items of source {plan.source.name!r} left out: they were taken out by erase"
+        told = f"gather: {left_out:,} items of source {plan.source.name!r} left out: they were erased"
         print(printable(told), file=sys.stderr, flush=True)
-    if not counts.kept and not left_out and not erased.any_of(plan.source.name):
+    if not counts.kept and not left_out and not erased.known.of_source(plan.source.name):
         raise DataError(_nothing(plan, counts))
 
 
-def _outcome(named: NamedItem, source: Source, release: str, key: bytes) -> Outcomes:
+def _outcome(named: NamedItem, source: Source, release: str) -> Outcomes:
     """A dialogue, or id and reason: raw text lies nowhere else."""
     item = named.item
-    index = {"raw": _raw_index(named, source), MARK: mark_of(item, key)}
+    index = {"raw": _raw_index(named, source)}
     try:
         if isinstance(item.found, RefusedItem):
             raise item.found

@@ -16,12 +16,12 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.outcomes import Kept, Outcomes, Record
+from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, Record, Rejected
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
 from h2htalk.errors import DataError
 
@@ -155,45 +155,26 @@ class StageFolder:
         write_json(self.mark(part), {**counts.to_dict(), "marked": marked})
         return counts
 
-    def recount(self, part: str, unit: Callable[[Record], str]) -> None:
-        """Count a part anew, after records were taken out of its files: as if they had never come.
+    def rewrite(
+        self, part: str, stage: str, stays: Callable[[Record], bool], unit: Callable[[Record], str]
+    ) -> None:
+        """Write a part anew with those of its records that stay, counted as if the others had never come.
 
         `unit` names the record that the stage read, of one that it wrote.
         """
-        mark = read_json_object(self.mark(part))
-        kept = list(self.part_records(part, KEPT))
-        rejected = list(self.part_records(part, REJECTED))
-        going_on = {unit(record) for record in kept}
-        ends = [unit(record) for record in rejected]
-        lost = {name for name in ends if name not in going_on}
-        left = {str(record["id"]) for record in kept}
-        marked = {name: tags for name, tags in mark.get("marked", {}).items() if name in left}
-        counts = Counts(
-            read=len(going_on) + len(lost),
-            kept=len(going_on),
-            rejected=len(lost),
-            written=len(kept),
-            dropped=sum(name in going_on for name in ends),
-            reasons=_sorted(Counter(str(record["reason"]) for record in rejected)),
-            tags=_sorted(Counter(tag for tags in marked.values() for tag in tags)),
-        )
-        write_json(self.mark(part), {**counts.to_dict(), "marked": marked})
-
-    def recount_purged(self, part: str, kept: int, gone: Collection[str]) -> None:
-        """Count a part anew whose files were purged: `kept` are what the next stage read, `gone` the ids taken out."""
-        mark = read_json_object(self.mark(part))
-        before = self.counts(part)
-        marked = {name: tags for name, tags in mark.get("marked", {}).items() if name not in gone}
-        counts = Counts(
-            read=kept + before.rejected,
-            kept=kept,
-            rejected=before.rejected,
-            written=kept,
-            dropped=before.dropped,
-            reasons=before.reasons,
-            tags=_sorted(Counter(tag for tags in marked.values() for tag in tags)),
-        )
-        write_json(self.mark(part), {**counts.to_dict(), "marked": marked})
+        tags = read_json_object(self.mark(part)).get("marked", {})
+        audits = {record["id"]: record for record in self.part_records(part, AUDIT)}
+        found: dict[str, list[Outcome]] = {}
+        for record in filter(stays, self.part_records(part, KEPT)):
+            name = str(record["id"])
+            kept = Kept(record, tuple(tags.get(name, ())), audits.get(name))
+            found.setdefault(unit(record), []).append(kept)
+        for line in filter(stays, self.part_records(part, REJECTED)):
+            name = str(line["id"])
+            rejected = Rejected(name, line["reason"], line["evidence"], line.get("record"), audits.get(name))
+            found.setdefault(unit(line), []).append(rejected)
+        # As they were read: ids of one source end in their row.
+        self.write(part, [found[name] for name in sorted(found, key=lambda name: (len(name), name))], stage)
 
     def counts(self, part: str) -> Counts:
         """The counts of a whole part; raises DataError."""
@@ -249,23 +230,32 @@ class StageFolder:
                 if not self.done(path.stem):
                     remove_for_good(path)
 
-    def remove(self) -> None:
-        """Remove the stage, but for what it paid for.
+    def drop(self, part: str) -> None:
+        """Remove a part, its mark first: the next run makes it again. Raises DataError."""
+        for path in (self.mark(part), *(self.file(kind, part) for kind in (KEPT, REJECTED, AUDIT))):
+            remove_for_good(path)
 
-        `stage.json` goes last: what a kill leaves is an unfinished stage of the settings it was made with, and never
-        parts that the next run takes for its own.
+    def clear(self) -> None:
+        """Remove everything but what the stage was made with and what it paid for: the next run makes it again.
 
         Raises:
             DataError: something cannot be removed, or is a symbolic link (nothing was removed then); names it.
         """
         require_no_links(self.path)
-        if not self.path.is_dir():
-            return
-        first, last = ["summary.json", MARKS], "stage.json"
-        others = sorted(path.name for path in self.path.iterdir())
-        for name in [*first, *(name for name in others if name not in (*first, last, *PAID)), last]:
+        first = ["summary.json", MARKS]
+        others = sorted(path.name for path in self.path.glob("*"))
+        for name in [*first, *(name for name in others if name not in (*first, "stage.json", *PAID))]:
             remove_for_good(self.path / name)
-        if not any(self.path.iterdir()):
+
+    def remove(self) -> None:
+        """Remove the stage, but for what it paid for. Raises DataError as `clear`.
+
+        `stage.json` goes last: what a kill leaves is an unfinished stage of the settings it was made with, and never
+        parts that the next run takes for its own.
+        """
+        self.clear()
+        remove_for_good(self.path / "stage.json")
+        if self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()
 
 

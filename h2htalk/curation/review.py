@@ -28,7 +28,7 @@ from h2htalk.curation.review_pairs import compared, comparisons, read_comparison
 from h2htalk.curation.review_record import Reviewed, rubric_of, told, with_reference_first
 from h2htalk.curation.spec import CurateSpec, ReviewSettings
 from h2htalk.curation.stages import Incomplete, Opener, Stage, claim, require_finished, run_stage
-from h2htalk.curation.workspace import Workspace, without_erased
+from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, DataError
@@ -55,7 +55,7 @@ def run_review(spec: CurateSpec, workspace: Workspace, key: bytes) -> Counts:
     before = workspace.stage("compose")
     claim(folder, made, require_finished(before))
     reviewer = Reviewer(settings.model, settings.temperature, spec.seed, prompts, key)
-    _review_parts(spec, reviewer, before, folder, workspace.erased())
+    _review_parts(spec, reviewer, before, folder)
     _hand_off(settings, spec.seed, before, folder)
     return run_stage(made, workspace)
 
@@ -100,9 +100,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
 # --- Map: ask, and read what came ------------------------------------------------------------------------------
 
 
-def _review_parts(
-    spec: CurateSpec, reviewer: Reviewer, before: StageFolder, folder: StageFolder, erased: frozenset[str]
-) -> None:
+def _review_parts(spec: CurateSpec, reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> None:
     """Ask for the parts that lack their reviews; a part whose calls failed is left, the others are still asked."""
     settings = AskSettings(spec.review.model, spec.review.max_cost, spec.review.batch, spec.prices)
     gold = read_gold(Path(spec.review.gold)) if spec.review.gold else None
@@ -113,7 +111,7 @@ def _review_parts(
             path = reviews_path(folder, part)
             if path.exists():
                 continue
-            candidates = [Candidate.from_dict(r) for r in without_erased(before.part_records(part), erased)]
+            candidates = [Candidate.from_dict(record) for record in before.part_records(part)]
             # Not in the `try`: where gold cannot be asked, no part can be compared.
             languages = {candidate.scenario.language for candidate in candidates if compared(candidate)}
             comparing = not languages or gatekeeper.admits(asking, languages)

@@ -10,14 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
 from h2htalk.curation.outcomes import Outcome, PartRule, Rejected, each
 from h2htalk.curation.parts import Counts, StageFolder
-from h2htalk.curation.workspace import STAGES, Workspace, without_erased
+from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.progress import Progress
@@ -73,7 +73,6 @@ class _Job:
     before: StageFolder
     folder: StageFolder
     part: str
-    erased: frozenset[str] = field(default_factory=frozenset)
 
 
 def run_stage(stage: Stage, workspace: Workspace, *, processes: int | None = None) -> Counts:
@@ -96,8 +95,7 @@ def run_stage(stage: Stage, workspace: Workspace, *, processes: int | None = Non
     claim(folder, stage, source)
     parts = before.parts()
     missing = [part for part in parts if not folder.done(part)]
-    erased = workspace.erased()
-    jobs = [_Job(stage, before, folder, part, erased) for part in missing]
+    jobs = [_Job(stage, before, folder, part) for part in missing]
     total = sum(before.counts(part).written for part in missing)
     failed: list[Incomplete] = []
     with Progress(stage.name, total) as progress:
@@ -157,7 +155,7 @@ def _opened(jobs: Sequence[_Job]) -> Iterator[PartRule]:
 
 def _make(job: _Job, rule: PartRule) -> Counts:
     """Make one part."""
-    records = without_erased(job.before.handed_on(job.part), job.erased)
+    records = job.before.handed_on(job.part)
     outcomes = rule(records, job.part)
     if len(outcomes) != len(records) or not all(outcomes):
         raise AssertionError(f"{job.stage.name}: a rule must say something of every record")

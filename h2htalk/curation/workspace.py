@@ -1,10 +1,9 @@
 """A curation workspace: one folder with a secret key, a folder a stage, and one writer at a time.
 
 WORKSPACE/
-  workspace.json       which key it was made with (by a hash), and what was purged
+  workspace.json       which key it was made with (by a hash), how many tombstones are applied, whether it was purged
   secret.key           the workspace's secret, for surrogates and fences; `purge` removes it
-  erased.jsonl         who was taken out and never comes back (`erasures`)
-  erasing.json         while somebody is taken out: what is to be done, whoever does it
+  tombstones.jsonl     who was erased and must not come back (`tombstones`)
   01-gathered/ ...     the stages (`parts.StageFolder`)
 """
 
@@ -20,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.erasures import Erasures, Pending
 from h2htalk.curation.outcomes import Record, own_ids
 from h2htalk.curation.parts import StageFolder
+from h2htalk.curation.tombstones import Tombstones
 from h2htalk.data.files import read_json_object, remove_file, write_json, write_problem
 from h2htalk.data.shard import writer_lock
 from h2htalk.errors import ConfigError, DataError
@@ -50,8 +49,8 @@ class Workspace:
         return self.path / "secret.key"
 
     @property
-    def pending_path(self) -> Path:
-        return self.path / "erasing.json"
+    def tombstones_path(self) -> Path:
+        return self.path / "tombstones.jsonl"
 
     def stage(self, name: str) -> StageFolder:
         """The folder of a stage, by the stage's name."""
@@ -114,23 +113,13 @@ class Workspace:
         except FileNotFoundError:
             return {}
 
+    def tombstones(self) -> Tombstones:
+        """Everything that is remembered of who was erased. Raises DataError."""
+        return Tombstones.read(self.tombstones_path)
+
     def erased(self) -> frozenset[str]:
-        """Ids that were taken out (`erase`), or are about to be: of dialogues and of persons, as the sources number
-        them now.
-
-        Raises:
-            DataError: a file is damaged.
-        """
-        pending = self.pending()
-        return self.erasures().ids(self.source_files()) | frozenset(pending.ids if pending else ())
-
-    def erasures(self) -> Erasures:
-        """Everything that is remembered of who was taken out. Raises DataError."""
-        return Erasures.read(self.path / "erased.jsonl")
-
-    def pending(self) -> Pending | None:
-        """The erasure that is under way or was left so by a kill. Raises DataError."""
-        return Pending.read(self.pending_path)
+        """Ids that were erased, of dialogues and of persons, as the sources number them now. Raises DataError."""
+        return self.tombstones().ids(self.source_files())
 
     def source_files(self) -> dict[str, str]:
         """What numbers the items of each gathered source: its form and its file's SHA-256. Raises DataError."""
@@ -139,13 +128,7 @@ class Workspace:
         except FileNotFoundError:
             return {}
         sources = settings.get("sources") if isinstance(settings, dict) else None
-        try:
-            return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources or ()}
-        except (KeyError, TypeError) as error:
-            path = self.stage("gather").path / "stage.json"
-            raise DataError(
-                f"{path}: not the sources of a curation; make the stage again with --again gather"
-            ) from error
+        return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources or ()}
 
     def require_begun(self) -> None:
         """See that there is a workspace, before a lock would make its folder; raises DataError."""
@@ -169,7 +152,7 @@ class Workspace:
         self.open_folder()
         with writer_lock(self.path / "workspace", "wait for it, or name another workspace"):
             # Half-written by a process that was killed: nobody else writes here now.
-            for name in ("secret.key", "workspace.json", "erased.jsonl", "erasing.json"):
+            for name in ("secret.key", "workspace.json", "tombstones.jsonl"):
                 for path in self.path.glob(f".{name}.*"):
                     remove_file(path)
             yield

@@ -221,7 +221,7 @@ def test_nothing_of_the_steps_is_left(tmp_path):
 
 def test_who_was_erased_is_not_compared(tmp_path):
     workspace = workspace_of(tmp_path, [one(0, name="a"), one(0, name="b")])
-    (tmp_path / "erased.jsonl").write_text('{"id":"a"}\n')
+    (tmp_path / "tombstones.jsonl").write_text('{"id":"a"}\n')
     run_dedup(spec_of(workspace), workspace, b"", processes=1)
     assert set(lines(workspace.stage("dedup"), "kept")) == {"b"}
 

@@ -14,7 +14,6 @@ import h2htalk.curation.dedup_alternatives as module
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import make_stage
 from h2htalk.curation.dedup import run_dedup
-from h2htalk.curation.erase import erase
 from h2htalk.curation.explain import explain
 from h2htalk.curation.spec import ComposeSettings
 from h2htalk.curation.stages import run_stage
@@ -302,19 +301,3 @@ def test_an_answer_that_keeps_the_contract_makes_a_candidate_where_the_better_re
     assert candidate.scenario.reference == REPLIES[0]
     (audit,) = workspace.stage("compose").records("audit")
     assert [lost["origin"] for lost in audit["lost"]] == ["original"]
-
-
-def test_answers_go_with_who_is_taken_out(tmp_path: Path) -> None:
-    """Whoever asked it, it is the same question: all of its dialogues go, and the replies that one of them carries."""
-    stays = dialogue(
-        "q-000008", "My violin went out of tune in the rain today.", "Did it still sing for you?"
-    )
-    workspace, found = composed(tmp_path, [*answers(), stays], references=2)
-    assert len(found) == 2
-    story = explain(workspace, "q-000001")
-    assert ("dedup", "rejected", "folded") in [(e.stage, e.what, e.details.get("reason")) for e in story]
-    erase(workspace, "q-000001", others_too=True)
-    left = "".join(path.read_text() for path in workspace.path.rglob("*.jsonl"))
-    assert "violin" in left
-    assert not [text for text in (QUESTION, *REPLIES) if text in left]
-    assert [r["id"] for r in workspace.stage("compose").records()] == ["q-000008:dialogue_base"]

@@ -1,321 +1,418 @@
-"""Taking a person out again, and clearing up after a release."""
+"""Erasing a person: a tombstone, and the workspace of a run that never had them; clearing up after a release."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
-import dedup_made
 import pytest
-from curation_made import dialogue, dropping, gathered, keeping, stage
+from command_line import h2htalk
+from curation_made import all_files, dialogue, gathered
 
-from h2htalk.curation.curate import summaries
-from h2htalk.curation.dedup import make_stage, run_dedup
+from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase, purge
+from h2htalk.curation.erase_who import OthersGoToo, place_of
 from h2htalk.curation.explain import explain
-from h2htalk.curation.outcomes import Kept, PartRule, Record, Rejected, each
-from h2htalk.curation.stages import Opener, Stage, identity, run_stage
-from h2htalk.curation.workspace import STAGES, Workspace
-from h2htalk.data.files import read_jsonl, write_json, write_jsonl
+from h2htalk.curation.gather import run_gather
+from h2htalk.curation.spec import CurateSpec, GatherSettings, Source
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, DataError
 
-EMILY = "made-p0001"
-MADE = [
-    dialogue(1, "My tea is cold.", "Warm it up.", person=EMILY),
-    dialogue(2, "The rain is sad.", "It will pass.", person=EMILY),
-    dialogue(3),
-    dialogue(4, "I am sad.", "Tell me."),
-]
+KILLED = 137
+# What changes a folder, as Python's audit events call it: each is a step before which a kill may come.
+CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"}
+WORDS = "cinnamon porridge"  # what Emily alone says
+SPEC = """
+workspace = "work"
+part = PART
+processes = 1
+
+[[gather.sources]]
+name = "chat"
+path = "raw.jsonl"
+format = "messages"
+language = "en"
+licence = "CC0-1.0"
+
+[review]
+model = "scripted:reviewer.jsonl"
+"""
+CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
+TOPICS = ("my garden", "the long train ride", "a chess game", "our choir", "the leaking roof", "new shoes")
+CELLO = (
+    "My neighbour on the third floor plays the cello every evening between seven and nine, and I lie on the carpet "
+    "with the lamp off and listen to each single note of it. "
+)
+REPLY = (
+    "Listening in the dark like that sounds like a small private concert. What do you notice first when the music "
+    "stops: the silence in the room, the street outside, or how your own breath has slowed down?"
+)
+# 7 and 8 have one reply to inputs that are half alike: 8 goes for the sake of 7. 9 and 10 ask the same: one is folded.
+EXCHANGES = {
+    7: (CELLO + "Tonight there was no music at all, which worried me more than I wanted to admit to anybody.", REPLY),
+    8: (CELLO + "Yesterday I finally knocked, brought two pears, and we talked until both kettles boiled dry.", REPLY),
+    9: ("Why does the smell of wet chalk make me homesick every autumn?", "Which classroom comes to mind first?"),
+    10: ("Why does the smell of wet chalk make me homesick every autumn?", "Smells keep places for us, far away."),
+}  # fmt: skip
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    made = gathered(tmp_path, MADE)
-    run_stage(stage("anonymize", Opener(keeping)), made, processes=1)
-    run_stage(stage("safety", Opener(dropping, ("sad",))), made, processes=1)
-    return made
+def talk(at: int) -> dict[str, object]:
+    """Dialogues 2 and 5 are Emily's."""
+    mine = at in (2, 5)
+    topic = f"the {WORDS} that burnt on day {at}" if mine else TOPICS[at % len(TOPICS)]
+    said = EXCHANGES.get(at) or (
+        f"I was thinking about {topic} all of yesterday, and it made me rather sad in the end.",
+        f"What was it about {topic} that stayed with you so long?",
+        f"That nobody but me cared for {topic}, not even number {at} of my friends.",
+        "Caring alone is tiring. Whom would you tell first?",
+    )
+    roles = ("user", "assistant")
+    messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(said)]
+    return {"id": f"raw-{at}", "messages": messages} | ({"person": "Emily Carter"} if mine else {})
 
 
-@pytest.mark.parametrize("asked", [EMILY, "Emily Carter", "made-000001"])
-def test_a_person_is_taken_out_of_every_stage_and_table(workspace: Workspace, asked: str) -> None:
-    calls = workspace.stage("safety").path / "calls" / "part-00000.jsonl"
-    calls.parent.mkdir()
-    lines = [{"id": f"{name}:dialogue_base/rubric", "text": "x"} for name in ("made-000001", "made-000003")]
-    calls.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    erased = erase(workspace, asked)
-    gone = {"made-000001"} if asked == "made-000001" else {"made-000001", "made-000002", EMILY}
-    assert set(erased.ids) == gone
-    everything = "".join(p.read_text() for p in workspace.path.rglob("*.jsonl") if p.name != "erased.jsonl")
-    assert "My tea is cold" not in everything
-    assert not any(name in everything for name in gone)
-    assert "made-000003" in everything
-    assert erased.raw
+def project(folder: Path, part: int, without: tuple[int, ...] = ()) -> Path:
+    """A curation that has not begun, of a key that all of them have; the lines of some dialogues are empty."""
+    (folder / "work").mkdir(parents=True)
+    (folder / "work" / "secret.key").write_text("5a" * 32)
+    spec = folder / "curate.toml"
+    spec.write_text(SPEC.replace("PART", str(part)))
+    raw = ["" if at in without else json.dumps(talk(at)) for at in range(1, 11)]
+    (folder / "raw.jsonl").write_text("\n".join(raw) + "\n")
+    criteria = {name: {"evidence": "Seen.", "score": 5} for name in CRITERIA}
+    verdict = {**criteria, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"}
+    write_jsonl(folder / "reviewer.jsonl", [{"id": "*", "text": json.dumps(verdict)}])
+    return spec
 
 
-def test_counts_add_up_after_it(workspace: Workspace) -> None:
-    erase(workspace, EMILY)
-    assert [(s.stage, s.counts.read, s.counts.kept, s.counts.rejected) for s in summaries(workspace)] == [
-        ("gather", 2, 2, 0),
-        ("anonymize", 2, 2, 0),
-        ("safety", 2, 1, 1),
-    ]
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished curation of one part."""
+    folder = tmp_path_factory.mktemp("whole") / "one"
+    curate(project(folder, 20))
+    return folder
 
 
-def test_who_was_taken_out_does_not_come_back(workspace: Workspace) -> None:
-    erase(workspace, EMILY)
-    workspace.stage("safety").remove()
-    run_stage(stage("safety", Opener(keeping)), workspace, processes=1)
-    assert [r["id"] for r in workspace.stage("safety").records()] == ["made-000003", "made-000004"]
-    with pytest.raises(DataError, match="was taken out"):
-        explain(workspace, "made-000001")
+@pytest.fixture(scope="module")
+def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished curation of parts of three."""
+    folder = tmp_path_factory.mktemp("parted") / "three"
+    curate(project(folder, 3))
+    return folder
 
 
-def test_taking_out_twice_is_harmless_and_a_stranger_is_an_error(workspace: Workspace) -> None:
-    first = erase(workspace, "made-000003")
-    assert erase(workspace, "made-000003").ids == first.ids
-    with pytest.raises(DataError, match="nobody of id 'made-000099'"):
-        erase(workspace, "made-000099")
+def results(folder: Path) -> dict[str, bytes]:
+    """All files of the stages, but for what names the raw file by its hash."""
+    found = all_files(folder / "work")
+    return {name: data for name, data in found.items() if "/" in name and not name.endswith("stage.json")}
 
 
-def test_no_id_takes_out_nobody(workspace: Workspace) -> None:
-    """Who has no raw id was called `None`, and `erase None` took out everybody."""
-    with pytest.raises(DataError, match="nobody of id 'None'"):
-        erase(workspace, "None")
+@pytest.mark.parametrize(
+    ("asked", "gone"),
+    [
+        ("Emily Carter", (2, 5)),
+        ("chat-000007", (7,)),  # the better of two that share a reply, for whose sake the other one went
+        ("raw-8", (8,)),
+        ("chat-000010", (9, 10)),  # one question: whoever asked it, its dialogues go together
+        ("chat-000003:dialogue_base", (1, 3, 4, 6)),  # one frame, near copies of each other
+    ],
+)
+def test_what_is_left_is_the_run_that_never_had_them(
+    whole: Path, tmp_path: Path, asked: str, gone: tuple[int, ...]
+) -> None:
+    control, folder = tmp_path / "control", tmp_path / "erased"
+    curate(project(control, 20, without=gone))
+    shutil.copytree(whole, folder)
+    place = Workspace(folder / "work")
+    erased = erase(place, asked, others_too=True)
+    assert {f"chat-{at:06}" for at in gone} <= set(erased.ids)
+    assert erased.raw == tuple(sorted(f"raw.jsonl:{at}" for at in gone))
+    assert erased.again == dict.fromkeys(("anonymize", "safety", "dedup", "compose", "review"), 1)
+    texts = {at: {turn["content"] for turn in talk(at)["messages"]} for at in range(1, 11)}  # type: ignore[attr-defined]
+    theirs = set().union(*(texts[at] for at in gone)) - set().union(
+        *(texts[at] for at in texts if at not in gone)
+    )
+    assert theirs
+    for name, data in all_files(place.path).items():
+        assert not [text for text in [*theirs, *(["Emily"] if 2 in gone else [])] if text.encode() in data], (
+            name
+        )
+    curate(folder / "curate.toml")
+    assert results(folder) == results(control)
 
 
-def test_a_folder_without_a_curation_is_left_as_it_is(tmp_path: Path) -> None:
-    for asked in (lambda place: erase(place, "x"), purge):
-        with pytest.raises(DataError, match="no curation has begun here"):
-            asked(Workspace(tmp_path / "nosuch" / "ws"))
-    assert not (tmp_path / "nosuch").exists()
+def test_the_dialogues_that_the_cases_need(whole: Path) -> None:
+    """One is rejected for the sake of 7 by its reply alone, one is folded."""
+    found = {line["id"]: line for line in Workspace(whole / "work").stage("dedup").records("rejected")}
+    assert found["chat-000008"]["evidence"]["of"] == "chat-000007"
+    assert found["chat-000008"]["evidence"]["on"] == "references"
+    assert found.keys() & {"chat-000009", "chat-000010"}
+
+
+def test_a_run_never_shows_them_again(parted: Path, tmp_path: Path) -> None:
+    """The raw file is read again, from the beginning and in another workspace: the tombstone is enough."""
+    shutil.copytree(parted, tmp_path / "a")
+    place = Workspace(tmp_path / "a" / "work")
+    assert erase(place, "Emily Carter").ids == ("chat-000002", "chat-000005", "chat-p0001")
+    lines = [record for _, record in read_jsonl(place.tombstones_path)]
+    assert [line["id"] for line in lines] == ["chat-000002", "chat-000005", "chat-p0001"]
+    assert all(set(line) == {"id", "of", "marks"} for line in lines)
+    curate(tmp_path / "a" / "curate.toml")
+    spec = project(tmp_path / "b", 3)
+    shutil.copy(place.tombstones_path, tmp_path / "b" / "work")
+    curate(spec)
+    assert results(tmp_path / "b") == results(tmp_path / "a")
+    curate(spec, again="gather")
+    assert results(tmp_path / "b") == results(tmp_path / "a")
+    with pytest.raises(DataError, match="was erased"):
+        explain(place, "chat-000002")
+    # Asked for once more, by whatever name: it is done.
+    assert erase(place, "Emily Carter").ids == ("chat-p0001",)
+    assert erase(place, "chat-000002").again == {}
 
 
 # --- A kill in the middle ---------------------------------------------------------------------------------------
 
 
-def test_a_second_call_counts_what_a_killed_one_had_rewritten(workspace: Workspace) -> None:
-    """Parts were counted anew only where that very call had found something."""
-    write_jsonl(workspace.path / "erased.jsonl", [{"id": "made-000003"}])
-    for name in ("gather", "anonymize", "safety"):
-        path = workspace.stage(name).file("kept", "part-00000")
-        write_jsonl(path, [r for _, r in read_jsonl(path) if r["id"] != "made-000003"])
-    erase(workspace, "made-000003")
-    assert [s.counts.read for s in summaries(workspace)] == [3, 3, 3]
+def killed_at(step: int, work: Callable[[], object]) -> bool:
+    """Do something in a process that is killed before its so-many-th change of a file; False where it came through."""
+    child = os.fork()
+    if not child:
+        left = [step]
+
+        def watch(event: str, args: tuple[object, ...]) -> None:
+            if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & os.O_CREAT):
+                left[0] -= 1
+                if left[0] < 0:
+                    os._exit(KILLED)
+
+        sys.addaudithook(watch)
+        work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
 
 
-def test_a_person_is_found_by_name_after_a_call_that_stopped_halfway(workspace: Workspace) -> None:
-    """The index of who was who went first: the name was unknown while the person still stood in later stages."""
-    calls = workspace.stage("gather").path / "calls" / "part-00000.jsonl"
-    calls.parent.mkdir()
-    for name in ("gather", "anonymize"):
-        broken = workspace.stage(name).path / "calls" / "part-00000.jsonl"
-        broken.parent.mkdir(exist_ok=True)
-        broken.write_text("{broken\n")
-        with pytest.raises(DataError, match="broken JSON"):
-            erase(workspace, "Emily Carter")
-        broken.unlink()
-    assert set(erase(workspace, "Emily Carter").ids) == {"made-000001", "made-000002", EMILY}
-    assert "My tea is cold" not in _all_text(workspace)
+@pytest.mark.parametrize("stride", [pytest.param(1, marks=pytest.mark.live), 13])
+@pytest.mark.timeout(600)
+def test_killed_before_any_change_it_is_finished_by_who_comes_next(
+    parted: Path, tmp_path: Path, stride: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(parted, tmp_path / "control")
+    erase(Workspace(tmp_path / "control" / "work"), "Emily Carter")
+    curate(tmp_path / "control" / "curate.toml")
+    expected = all_files(tmp_path / "control" / "work")
+    assert not any(WORDS.encode() in data for data in expected.values())
+    untouched = all_files(parted / "work")
+    begun = 0
+    for step in count(step=stride):
+        folder = tmp_path / str(step)
+        shutil.copytree(parted, folder)
+        place = Workspace(folder / "work")
+        if not killed_at(step, lambda place=place: erase(place, "Emily Carter")):  # type: ignore[misc]
+            break
+        if not place.tombstones_path.exists():
+            # Nothing of it was begun, and nothing but what it was writing down is there.
+            there = all_files(place.path)
+            assert {name: data for name, data in there.items() if not name.startswith(".")} == untouched
+            continue
+        begun += 1
+        if begun % 3 == 1:  # killed once more
+            killed_at(step // 2, lambda folder=folder: curate(folder / "curate.toml"))  # type: ignore[misc]
+        if begun % 3 == 2:
+            erase(place, "chat-000002")
+        curate(folder / "curate.toml")
+        assert all_files(place.path) == expected, step
+        shutil.rmtree(folder)
+    assert begun > 50 // stride
+    assert "erase: an interrupted erasure is finished" in capfd.readouterr().err
 
 
-def test_who_is_only_half_taken_out_goes_with_the_next(workspace: Workspace) -> None:
-    write_jsonl(workspace.path / "erased.jsonl", [{"id": "made-000001"}])
-    erase(workspace, "made-000003")
-    assert "made-000001" not in _all_text(workspace)
+@pytest.fixture
+def halfway(parted: Path, tmp_path: Path) -> Path:
+    """Killed in the middle of the stages' files."""
+    shutil.copytree(parted, tmp_path / "halfway")
+    assert killed_at(40, lambda: erase(Workspace(tmp_path / "halfway" / "work"), "Emily Carter"))
+    assert any(WORDS.encode() in data for data in all_files(tmp_path / "halfway" / "work").values())
+    return tmp_path / "halfway"
 
 
-def test_what_a_kill_left_unfinished_is_no_hiding_place(workspace: Workspace) -> None:
-    """Parts without their mark, and half-written files, kept the words of a person who was taken out."""
-    safety = workspace.stage("safety")
+def test_it_is_finished_even_where_the_run_itself_is_refused(halfway: Path) -> None:
+    (halfway / "curate.toml").write_text(SPEC.replace("PART", "5"))
+    with pytest.raises(ConfigError, match="another setting of part"):
+        curate(halfway / "curate.toml")
+    assert not any(WORDS.encode() in data for data in all_files(halfway / "work").values())
+
+
+def test_purge_finishes_it_and_waits_for_the_last_stage(halfway: Path) -> None:
+    """Without the index and the key nobody would have known any more who was meant."""
+    place = Workspace(halfway / "work")
+    with pytest.raises(ConfigError, match="06-reviewed is not finished"):
+        purge(place)
+    assert not any(WORDS.encode() in data for data in all_files(place.path).values())
+    assert place.key_path.exists()
+
+
+def test_what_a_kill_left_unfinished_is_no_hiding_place(tmp_path: Path) -> None:
+    """Parts without their mark, half-written files and what dedup is in the middle of kept the words of a person."""
+    workspace = gathered(tmp_path, [dialogue(n) for n in (1, 2)])
+    safety, dedup = workspace.stage("safety"), workspace.stage("dedup")
     left = [
         safety.path / "reviews" / ".part-00000.jsonl.77",
-        safety.path / "parts" / ".part-00000.json.x1",
-        safety.path / ".hand_off.jsonl.77",
         safety.file("kept", "part-00009"),
+        dedup.path / "work" / "texts.bin",
         workspace.path / ".secret.key.77",
     ]
     for path in left:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text("My tea is cold")
-    erase(workspace, EMILY)
+    erase(workspace, "made-000001")
     assert not any(path.exists() for path in left)
 
 
-# --- Tables -----------------------------------------------------------------------------------------------------
+# --- Who ----------------------------------------------------------------------------------------------------------
+
+EMILY = "made-p0001"
 
 
-def test_what_dedup_is_in_the_middle_of_goes(workspace: Workspace) -> None:
-    """Its map holds texts in the clear, and its table ids; neither was looked at."""
-    folder = workspace.stage("dedup").path
-    (folder / "work").mkdir(parents=True)
-    (folder / "work" / "texts.bin").write_text("My tea is cold")
-    write_jsonl(folder / "losers.jsonl", [_loser("made-000003", "made-000001")])
-    assert set(erase(workspace, "made-000001", others_too=True).ids) == {"made-000001", "made-000003"}
-    assert not (folder / "work").exists()
-    assert not (folder / "losers.jsonl").exists()
+def copies(path: Path, person: str | None) -> Workspace:
+    """Three dialogues, the first Emily's, the third a person's; dedup holds the third for a copy of the first."""
+    whose = {1: EMILY, 3: person}
+    made = gathered(path, [dialogue(n, person=whose.get(n)) for n in (1, 2, 3)])
+    evidence = {"of": "made-000001", "on": "inputs", "similarity": 0.9}
+    loser = {"id": "made-000003", "reason": "near_duplicate", "evidence": evidence}
+    write_jsonl(made.stage("dedup").path / "losers.jsonl", [loser])
+    return made
 
 
-def test_a_table_of_dedup_is_not_used_when_somebody_was_taken_out_since(tmp_path: Path) -> None:
-    """Only the map was compared with who was erased: a table made with them sent others away for their sake."""
-    talks = [dedup_made.dialogue(f"made-00000{n}", dedup_made.words(n, 40), "I see.") for n in (1, 2)]
-    place = dedup_made.workspace_of(tmp_path, talks)
-    folder = place.stage("dedup").path
-    write_json(folder / "work" / "made.json", {"erased": "of nobody"})
-    write_jsonl(folder / "losers.jsonl", [_loser("made-000002", "made-000001")])
-    write_jsonl(place.path / "erased.jsonl", [{"id": "made-000001"}])
-    spec = dedup_made.spec_of(place)
-    write_json(folder / "stage.json", {"fingerprint": identity(make_stage(spec, place, b""), "made")})
-    run_dedup(spec, place, b"", processes=1)
-    assert [record["id"] for record in place.stage("dedup").records()] == ["made-000002"]
-
-
-def _loser(name: str, of: str, on: str = "both") -> dict[str, object]:
-    return {"id": name, "reason": "near_duplicate", "evidence": {"of": of, "on": on, "similarity": 0.9}}
-
-
-def _deduped(workspace: Workspace, on: str) -> None:
-    """Dedup by hand: 3 goes for the sake of 1, which says so from then on."""
-
-    def told(record: Record) -> list[Kept | Rejected]:
-        if record["id"] == "made-000003":
-            line = _loser("made-000003", "made-000001", on)
-            return [Rejected("made-000003", "near_duplicate", line["evidence"], record)]  # type: ignore[arg-type]
-        merged = {"merged": ["made-000003"]} if record["id"] == "made-000001" else {}
-        return [Kept({**record, "provenance": record["provenance"] | merged})]
-
-    alone = Stage("dedup", 1, {}, Opener(lambda: each(told)), alone=True)
-    run_stage(alone, workspace)
-    run_stage(stage("compose", Opener(keeping)), workspace, processes=1)
-
-
-@pytest.mark.parametrize("asked", ["made-000001", "made-000003"])
-def test_a_near_copy_goes_too_both_ways_and_in_all_stages(workspace: Workspace, asked: str) -> None:
-    """The winner of another person vanished from later stages only, and a loser's words stayed."""
-    _deduped(workspace, "inputs")
-    erased = erase(workspace, asked, others_too=True)
-    assert set(erased.ids) == {"made-000001", "made-000003"}
-    assert set(erased.copies) == set(erased.ids) - {asked}
-    assert not any(name in _all_text(workspace) for name in erased.ids)
-
-
-@pytest.mark.parametrize("asked", ["made-000001", "made-000003"])
-def test_who_shares_a_reply_alone_stays_and_names_nobody(workspace: Workspace, asked: str) -> None:
-    _deduped(workspace, "references")
-    erased = erase(workspace, asked)
-    assert (erased.ids, erased.copies) == ((asked,), ())
-    stays = ({"made-000001", "made-000003"} - {asked}).pop()
-    assert asked not in _all_text(workspace)
-    assert [r["id"] for r in workspace.stage("gather").records()].count(stays) == 1
-    if stays == "made-000001":
-        assert stays in [r["id"] for r in workspace.stage("compose").records()]
-
-
-def test_a_candidate_names_nobody_who_went(workspace: Workspace) -> None:
-    """Its scenario's own provenance went on naming the near copy that it stands for, and so did a rejected one's."""
-    _deduped(workspace, "references")
-    merged = {"source": "made", "merged": ["made-000003", "made-000009"]}
-    candidate = {"id": "made-000001:a", "provenance": merged, "scenario": {"provenance": merged}}
-    lost = {"id": "made-000004:b", "stage": "compose", "reason": "x", "evidence": {}, "record": candidate}
-    for kind, record in (("kept", candidate), ("rejected", lost)):
-        write_jsonl(workspace.stage("compose").file(kind, "part-00000"), [record])
-    erase(workspace, "made-000003")
-    assert "made-000003" not in _all_text(workspace)
-    assert _all_text(workspace).count("made-000009") == 4
-
-
-def test_the_books_keep_their_sums_and_forget_the_name(workspace: Workspace) -> None:
-    """Every paid call named its item for ever."""
-    sent = [
-        {"event": "sent", "call": 1, "items": [["made-000001:dialogue_base/ab", n]], "usd": "0.01"}
-        for n in (0, 1)
-    ]
-    jobs = {"event": "submitting", "batch": "3f", "calls": [[["made-000001", 0]], [["made-000003", 0]]]}
-    costs, batches = (
-        workspace.stage("safety").path / name for name in ("costs/safety.jsonl", "batches/jobs.jsonl")
+def test_others_go_as_near_copies_only_when_that_is_said(tmp_path: Path) -> None:
+    """Whoever had said the same went unasked, and was named afterwards."""
+    workspace = copies(tmp_path, None)
+    before = all_files(workspace.path)
+    with pytest.raises(OthersGoToo, match="dialogues of others, which would go too: made-000001;"):
+        erase(workspace, "made-000003")
+    asked = ["curate", "erase", str(workspace.path), "made-000003"]
+    refused = h2htalk(*asked)
+    assert (refused.returncode, refused.stdout.splitlines()) == (
+        2,
+        ["made-000001  of others", "made-000003  asked for"],
     )
-    write_jsonl(costs, sent)
-    write_jsonl(batches, [jobs])
-    erase(workspace, "made-000001")
-    lines = [record for _, record in read_jsonl(costs)]
-    assert [line["usd"] for line in lines] == ["0.01", "0.01"]
-    assert lines[0]["items"][0][0].startswith("erased-")
-    assert [line["items"][0][1] for line in lines] == [0, 1]
-    _, job = next(read_jsonl(batches))
-    assert job["calls"][1] == [["made-000003", 0]]
-    assert "made-000001" not in _all_text(workspace)
+    assert "do it with --yes" in refused.stderr
+    assert all_files(workspace.path) == before
+    assert h2htalk(*asked, "--yes").returncode == 0
+    assert [record["id"] for record in workspace.stage("gather").records()] == ["made-000002"]
 
 
-def test_review_counts_candidates(workspace: Workspace) -> None:
-    """Dialogues were counted, so two candidates of one were one after an erasure."""
-    run_stage(stage("dedup", Opener(keeping)), workspace, processes=1)
-    run_stage(Stage("compose", 1, {}, Opener(_two_each), alone=True), workspace)
-    run_stage(stage("review", Opener(keeping)), workspace, processes=1)
-    erase(workspace, "made-000001")
-    counts = {s.stage: s.counts for s in summaries(workspace)}
-    assert (counts["compose"].read, counts["compose"].written) == (1, 2)
-    assert (counts["review"].read, counts["review"].kept) == (2, 2)
+def test_near_copies_of_the_same_person_go_without_a_word(tmp_path: Path) -> None:
+    assert erase(copies(tmp_path, EMILY), "made-000001").copies == ("made-000003",)
 
 
-def _two_each() -> PartRule:
-    def rule(record: Record) -> list[Kept]:
-        provenance = {**record["provenance"], "dialogue": record["id"]}
-        return [
-            Kept({**record, "id": f"{record['id']}:{task}", "provenance": provenance}) for task in ("a", "b")
-        ]
+def test_a_stranger_is_an_error_and_nothing_is_made(tmp_path: Path) -> None:
+    """Who has no raw id was called `None`, and `erase None` took out everybody."""
+    workspace = gathered(tmp_path / "made", [dialogue(1)])
+    for asked in ("made-000099", "None"):
+        with pytest.raises(DataError, match=f"nobody of id '{asked}'"):
+            erase(workspace, asked)
+    for refused in (lambda place: erase(place, "x"), purge):
+        with pytest.raises(DataError, match="no curation has begun here"):
+            refused(Workspace(tmp_path / "nosuch" / "ws"))
+    assert not (tmp_path / "nosuch").exists()
 
-    return each(rule)
+
+def test_without_its_key_nothing_is_promised(tmp_path: Path) -> None:
+    """Nobody was known again in a changed file, though `will not come back` stood on the screen."""
+    workspace = gathered(tmp_path, [dialogue(1, person=EMILY), dialogue(2)])
+    workspace.key_path.rename(workspace.path / "elsewhere")
+    before = all_files(workspace.path)
+    with pytest.raises(ConfigError, match=r"secret\.key: is missing, .* put it back"):
+        erase(workspace, EMILY)
+    assert all_files(workspace.path) == before
 
 
-def _all_text(workspace: Workspace) -> str:
-    return "".join(
-        path.read_text()
-        for path in workspace.path.rglob("*")
-        if path.is_file() and path.name != "erased.jsonl"
-    )
+def chat(tmp_path: Path, *records: dict[str, object]) -> Workspace:
+    """These raw dialogues, gathered."""
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    write_jsonl(tmp_path / "raw.jsonl", [{"messages": said, **record} for record in records])
+    place = Workspace(tmp_path / "work")
+    source = Source("chat", "raw.jsonl", "messages", "en", "CC0-1.0")
+    run_gather(CurateSpec(str(place.path), GatherSettings((source,))), tmp_path, place, place.open_key())
+    return place
+
+
+def test_a_raw_id_of_several_dialogues_is_asked_back(tmp_path: Path) -> None:
+    """Files number their dialogues anew in every session: whoever had number 7 went with the one who asked, and came
+    back with neither, as what others are called too was a mark."""
+    place = chat(tmp_path, *[{"id": 7}] * 3)
+    for asked in ("7", "chat:7"):
+        with pytest.raises(ConfigError, match=r"id of 3 dialogues .* chat-000001, chat-000002, chat-000003"):
+            erase(place, asked)
+    assert erase(place, "chat-000002").ids == ("chat-000002",)
+    assert not place.tombstones().called("7", place.open_key())
+
+
+def test_where_raw_text_stands_is_told(tmp_path: Path) -> None:
+    """`bank.json:1` was the place of everybody in a file of one line."""
+    assert place_of({"file": "bank.json", "line": 1, "row": 4}) == "bank.json:1, item 4"
+    assert place_of({"file": "bank.json", "line": 1, "row": 1}) == "bank.json:1, item 1"
+    assert place_of({"file": "raw.jsonl", "line": 4, "row": 4}) == "raw.jsonl:4"
+    assert place_of({"file": "generated", "row": 4}) == "generated:4"
+
+
+# --- Links ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("linked", ["05-composed", "02-anonymized/kept/part-00000.jsonl"])
+def test_nothing_is_erased_behind_a_link(whole: Path, tmp_path: Path, linked: str) -> None:
+    """A linked file was replaced by another one, a linked table passed over: the words stayed where it led."""
+    shutil.copytree(whole, tmp_path / "linked")
+    path = tmp_path / "linked" / "work" / linked
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    before = all_files(tmp_path)
+    with pytest.raises(DataError, match="is a symbolic link, and what it leads to would outlive this"):
+        erase(Workspace(tmp_path / "linked" / "work"), "Emily Carter")
+    assert all_files(tmp_path) == before
 
 
 # --- purge ------------------------------------------------------------------------------------------------------
 
 
-def test_purge_waits_for_the_last_stage(workspace: Workspace) -> None:
-    with pytest.raises(ConfigError, match="06-reviewed is not finished"):
-        purge(workspace)
-    assert workspace.key_path.exists()
-
-
-def test_purge_leaves_what_was_reviewed_and_nothing_raw(workspace: Workspace) -> None:
-    for name in list(STAGES)[3:]:
-        run_stage(stage(name, Opener(keeping)), workspace, processes=1)
-    write_json(workspace.stage("review").path / "summary.json", {})
-    purge(workspace)
-    assert not workspace.key_path.exists()
-    assert not list((workspace.stage("gather").path).rglob("*.jsonl"))
-    assert [r["id"] for r in workspace.stage("review").records()] == ["made-000001", "made-000003"]
+def test_purge_leaves_what_was_reviewed_and_nothing_raw(parted: Path, tmp_path: Path) -> None:
+    """Killed anywhere, the next finishes it; who is erased after it goes out of every stage, and numbers add up."""
+    shutil.copytree(parted, tmp_path / "whole")
+    place = Workspace(tmp_path / "whole" / "work")
+    purge(place)
+    expected = all_files(place.path)
+    assert not [name for name in expected if name.startswith("01-gathered") and name.endswith("jsonl")]
     with pytest.raises(ConfigError, match="was purged"):
-        workspace.open_key()
+        place.open_key()
+    for step in count(step=4):
+        folder = tmp_path / str(step)
+        shutil.copytree(parted, folder)
+        if not killed_at(step, lambda folder=folder: purge(Workspace(folder / "work"))):  # type: ignore[misc]
+            break
+        purge(Workspace(folder / "work"))
+        assert all_files(folder / "work") == expected, step
+    assert step > 4
+    before = {item.stage: item.counts for item in summaries(place)}
+    assert erase(place, "chat-p0001").ids == ("chat-000002", "chat-000005", "chat-p0001")
+    assert not any(WORDS.encode() in data for data in all_files(place.path).values())
+    after = {item.stage: item.counts for item in summaries(place)}
+    assert after["anonymize"].read == before["anonymize"].read - 2
+    for one, other in (("anonymize", "safety"), ("safety", "dedup"), ("compose", "review")):
+        assert after[one].written == after[other].read
 
 
-@pytest.fixture
-def purged(workspace: Workspace) -> Workspace:
-    for name in list(STAGES)[3:]:
-        run_stage(stage(name, Opener(keeping)), workspace, processes=1)
-    purge(workspace)
-    return workspace
-
-
-def test_the_numbers_still_add_up_when_somebody_goes_after_it(purged: Workspace) -> None:
-    """What was purged cannot be counted anew, and so the funnel read fewer than gather gave."""
-    erase(purged, EMILY)
-    erase(purged, EMILY)
-    counts = {s.stage: s.counts for s in summaries(purged)}
-    assert (counts["gather"].read, counts["gather"].kept, counts["gather"].written) == (2, 2, 2)
-    assert counts["anonymize"].read == 2
-
-
-def test_purge_says_what_it_could_not_remove(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_purge_says_what_it_could_not_remove(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A key that could not be removed was named among what is gone."""
-    for name in list(STAGES)[3:]:
-        run_stage(stage(name, Opener(keeping)), workspace, processes=1)
+    shutil.copytree(whole, tmp_path / "whole")
     unlink = Path.unlink
 
     def refuse(path: Path, missing_ok: bool = False) -> None:
@@ -325,5 +422,4 @@ def test_purge_says_what_it_could_not_remove(workspace: Workspace, monkeypatch: 
 
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(DataError, match=r"secret\.key: cannot be removed: Operation not permitted"):
-        purge(workspace)
-    assert workspace.key_path.exists()
+        purge(Workspace(tmp_path / "whole" / "work"))

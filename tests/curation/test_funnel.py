@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.curation.curate import StageCounts
-from h2htalk.curation.funnel import draw_funnel, funnel_figure, funnel_table, notes
+from h2htalk.curation.funnel import draw_funnel, funnel_table, notes
 from h2htalk.curation.parts import Counts
 from h2htalk.errors import ConfigError
 
@@ -70,15 +70,6 @@ def test_the_table_says_what_was_read_kept_rejected_and_what_goes_on() -> None:
         ("review", "candidates", "8", "7", "1", "7"),
         ("compose", "dialogues", "10", "6", "4", "11"),
     ]
-
-
-def test_a_bar_is_what_was_kept_and_behind_it_what_was_rejected() -> None:
-    (axes,) = funnel_figure(GROWN).axes
-    kept, rejected = axes.containers
-    assert [(bar.get_x(), bar.get_width()) for bar in kept] == [(0, 8), (0, 7), (0, 6)]
-    assert [(bar.get_x(), bar.get_width()) for bar in rejected] == [(8, 2), (7, 1), (6, 4)]
-    assert [text.get_text() for text in axes.texts] == ["8 of 10", "7 of 8", "6 of 10"]
-    assert axes.get_yticklabels()[1].get_text() == "review\n(candidates)"
 
 
 def test_reasons_beyond_the_eighth_are_one_sum() -> None:
