@@ -9,17 +9,17 @@ a kill interrupted is finished before anything else is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from h2htalk.curation.erase import finish_erasure
-from h2htalk.curation.parts import Counts, remove_for_good, require_no_links
-from h2htalk.curation.preflight import models_of, preflight, to_review
+from h2htalk.curation.parts import Counts, require_no_links
+from h2htalk.curation.preflight import preflight, to_review
 from h2htalk.curation.spec import CurateSpec, read_spec
-from h2htalk.curation.stages import Incomplete, run_stage, stage_words
+from h2htalk.curation.stages import Incomplete, run_stage
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, quoted
@@ -51,7 +51,6 @@ def curate(
     workspace: Path | None = None,
     again: str | None = None,
     processes: int | None = None,
-    on_stage: Callable[[StageCounts], None] | None = None,
 ) -> Workspace:
     """Run a curation; returns its workspace, whose counts are `summaries`.
 
@@ -62,7 +61,6 @@ def curate(
         workspace: stands in for the file's.
         again: make this stage and those after it again; what is there is removed only when they can be made.
         processes: stands in for the file's.
-        on_stage: told each stage's counts when it is finished.
 
     Raises:
         ConfigError: the specification, a stage's name, changed settings, a purged workspace.
@@ -76,7 +74,7 @@ def curate(
     wanted = [name for name in STAGES if not stages or name in stages]
     if again and again not in wanted:
         raise ConfigError(
-            f"--again {again} would remove it and what follows, but only {stage_words(wanted)} would be made: "
+            f"--again {again} would remove it and what follows, but only {', '.join(wanted)} would be made: "
             f"add --stage {again}, or leave --stage out"
         )
     base = spec_path.resolve().parent
@@ -92,17 +90,15 @@ def curate(
         removed = False
         for name in wanted:
             if name == again:  # not before: those before it may turn out to be made with other settings
-                _forget_scripts(place, spec, again)
+                _forget_scripts(place, again)
                 remove_from(place, again)
                 removed = True
             try:
-                counts = _run(name, spec, base, place, key)
+                _run(name, spec, base, place, key)
             except Incomplete as error:
                 if not removed:
                     raise
                 raise Incomplete(f"{error}, without --again {again}") from error
-            if on_stage is not None:
-                on_stage(StageCounts(name, counts, _told(place, name)))
     return place
 
 
@@ -129,23 +125,14 @@ def _run(name: str, spec: CurateSpec, base: Path, workspace: Workspace, key: byt
     return counts
 
 
-def _forget_scripts(workspace: Workspace, spec: CurateSpec, again: str) -> None:
+def _forget_scripts(workspace: Workspace, again: str) -> None:
     """Drop what scripts answered in the stages to be made again: removing a stage keeps paid answers, but a script's
-    cost nothing, and an edited one says something else.
-
-    Raises:
-        DataError: a table of answers is damaged, or cannot be written.
-    """
+    cost nothing, and an edited one says something else. Raises DataError."""
     names = list(STAGES)
     for name in names[names.index(again) :]:
-        scripted = [settings.model.startswith("scripted:") for settings in models_of([name], spec)]
-        folder = workspace.stage(name).path / "calls"
-        if scripted and all(scripted):
-            remove_for_good(folder)
-        elif any(scripted):  # beside a paid one, whose answers lie in the same tables
-            for path in sorted(folder.glob("*.jsonl")):
-                lines = [line for _, line in read_jsonl(path, torn_tail=True)]
-                write_jsonl(path, (one for one in lines if not str(one.get("model")).startswith("scripted:")))
+        for path in sorted((workspace.stage(name).path / "calls").glob("*.jsonl")):
+            lines = [line for _, line in read_jsonl(path, torn_tail=True)]
+            write_jsonl(path, (one for one in lines if not str(one.get("model")).startswith("scripted:")))
 
 
 def remove_from(workspace: Workspace, stage: str) -> None:

@@ -13,7 +13,6 @@ calls/ costs/ batches/       what was paid for (`asking`): stays when the stage 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,6 @@ KEPT, REJECTED, AUDIT, MARKS = "kept", "rejected", "audit", "parts"
 NUMBERS = ("read", "kept", "rejected", "written", "dropped")
 # What a stage paid for: answers are found again by their prompts, whatever its settings.
 PAID = ("calls", "costs", "batches")
-_PART = re.compile(r"part-[0-9]{5,}")
 
 
 def part_name(number: int) -> str:
@@ -126,9 +124,7 @@ class StageFolder:
     def parts(self) -> list[str]:
         """The names of the whole parts, in order."""
         marks = (self.path / MARKS).glob("part-*.json")
-        return sorted(
-            (path.stem for path in marks if _PART.fullmatch(path.stem)), key=lambda name: int(name[5:])
-        )
+        return sorted((path.stem for path in marks), key=lambda name: int(name[5:]))
 
     def write(self, part: str, outcomes: Sequence[Outcomes], stage: str) -> Counts:
         """Write a part; it counts when its mark is there, which is written last.

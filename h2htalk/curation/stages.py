@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
-from h2htalk.curation.outcomes import Outcome, PartRule, Rejected, each
+from h2htalk.curation.outcomes import PartRule, each
 from h2htalk.curation.parts import Counts, StageFolder
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_json_object, write_json
@@ -234,15 +234,10 @@ def _difference(there: Mapping[str, Any], made: Mapping[str, Any]) -> str:
     before, now = there.get("settings"), made["settings"]
     if isinstance(before, Mapping) and before != now:
         differing = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
-        return f"setting of {stage_words(differing)}"
+        return f"setting of {', '.join(differing)}"
     if there.get("version") != made["version"]:
         return "version of its rule"
     return "stage before it"
-
-
-def stage_words(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def require_finished(folder: StageFolder) -> str:
@@ -270,8 +265,3 @@ def finish(folder: StageFolder) -> Counts:
         )
     write_json(folder.path / "summary.json", {**total.to_dict(), **folder.remarks()})
     return total
-
-
-def rejected(record_id: str, reason: str, **evidence: object) -> list[Outcome]:
-    """One rejection, as a rule returns it."""
-    return [Rejected(record_id, reason, evidence)]

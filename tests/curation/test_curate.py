@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from curation_made import all_files
 from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import curate, summaries
+from h2htalk.curation.erase import erase
 from h2htalk.curation.stages import Incomplete
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.errors import ConfigError, DataError
@@ -51,45 +54,44 @@ def spec(tmp_path: Path) -> Path:
     return path
 
 
-def kept_files(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.suffix != ".lock"
-    }
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace of a finished curation."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "curate.toml").write_text(SPEC)
+    script(folder, {"id": "*", "text": verdict()})
+    return curate(folder / "curate.toml").path
+
+
+@pytest.fixture
+def curated(spec: Path, finished: Path) -> Path:
+    """The specification of a curation that is finished."""
+    shutil.copytree(finished, spec.parent / "work")
+    return spec
 
 
 @pytest.mark.parametrize(
     ("old", "new", "stages", "again", "told"),
     [
         ("$H2HTALK_NO_SUCH_FOLDER/en.jsonl", "gone.jsonl", (), "gather", "gone.jsonl: no such file"),
-        ("scripted:reviewer.jsonl", "", (), "gather", "review.model is empty"),
         ("scripted:reviewer.jsonl", "", (), "review", "review.model is empty"),
         ("scripted:reviewer.jsonl", "scripted:gone.jsonl", (), "review", "gone.jsonl: cannot be read"),
         ("scripted:reviewer.jsonl", "opnai:gpt-4o", (), "compose", "unknown backend 'opnai'"),
         ("[review]", "[review]\nbatch = true", (), "safety", "scripted has no batches"),
-        (
-            "[review]",
-            '[compose]\nmodel = "scripted:reviewer.jsonl"\nbatch = true\n[review]',
-            (),
-            "safety",
-            "scripted has no batches",
-        ),
         ('name = "made"', 'name = "simulated"', (), "gather", "a source cannot be named 'simulated'"),
         ("part = 4", "part = 5", (), "review", "another setting of part; .* --again gather"),
         ("", "", ("review",), "gather", "--again gather would remove it .* only review would be made"),
     ],
 )
 def test_again_removes_nothing_where_it_cannot_make_it_again(
-    spec: Path, old: str, new: str, stages: tuple[str, ...], again: str, told: str
+    curated: Path, old: str, new: str, stages: tuple[str, ...], again: str, told: str
 ) -> None:
     """A typo with --again cost every stage and every paid reply: it removed first and looked afterwards."""
-    curate(spec)
-    before = kept_files(spec.parent / "work")
-    spec.write_text(SPEC.replace(old, new, 1) if old else SPEC)
+    before = all_files(curated.parent / "work")
+    curated.write_text(SPEC.replace(old, new, 1) if old else SPEC)
     with pytest.raises(ConfigError, match=told):
-        curate(spec, stages, again=again)
-    assert kept_files(spec.parent / "work") == before
+        curate(curated, stages, again=again)
+    assert all_files(curated.parent / "work") == before
 
 
 def test_what_is_wrong_with_the_reviewer_is_told_before_the_first_stage(spec: Path) -> None:
@@ -123,30 +125,23 @@ def test_a_recogniser_that_is_not_there_is_told_before_the_first_stage(spec: Pat
     assert not any((spec.parent / "work" / folder).exists() for folder in STAGES.values())
 
 
-@pytest.mark.parametrize("linked", ["06-reviewed", "03-safe", "04-distinct/kept"])
-def test_again_removes_nothing_where_a_link_leads_away(spec: Path, linked: str) -> None:
+@pytest.mark.parametrize("linked", ["06-reviewed", "04-distinct/kept"])
+def test_again_removes_nothing_where_a_link_leads_away(curated: Path, linked: str) -> None:
     """It was emptied, and the link itself ended in a traceback."""
-    curate(spec)
-    path = spec.parent / "work" / linked
-    path.rename(spec.parent / "elsewhere")
-    path.symlink_to(spec.parent / "elsewhere")
-    before = kept_files(spec.parent)
+    path = curated.parent / "work" / linked
+    path.rename(curated.parent / "elsewhere")
+    path.symlink_to(curated.parent / "elsewhere")
+    before = all_files(curated.parent)
     with pytest.raises(DataError, match="is a symbolic link"):
-        curate(spec, again="safety")
-    assert kept_files(spec.parent) == before
-
-
-def test_a_new_workspace_is_its_owners_alone(spec: Path) -> None:
-    """Raw conversations lay in it, for everybody on the machine to read."""
-    curate(spec, ("gather",))
-    assert (spec.parent / "work").stat().st_mode & 0o777 == 0o700
+        curate(curated, again="safety")
+    assert all_files(curated.parent) == before
 
 
 def test_a_stage_alone_needs_only_its_own(spec: Path) -> None:
     spec.write_text(SPEC.replace("scripted:reviewer.jsonl", ""))
-    told: list[str] = []
-    curate(spec, ("gather", "anonymize"), on_stage=lambda item: told.append(item.stage))
-    assert told == ["gather", "anonymize"]
+    place = curate(spec, ("gather", "anonymize"))
+    assert [item.stage for item in summaries(place)] == ["gather", "anonymize"]
+    assert place.path.stat().st_mode & 0o777 == 0o700  # raw conversations lie in it
     with pytest.raises(ConfigError, match="03-safe: is not finished"):
         curate(spec, ("dedup",))
 
@@ -160,7 +155,7 @@ def test_an_edited_script_is_asked_again(spec: Path) -> None:
 
 
 def test_what_was_paid_for_is_not_paid_for_again(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--again, and any change of the review's arithmetic, bought every answer a second time."""
+    """--again, and any change of the review's arithmetic, bought every answer a second time; an erasure buys none."""
     (spec.parent / "prices.toml").write_text(price_file())
     paid = SPEC.replace("scripted:reviewer.jsonl", "anthropic:claude-test")
     paid = paid.replace("[gather]", 'prices = "prices.toml"\n[gather]', 1)
@@ -174,23 +169,25 @@ def test_what_was_paid_for_is_not_paid_for_again(spec: Path, monkeypatch: pytest
         curate(spec, again="review")
         spec.write_text(paid + "accept = 4.5\naudit = 0.5\n")
         curate(spec)
+        erase(workspace, next(workspace.stage("review").records())["id"])
+        curate(spec)
+        assert summaries(workspace)[-1].counts.read < calls
         assert len(server.charged()) == calls
 
 
-def test_after_a_failure_the_advice_is_the_command_without_again(spec: Path) -> None:
+def test_after_a_failure_the_advice_is_the_command_without_again(curated: Path) -> None:
     """The same command, with its --again, would have asked everything anew."""
-    curate(spec)
-    script(spec.parent, {"id": "*", "failure": {"reason": "timeout", "message": "never answered"}})
+    script(curated.parent, {"id": "*", "failure": {"reason": "timeout", "message": "never answered"}})
     with pytest.raises(Incomplete, match=r"the same command asks again, without --again review$"):
-        curate(spec, again="review")
+        curate(curated, again="review")
 
 
 def test_what_a_kill_left_of_a_removal_is_not_taken_up(spec: Path) -> None:
     """Old parts without the stage's identity were adopted by the next run, whatever its settings."""
     workspace: Workspace = curate(spec)
     folder = workspace.stage("anonymize")
-    whole = kept_files(folder.path)
+    whole = all_files(folder.path)
     (folder.path / "stage.json").unlink()
     folder.file("kept", "part-00000").write_text("")
     curate(spec)
-    assert kept_files(folder.path) == whole
+    assert all_files(folder.path) == whole

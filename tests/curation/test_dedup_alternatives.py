@@ -14,7 +14,6 @@ import h2htalk.curation.dedup_alternatives as module
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import make_stage
 from h2htalk.curation.dedup import run_dedup
-from h2htalk.curation.explain import explain
 from h2htalk.curation.spec import ComposeSettings
 from h2htalk.curation.stages import run_stage
 from h2htalk.curation.workspace import Workspace
