@@ -41,7 +41,9 @@ def test_the_story_of_a_dialogue_goes_stage_by_stage(workspace: Workspace) -> No
 
 
 def test_the_story_of_a_person_is_that_of_every_dialogue(workspace: Workspace) -> None:
+    """What `erase` took for a name, `explain` had never heard of."""
     assert {event.id for event in explain(workspace, EMILY)} == {"made-000001", "made-000002"}
+    assert explain(workspace, "Emily Carter") == explain(workspace, EMILY)
 
 
 def test_an_unknown_id_is_an_error(workspace: Workspace) -> None:
@@ -49,11 +51,6 @@ def test_an_unknown_id_is_an_error(workspace: Workspace) -> None:
         explain(workspace, "made-9")
     with pytest.raises(DataError, match="no curation has begun here"):
         explain(Workspace(workspace.path / "nosuch"), "made-000001")
-
-
-def test_the_story_of_a_raw_name_is_that_of_the_person(workspace: Workspace) -> None:
-    """What `erase` took for a name, `explain` had never heard of."""
-    assert explain(workspace, "Emily Carter") == explain(workspace, EMILY)
 
 
 def test_the_story_says_whose_answers_are_carried(tmp_path: Path) -> None:

@@ -68,12 +68,6 @@ def test_other_settings_are_an_error_that_names_them(tmp_path: Path) -> None:
         run_stage(stage("anonymize", Opener(keeping), 2, ner="none", allow=["Nora"]), workspace, processes=1)
 
 
-def test_a_stage_waits_for_the_one_before_it(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, MADE)
-    with pytest.raises(ConfigError, match="02-anonymized: is not finished"):
-        run_stage(stage("safety", Opener(keeping)), workspace, processes=1)
-
-
 def test_one_dialogue_may_become_several_and_counts_once(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, MADE[:4])
     counts = run_stage(stage("anonymize", Opener(_splitting)), workspace, processes=1)
