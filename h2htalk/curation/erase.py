@@ -152,6 +152,8 @@ def _apply(workspace: Workspace) -> dict[str, int]:
         # What dedup is in the middle of holds texts and ids; the next run makes it anew.
         for name in (LOSERS, WORK):
             remove_for_good(folder.path / name)
+        if stage == "gather" and facts.get("purged"):
+            continue  # nothing of it is left but its counts
         if stage == "gather" or facts.get("purged"):
             _filter(folder, stage, gone)
             continue
@@ -177,7 +179,10 @@ def _filter(folder: StageFolder, stage: str, gone: frozenset[str]) -> None:
     # Review reads candidates, the other stages dialogues.
     unit = (lambda record: str(record["id"])) if stage == "review" else dialogue_of
     for part in folder.parts():
-        if _holds(folder, part, gone):
+        counts = folder.counts(part)
+        # A kill may have come before the counts were written.
+        lines = [sum(1 for _ in folder.part_records(part, kind)) for kind in (KEPT, REJECTED)]
+        if _holds(folder, part, gone) or lines != [counts.written, sum(counts.reasons.values())]:
             folder.rewrite(part, stage, lambda record: not _is_of(record, gone), unit)
     if (folder.path / "summary.json").exists():
         finish(folder)

@@ -198,7 +198,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
 
 
-@pytest.mark.parametrize("stride", [pytest.param(1, marks=pytest.mark.live), 13])
+@pytest.mark.parametrize("stride", [pytest.param(1, marks=pytest.mark.live), 11])
 @pytest.mark.timeout(600)
 def test_killed_before_any_change_it_is_finished_by_who_comes_next(
     parted: Path, tmp_path: Path, stride: int, capfd: pytest.CaptureFixture[str]
@@ -256,6 +256,19 @@ def test_purge_finishes_it_and_waits_for_the_last_stage(halfway: Path) -> None:
         purge(place)
     assert not any(WORDS.encode() in data for data in all_files(place.path).values())
     assert place.key_path.exists()
+
+
+@pytest.mark.parametrize("kinds", [("kept",), ("kept", "audit")])
+def test_a_part_that_a_kill_left_uncounted_is_counted(tmp_path: Path, kinds: tuple[str, ...]) -> None:
+    """Parts were counted anew only where that very call had found something."""
+    workspace = gathered(tmp_path, [dialogue(n) for n in (1, 2, 3)])
+    write_jsonl(workspace.tombstones_path, [{"id": "made-000002"}])
+    for kind in kinds:
+        path = workspace.stage("gather").file(kind, "part-00000")
+        write_jsonl(path, [record for _, record in read_jsonl(path) if record["id"] != "made-000002"])
+    erase(workspace, "made-000002")
+    assert [item.counts.read for item in summaries(workspace)] == [2]
+    assert len(workspace.stage("gather").handed_on("part-00000")) == 2
 
 
 def test_what_a_kill_left_unfinished_is_no_hiding_place(tmp_path: Path) -> None:
