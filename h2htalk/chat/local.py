@@ -14,7 +14,7 @@ from typing import Any
 
 from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
 from h2htalk.chat.checkpoints import engine_versions, open_checkpoint
-from h2htalk.chat.decoding import OutOfMemory, Row, decode_batch, forward_arguments, is_recurrent
+from h2htalk.chat.generation import OutOfMemory, Row, generate_batch, has_cache, is_recurrent
 from h2htalk.chat.prepare import Job, prepare, refuse_form
 from h2htalk.chat.templates import ChatTemplate, read_reply
 from h2htalk.data.run import Failure, Usage
@@ -37,10 +37,11 @@ class TransformersChat:
         self._where = f"hf:{name}"
         self._template = ChatTemplate(checkpoint.tokenizer, self._where)
         self._model: Any = checkpoint.model
-        if not {"past_key_values", "attention_mask"} <= forward_arguments(self._model):
+        if not has_cache(self._model):
             raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it, use server:MODEL@URL")
         self._rows = 1 if is_recurrent(self._model) else max(1, options.concurrency)
         self._stop_tokens = checkpoint.stop_tokens()
+        self._model.generation_config = type(self._model.generation_config)()  # nothing else of it counts
         self._context = checkpoint.context_tokens()
         self._subject = {
             "backend": "hf",
@@ -124,7 +125,7 @@ class TransformersChat:
         rows = [Row(job.prompt, job.sampling.budget, job.sampling.seed) for job in batch]
         temperature, top_p = _drawing(batch[0])
         try:
-            decode_batch(self._model, rows, self._stop_tokens, on_row, temperature, top_p)
+            generate_batch(self._model, rows, self._stop_tokens, on_row, temperature, top_p)
             return
         except OutOfMemory as error:
             message = str(error).splitlines()[0]

@@ -71,7 +71,7 @@ def test_neighbours_change_nothing_when_greedy(chat: Chat, checkpoint: Path, con
 def test_reading_prompts_in_parts_changes_nothing(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     requests = [ask(number) for number in range(8)]
     whole = chat.complete(requests)
-    monkeypatch.setattr("h2htalk.chat.decoding.PREFILL_TOKENS", 8 * 7)
+    monkeypatch.setattr("h2htalk.chat.generation.PREFILL_TOKENS", 8 * 7)
     assert chat.complete(requests) == whole
 
 
@@ -167,28 +167,24 @@ def test_a_batch_that_does_not_fit_is_halved(checkpoint: Path) -> None:
     requests = [ask(number) for number in range(9)]
     chat: Any = open_chat(f"hf:{checkpoint}")
     expected = chat.complete(requests)
-    chat._model = SmallMemory(chat._model, rows=2)
+    limit_rows(chat._model, 2)
     handed: list[int] = []
     assert chat.complete(requests, lambda index, _: handed.append(index)) == expected
     assert sorted(handed) == list(range(9))
-    chat._model = SmallMemory(chat._model.model, rows=0)
+    limit_rows(chat._model, 0)
     (failure,) = chat.complete([ask(0)])
     assert isinstance(failure, Failure)
     assert failure.reason == "out_of_memory"
 
 
-class SmallMemory:
-    """A model whose device holds that many rows at a time."""
+def limit_rows(model: Any, rows: int) -> None:
+    """Make the model's device hold that many rows at a time."""
 
-    def __init__(self, model: Any, rows: int) -> None:
-        self.model, self.rows = model, rows
-        self.config, self.device, self.dtype = model.config, model.device, model.dtype
-        self.forward = model.forward
-
-    def __call__(self, **inputs: Any) -> Any:
-        if len(inputs["input_ids"]) > self.rows:
+    def refuse(_: Any, args: Any, inputs: dict[str, Any]) -> None:
+        if len(inputs["input_ids"]) > rows:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB")
-        return self.model(**inputs)
+
+    model.register_forward_pre_hook(refuse, with_kwargs=True)
 
 
 ARCHITECTURES: dict[str, Any] = {

@@ -1,13 +1,10 @@
-"""Drawing tokens from given numbers, and which rows move when others end."""
+"""Drawing tokens from given numbers."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from h2htalk.chat.decoding import sample_tokens
-from h2htalk.chat.kv_cache import survivors_order
+from h2htalk.chat.generation import sample_tokens
 
 pytestmark = pytest.mark.local
 torch = pytest.importorskip("torch", reason="hf: needs torch")
@@ -56,15 +53,3 @@ def test_frequencies_are_those_of_the_distribution(top_p: float) -> None:
     counts = torch.bincount(sample_tokens(logits, 1.0, top_p, numbers), minlength=3).tolist()
     expected = [2000, 5000, 3000] if top_p == 1 else [0, 6250, 3750]
     assert all(abs(count - right) <= 2 for count, right in zip(counts, expected, strict=True))
-
-
-@given(st.data())
-def test_survivors_move_forward_only_and_none_is_lost(data: st.DataObject) -> None:
-    running = data.draw(st.integers(1, 40))
-    ended = data.draw(st.lists(st.integers(0, running - 1), unique=True))
-    order = survivors_order(running, ended)
-    assert sorted(order) == sorted(set(range(running)) - set(ended))
-    # The cache copies rows in place, in this order: no row may be read after its place was written.
-    assert all(source >= place for place, source in enumerate(order))
-    moved = sum(source != place for place, source in enumerate(order))
-    assert moved <= len(ended)
