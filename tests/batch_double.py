@@ -34,8 +34,9 @@ from batch_double_wire import (
 
 from h2htalk.chat.anthropic_batches import AnthropicJobs
 from h2htalk.chat.anthropic_wire import AnthropicApi
-from h2htalk.chat.base import ChatOptions, Message, Outcome, Request, Sampling
+from h2htalk.chat.base import Message, Outcome, Request, Sampling
 from h2htalk.chat.batches import BatchFolder, Pace, run_batches
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs import Price
 from h2htalk.chat.ledger import Ledger
 from h2htalk.chat.openai_batches import OpenAIJobs

@@ -15,8 +15,9 @@ import pytest
 
 from h2htalk.chat.anthropic_api import AnthropicChat
 from h2htalk.chat.anthropic_wire import AnthropicApi
-from h2htalk.chat.base import Chat, ChatOptions, Message, OnDone, Outcome, Request, Sampling
+from h2htalk.chat.base import Chat, Message, OnDone, Outcome, Request, Sampling
 from h2htalk.chat.bookings import Booking, Settlement
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs import Price
 from h2htalk.chat.ledger import Ledger
 from h2htalk.chat.openai_api import OpenAIChat

@@ -66,7 +66,7 @@ def test_a_failed_item_makes_the_run_incomplete_until_a_restart_repairs_it(tmp_p
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("nosuch", "--split", "mini"), "unknown backend 'nosuch'"),
+        (("nosuch", "--split", "mini"), "unknown engine 'nosuch'"),
         (("nosuch", "--split", "mini"), "baseline"),
         (("baseline:best", "--split", "mini"), "unknown baseline 'best'"),
         (("embedded:gpt", "--split", "mini", "--embedder", "none"), "unknown embedded model 'gpt'"),
@@ -308,4 +308,4 @@ def test_a_backend_that_does_not_exist_is_named_whatever_else_is_asked(tmp_path:
     for words in (("--batch",), ("--engine", "dtype=half"), ("--thinking", "5"), ()):
         done = h2htalk_here("evaluate", "opnai:gpt-4o", *common, *words)
         assert done.returncode == 2
-        assert "unknown backend 'opnai'" in done.stderr
+        assert "unknown engine 'opnai'" in done.stderr

@@ -21,7 +21,8 @@ from typing import Any
 
 from h2htalk.benchmark.prompting import PromptSet
 from h2htalk.benchmark.sap import Sap
-from h2htalk.chat.base import ChatOptions, Message, Reply, Request, Sampling
+from h2htalk.chat.base import Message, Reply, Request, Sampling
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.checkpoints import describe_checkpoint, find_source
 from h2htalk.chat.vllm_engine import VLLMChat
 from h2htalk.chat.vllm_options import VLLMOptions

@@ -5,30 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from importlib import import_module
-from typing import cast
 
 from h2htalk.benchmark.evaluate import Plan, make_plan, make_signature
 from h2htalk.benchmark.generate import MissingRequests
 from h2htalk.benchmark.results import open_metrics
 from h2htalk.benchmark.run_costs import GENERATE, cost_limit, open_batch_items, read_costs, read_price_list
 from h2htalk.benchmark.spec import EvaluateSpec
-from h2htalk.chat.base import HOSTED, Request
+from h2htalk.chat.base import Request
 from h2htalk.chat.bookings import Totals, add, dollars_text
-from h2htalk.chat.calls import Api, Call
+from h2htalk.chat.calls import Call
 from h2htalk.chat.costs import Price
-from h2htalk.chat.vllm_options import VLLMOptions
+from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.data.run import Usage
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError
-
-# These run on the user's own machine: no call costs money.
-LOCAL_BACKENDS = ("embedded", "hf", "vllm", "scripted")
-# The wires of hosted APIs, which know how samples become calls, without a key or a connection.
-_WIRES = {
-    "openai": "h2htalk.chat.openai_wire:OpenAIApi",
-    "anthropic": "h2htalk.chat.anthropic_wire:AnthropicApi",
-}
 
 
 def estimate(spec: EvaluateSpec) -> str:
@@ -40,25 +30,26 @@ def estimate(spec: EvaluateSpec) -> str:
     Raises:
         ConfigError, DataError: what `evaluate` would refuse, as far as it shows without opening the model.
     """
-    if spec.backend == "vllm":
-        VLLMOptions.parse(spec.engine)
+    engine = ENGINES.get(spec.backend)  # None: a baseline, or refused by the plan
+    if engine is not None and spec.engine:
+        engine.check_options(spec.engine)
     plan = make_plan(spec)
     metrics = open_metrics(spec.embedder, spec.rouge)
     folder = RunFolder(spec.out_path)
     folder.require_usable(make_signature(plan, {"backend": spec.backend}, metrics), partial=True)
     items = f"{len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
-    if spec.backend == "baseline":
+    if engine is None:
         return f"{spec.model} on {items}: no calls; into {spec.out}."
     answers = folder.answers() if folder.path.is_dir() else {}
     requests = MissingRequests.of(plan.split.scenarios, spec, plan.prompt_of, answers)
     done = len(plan.split.scenarios) * spec.samples - len(requests)
     answered = f" ({done:,} answered already)" if done else ""
-    if spec.backend in HOSTED:
+    if engine.hosted:
         work = _hosted_work(plan, _not_in_batches(spec, requests))
         return f"{spec.model} on {items}: {work.told(answered)}; into {spec.out}. {_price(spec, work)}"
     sent = sum(_prompt_tokens(request) for request in requests)
     budget = sum(request.sampling.budget for request in requests)
-    price = "nothing but time" if spec.backend in LOCAL_BACKENDS else "unknown"
+    price = "nothing but time" if engine.local else "unknown"
     return f"{spec.model} on {items}: {_asked(len(requests), answered, sent, budget)}; into {spec.out}. Price: {price}."
 
 
@@ -98,7 +89,8 @@ def _hosted_work(plan: Plan, requests: Sequence[Request]) -> _Work:
         raise ConfigError(
             f"--max-cost: the price of {spec.model} is unknown: name it in a file with --prices"
         )
-    api = _wire(spec)
+    engine, name = parse_model(spec.model)
+    api = engine.open_wire(name)
     lengths = {s.id: _rough_tokens(s.reference) for s in plan.split.scenarios}
     begun: set[str] = set()
     usages, expected, greatest, budget, calls = [], [], [], 0, api.calls(requests)
@@ -120,11 +112,6 @@ def _hosted_work(plan: Plan, requests: Sequence[Request]) -> _Work:
         greatest=add(*greatest) if known else None,
         price=price,
     )
-
-
-def _wire(spec: EvaluateSpec) -> Api:
-    module, _, name = _WIRES[spec.backend].partition(":")
-    return cast(Api, getattr(import_module(module), name)(spec.model.partition(":")[2]))
 
 
 def _expected_usage(call: Call, reply: int, batch: bool, begun: set[str]) -> Usage:

@@ -15,10 +15,11 @@ from decimal import Decimal
 from pathlib import Path
 
 from h2htalk.benchmark.spec import EvaluateSpec
-from h2htalk.chat.base import HOSTED, ChatOptions
 from h2htalk.chat.batch_jobs import BatchFolder
 from h2htalk.chat.bookings import Booking, Settlement, Totals, dollars_text
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs import PriceList, load_prices
+from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.journal import Account, read_journal
 from h2htalk.chat.ledger import Ledger
 from h2htalk.data.run import Response, SampleKey, Usage
@@ -78,7 +79,7 @@ class RunCosts:
         self._folders = (costs_folder(spec.out_path), self._batches.path)
         self._new = False
         self._ledger: Ledger | None = None
-        if spec.backend in HOSTED:
+        if (engine := ENGINES.get(spec.backend)) is not None and engine.hosted:
             self._ledger = Ledger(
                 costs_folder(spec.out_path) / f"{GENERATE}.jsonl",
                 model=spec.model,

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from h2htalk.chat.base import BACKENDS, HOSTED, OWN_SAMPLING, WITH_OPTIONS
+from h2htalk.chat.engines import ENGINES, engine_names
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, quoted
@@ -29,8 +29,6 @@ _RANGES: dict[str, tuple[float, int | None]] = {
     "thinking": (0, 1_000_000),
     "max_cost": (0, 1_000_000_000),
 }
-# Known never to reason: `--thinking` would only lengthen their replies.
-_NEVER_REASON = ("embedded", "baseline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +39,7 @@ class EvaluateSpec:
     how it is carried out.
 
     Attributes:
-        model: `BACKEND:NAME` (`h2htalk.chat.base.open_chat`) or `baseline:NAME`.
+        model: `ENGINE:NAME` (`h2htalk.chat.engines.open_chat`) or `baseline:NAME`.
         split: a bundled split, a folder or a file.
         out: the run folder; made when missing, resumed when it holds this same run.
         language, subtasks, limit: which scenarios (`Split.select`).
@@ -126,7 +124,7 @@ class EvaluateSpec:
     @property
     def sampling_temperature(self) -> float | None:
         """The temperature that replies are drawn with; None where the model draws as it does by itself."""
-        return None if self.model_sampling or self.backend in OWN_SAMPLING else self.temperature
+        return None if self.model_sampling or _draws_by_itself(self) else self.temperature
 
     def to_dict(self) -> dict[str, Any]:
         plain = asdict(replace(self, engine={})) | {"engine": dict(self.engine)}
@@ -173,29 +171,38 @@ def _typed(value: object, kind: Any, where: str) -> Any:
 
 def _check_engine(spec: EvaluateSpec) -> None:
     """What only some engines can do."""
-    if spec.backend not in (*BACKENDS, "baseline"):
+    engine = ENGINES.get(spec.backend)
+    if engine is None and spec.backend != "baseline":
         return  # refused, with the choices, where models are opened
-    if spec.engine and spec.backend not in WITH_OPTIONS:
-        given, able = ", ".join(spec.engine), ", ".join(WITH_OPTIONS)
-        raise ConfigError(f"--engine: {spec.backend} has no engine options ({given}); {able} has")
-    if spec.thinking is not None and spec.backend in _NEVER_REASON:
-        raise ConfigError(f"--thinking: {spec.backend} does not reason; leave it out")
-    if spec.model_sampling and spec.backend not in (*HOSTED, "server"):
+    if spec.engine and not (engine and engine.options):
+        able = ", ".join(other.name for other in ENGINES.values() if other.options)
         raise ConfigError(
-            f"--model-sampling: {spec.backend}: draws replies itself; it is for {', '.join(HOSTED)} and server"
+            f"--engine: {spec.backend} has no engine options ({', '.join(spec.engine)}); {able} has"
         )
+    # It would only lengthen the replies of a model that never reasons.
+    if spec.thinking is not None and not (engine and engine.reasons):
+        raise ConfigError(f"--thinking: {spec.backend} does not reason; leave it out")
+    if spec.model_sampling and (engine is None or engine.sampling == "taken"):
+        able = ", ".join(other.name for other in ENGINES.values() if other.sampling != "taken")
+        raise ConfigError(f"--model-sampling: {spec.backend}: draws replies itself; it is for {able}")
     _check_own_sampling(spec)
     hosted_only = {"batch": spec.batch, "max_cost": spec.max_cost is not None, "prices": bool(spec.prices)}
     for name, given_one in hosted_only.items():
-        if given_one and spec.backend not in HOSTED:
-            raise ConfigError(f"{_option(name)} is for {' and '.join(HOSTED)} only, not for {spec.backend}")
+        if given_one and not (engine and engine.hosted):
+            hosted = engine_names(hosted=True)
+            raise ConfigError(f"{_option(name)} is for {hosted} only, not for {spec.backend}")
+
+
+def _draws_by_itself(spec: EvaluateSpec) -> bool:
+    engine = ENGINES.get(spec.backend)
+    return engine is not None and engine.sampling == "none"
 
 
 def _check_own_sampling(spec: EvaluateSpec) -> None:
     """Where the model draws as it does by itself, nothing may say how: it would be ignored without a word."""
     given = {"temperature": bool(spec.temperature), "top_p": spec.top_p != 1.0, "seed": bool(spec.seed)}
     options = " and ".join(_option(name) for name, value in given.items() if value)
-    if options and spec.backend in OWN_SAMPLING:
+    if options and _draws_by_itself(spec):
         raise ConfigError(
             f"{spec.backend}: takes neither temperature nor top-p nor seed: leave out {options}, the model draws by "
             "itself"

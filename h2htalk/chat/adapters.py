@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.outlines import Shapes
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError
 from h2htalk.text.weights import sha256_of
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # the limits that vLLM can be started with
 _PREFIX = "base_model.model."
+
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,10 @@ def read_adapter(name: str, folder: Path) -> Adapter:
     if not isinstance(config, dict) or config.get("peft_type") != "LORA":
         kind = config.get("peft_type") if isinstance(config, dict) else None
         raise ConfigError(f"{where}: its peft_type is {kind!r}; only LORA can be laid over a model")
-    _check_scaling(config, where)
+    ranks = config.get("rank_pattern") or {}
+    for rank in (config.get("r"), *(ranks.values() if isinstance(ranks, dict) else [ranks])):
+        if type(rank) is not int or not 1 <= rank <= RANKS[-1]:
+            raise ConfigError(f"{where}: its rank r is {rank!r}; it must be 1 to {RANKS[-1]}")
     if not (folder / WEIGHTS).is_file():
         raise ConfigError(
             f"{where}: no {WEIGHTS} in it; save it with safe_serialization=True (no pickle is read)"
@@ -93,18 +96,23 @@ def read_adapter(name: str, folder: Path) -> Adapter:
     return Adapter(name, folder, config)
 
 
-def _check_scaling(config: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError for ranks and weights of the adapter's part that cannot be."""
-    patterns = {key: config.get(key) or {} for key in ("rank_pattern", "alpha_pattern")}
-    for key, pattern in patterns.items():
-        if not isinstance(pattern, dict):
-            raise ConfigError(f"{where}: its {key} is {quoted(str(pattern))}; it must be a table of modules")
-    for rank in (config.get("r"), *patterns["rank_pattern"].values()):
-        if type(rank) is not int or not 1 <= rank <= RANKS[-1]:
-            raise ConfigError(f"{where}: its rank r is {rank!r}; it must be 1 to {RANKS[-1]}")
-    for alpha in (config.get("lora_alpha"), *patterns["alpha_pattern"].values()):
-        if type(alpha) not in (int, float) or not math.isfinite(alpha):
-            raise ConfigError(f"{where}: its lora_alpha is {alpha!r}; it must be a number")
+def parameter_shapes(config: Any) -> Shapes | None:
+    """Every parameter's shape as transformers builds the model; None where it cannot be said.
+
+    Args:
+        config: the model's configuration; models of more than text and unknown ones are left to the engine.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    if config.get_text_config() is not config:
+        return None
+    try:
+        with torch.device("meta"):  # shapes only: no memory, no weights
+            model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+    except (ValueError, KeyError, ImportError, RuntimeError, AttributeError, TypeError):
+        return None
+    return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
 
 def check_fits(adapter: Adapter, shapes: Shapes | None, where: str) -> None:

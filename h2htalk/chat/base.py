@@ -1,4 +1,4 @@
-"""The protocol that every engine speaks, and the table of engines.
+"""The protocol that every engine speaks.
 
 An engine takes a batch of requests and returns outcomes in the same order; while others still run it hands
 each finished one to `on_done`, so that nothing finished is ever lost. A failed call is a `Failure`, never an
@@ -10,16 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
 
 from h2htalk.data.run import Failure, Usage
 from h2htalk.errors import ConfigError
-
-if TYPE_CHECKING:
-    from h2htalk.chat.batches import BatchFolder
-    from h2htalk.chat.ledger import Ledger
-    from h2htalk.chat.structured import Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +59,17 @@ class Sampling:
         return self.temperature
 
 
+class ReplyForm(Protocol):
+    """The JSON that a reply must be (`structured.Form`)."""
+
+    @property
+    def name(self) -> str: ...
+
+    def schema(self) -> dict[str, Any]:
+        """Its JSON schema."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One call: the sample-th answer to item `id`; `form`: the JSON that the reply must be."""
@@ -73,7 +78,7 @@ class Request:
     messages: tuple[Message, ...]
     sampling: Sampling
     sample: int = 0
-    form: Form | None = None
+    form: ReplyForm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,87 +128,6 @@ class Chat(Protocol):
     def close(self) -> None:
         """Give back memory and connections. Harmless when called twice."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """How to run an engine. Only `engine` may change what it answers (the engine's `subject` then says so).
-
-    Attributes:
-        concurrency: requests in flight at once.
-        timeout: seconds one attempt may take.
-        attempts: tries a request, the first included.
-        deadline: seconds one request to a hosted API may take in all, its tries and the waits between included.
-        engine: options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
-        ledger: where paid calls are booked before they are sent; None books them in memory only.
-        batch: send everything as batch jobs, whose ids are kept in this folder.
-    """
-
-    concurrency: int = 64
-    timeout: float = 120.0
-    attempts: int = 4
-    deadline: float = 900.0
-    engine: Mapping[str, str] = field(default_factory=dict)
-    ledger: Ledger | None = None
-    batch: BatchFolder | None = None
-
-    def __post_init__(self) -> None:
-        if self.concurrency < 1 or self.attempts < 1 or not self.timeout > 0 or not self.deadline > 0:
-            raise ConfigError(
-                "concurrency and attempts must be 1 or more, timeout and deadline above 0 seconds"
-            )
-
-
-# Backend -> where its class is. Each class is called as Class(name, options).
-BACKENDS = {
-    "embedded": "h2htalk.chat.embedded:EmbeddedChat",
-    "hf": "h2htalk.chat.local:TransformersChat",
-    "vllm": "h2htalk.chat.vllm_engine:VLLMChat",
-    "openai": "h2htalk.chat.openai_api:OpenAIChat",
-    "anthropic": "h2htalk.chat.anthropic_api:AnthropicChat",
-    "server": "h2htalk.chat.server:ServerChat",
-    "scripted": "h2htalk.chat.scripted:ScriptedChat",
-}
-# Every call costs money: these book each one in a ledger, and can send batches.
-HOSTED = ("openai", "anthropic")
-# Take no temperature, top_p or seed at all: their answers are drawn as the model draws by itself.
-OWN_SAMPLING = ("anthropic",)
-# Options of one engine (`--engine KEY=VALUE`) are known to these.
-WITH_OPTIONS = ("vllm",)
-
-
-def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
-    """Open `BACKEND` or `BACKEND:NAME`, such as `embedded`, `hf:PATH`, `server:MODEL@URL`, `scripted:FILE`.
-
-    Raises:
-        ConfigError: no such backend, or the model cannot be opened.
-        MissingExtraError: the backend's packages are not installed.
-    """
-    backend, name = parse_model(model)
-    options = options or ChatOptions()
-    if options.engine and backend not in WITH_OPTIONS:
-        given = ", ".join(options.engine)
-        raise ConfigError(f"{backend} has no engine options ({given}); {', '.join(WITH_OPTIONS)} has")
-    if options.batch is not None and backend not in HOSTED:
-        raise ConfigError(f"{backend} has no batches; {' and '.join(HOSTED)} have")
-    module, _, attribute = BACKENDS[backend].partition(":")
-    chat_class = getattr(import_module(module), attribute)
-    return cast(Chat, chat_class(name, options))
-
-
-def parse_model(model: str, *others: str) -> tuple[str, str]:
-    """Backend and name of a model.
-
-    Raises:
-        ConfigError: no such backend; the choices are named, with `others` that the caller knows besides.
-    """
-    backend, _, name = model.partition(":")
-    if backend not in BACKENDS:
-        choices = ", ".join((*BACKENDS, *others))
-        raise ConfigError(
-            f"unknown backend {backend!r} in model {model!r}: write BACKEND:NAME; choose from {choices}"
-        )
-    return backend, name
 
 
 def request_seed(seed: int, item_id: str, sample: int) -> int:

@@ -22,16 +22,14 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from h2htalk.chat.batch_records import BatchRecord, fold
+from h2htalk.chat.ledger import Ledger
 from h2htalk.data.files import read_jsonl, write_problem
 from h2htalk.data.run import SampleKey
 from h2htalk.data.shard import Shard
 from h2htalk.errors import DataError
-
-if TYPE_CHECKING:
-    from h2htalk.chat.ledger import Ledger
 
 UNSENT = "not sent"  # why the calls of a job are free that was only planned
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from h2htalk.chat.base import ChatOptions
 from h2htalk.chat.batch_api import JobCallError, JobsApi, line_bytes
 from h2htalk.chat.batch_jobs import BatchJournal, free_calls
 from h2htalk.chat.batch_records import BatchRecord
 from h2htalk.chat.batch_results import Outcomes
 from h2htalk.chat.bookings import Booking, add
 from h2htalk.chat.calls import Api, Call, Trouble, outcomes
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.ledger import OverLimit
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Request
+from h2htalk.chat.base import OnDone, Outcome, Request
 from h2htalk.chat.batch_api import Job, JobCallError, JobsApi
 from h2htalk.chat.batch_jobs import UNSENT, BatchFolder, BatchJournal, free_calls
 from h2htalk.chat.batch_patience import Pace, Patience
@@ -24,6 +24,7 @@ from h2htalk.chat.batch_results import Outcomes
 from h2htalk.chat.batch_submit import Submitter
 from h2htalk.chat.bookings import add, dollars_text
 from h2htalk.chat.calls import Api
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.ledger import Ledger
 from h2htalk.chat.provider_errors import scrub
 from h2htalk.errors import ConfigError, ModelCallError

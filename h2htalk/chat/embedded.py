@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from h2htalk.chat.base import ChatOptions, Message, OnDone, Outcome, Reply, Request, Sampling
+from h2htalk.chat.base import Message, OnDone, Outcome, Reply, Request, Sampling
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.embedded_engine import (
     CONTEXT_TOKENS,
     FEATURE,

@@ -130,9 +130,7 @@ class _RowEnds:
             if place not in self.ended and (stopped or written >= self.rows[place].max_tokens):
                 self.ended.add(place)
                 self.on_row(place, input_ids[place, self.width :].tolist(), stopped)
-        return torch.tensor(
-            [place in self.ended for place in range(len(self.rows))], device=input_ids.device
-        )
+        return torch.tensor([place in self.ended for place in range(len(self.rows))], device=input_ids.device)
 
 
 def sample_tokens(logits: Any, temperature: float, top_p: float, uniform: Any) -> Any:

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Request
+from h2htalk.chat.base import OnDone, Outcome, Request
 from h2htalk.chat.bookings import Booking
 from h2htalk.chat.call_queue import CallQueue, Gate, seconds_text, wait_for_next
 from h2htalk.chat.calls import Answer, Call, Trouble, outcomes
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.exchange import Arrived, Send, Wire
 from h2htalk.chat.ledger import Ledger, OverLimit

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
+from h2htalk.chat.base import OnDone, Outcome, Reply, Request
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.checkpoints import engine_versions, open_checkpoint
 from h2htalk.chat.generation import OutOfMemory, Row, generate_batch, has_cache, is_recurrent
 from h2htalk.chat.prepare import Job, prepare, refuse_form

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Request
+from h2htalk.chat.base import OnDone, Outcome, Request
 from h2htalk.chat.calls import Trouble
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.connections import open_client, open_pool
 from h2htalk.chat.exchange import (
     Arrived,

@@ -23,7 +23,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
+from h2htalk.chat.base import OnDone, Outcome, Reply, Request
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError, DataError
 

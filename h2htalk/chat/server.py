@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import aiohttp
 from yarl import URL
 
-from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
+from h2htalk.chat.base import OnDone, Outcome, Reply, Request
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.server_endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
 from h2htalk.chat.server_protocol import (

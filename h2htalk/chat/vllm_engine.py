@@ -20,14 +20,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, TypeVar
 
-from h2htalk.chat.adapters import check_fits, find_adapter
-from h2htalk.chat.base import ChatOptions, OnDone, Outcome, Reply, Request
+from h2htalk.chat.adapters import check_fits, find_adapter, parameter_shapes
+from h2htalk.chat.base import OnDone, Outcome, Reply, Request
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.checkpoints import describe_checkpoint, find_source
 from h2htalk.chat.event_loop import in_running_loop, inside_loop, run_all
-from h2htalk.chat.outlines import check_whole, outline
 from h2htalk.chat.prepare import Job, prepare
 from h2htalk.chat.templates import ChatTemplate, read_reply
-from h2htalk.chat.vllm_advice import advice
 from h2htalk.chat.vllm_options import VLLMOptions
 from h2htalk.chat.vllm_process import VLLMProcesses
 from h2htalk.chat.vllm_reasoning import ReasoningReader
@@ -35,7 +34,6 @@ from h2htalk.chat.vllm_start import (
     check_adapter,
     engine_versions,
     explained,
-    on_cpu,
     require_vllm,
     start_engine,
 )
@@ -72,12 +70,9 @@ class VLLMChat:
         self._tokenizer = description.tokenizer
         self._template = ChatTemplate(description.tokenizer, self._where)
         self._stop_tokens = sorted(description.stop_tokens())
-        shapes = outline(description.config)
-        if source.folder is not None and shapes is not None:
-            check_whole(source.folder, shapes, self._where)
         adapter = find_adapter(self._options.lora) if self._options.lora else None
         if adapter is not None:
-            check_fits(adapter, shapes, self._where)
+            check_fits(adapter, parameter_shapes(description.config), self._where)
         identity = description.identity() | (adapter.identity() if adapter else {})
         self._numbers = count()
         self._runner = asyncio.Runner()
@@ -241,9 +236,7 @@ class VLLMChat:
         from vllm.lora.request import LoRARequest
 
         request = LoRARequest(name, 1, folder)
-        explained(
-            lambda: self._run(self._engine.add_lora(request)), f"lora={name}", self._processes, on_cpu()
-        )
+        explained(lambda: self._run(self._engine.add_lora(request)), f"lora={name}", self._processes)
         return request
 
     def _named(self) -> dict[str, str]:
@@ -268,11 +261,11 @@ class VLLMChat:
         return self._runner.run(work)
 
     def _death(self, error: Exception) -> ModelCallError:
-        said = advice(str(error), self._processes.log_text(), self._processes.log, on_cpu())
-        if said.startswith("EngineCore encountered"):
-            said = "one of its processes was ended from outside (by the system, for want of memory?)"
-        self._keep_log = str(self._processes.log) in said
-        return ModelCallError(f"{self._where}: vLLM died: {said}; start again, what is finished is kept")
+        self._keep_log = self._processes.log is not None
+        return ModelCallError(
+            f"{self._where}: vLLM died ({_line(error)}): start again, what is finished is kept"
+            f"{self._processes.log_end()}"
+        )
 
     def _shut_down(self) -> None:
         engine, self._engine = self._engine, None

@@ -25,6 +25,7 @@ _FORCED = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 _DEFAULTS = {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
 LOG_VARIABLE = "VLLM_LOGGING_LEVEL"
 _SOCKETS = "VLLM_RPC_BASE_PATH"
+_SHOWN_LINES = 20  # of the log, in an error
 
 
 class VLLMProcesses:
@@ -107,14 +108,15 @@ class VLLMProcesses:
             with suppress(OSError), self.log.open("a", encoding="utf-8", errors="backslashreplace") as stream:
                 stream.writelines(traceback.format_exception(error))
 
-    def log_text(self) -> str:
-        """What was printed: the last megabyte of it."""
+    def log_end(self) -> str:
+        """Where the log lies and its last lines, to be added to an error; empty where the terminal shows it."""
         if self.log is None:
             return ""
+        text = ""
         with suppress(OSError), self.log.open("rb") as stream:
-            stream.seek(max(0, self.log.stat().st_size - 2**20))
-            return stream.read().decode("utf-8", "replace")
-        return ""
+            stream.seek(max(0, self.log.stat().st_size - 2**16))
+            text = stream.read().decode("utf-8", "replace")
+        return "\n".join((f"; vLLM's log is {self.log} and ends:", *text.splitlines()[-_SHOWN_LINES:]))
 
     def close(self, keep_log: bool = False) -> None:
         """End whatever of the engine still runs. Harmless when called twice."""

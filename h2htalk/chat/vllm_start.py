@@ -1,4 +1,4 @@
-"""Starting vLLM: its arguments from our options, and what it says when it cannot start, in one line."""
+"""Starting vLLM: its arguments from our options, and the end of its log where it cannot start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from h2htalk.chat.adapters import Adapter
 from h2htalk.chat.checkpoints import Description
-from h2htalk.chat.vllm_advice import advice
 from h2htalk.chat.vllm_options import VLLMOptions
 from h2htalk.chat.vllm_process import VLLMProcesses, interruptible
 from h2htalk.errors import ConfigError, MissingExtraError
@@ -120,20 +119,22 @@ def start_engine(
             config = arguments.create_engine_config()
             return AsyncLLM.from_vllm_config(config, disable_log_stats=True)
 
-        engine = explained(start, description.source.where, processes, cpu)
+        engine = explained(start, description.source.where, processes)
     processes.ready()
     return engine
 
 
-def explained(act: Callable[[], Any], where: str, processes: VLLMProcesses, cpu: bool) -> Any:
-    """What `act` gives; whatever vLLM raises meanwhile becomes a ConfigError of one line."""
+def explained(act: Callable[[], Any], where: str, processes: VLLMProcesses) -> Any:
+    """What `act` gives; whatever vLLM raises meanwhile becomes a ConfigError with the end of its log."""
     try:
         return act()
-    # vLLM and what it loads raise any type: the user sees each as one line, the log keeps the traceback.
+    # vLLM and what it loads raise any type: the user sees its text and the log, which keeps the traceback.
     except Exception as error:
+        log = processes.log_end()
         processes.note_failure(error)
-        said = advice(str(error) or type(error).__name__, processes.log_text(), processes.log, cpu)
-        raise ConfigError(f"{where}: vLLM cannot start: {said}") from error
+        raise ConfigError(
+            f"{where}: vLLM cannot start: {' '.join(str(error).split()) or type(error).__name__}{log}"
+        ) from error
 
 
 def engine_versions() -> str:

@@ -12,22 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from h2htalk.chat.base import (
-    HOSTED,
-    OWN_SAMPLING,
-    Chat,
-    ChatOptions,
-    Outcome,
-    Reply,
-    Request,
-    Sampling,
-    open_chat,
-    parse_model,
-    request_seed,
-)
+from h2htalk.chat.base import Chat, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.batch_jobs import BatchFolder
 from h2htalk.chat.bookings import dollars_text
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs import PriceList, load_prices
+from h2htalk.chat.engines import open_chat, parse_model, require_batches
 from h2htalk.curation.asking_costs import StageLedger, StageLimit, journal_path
 from h2htalk.curation.asking_store import Known, line_of, prompt_fingerprint, read_line, stored_answers
 from h2htalk.curation.model_identity import model_identity, model_name
@@ -83,10 +73,11 @@ class Asking:
         self._ledger: StageLedger | None = None
         # Of the part that was asked last; a simulation asks of the same one turn after turn.
         self._known: tuple[str, Known] = ("", {})
-        backend, _ = parse_model(settings.model)
+        engine, _ = parse_model(settings.model)
         # Of a script its name alone: a stage's identity holds its content, and stored answers outlive an edit.
-        self._model = model_name(settings.model) if backend == "scripted" else model_identity(settings.model)
-        if backend in HOSTED:
+        script = engine.model_is == "file"
+        self._model = model_name(settings.model) if script else model_identity(settings.model)
+        if engine.hosted:
             prices = _prices(settings.prices)
             self._ledger = StageLedger(
                 journal_path(folder / "costs", stage, settings.model),
@@ -224,14 +215,12 @@ def check_model(settings: AskSettings) -> None:
         ConfigError: it cannot; says what to change.
         DataError: a line of a script is damaged.
     """
-    backend, _ = parse_model(settings.model)
+    engine, _ = parse_model(settings.model)
     Asking(settings, Path(), "check").close()
-    if backend in (*HOSTED, "scripted"):
+    if engine.hosted or engine.model_is == "file":
         open_chat(settings.model).close()
-    if settings.batch and backend not in HOSTED:
-        raise ConfigError(
-            f"{backend} has no batches; {' and '.join(HOSTED)} have: leave batch = true out, or change the model"
-        )
+    if settings.batch:
+        require_batches(engine, ": leave batch = true out, or change the model")
 
 
 def _require_no_open_jobs(batches: BatchFolder) -> None:
@@ -250,11 +239,11 @@ def sampling_of(
     """How one sample of an item is drawn: at this temperature, unless the model's API takes none.
 
     Args:
-        model: `BACKEND:NAME`.
+        model: `ENGINE:NAME`.
         temperature: 0 is greedy.
         tokens: of the reply at most.
         seed: the run's; the request's own is made of it, the item's id and the sample.
         item, sample: whose.
     """
-    own = parse_model(model)[0] in OWN_SAMPLING
+    own = parse_model(model)[0].sampling == "none"
     return Sampling(None if own else temperature, max_tokens=tokens, seed=request_seed(seed, item, sample))

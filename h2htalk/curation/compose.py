@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.base import parse_model
+from h2htalk.chat.engines import parse_model
 from h2htalk.curation.asking import Answers, Asking, AskSettings
 from h2htalk.curation.candidates import ORIGINAL, Candidate, Reference
 from h2htalk.curation.compose_cutting import CUTTABLE, Cuts, cut

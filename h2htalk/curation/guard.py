@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from h2htalk.chat.base import Message, Reply, Request, Sampling, parse_model
+from h2htalk.chat.base import Message, Reply, Request, Sampling
+from h2htalk.chat.engines import parse_model
 from h2htalk.curation.asking import Asking, AskSettings
 from h2htalk.curation.stages import Incomplete
 from h2htalk.data.dialogue import Dialogue
@@ -147,11 +148,11 @@ class Guard:
     """A guard and the folder where its answers lie: every answer is stored, a restart asks for none of them again."""
 
     def __init__(self, model: str, folder: Path, max_cost: float | None = None, prices: str = "") -> None:
-        """`folder` is the stage's, `prices` as in `AskSettings`. Raises ConfigError for an unknown backend."""
-        backend, name = parse_model(model)
+        """`folder` is the stage's, `prices` as in `AskSettings`. Raises ConfigError for an unknown engine."""
+        engine, name = parse_model(model)
         self._name, self._folder = name, folder
         self._asking: Asking | None = None
-        if not (backend == "openai" and "moderation" in name):
+        if not (engine.name == "openai" and "moderation" in name):
             self._asking = Asking(AskSettings(model, max_cost, prices=prices), folder, "safety")
 
     def ask(self, dialogues: Sequence[Dialogue], part: str) -> dict[str, Verdict]:

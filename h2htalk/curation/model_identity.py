@@ -6,10 +6,9 @@ import hashlib
 from pathlib import Path
 
 from h2htalk.curation.sources.raw_files import sha256_of
+from h2htalk.curation.spec import model_kind
 from h2htalk.errors import ConfigError
 
-# Their names may be folders: of models that talk, and of recognisers of names.
-_OF_FOLDERS = ("hf", "vllm", "spacy", "gliner")
 _SETTINGS = ("config.json", "gliner_config.json", "meta.json")
 
 
@@ -20,7 +19,7 @@ def model_identity(model: str) -> str:
         ConfigError: the script or the folder cannot be read.
     """
     backend, _, name = model.partition(":")
-    if backend == "scripted" and name:
+    if model_kind(backend) == "file" and name:
         return f"{model_name(model)}, sha256 {sha256_of(Path(name))[:16]}"
     if (folder := _folder(backend, name)) is not None:
         return f"{model_name(model)}, sha256 {_folder_sha256(folder)[:16]}"
@@ -31,9 +30,9 @@ def model_name(model: str) -> str:
     """`BACKEND:NAME` as people may read it: of a script its file's name, of a model in a folder the folder's, of a
     server the model's, of all others the name they go by."""
     backend, _, name = model.partition(":")
-    if backend == "scripted" and name:
+    if model_kind(backend) == "file" and name:
         return f"{backend}:{Path(name).name}"
-    if backend == "server":
+    if model_kind(backend) == "url":
         at = max(name.rfind("@http://"), name.rfind("@https://"))
         return f"{backend}:{name[:at]}" if at > 0 else model
     folder = _folder(backend, name)
@@ -42,7 +41,7 @@ def model_name(model: str) -> str:
 
 def _folder(backend: str, name: str) -> Path | None:
     """The folder that a model's name is; None where it is none."""
-    if backend not in _OF_FOLDERS or not name:
+    if model_kind(backend) != "folder" or not name:
         return None
     folder = Path(name).expanduser()
     return folder if any((folder / settings).is_file() for settings in _SETTINGS) else None

@@ -16,14 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.base import (
-    HOSTED,
-    Message,
-    Reply,
-    Request,
-    parse_model,
-    request_seed,
-)
+from h2htalk.chat.base import Message, Reply, Request, request_seed
+from h2htalk.chat.engines import parse_model
 from h2htalk.curation.asking import Asking, AskSettings, sampling_of, shared_limit
 from h2htalk.curation.licences import find
 from h2htalk.curation.model_identity import model_identity
@@ -165,7 +159,7 @@ class Simulation:
 
         The limit of cost holds for both together, whichever of them needs it.
         """
-        paid = any(parse_model(getattr(self.settings, role))[0] in HOSTED for role in _ROLES)
+        paid = any(parse_model(getattr(self.settings, role))[0].hosted for role in _ROLES)
         limit = shared_limit(folder, self.settings.max_cost, self.prices) if paid else None
         asked = {
             role: AskSettings(getattr(self.settings, role), self.settings.max_cost, prices=self.prices)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from h2htalk.chat.engines import ENGINES
 from h2htalk.curation.spec_limits import check_limits
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.errors import ConfigError, quoted
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 SourceFormat = Literal[
     "messages", "persona", "questions", "memory_bank", "contexts", "openai", "sharegpt", "dialogues"
 ]
-
-
-# Models whose names may be folders.
-_OF_FOLDERS = ("hf", "vllm", "spacy", "gliner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +207,13 @@ def resolve(path: str, base: Path) -> Path:
     return found
 
 
+def model_kind(name: str) -> str:
+    """What the model's name may be, of an engine or of a recogniser of names: see `Engine.model_is`."""
+    if name in ("spacy", "gliner"):
+        return "folder"
+    return ENGINES[name].model_is if name in ENGINES else "name"
+
+
 def _with_places(spec: CurateSpec, base: Path) -> CurateSpec:
     """The specification with the paths of its other files as they are from anywhere."""
 
@@ -218,9 +222,10 @@ def _with_places(spec: CurateSpec, base: Path) -> CurateSpec:
 
     def model(name: str) -> str:
         backend, _, path = name.partition(":")
+        kind = model_kind(backend)
         # A name of the Hub begins with none of these.
-        folder = backend in _OF_FOLDERS and path.startswith((".", "/", "~", "$"))
-        return f"{backend}:{at(path)}" if path and (backend == "scripted" or folder) else name
+        folder = kind == "folder" and path.startswith((".", "/", "~", "$"))
+        return f"{backend}:{at(path)}" if path and (kind == "file" or folder) else name
 
     def split(name: str) -> str:
         # A bundled split's name has no such sign; a folder of one's own may stand beside the file.

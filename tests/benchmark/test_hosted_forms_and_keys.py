@@ -12,7 +12,9 @@ from key_search import require_no_key
 from providers import KEY, ProviderServer
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.base import ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
+from h2htalk.chat.base import Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.structured import Form
 from h2htalk.data.run import Failure
 

@@ -18,10 +18,12 @@ from hosted_runs import MODELS, HostedRun
 from providers import ProviderServer
 
 from h2htalk.chat import bounded_replies
-from h2htalk.chat.base import Chat, ChatOptions, Reply, open_chat
+from h2htalk.chat.base import Chat, Reply
 from h2htalk.chat.batch_api import JobCallError
 from h2htalk.chat.batch_errors import sdk_errors
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.connections import open_client
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.ledger import Ledger
 from h2htalk.data.run import Failure
 

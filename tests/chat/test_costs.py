@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.chat.base import HOSTED
 from h2htalk.chat.costs import Price, load_prices
+from h2htalk.chat.engines import ENGINES
 from h2htalk.data.run import Usage
 from h2htalk.errors import ConfigError
 
@@ -117,7 +117,9 @@ def written(folder: Path, text: str) -> Path:
 def test_the_bundled_prices_are_dated_and_of_hosted_models() -> None:
     prices = load_prices()
     assert prices.date >= "2026-11-20"
-    assert {name.partition(":")[0] for name in prices.models} == set(HOSTED)
+    assert {name.partition(":")[0] for name in prices.models} == {
+        engine.name for engine in ENGINES.values() if engine.hosted
+    }
     judge = prices.find("openai:gpt-4o")
     assert judge is not None
     assert judge.date == prices.date

@@ -12,9 +12,11 @@ from pydantic import BaseModel, ConfigDict
 
 pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
 
-from h2htalk.chat.base import ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
+from h2htalk.chat.base import Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.embedded import EmbeddedChat, prompt_pieces
 from h2htalk.chat.embedded_engine import BLOCK_TOKENS, EmbeddedEngine, unreadable_marks
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.structured import Form
 from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError

@@ -31,7 +31,8 @@ from hosted_made import (
     worst_case,
 )
 
-from h2htalk.chat.base import ChatOptions, Outcome, Reply
+from h2htalk.chat.base import Outcome, Reply
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError
 
@@ -181,7 +182,7 @@ def test_once_an_answer_could_not_be_stored_nothing_more_goes_out(provider: str)
 INTERRUPTED = """
 import sys
 from hosted_made import Books, Double, ok, requests_of, slowly, text_of
-from h2htalk.chat.base import ChatOptions
+from h2htalk.chat.chat_options import ChatOptions
 
 provider, books, requests = sys.argv[1], Books(), requests_of(*"abcd")
 def answer(body):

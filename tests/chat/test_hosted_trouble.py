@@ -20,8 +20,10 @@ from hosted_made import (
 )
 
 from h2htalk.chat.anthropic_api import AnthropicChat
-from h2htalk.chat.base import ChatOptions, Reply, open_chat
+from h2htalk.chat.base import Reply
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.connections import open_client, open_pool
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.openai_api import OpenAIChat
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 

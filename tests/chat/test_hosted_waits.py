@@ -25,7 +25,7 @@ from hosted_made import (
     worst_case,
 )
 
-from h2htalk.chat.base import ChatOptions
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.data.run import Failure
 
 pytestmark = pytest.mark.usefixtures("hosted_loop")

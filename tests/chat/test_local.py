@@ -9,7 +9,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 from tiny_llama import CONTEXT, NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, VOCABULARY, write_tiny_llama
 
-from h2htalk.chat.base import Chat, ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
+from h2htalk.chat.base import Chat, Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.structured import Form
 from h2htalk.chat.templates import fold_system
 from h2htalk.data.run import Failure

@@ -19,7 +19,9 @@ from typing import Any
 import pytest
 from loopback import REPLY, Answer, LoopbackServer, completion
 
-from h2htalk.chat.base import Chat, ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
+from h2htalk.chat.base import Chat, Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.server import LARGEST_REPLY
 from h2htalk.chat.server_endpoint import KEY_VARIABLE
 from h2htalk.data.run import Failure
@@ -341,7 +343,9 @@ def test_what_on_done_raises_stops_the_batch_and_is_passed_on(error: BaseExcepti
 
 INTERRUPTED = """
 import sys
-from h2htalk.chat.base import ChatOptions, Message, Request, Sampling, open_chat
+from h2htalk.chat.base import Message, Request, Sampling
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
 requests = [Request(str(i), (Message("user", f"item {i}"),), Sampling()) for i in range(50)]
 def done(index, outcome):
     print(index, flush=True)

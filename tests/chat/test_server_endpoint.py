@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.chat.base import ChatOptions, open_chat
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.server_endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
 from h2htalk.errors import ConfigError
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from tiny_llama import NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, SYSTEM_TEMPLATE, write_tiny_llama
 
-from h2htalk.chat.base import Message, Reply, Request, Sampling, open_chat
+from h2htalk.chat.base import Message, Reply, Request, Sampling
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.templates import ChatTemplate, MarkRefusal, fold_system, read_reply
 from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError, MissingExtraError

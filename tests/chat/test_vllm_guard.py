@@ -120,9 +120,9 @@ def test_what_children_and_libraries_print_goes_to_the_log_alone(
         subprocess.run(["sh", "-c", "echo child says so >&2"], check=True)
     os.write(1, b"we say so\n")
     assert capfd.readouterr() == ("we say so\n", "")
-    assert processes.log_text() == "library says so\nchild says so\n"
+    assert processes.log_end() == f"; vLLM's log is {log} and ends:\nlibrary says so\nchild says so"
     processes.note_failure(ValueError("because"))
-    assert processes.log_text().endswith("ValueError: because\n")
+    assert processes.log_end().endswith("ValueError: because")
     processes.close(keep_log=True)
     assert log.exists()
     processes.close()

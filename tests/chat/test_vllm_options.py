@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from h2htalk.chat.base import ChatOptions, open_chat
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.vllm_options import VLLMOptions
 from h2htalk.chat.vllm_start import check_copies
 from h2htalk.errors import ConfigError, MissingExtraError

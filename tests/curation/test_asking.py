@@ -108,7 +108,7 @@ def test_another_models_answers_are_not_this_ones(tmp_path: Path, server: Provid
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        (AskSettings("opnai:x"), "unknown backend 'opnai'"),
+        (AskSettings("opnai:x"), "unknown engine 'opnai'"),
         (AskSettings("scripted:no-such-file.jsonl"), "no-such-file.jsonl"),
         (AskSettings("openai:gpt-test"), "OPENAI_API_KEY"),
         (AskSettings("openai:unheard-of", 1.0), "price of openai:unheard-of is unknown"),

@@ -20,8 +20,9 @@ from provider_books import PRICES
 from providers import JobPlan, ProviderServer, price_file
 from quick_batches import hurried
 
-from h2htalk.chat.base import ChatOptions, Message, Request, Sampling
+from h2htalk.chat.base import Message, Request, Sampling
 from h2htalk.chat.batch_jobs import BatchFolder, BatchJournal
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.curation import asking as asking_module
 from h2htalk.curation.asking import Asking, AskSettings
 from h2htalk.curation.compose import make_stage

@@ -18,7 +18,8 @@ from compose_made import (
     talk,
 )
 
-from h2htalk.chat.base import Reply, Request, open_chat
+from h2htalk.chat.base import Reply, Request
+from h2htalk.chat.engines import open_chat
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import make_stage
 from h2htalk.curation.compose_drafts import Draft, Refused, scenario_of
@@ -389,7 +390,7 @@ def test_results_depend_on_neither_parts_nor_processes(tmp_path: Path) -> None:
         ({"personas": ()}, "compose.personas is empty"),
         ({"subtasks": ("smalltalk",)}, "no subtask 'smalltalk'; choose from dialogue_base"),
         ({"subtasks": ("itinerary_basic",)}, "name who writes them in compose.model"),
-        ({"model": "opnai:x"}, "unknown backend"),
+        ({"model": "opnai:x"}, "unknown engine"),
     ],
 )
 def test_settings_that_cannot_work_are_errors_with_advice(

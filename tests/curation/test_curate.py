@@ -76,7 +76,7 @@ def curated(spec: Path, finished: Path) -> Path:
         ("$H2HTALK_NO_SUCH_FOLDER/en.jsonl", "gone.jsonl", (), "gather", "gone.jsonl: no such file"),
         ("scripted:reviewer.jsonl", "", (), "review", "review.model is empty"),
         ("scripted:reviewer.jsonl", "scripted:gone.jsonl", (), "review", "gone.jsonl: cannot be read"),
-        ("scripted:reviewer.jsonl", "opnai:gpt-4o", (), "compose", "unknown backend 'opnai'"),
+        ("scripted:reviewer.jsonl", "opnai:gpt-4o", (), "compose", "unknown engine 'opnai'"),
         ("[review]", "[review]\nbatch = true", (), "safety", "scripted has no batches"),
         ('name = "made"', 'name = "simulated"', (), "gather", "a source cannot be named 'simulated'"),
         ("part = 4", "part = 5", (), "review", "another setting of part; .* --again gather"),

@@ -184,5 +184,5 @@ def test_a_chat_guard_answers_through_stored_calls(tmp_path: Path) -> None:
 
 
 def test_an_unknown_guard_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="unknown backend"):
+    with pytest.raises(ConfigError, match="unknown engine"):
         Guard("opnai:x", tmp_path)

@@ -276,7 +276,7 @@ def test_dialogues_that_are_all_rejected_are_an_error(tmp_path: Path) -> None:
     ("settings", "why"),
     [
         ({"user": ""}, "gather.simulate.user is missing"),
-        ({"companion": "opnai:x"}, "unknown backend"),
+        ({"companion": "opnai:x"}, "unknown engine"),
         ({"personas": ("nobody",)}, "no persona 'nobody'"),
         ({"emotions": ()}, "at least one emotion"),
         # They changed the plans, and not what the stage was said to be made with.

@@ -19,7 +19,8 @@ from h2htalk.benchmark.generate import MissingRequests, generate  # noqa: E402
 from h2htalk.benchmark.lexical import lexical_scores  # noqa: E402
 from h2htalk.benchmark.results import open_metrics  # noqa: E402
 from h2htalk.benchmark.spec import EvaluateSpec  # noqa: E402
-from h2htalk.chat.base import ChatOptions, open_chat  # noqa: E402
+from h2htalk.chat.chat_options import ChatOptions  # noqa: E402
+from h2htalk.chat.engines import open_chat  # noqa: E402
 from h2htalk.data.run import Response  # noqa: E402
 from h2htalk.data.run_folder import RunFolder, RunWriter  # noqa: E402
 from h2htalk.text.tokens import tokenizer  # noqa: E402

@@ -16,7 +16,9 @@ from pydantic import BaseModel, ConfigDict
 from tiny_llama import NO_SYSTEM_TEMPLATE
 from vllm_runs import CONTEXT, vllm_processes, wait_until_gone, write_adapter, write_tiny
 
-from h2htalk.chat.base import Chat, ChatOptions, Message, Outcome, Reply, Request, Sampling, open_chat
+from h2htalk.chat.base import Chat, Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.structured import Form
 from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError, ModelCallError

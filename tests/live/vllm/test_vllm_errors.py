@@ -1,4 +1,4 @@
-"""What cannot work is one line that says what to change: each cause from the real engine."""
+"""What cannot work is refused before the engine starts, or shows the end of its log: causes from the real engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from vllm_runs import vllm_processes, wait_until_gone, write_adapter, write_tiny
 
-from h2htalk.chat.base import ChatOptions, open_chat
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
 from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.live
@@ -26,13 +27,13 @@ def _nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 def failing(model: object, **engine: object) -> str:
-    """The one line with which opening fails."""
+    """The message with which opening fails: one line, but for the log of an engine that could not start."""
     options = ChatOptions(engine={key: str(value) for key, value in engine.items()})
     with pytest.raises(ConfigError) as caught:
         open_chat(f"vllm:{model}", options)
     message = str(caught.value)
-    assert "\n" not in message
-    assert len(message) < 700
+    first = message.partition("\n")[0]
+    assert ("; vLLM's log is " in first) == ("\n" in message)
     return message
 
 
@@ -74,38 +75,25 @@ def changed(tiny: Path, folder: Path, **values: object) -> Path:
     return folder
 
 
-def test_an_architecture_that_vllm_does_not_know(tiny: Path, tmp_path: Path) -> None:
-    message = failing(changed(tiny, tmp_path / "own", architectures=["OwnForCausalLM"]))
-    assert "cannot run its architecture" in message
-    assert "OwnForCausalLM" in message
+# Engine options or configuration -> what stands in the message: vLLM's own words, and the end of its log.
+REFUSED: dict[str, tuple[dict[str, object], dict[str, object], str]] = {
+    "architecture": ({"architectures": ["OwnForCausalLM"]}, {}, "OwnForCausalLM"),
+    "quantisation of another checkpoint": ({}, {"quantization": "awq"}, "awq"),
+    "heads": ({}, {"tensor_parallel_size": 3}, "divisible by tensor parallel size"),
+    "length": ({}, {"max_model_len": 9999}, "max_model_len (9999)"),
+    "memory": ({}, {"kv_cache_gb": 50000}, "GiB"),
+}
 
 
-def test_a_quantisation_that_this_device_does_not_run(tiny: Path) -> None:
-    message = failing(tiny, quantization="fp8")
-    assert "this quantisation does not run here; take another checkpoint" in message
-
-
-def test_a_quantisation_that_the_checkpoint_does_not_have(tiny: Path) -> None:
-    assert "the checkpoint is not quantised with awq: leave quantization out" in failing(
-        tiny, quantization="awq"
-    )
-    assert "choose one, or leave quantization out" in failing(tiny, quantization="nonsense")
-
-
-def test_parts_without_cores_of_their_own(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
-    message = failing(tiny, tensor_parallel_size=4)
-    assert "each of the 4 parts" in message
-    assert "VLLM_CPU_OMP_THREADS_BIND" in message
-
-
-def test_heads_that_cannot_be_shared(tiny: Path) -> None:
-    assert "choose another tensor_parallel_size" in failing(tiny, tensor_parallel_size=3)
-
-
-def test_a_length_that_the_model_was_not_made_for(tiny: Path) -> None:
-    message = failing(tiny, max_model_len=9999)
-    assert "max_model_len 9999 is more than the 512 tokens" in message
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_vllm_refuses_shows_its_words_and_its_log(name: str, tiny: Path, tmp_path: Path) -> None:
+    config, engine, words = REFUSED[name]
+    message = failing(changed(tiny, tmp_path / "changed", **config), **engine)
+    assert ": vLLM cannot start: " in message
+    assert words in message
+    log = message.partition("; vLLM's log is ")[2].partition(" and ends:")[0]
+    assert Path(log).is_file()
+    shutil.rmtree(Path(log).parent)
 
 
 def test_a_reasoning_parser_that_vllm_does_not_have(tiny: Path) -> None:
@@ -119,30 +107,8 @@ def test_a_reasoning_parser_of_another_model(tiny: Path) -> None:
     assert "does not suit this model" in message
 
 
-def test_too_little_memory_for_one_request_names_the_numbers(smollm2: Path) -> None:
-    """The cause stands in the log of vLLM's engine process alone."""
-    message = failing(smollm2, kv_cache_gb=0.1)
-    assert "one request of 8192 tokens (max_model_len)" in message
-    assert "set max_model_len to " in message
-    assert "kv_cache_gb" in message
-
-
-def test_more_cache_than_the_machine_has(tiny: Path) -> None:
-    message = failing(tiny, kv_cache_gb=50000)
-    assert "lower kv_cache_gb" in message
-
-
-def test_damaged_weights(tiny: Path, tmp_path: Path) -> None:
-    """vLLM by itself would take what happens to be in memory for the missing part of a joint matrix."""
-    from safetensors.torch import load_file, save_file
-
-    folder = tmp_path / "damaged"
-    shutil.copytree(tiny, folder)
-    tensors = load_file(folder / "model.safetensors")
-    del tensors["model.layers.1.mlp.up_proj.weight"]
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    message = failing(folder)
-    assert "1 weights are missing, such as model.layers.1.mlp.up_proj.weight" in message
+def test_a_cause_in_another_process_stands_in_the_end_of_the_log(smollm2: Path) -> None:
+    assert "KV cache is needed" in failing(smollm2, kv_cache_gb=0.1)
 
 
 # Adapter -> what is wrong with it -> what the line says. The engine is not even started.

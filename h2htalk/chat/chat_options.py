@@ -1,0 +1,39 @@
+"""How an engine is run: what the user may set, whichever engine it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from h2htalk.chat.batch_jobs import BatchFolder
+from h2htalk.chat.ledger import Ledger
+from h2htalk.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """How to run an engine. Only `engine` may change what it answers (the engine's `subject` then says so).
+
+    Attributes:
+        concurrency: requests in flight at once.
+        timeout: seconds one attempt may take.
+        attempts: tries a request, the first included.
+        deadline: seconds one request to a hosted API may take in all, its tries and the waits between included.
+        engine: options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
+        ledger: where paid calls are booked before they are sent; None books them in memory only.
+        batch: send everything as batch jobs, whose ids are kept in this folder.
+    """
+
+    concurrency: int = 64
+    timeout: float = 120.0
+    attempts: int = 4
+    deadline: float = 900.0
+    engine: Mapping[str, str] = field(default_factory=dict)
+    ledger: Ledger | None = None
+    batch: BatchFolder | None = None
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1 or self.attempts < 1 or not self.timeout > 0 or not self.deadline > 0:
+            raise ConfigError(
+                "concurrency and attempts must be 1 or more, timeout and deadline above 0 seconds"
+            )

@@ -1,0 +1,146 @@
+"""The one table of engines. Adding an engine is a record here and the module that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, cast
+
+from h2htalk.chat.base import Chat
+from h2htalk.chat.calls import Api
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.errors import ConfigError, quoted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """What answers requests, and what the rest of the package must know of it.
+
+    Attributes:
+        name: what stands before the colon of a model.
+        path: `module:Class`, called as `Class(model_name, options)`.
+        hosted: every call costs money, so each is reserved in a ledger.
+        local: it runs on the user's own machine and costs nothing but time.
+        batches: it can send everything as batch jobs.
+        sampling: whether temperature, top_p and seed are `taken`, may be left out (`optional`), or never taken
+            (`none`: the model draws as it does by itself).
+        reasons: a model of it may reason before it answers.
+        options: `module:Class` whose `parse` reads the engine's own options; empty where it has none.
+        wire: `module:Class` that builds and reads the calls of a hosted API; empty for others.
+        model_is: what a model's name may be: a `name`, a `folder` (or a name on the Hub), a `file`, or a name
+            with a `url`.
+    """
+
+    name: str
+    path: str
+    hosted: bool = False
+    local: bool = False
+    batches: bool = False
+    sampling: str = "taken"
+    reasons: bool = True
+    options: str = ""
+    wire: str = ""
+    model_is: str = "name"
+
+    def open(self, model_name: str, options: ChatOptions) -> Chat:
+        """Open a model of this engine."""
+        return cast(Chat, _load(self.path)(model_name, options))
+
+    def check_options(self, given: Mapping[str, str]) -> None:
+        """Raise ConfigError for options that this engine does not have, or that cannot be."""
+        if given and not self.options:
+            names = " and ".join(engine.name for engine in ENGINES.values() if engine.options)
+            raise ConfigError(f"{self.name} has no engine options ({', '.join(given)}); {names} has")
+        if self.options:
+            _load(self.options).parse(given)
+
+    def open_wire(self, model_name: str) -> Api:
+        """The wire of a hosted API, without a key or a connection."""
+        return cast(Api, _load(self.wire)(model_name))
+
+
+ENGINES: Mapping[str, Engine] = {
+    engine.name: engine
+    for engine in (
+        Engine(name="embedded", path="h2htalk.chat.embedded:EmbeddedChat", local=True, reasons=False),
+        Engine(name="hf", path="h2htalk.chat.local:TransformersChat", local=True, model_is="folder"),
+        Engine(
+            name="vllm",
+            path="h2htalk.chat.vllm_engine:VLLMChat",
+            local=True,
+            options="h2htalk.chat.vllm_options:VLLMOptions",
+            model_is="folder",
+        ),
+        Engine(
+            name="openai",
+            path="h2htalk.chat.openai_api:OpenAIChat",
+            hosted=True,
+            batches=True,
+            sampling="optional",
+            wire="h2htalk.chat.openai_wire:OpenAIApi",
+        ),
+        Engine(
+            name="anthropic",
+            path="h2htalk.chat.anthropic_api:AnthropicChat",
+            hosted=True,
+            batches=True,
+            sampling="none",
+            wire="h2htalk.chat.anthropic_wire:AnthropicApi",
+        ),
+        Engine(name="server", path="h2htalk.chat.server:ServerChat", sampling="optional", model_is="url"),
+        Engine(name="scripted", path="h2htalk.chat.scripted:ScriptedChat", local=True, model_is="file"),
+    )
+}
+
+
+def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
+    """Open `ENGINE` or `ENGINE:NAME`, such as `embedded`, `hf:PATH`, `server:MODEL@URL`, `scripted:FILE`.
+
+    Raises:
+        ConfigError: no such engine, or the model cannot be opened.
+        MissingExtraError: the engine's packages are not installed.
+    """
+    engine, name = parse_model(model)
+    options = options or ChatOptions()
+    if options.engine:
+        engine.check_options(options.engine)
+    if options.batch is not None:
+        require_batches(engine)
+    return engine.open(name, options)
+
+
+def parse_model(model: str, *others: str) -> tuple[Engine, str]:
+    """The engine and the name of a model, such as `hf:PATH`.
+
+    Raises:
+        ConfigError: no such engine; the choices are named, with `others` that the caller knows besides.
+    """
+    name, _, model_name = model.partition(":")
+    if name in ENGINES:
+        return ENGINES[name], model_name
+    choices = (*ENGINES, *others)
+    close = get_close_matches(name, choices, n=1)
+    meant = f"did you mean {close[0]!r}? " if close else "write ENGINE:NAME and "
+    raise ConfigError(f"unknown engine {quoted(name)}; {meant}choose from {', '.join(choices)}")
+
+
+def engine_names(**fields: object) -> str:
+    """The engines whose record has these values, for messages: `openai and anthropic`."""
+    return " and ".join(
+        engine.name
+        for engine in ENGINES.values()
+        if all(getattr(engine, key) == value for key, value in fields.items())
+    )
+
+
+def require_batches(engine: Engine, advice: str = "") -> None:
+    """Raise ConfigError for an engine that has no batch jobs."""
+    if not engine.batches:
+        raise ConfigError(f"{engine.name} has no batches; {engine_names(batches=True)} have{advice}")
+
+
+def _load(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)
