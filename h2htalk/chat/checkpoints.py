@@ -54,37 +54,29 @@ class Description:
 
     def identity(self) -> dict[str, str]:
         """`model`, and the Hub's commit or the SHA-256 of the folder's weights and settings."""
-        return _identity(self.source, self.commit)
-
-    def stop_tokens(self) -> frozenset[int]:
-        """See `Checkpoint.stop_tokens`."""
-        return _stop_tokens(self.generation_config, self.tokenizer)
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A model ready to answer."""
-
-    source: Source
-    model: Any
-    tokenizer: Any
-
-    def identity(self) -> dict[str, str]:
-        """`model`, and the Hub's commit or the SHA-256 of the folder's weights and settings."""
-        return _identity(self.source, getattr(self.model.config, "_commit_hash", None))
+        folder = self.source.folder
+        if folder is None:
+            return {"model": self.source.name, "revision": str(self.commit)}
+        return {
+            "model": folder.resolve().name,
+            "weights_sha256": weights_sha256(folder),
+            "settings_sha256": settings_sha256(folder),
+        }
 
     def stop_tokens(self) -> frozenset[int]:
         """Every token that ends an answer: of the generation config (one or several), and the tokenizer's."""
-        return _stop_tokens(self.model.generation_config, self.tokenizer)
+        listed = self.generation_config.eos_token_id
+        stops = [listed] if listed is None or isinstance(listed, int) else list(listed)
+        return frozenset(token for token in (*stops, self.tokenizer.eos_token_id) if token is not None)
 
     def context_tokens(self) -> int | None:
         """How many tokens prompt and answer may have together; None where the model does not say."""
-        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        limit = getattr(self.config.get_text_config(), "max_position_embeddings", None)
         return limit if isinstance(limit, int) and limit > 0 else None
 
 
-def open_checkpoint(name: str) -> Checkpoint:
-    """Load model and tokenizer: on the GPU in the checkpoint's own precision, on the CPU in float32.
+def open_checkpoint(name: str) -> tuple[Description, Any]:
+    """Load a checkpoint and its model: on the GPU in the checkpoint's own precision, on the CPU in float32.
 
     Only safetensors are read (no pickle), and no code of the checkpoint's is run.
 
@@ -102,25 +94,22 @@ def open_checkpoint(name: str) -> Checkpoint:
         raise MissingExtraError("a local model (hf:)", INSTALL_LOCAL) from None
     source = find_source("hf", name)
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    description = describe_checkpoint(source)
     with _quiet(), _advice(source):
-        # First, because a repository that is not there is then asked for once.
-        config = transformers.AutoConfig.from_pretrained(source.location, **source.options)
-        generation = _generation_config(source, config, source.options)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **source.options)
         model, loading = transformers.AutoModelForCausalLM.from_pretrained(
             source.location,
-            config=config,
+            config=description.config,
             dtype="auto" if device == "cuda" else torch.float32,
             use_safetensors=True,
             output_loading_info=True,
+            revision=description.commit or "main",
             **source.options,
         )
         model.to(device).eval()
-        model.generation_config = generation
     if absent := sorted([*loading["missing_keys"], *(str(key) for key in loading["mismatched_keys"])]):
         # transformers would go on with random numbers in their place.
         raise ConfigError(f"hf:{name}: {len(absent)} weights are missing or misshapen, such as {absent[0]}")
-    return Checkpoint(source, model, tokenizer)
+    return description, model
 
 
 def describe_checkpoint(
@@ -200,16 +189,6 @@ def find_source(backend: str, name: str) -> Source:
     return Source(backend, name, None)
 
 
-def _identity(source: Source, commit: str | None) -> dict[str, str]:
-    if source.folder is not None:
-        return {
-            "model": source.folder.resolve().name,
-            "weights_sha256": weights_sha256(source.folder),
-            "settings_sha256": settings_sha256(source.folder),
-        }
-    return {"model": source.name, "revision": str(commit)}
-
-
 def _check_shards(source: Source) -> None:
     """Raise ConfigError for a folder that lacks a file its index names: vLLM reads those that are there."""
     index = source.folder and source.folder / "model.safetensors.index.json"
@@ -238,12 +217,6 @@ def _generation_config(source: Source, config: Any, options: dict[str, Any]) -> 
             raise
         # A checkpoint need not have one; its configuration then names the end of text.
         return transformers.GenerationConfig.from_model_config(config)
-
-
-def _stop_tokens(generation_config: Any, tokenizer: Any) -> frozenset[int]:
-    listed = generation_config.eos_token_id
-    stops = [listed] if listed is None or isinstance(listed, int) else list(listed)
-    return frozenset(token for token in (*stops, tokenizer.eos_token_id) if token is not None)
 
 
 @contextmanager

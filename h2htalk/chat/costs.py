@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from h2htalk.data.run import Usage
 from h2htalk.errors import ConfigError, quoted
 
 _MILLION = Decimal(1_000_000)
-_HIGHEST = Decimal(100_000)  # dollars per million tokens: beyond it somebody mixed up the unit
-_DECIMALS, _BATCH_DECIMALS = 8, 4
-_RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
-_OTHER_KEYS = ("batch", "batch_cache", "max_input_tokens", "source", "seen")
 # Calls to these write into the provider's cache at a price of its own.
 _CACHE_WRITERS = ("anthropic:",)
 
@@ -94,6 +92,35 @@ class Price:
         return None if self.batch is None else dollars * self.batch
 
 
+# Dollars per million tokens: beyond the highest somebody mixed up the unit.
+_Rate = Annotated[Decimal, Field(ge=0, le=100_000, decimal_places=8)]
+
+
+class _Entry(BaseModel):
+    """A model's entry in a price file: the attributes of `Price`, and where and when they were read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    input: _Rate
+    output: _Rate
+    cache_read: _Rate | None = None
+    cache_write: _Rate | None = None
+    cache_write_1h: _Rate | None = None
+    batch: Annotated[Decimal, Field(gt=0, le=1, decimal_places=4)] | None = None
+    batch_cache: bool = Field(True, strict=True)
+    max_input_tokens: Annotated[int, Field(gt=0, strict=True)] | None = None
+    source: str = ""
+    seen: datetime.date | None = None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    date: datetime.date
+    currency: Literal["USD"]
+    models: dict[str, _Entry]
+
+
 @dataclass(frozen=True, slots=True)
 class PriceList:
     """Prices by `BACKEND:MODEL`; `date` is the list's own, of an entry that a user's file gave see `Price.date`."""
@@ -130,73 +157,27 @@ def _read(text: str, where: str) -> PriceList:
     except (ValueError, InvalidOperation, RecursionError) as error:
         # ValueError: no TOML, or a number with thousands of digits.
         raise ConfigError(f"{where}: not a price file: {error}") from error
-    unknown = sorted(set(raw) - {"date", "currency", "models"})
-    if unknown:
-        raise ConfigError(f"{where}: unknown key {quoted(unknown[0])}; choose from date, currency, models")
-    if raw.get("currency") != "USD":
-        raise ConfigError(f'{where}: currency is {quoted(raw.get("currency"))}; it must be "USD"')
-    date, models = _read_date(raw.get("date"), f"{where}: date"), raw.get("models")
-    if not isinstance(models, dict):
-        raise ConfigError(f'{where}: names no model: write [models."openai:NAME"] above its input and output')
-    return PriceList(date, {name: _read_price(entry, name, date, where) for name, entry in models.items()})
+    try:
+        file = _File.model_validate(raw)
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_first_error(error)}") from error
+    date = file.date.isoformat()
+    return PriceList(date, {name: _price(entry, name, date, where) for name, entry in file.models.items()})
 
 
-def _read_price(raw: object, model: str, date: str, where: str) -> Price:
-    where = f"{where}: {quoted(model)}"
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{where} must be a table of prices")
-    known = (*_RATES, *_OTHER_KEYS)
-    unknown = sorted(set(raw) - set(known))
-    if unknown:
-        raise ConfigError(f"{where}: unknown key {quoted(unknown[0])}; choose from {', '.join(known)}")
-    required = ["input", "output"]
-    if model.startswith(_CACHE_WRITERS):
-        required += ["cache_write", "cache_write_1h"]
-    missing = [key for key in required if key not in raw]
-    if missing:
-        raise ConfigError(f"{where}: {missing[0]} is missing: US dollars per million tokens")
-    longest = raw.get("max_input_tokens")
-    if longest is not None and (not isinstance(longest, int) or isinstance(longest, bool) or longest < 1):
+def _price(entry: _Entry, model: str, date: str, where: str) -> Price:
+    if model.startswith(_CACHE_WRITERS) and (entry.cache_write is None or entry.cache_write_1h is None):
         raise ConfigError(
-            f"{where}: max_input_tokens is {quoted(longest)}; it must be a whole number above 0"
+            f"{where}: {quoted(model)}: cache_write and cache_write_1h are needed: US dollars per million tokens"
         )
-    if not isinstance(raw.get("batch_cache", True), bool):
-        raise ConfigError(f"{where}: batch_cache is {quoted(raw['batch_cache'])}; it must be true or false")
-    if "seen" in raw:
-        _read_date(raw["seen"], f"{where}: seen")
-    batch = _read_number(raw["batch"], f"{where}: batch", _BATCH_DECIMALS) if "batch" in raw else None
-    if batch is not None and not 0 < batch <= 1:
-        raise ConfigError(f"{where}: batch is {batch}; it must be above 0, at most 1, such as 0.5")
-    rates = {key: _read_number(raw[key], f"{where}: {key}", _DECIMALS) for key in _RATES if key in raw}
-    return Price(
-        **rates,
-        batch=batch,
-        batch_cache=raw.get("batch_cache", True),
-        max_input_tokens=longest,
-        date=date,
-    )
+    return Price(**entry.model_dump(exclude={"source", "seen"}), date=date)
 
 
-def _read_number(value: Any, where: str, decimals: int) -> Decimal:
-    """A number of at least 0, from text or a TOML number."""
-    try:
-        number = Decimal(value) if isinstance(value, str | int | Decimal) else Decimal("nan")
-    except InvalidOperation:
-        number = Decimal("nan")
-    if isinstance(value, bool) or not number.is_finite() or not 0 <= number <= _HIGHEST:
-        raise ConfigError(f"{where} is {quoted(value)}; it must be a number from 0 to {_HIGHEST:,}")
-    exponent = number.as_tuple().exponent
-    if isinstance(exponent, int) and -exponent > decimals:
-        raise ConfigError(f"{where} is {quoted(value)}; it may have {decimals} decimals at most")
-    return number
-
-
-def _read_date(value: object, where: str) -> str:
-    try:
-        if isinstance(value, str):
-            value = datetime.date.fromisoformat(value)
-    except ValueError:
-        value = None
-    if not isinstance(value, datetime.date):
-        raise ConfigError(f'{where} must be a day, such as "2026-11-20"')
-    return value.isoformat()[:10]
+def _first_error(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ": ".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        return f"{where} is missing"
+    if first["type"] == "extra_forbidden":
+        return f"{where}: unknown key; docs/tutorials/hosted.md shows a price file"
+    return f"{where}: {first['msg']}, not {quoted(first['input'])}"

@@ -13,7 +13,8 @@ import os
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -30,13 +31,37 @@ CONNECT_TIMEOUT = 30.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider's names: for people, of its SDK's module, and of the variables that hold key and address."""
+    """A provider's names: for people, in its SDK, and of the variables that hold key and address.
+
+    Attributes:
+        module: of the SDK, and the engine's name. client: the SDK's class; the asynchronous one begins with `Async`.
+        create: the client's method that sends a call, as a path of attributes.
+        example: a model of it.
+        jobs: `module:Class` of its batch jobs.
+        client_options: for the client's class.
+    """
 
     title: str
     module: str
     key_variable: str
     url_variable: str
     url: str
+    client: str
+    create: str
+    example: str
+    jobs: str
+    client_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def open_client(self, key: str, url: str, http_client: Any) -> Any:
+        """The SDK's client over a connection of ours; asynchronous where the connection is."""
+        import httpx2
+
+        name = ("Async" if isinstance(http_client, httpx2.AsyncClient) else "") + self.client
+        client_class = getattr(import_module(self.module), name)
+        # The SDK's own retries are switched off: every attempt is reserved.
+        return client_class(
+            api_key=key, base_url=url, max_retries=0, http_client=http_client, **self.client_options
+        )
 
     def read_key(self) -> str:
         """The key in the environment. No message repeats it.
@@ -132,12 +157,11 @@ class Wire:
         return f"{parts.scheme}://{parts.netloc}"
 
 
-def check_name(name: str, provider: Provider, example: str) -> str:
+def check_name(name: str, provider: Provider) -> str:
     """A model's name, which is written to every run; raises ConfigError when it cannot be one."""
     if not name or not name.isprintable() or any(c.isspace() for c in name):
-        raise ConfigError(
-            f"{provider.module}: needs the name of a model, such as {provider.module}:{example}"
-        )
+        engine = provider.module
+        raise ConfigError(f"{engine}: needs the name of a model, such as {engine}:{provider.example}")
     return name
 
 

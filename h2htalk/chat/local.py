@@ -34,10 +34,9 @@ class TransformersChat:
     """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        checkpoint = open_checkpoint(name)
+        checkpoint, self._model = open_checkpoint(name)
         self._where = f"hf:{name}"
         self._template = ChatTemplate(checkpoint.tokenizer, self._where)
-        self._model: Any = checkpoint.model
         if not has_cache(self._model):
             raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it, use server:MODEL@URL")
         self._rows = 1 if is_recurrent(self._model) else max(1, options.concurrency)

@@ -25,8 +25,7 @@ class Judge:
     """The checkpoint in transformers, which says how far apart two tokens were."""
 
     def __init__(self, folder: str) -> None:
-        checkpoint = open_checkpoint(folder)
-        self._model: Any = checkpoint.model
+        checkpoint, self._model = open_checkpoint(folder)
         self._stops = checkpoint.stop_tokens()
         self._template = ChatTemplate(checkpoint.tokenizer, folder)
 
