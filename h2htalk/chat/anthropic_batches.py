@@ -25,7 +25,7 @@ from h2htalk.chat.batch_api import (
     total,
 )
 from h2htalk.chat.batch_errors import sdk_errors
-from h2htalk.chat.batch_records import BatchRecord
+from h2htalk.chat.batch_jobs import BatchRecord
 from h2htalk.chat.server_protocol import clean
 
 if TYPE_CHECKING:

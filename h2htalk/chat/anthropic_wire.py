@@ -13,8 +13,17 @@ from typing import Any
 
 from h2htalk.chat.base import Message, Reply, Request
 from h2htalk.chat.calls import Answer, Bound, Call, Trouble
-from h2htalk.chat.provider_errors import ErrorBody, plain_trouble, read_error_body, scrub
-from h2htalk.chat.provider_replies import count, input_bound, malformed_answer, request_name, whole_counts
+from h2htalk.chat.provider_replies import (
+    ErrorBody,
+    count,
+    input_bound,
+    malformed_answer,
+    plain_trouble,
+    read_error_body,
+    request_name,
+    scrub,
+    whole_counts,
+)
 from h2htalk.chat.schemas import STRING_FORMATS, described
 from h2htalk.chat.server_protocol import well_formed
 from h2htalk.data.run import Usage

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from h2htalk.chat.batch_records import BatchRecord
+from h2htalk.chat.batch_jobs import BatchRecord
 
 # What a call came to. The two last were never computed and cost nothing.
 Kind = Literal["succeeded", "errored", "expired", "canceled"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from h2htalk.chat.base import OnDone, Outcome, Request, Sampling
 from h2htalk.chat.batch_api import Job, Result
-from h2htalk.chat.batch_records import BatchRecord
+from h2htalk.chat.batch_jobs import BatchRecord
 from h2htalk.chat.bookings import Booking
 from h2htalk.chat.calls import Api, Call, Charge, Trouble, outcomes
 from h2htalk.chat.ledger import Ledger

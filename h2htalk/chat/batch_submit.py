@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.chat.batch_api import JobCallError, JobsApi, line_bytes
-from h2htalk.chat.batch_jobs import BatchJournal, free_calls
-from h2htalk.chat.batch_records import BatchRecord
+from h2htalk.chat.batch_jobs import BatchJournal, BatchRecord, free_calls
 from h2htalk.chat.batch_results import Outcomes
 from h2htalk.chat.bookings import Booking, add
 from h2htalk.chat.calls import Api, Call, Trouble, outcomes

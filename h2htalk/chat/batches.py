@@ -16,17 +16,15 @@ from dataclasses import dataclass
 
 from h2htalk.chat.base import OnDone, Outcome, Request
 from h2htalk.chat.batch_api import Job, JobCallError, JobsApi
-from h2htalk.chat.batch_jobs import UNSENT, BatchFolder, BatchJournal, free_calls
-from h2htalk.chat.batch_patience import Pace, Patience
-from h2htalk.chat.batch_progress import WaitLine
-from h2htalk.chat.batch_records import BatchRecord
+from h2htalk.chat.batch_jobs import UNSENT, BatchFolder, BatchJournal, BatchRecord, free_calls
+from h2htalk.chat.batch_patience import Pace, Patience, WaitLine
 from h2htalk.chat.batch_results import Outcomes
 from h2htalk.chat.batch_submit import Submitter
 from h2htalk.chat.bookings import add, dollars_text
 from h2htalk.chat.calls import Api
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.ledger import Ledger
-from h2htalk.chat.provider_errors import scrub
+from h2htalk.chat.provider_replies import scrub
 from h2htalk.errors import ConfigError, ModelCallError
 
 __all__ = ["BatchFolder", "Pace", "run_batches"]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from h2htalk.chat.calls import Answer, Api, Call, Trouble
-from h2htalk.chat.provider_errors import scrub
+from h2htalk.chat.provider_replies import scrub
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 if TYPE_CHECKING:

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +21,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
 from h2htalk.chat.base import OnDone, Outcome, Reply, Request
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError, DataError
 
 DEFAULT_ID = "*"
-_KEYS = frozenset({"id", "sample", "text", "finish_reason", "delay", "failure"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +114,27 @@ class ScriptedChat:
                 heapq.heappush(in_flight, (due + line.delay, following))
 
 
+class _Record(BaseModel):
+    """One line of the file: a text or a failure."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: str = Field(min_length=1)
+    sample: int = Field(0, ge=0)
+    text: str | None = None
+    failure: dict[str, Any] | None = None
+    finish_reason: str = "stop"
+    delay: float = Field(0.0, ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_one_outcome(self) -> _Record:
+        if (self.text is None) == (self.failure is None):
+            raise ValueError("needs either a text or a failure")
+        if self.id.startswith(DEFAULT_ID) and self.sample:
+            raise ValueError(f"the line for {self.id!r} answers every sample; leave sample out")
+        return self
+
+
 def read_lines(raw: bytes, path: str) -> dict[tuple[str, int], Line]:
     """Every line by (id, sample).
 
@@ -127,45 +147,15 @@ def read_lines(raw: bytes, path: str) -> dict[tuple[str, int], Line]:
             continue
         where = f"{path}:{number}"
         try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not a JSON object: {error}") from error
-        line = read_line(record, where)
-        if (line.id, line.sample) in lines:
-            raise DataError(f"{where}: a second line for {line.id} sample {line.sample}; keep one")
-        lines[line.id, line.sample] = line
+            record = _Record.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = "".join(f"{part}: " for part in first["loc"])
+            raise DataError(f"{where}: {place}{first['msg']}") from error
+        if (record.id, record.sample) in lines:
+            raise DataError(f"{where}: a second line for {record.id} sample {record.sample}; keep one")
+        outcome: Outcome = Reply(record.text or "", record.finish_reason)
+        if record.failure is not None:
+            outcome = Failure.from_dict(record.failure, where)
+        lines[record.id, record.sample] = Line(record.id, record.sample, outcome, record.delay)
     return lines
-
-
-def read_line(record: object, where: str) -> Line:
-    """One line's record; `where` opens the message of a DataError."""
-    if not isinstance(record, dict):
-        raise DataError(f"{where}: must be an object with id and text (or failure)")
-    if unknown := sorted(record.keys() - _KEYS):
-        raise DataError(f"{where}: unknown field {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
-    item_id, sample = record.get("id"), record.get("sample", 0)
-    if not isinstance(item_id, str) or not item_id:
-        raise DataError(f"{where}: id must be text that is not empty")
-    if not isinstance(sample, int) or isinstance(sample, bool) or sample < 0:
-        raise DataError(f"{where}: sample must be a whole number, 0 or more")
-    if item_id.startswith(DEFAULT_ID) and sample:
-        raise DataError(f"{where}: the line for {item_id!r} answers every sample; leave sample out")
-    return Line(item_id, sample, _read_outcome(record, where), _read_delay(record, where))
-
-
-def _read_outcome(record: Mapping[str, Any], where: str) -> Outcome:
-    if ("text" in record) == ("failure" in record):
-        raise DataError(f"{where}: needs either a text or a failure")
-    if "failure" in record:
-        return Failure.from_dict(record["failure"], where)
-    text, finish_reason = record["text"], record.get("finish_reason", "stop")
-    if not isinstance(text, str) or not isinstance(finish_reason, str):
-        raise DataError(f"{where}: text and finish_reason must be text")
-    return Reply(text, finish_reason)
-
-
-def _read_delay(record: Mapping[str, Any], where: str) -> float:
-    delay = record.get("delay", 0)
-    if isinstance(delay, bool) or not isinstance(delay, int | float) or not 0 <= delay < math.inf:
-        raise DataError(f"{where}: delay must be seconds, 0 or more")
-    return float(delay)

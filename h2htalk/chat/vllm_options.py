@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, get_type_hints
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from h2htalk.errors import ConfigError, quoted
 
-DTYPES = ("float32", "bfloat16", "float16")
-KV_CACHE_DTYPES = ("auto", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2")
 # Keys whose value changes what the model answers, beyond the rounding of another order of computing.
 CHANGE_ANSWERS = ("quantization", "kv_cache_dtype", "reasoning_parser", "tokenizer", "batch_invariant")
 
-_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_LEAST: dict[str, float] = {"kv_cache_gb": 0.01, "gpu_memory_utilization": 0.01}
-_MOST: dict[str, float] = {"gpu_memory_utilization": 1.0}
+Count = Annotated[int, Field(ge=1, le=2**40)]
+Share = Annotated[float, Field(ge=0.01, le=1)]
+Text = Annotated[str, Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +41,23 @@ class VLLMOptions:
         batch_invariant: the same bits whatever is computed together (GPUs of compute capability 9 on; slower).
     """
 
-    tensor_parallel_size: int = 1
-    data_parallel_size: int = 1
-    pipeline_parallel_size: int = 1
-    dtype: str | None = None
-    max_model_len: int | None = None
-    gpu_memory_utilization: float | None = None
-    kv_cache_gb: float | None = None
-    max_num_seqs: int | None = None
-    max_num_batched_tokens: int | None = None
-    quantization: str | None = None
-    kv_cache_dtype: str | None = None
-    lora: str | None = None
-    revision: str | None = None
-    tokenizer: str | None = None
+    tensor_parallel_size: Count = 1
+    data_parallel_size: Count = 1
+    pipeline_parallel_size: Count = 1
+    dtype: Literal["float32", "bfloat16", "float16"] | None = None
+    max_model_len: Count | None = None
+    gpu_memory_utilization: Share | None = None
+    kv_cache_gb: Annotated[float, Field(ge=0.01, le=2**40)] | None = None
+    max_num_seqs: Count | None = None
+    max_num_batched_tokens: Count | None = None
+    quantization: Text | None = None
+    kv_cache_dtype: Literal["auto", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2"] | None = None
+    lora: Text | None = None
+    revision: Text | None = None
+    tokenizer: Text | None = None
     enforce_eager: bool | None = None
     enable_prefix_caching: bool = True
-    reasoning_parser: str | None = None
+    reasoning_parser: Text | None = None
     batch_invariant: bool = False
 
     @classmethod
@@ -67,17 +67,18 @@ class VLLMOptions:
         Raises:
             ConfigError: an unknown key, or a value that cannot be; names the choices.
         """
-        kinds = get_type_hints(cls)
-        if unknown := [key for key in given if key not in kinds]:
+        known = sorted(field.name for field in fields(cls))
+        if unknown := [key for key in given if key not in known]:
             raise ConfigError(
-                f"vllm has no engine option {quoted(unknown[0])}; choose from {', '.join(sorted(kinds))}"
+                f"vllm has no engine option {quoted(unknown[0])}; choose from {', '.join(known)}"
             )
-        # Each value was read as the type of its attribute.
-        values: dict[str, Any] = {key: _read(key, value, kinds[key]) for key, value in given.items()}
-        options = cls(**values)
-        _check_choice("dtype", options.dtype, DTYPES)
-        _check_choice("kv_cache_dtype", options.kv_cache_dtype, KV_CACHE_DTYPES)
-        return options
+        try:
+            return TypeAdapter(cls).validate_python({key: value.strip() for key, value in given.items()})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise ConfigError(
+                f"engine option {first['loc'][0]} is {quoted(first['input'])}: {first['msg']}"
+            ) from error
 
     def subject(self) -> dict[str, str]:
         """What a signature must name: set options that change answers (others are named where they are resolved)."""
@@ -88,33 +89,3 @@ class VLLMOptions:
 
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _read(key: str, value: str, kind: Any) -> object:
-    """One value of the type that the option's annotation names."""
-    text = value.strip()
-    if not text:
-        raise ConfigError(f"engine option {key} is empty; leave it out for vLLM's own choice")
-    if bool in (kind, *getattr(kind, "__args__", ())):
-        if text.lower() not in _TRUTH:
-            raise ConfigError(f"engine option {key} is {quoted(text)}; it must be true or false")
-        return _TRUTH[text.lower()]
-    if str in getattr(kind, "__args__", ()):
-        return text
-    whole = float not in getattr(kind, "__args__", ())
-    try:
-        number = int(text) if whole else float(text)
-    except ValueError:
-        number = -1
-    least, most = _LEAST.get(key, 1), _MOST.get(key)
-    if not least <= number <= (most or 2**40):
-        wanted = f"{least} to {most:g}" if most else f"{least} or more"
-        raise ConfigError(
-            f"engine option {key} is {quoted(text)}; it must be a {'whole ' if whole else ''}number, {wanted}"
-        )
-    return number
-
-
-def _check_choice(key: str, value: str | None, choices: tuple[str, ...]) -> None:
-    if value is not None and value not in choices:
-        raise ConfigError(f"engine option {key} is {quoted(value)}; choose from {', '.join(choices)}")

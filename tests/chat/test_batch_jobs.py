@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.chat.batch_jobs import BatchFolder, BatchJournal
-from h2htalk.chat.batch_records import BatchRecord
+from h2htalk.chat.batch_jobs import BatchFolder, BatchJournal, BatchRecord
 from h2htalk.data.run import SampleKey
 from h2htalk.errors import DataError
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from h2htalk.chat.batch_progress import WaitLine
+from h2htalk.chat.batch_patience import WaitLine
 
 
 class Terminal(io.StringIO):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.chat.batch_api import JobCallError, JsonLines
-from h2htalk.chat.batch_records import BatchRecord
+from h2htalk.chat.batch_jobs import BatchRecord
 
 RECORD = BatchRecord("0123456789ab", "0123456789ab", "m", ((("a", 0),),), 1_800_000_000.0, file="file-1")
 

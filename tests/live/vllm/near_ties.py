@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from h2htalk.chat.base import Message
 from h2htalk.chat.checkpoints import open_checkpoint
