@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import httpx2
 import pytest
 from hosted_made import KEYS, Double, error, message, ok, requests_of, set_keys
 
@@ -10,7 +9,6 @@ from h2htalk.chat.anthropic_wire import AnthropicApi
 from h2htalk.chat.base import Reply
 from h2htalk.chat.calls import Answer, Call, Trouble
 from h2htalk.data.run import Usage
-from h2htalk.errors import ConfigError, ModelCallError
 
 API = AnthropicApi("claude-made-up", KEYS["anthropic"])
 
@@ -67,12 +65,6 @@ def test_refusals_and_cut_replies_are_typed(stop: str | None, expected: str) -> 
     assert (found.replies[0].text, found.replies[0].finish_reason) == ("Half a rep", expected)
 
 
-def test_a_refusal_may_have_no_text() -> None:
-    found = read(message("") | {"stop_reason": "refusal", "content": []})
-    assert isinstance(found, Answer)
-    assert (found.replies[0].text, found.replies[0].finish_reason) == ("", "refusal")
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -96,14 +88,6 @@ def test_an_answer_that_is_none_is_paid_and_not_asked_again(body: object) -> Non
     assert isinstance(found, Trouble)
     assert (found.reason, found.charge, found.retry) == ("malformed_reply", "paid", False)
     assert KEYS["anthropic"] not in found.message
-
-
-@pytest.mark.parametrize("usage", [None, "many", {}, {"input_tokens": -1}, {"input_tokens": True}])
-def test_counts_that_make_no_sense_are_unknown_and_lose_no_reply(usage: object) -> None:
-    found = read(message("a") | {"usage": usage})
-    assert isinstance(found, Answer)
-    assert found.usage.input_tokens is None
-    assert found.replies[0].text == "a"
 
 
 # Errors
@@ -158,22 +142,4 @@ def test_a_reply_that_the_filter_blocks_is_a_refusal_and_possibly_paid() -> None
     reply = double.chat().complete(requests_of("a"))[0]
     assert isinstance(reply, Reply)
     assert (reply.text, reply.finish_reason, reply.usage) == ("", "refusal", Usage())
-    assert len(double.asked) == 1
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind", "advice"),
-    [
-        (error(401, f"invalid x-api-key {KEYS['anthropic']}"), ConfigError, "check ANTHROPIC_API_KEY"),
-        (error(404, "model: x", type="not_found_error"), ConfigError, "check the model's name"),
-        (error(400, "Your credit balance is too low"), ModelCallError, "add credit"),
-    ],
-)
-def test_fatal_trouble_is_one_clear_error(
-    answer: httpx2.Response, kind: type[Exception], advice: str
-) -> None:
-    double = Double("anthropic", lambda body: answer)
-    with pytest.raises(kind, match=advice) as caught:
-        double.chat().complete(requests_of("a"))
-    assert KEYS["anthropic"] not in str(caught.value)
     assert len(double.asked) == 1

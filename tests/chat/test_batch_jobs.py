@@ -57,21 +57,6 @@ def test_looking_at_a_folder_makes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("end", ["collected", "abandoned"])
-def test_what_has_ended_is_no_open_job_but_known(end: str, tmp_path: Path) -> None:
-    folder = BatchFolder(tmp_path)
-    with BatchJournal(folder) as journal:
-        [record] = journal.plan("openai:gpt-test", [CALLS], WHEN)
-        record = journal.note(record, "sending", WHEN)
-        record = journal.note(record, "submitted", job="batch_1")
-        record = journal.note(record, "ended", status="completed")
-        assert record.state == "submitted"
-        journal.note(record, end)
-        assert journal.open_records() == []
-        assert journal.jobs() == {"batch_1"}
-    assert folder.open_jobs() == []
-
-
 @pytest.mark.parametrize(
     ("custom_id", "number"),
     [

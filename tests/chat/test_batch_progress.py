@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 
 import pytest
 
@@ -16,22 +15,6 @@ class Terminal(io.StringIO):
 
     def fileno(self) -> int:
         return 2
-
-
-@pytest.mark.parametrize("columns", [20, 80])
-def test_a_long_line_is_cut_to_one_row_so_that_drawing_it_anew_leaves_nothing(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((columns, 24)))
-    stream = Terminal()
-    WaitLine(stream).show("batch  0/4,650  " + "x" * 200)
-    assert len(stream.getvalue().removeprefix("\r\x1b[K")) == columns - 1
-
-
-def test_a_log_gets_the_whole_line() -> None:
-    stream = io.StringIO()
-    WaitLine(stream).show("x" * 200)
-    assert stream.getvalue() == "x" * 200 + "\n"
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])

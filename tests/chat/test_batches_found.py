@@ -31,19 +31,6 @@ def test_jobs_of_others_are_not_ours(provider: str, tmp_path: Path) -> None:
 
 
 @both
-def test_jobs_of_others_do_not_hide_that_ours_is_absent(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.before = kill_at(f"POST {PLACE[provider]}")
-    run.killed()
-    others = [stranger(run.double, 3) for _ in range(3)]
-    run.run()
-    assert run.is_whole()
-    assert run.totals.usd_paid == 3 * CALL_USD
-    assert run.totals.free == 3
-    assert len(run.double.jobs) == len(others) + 1
-
-
-@both
 def test_a_job_that_shows_late_in_the_list_is_found_all_the_same(provider: str, tmp_path: Path) -> None:
     run = story(provider, tmp_path)
     run.double.list_lag = 40.0
@@ -52,16 +39,6 @@ def test_a_job_that_shows_late_in_the_list_is_found_all_the_same(provider: str, 
     run.run()
     run.require_paid_once()
     assert len(run.double.jobs) == 1
-
-
-@both
-def test_a_list_that_shows_no_end_does_not_hide_one(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.list_is_stale = True
-    run.double.after = kill_at(f"POST {PLACE[provider]}")
-    run.killed()
-    run.run()
-    run.require_paid_once()
 
 
 def test_a_job_that_was_made_days_after_ours_is_not_waited_for(tmp_path: Path) -> None:
@@ -107,31 +84,6 @@ def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(tmp_path
     assert (run.totals.usd_possible or 0) >= 3 * CALL_USD
 
 
-def test_jobs_that_are_older_than_ours_are_never_read(tmp_path: Path) -> None:
-    run = story("anthropic", tmp_path)
-    old = [stranger(run.double, 3, -seconds) for seconds in (40.0, 30.0, 20.0)]
-    run.double.before = kill_at("POST /v1/messages/batches")
-    run.killed()
-    run.run()
-    assert run.is_whole()
-    read = [call for call in run.double.calls if "results" in call]
-    assert not any(job.id in call for job in old for call in read)
-
-
-def test_a_job_of_ours_whose_id_is_known_is_no_candidate_for_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = story("anthropic", tmp_path, "a", "b")
-    monkeypatch.setattr(type(run.double.jobs_api()), "most_calls", 1)
-    second = [kill_at("POST /v1/messages/batches")]
-    run.double.after = lambda call: second[0](call) if len(run.double.jobs) == 2 else None
-    run.killed()
-    assert run.open_jobs == ["submitted", "sending"]
-    run.run()
-    run.require_paid_once()
-    assert len(run.double.jobs) == 2
-
-
 # --- With and without batches -----------------------------------------------------------------------------------
 
 
@@ -161,17 +113,6 @@ def test_what_may_exist_is_an_open_job_for_a_run_without_batches(provider: str, 
     with run.double.ledger(tmp_path / "costs.jsonl") as ledger:
         assert BatchFolder(tmp_path / "batches").drop_unsent(ledger) == 0
         assert ledger.open_count == 3
-
-
-@both
-def test_a_resumed_run_with_a_limit_that_its_own_job_fills_goes_on(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.before = kill_at(f"GET {PLACE[provider]}/")
-    run.killed()
-    with run.double.ledger(tmp_path / "costs.jsonl") as ledger:
-        run.limit = ledger.totals().usd_open
-    run.run()
-    run.require_paid_once()
 
 
 @both

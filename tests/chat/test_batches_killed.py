@@ -65,6 +65,7 @@ CALLS = st.tuples(st.just("call"), st.integers(1, 12), st.sampled_from([0.0, 1.0
 FATES = ("ok", "ok", "ok expired ok", "expired ok", "overloaded ok", "uncomputed ok", "expired overloaded ok")
 
 
+@pytest.mark.slow
 @both
 @settings(max_examples=50, deadline=None)
 @given(

@@ -7,44 +7,11 @@ from pathlib import Path
 import httpx2
 import pytest
 from batch_double import CALL_USD, BatchDouble, requests
-from batch_stories import PLACE, Killed, Story, both, kill_at, story
+from batch_stories import PLACE, Killed, both, kill_at, story
 
-from h2htalk.chat.base import Reply
 from h2htalk.errors import DataError, ModelCallError
 
 # --- Killed at a named moment -----------------------------------------------------------------------------------
-
-
-def test_killed_before_an_upload_nothing_was_sent_and_all_is_made_anew(tmp_path: Path) -> None:
-    run = story("openai", tmp_path)
-    run.double.before = kill_at("POST /v1/files")
-    run.killed()
-    assert run.open_jobs == ["planned"]
-    run.run()
-    run.require_paid_once()
-    assert run.totals.free == 3
-    assert "GET /v1/batches" not in run.double.calls, "what was never sent need not be looked for"
-
-
-def test_killed_between_upload_and_creation_the_calls_are_free(tmp_path: Path) -> None:
-    run = story("openai", tmp_path)
-    run.double.after = kill_at("POST /v1/files")
-    run.killed()
-    run.run()
-    run.require_paid_once()
-
-
-@both
-def test_killed_before_the_provider_made_the_job_it_is_proven_absent(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.before = kill_at(f"POST {PLACE[provider]}")
-    run.killed()
-    assert run.open_jobs == ["sending"]
-    run.run()
-    run.require_paid_once()
-    assert len(run.double.jobs) == 1
-    assert run.totals.free == 3
-    assert max(run.double.pauses) < 61, "the list of jobs gets a minute to show it"
 
 
 @both
@@ -52,26 +19,6 @@ def test_killed_before_the_id_arrived_the_job_is_found(provider: str, tmp_path: 
     run = story(provider, tmp_path)
     run.double.after = kill_at(f"POST {PLACE[provider]}")
     run.killed()
-    run.run()
-    run.require_paid_once()
-    assert len(run.double.jobs) == 1
-
-
-@both
-def test_a_creation_that_a_server_answers_with_an_error_though_it_made_the_job_is_found(
-    provider: str, tmp_path: Path
-) -> None:
-    run = story(provider, tmp_path)
-    answer, first = run.double._answer, [True]
-
-    def lie(request: httpx2.Request, path: str) -> httpx2.Response:
-        made = answer(request, path)
-        if request.method == "POST" and path.endswith("batches") and first.pop():
-            first.append(False)
-            return httpx2.Response(500, json={"error": {"message": "sorry"}})
-        return made
-
-    run.double._answer = lie  # type: ignore[method-assign]
     run.run()
     run.require_paid_once()
     assert len(run.double.jobs) == 1
@@ -111,20 +58,6 @@ def test_jobs_that_come_to_nothing_are_counted_in_a_row(provider: str, tmp_path:
 
 
 @both
-@pytest.mark.parametrize(
-    "error", [httpx2.ReadError("cut"), httpx2.ReadTimeout("slow"), httpx2.WriteError("cut")]
-)
-def test_a_creation_whose_reply_never_arrives_is_looked_for_at_once(
-    provider: str, error: Exception, tmp_path: Path
-) -> None:
-    run = story(provider, tmp_path)
-    run.double.after = kill_at(f"POST {PLACE[provider]}", error)
-    run.run()
-    run.require_paid_once()
-    assert len(run.double.jobs) == 1
-
-
-@both
 @pytest.mark.parametrize("status", [200, 500, 502, 504])
 def test_a_creation_that_is_answered_by_a_broken_server_is_looked_for(
     provider: str, status: int, tmp_path: Path
@@ -158,18 +91,6 @@ def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(provider: 
 
 
 @both
-def test_killed_while_waiting_the_next_run_attaches_by_id(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.before = kill_at(f"GET {PLACE[provider]}/")
-    run.killed()
-    assert run.open_jobs == ["submitted"]
-    run.double.now += 24 * 3600
-    run.run()
-    run.require_paid_once()
-    assert len(run.double.jobs) == 1
-
-
-@both
 @pytest.mark.parametrize("after", [False, True])
 def test_killed_while_collecting_stored_items_are_not_given_again(
     provider: str, after: bool, tmp_path: Path
@@ -189,21 +110,6 @@ def test_killed_while_collecting_stored_items_are_not_given_again(
     run.require_paid_once()
 
 
-def test_killed_between_the_samples_of_one_call_the_others_are_read_again(tmp_path: Path) -> None:
-    run = Story(BatchDouble("openai"), tmp_path, requests("a", "b", samples=3))
-    count = [0]
-
-    def kill() -> None:
-        count[0] += 1
-        if count[0] == 2:
-            raise Killed
-
-    run.after_store = kill
-    run.killed()
-    assert len(run.run()) == 4
-    run.require_paid_once()
-
-
 @both
 def test_killed_after_the_last_answer_an_empty_run_settles_the_rest(provider: str, tmp_path: Path) -> None:
     run = story(provider, tmp_path, "a")
@@ -219,29 +125,6 @@ def test_killed_after_the_last_answer_an_empty_run_settles_the_rest(provider: st
     assert run.run() == []
     run.require_paid_once()
     assert run.open_jobs == []
-
-
-@both
-def test_failures_that_were_repaired_meanwhile_are_not_asked_again(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.before = kill_at(f"GET {PLACE[provider]}/")
-    run.killed()
-    run.stored["b", 0] = Reply("re: b")
-    assert len(run.run()) == 2
-    assert run.is_whole()
-    assert run.totals.usd_paid == run.double.bill == 3 * CALL_USD
-    assert len(run.double.jobs) == 1
-
-
-@both
-def test_what_is_missing_beside_an_open_job_is_asked_in_a_new_one(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path, "a", "b")
-    run.double.before = kill_at(f"GET {PLACE[provider]}/")
-    run.killed()
-    run.asked = requests("a", "b", "c", "d")
-    run.run()
-    run.require_paid_once()
-    assert [len(job.lines) for job in run.double.jobs] == [2, 2]
 
 
 @both

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -36,17 +35,6 @@ def test_a_batch_that_might_pass_the_limit_is_refused_whole_before_anything_is_s
 
 
 @both
-def test_jobs_that_are_made_together_are_refused_together(
-    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    double = BatchDouble(provider)
-    monkeypatch.setattr(type(double.jobs_api()), "most_calls", 1)
-    with pytest.raises(ConfigError, match="these 8 calls"):
-        double.run(requests(*"abcdefgh"), tmp_path, double.ledger(limit=Decimal("0.01")))
-    assert double.calls == []
-
-
-@both
 def test_a_later_batch_that_might_pass_the_limit_fails_its_items_and_keeps_the_others(
     provider: str, tmp_path: Path
 ) -> None:
@@ -64,26 +52,6 @@ def test_a_later_batch_that_might_pass_the_limit_fails_its_items_and_keeps_the_o
 
 
 # --- Trouble on the way -----------------------------------------------------------------------------------------
-
-
-def broken_from(double: BatchDouble, call: str, times: int, error: type[Exception]) -> None:
-    """The first so many such calls meet a broken connection, once the provider has done its part."""
-    left = [times]
-
-    def fail(seen: str) -> None:
-        if seen.startswith(call) and left[0] > 0:
-            left[0] -= 1
-            raise error("broken")
-
-    double.after = fail
-
-
-@both
-def test_polls_that_fail_are_asked_again(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-    place = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}[provider]
-    broken_from(double, f"GET {place}/", 20, httpx2.ReadError)
-    assert texts(double.run(requests("a"), tmp_path)) == ["re: a"]
 
 
 @both
@@ -132,20 +100,6 @@ def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(
 
 
 @both
-def test_network_trouble_counts_in_a_row(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-    start, double.runtime = double.now, 60 * 3600.0
-
-    def trouble(call: str) -> None:
-        hours = (double.now - start) / 3600
-        if double.jobs and (1 < hours < 20 or 22 < hours < 43):
-            raise httpx2.ReadError("unplugged")
-
-    double.before = trouble
-    assert texts(double.run(requests("a"), tmp_path, longest=600.0)) == ["re: a"]
-
-
-@both
 def test_a_job_that_the_key_does_not_know_is_an_error_that_says_what_to_do(
     provider: str, tmp_path: Path
 ) -> None:
@@ -156,23 +110,6 @@ def test_a_job_that_the_key_does_not_know_is_an_error_that_says_what_to_do(
     assert [record.job for record in BatchFolder(tmp_path).open_jobs()] == [
         {"openai": "batch_0", "anthropic": "msgbatch_0"}[provider]
     ]
-
-
-@both
-def test_a_key_that_is_revoked_while_waiting_is_an_error_and_the_job_is_kept(
-    provider: str, tmp_path: Path
-) -> None:
-    double = BatchDouble(provider)
-
-    def trouble(call: str) -> None:
-        if double.jobs:
-            double.answers = [double.error(401, "authentication_error", f"bad key {KEY}")]
-
-    double.before = trouble
-    with pytest.raises(ModelCallError, match="not lost") as caught:
-        double.run(requests("a"), tmp_path)
-    assert KEY not in str(caught.value)
-    assert len(BatchFolder(tmp_path).open_jobs()) == 1
 
 
 @both
@@ -217,16 +154,6 @@ def test_a_job_that_is_refused_for_now_is_sent_again_and_then_given_up(
 
 
 @both
-def test_a_wait_of_a_day_before_submitting_fails_at_once_and_says_so(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-    refused = httpx2.Response(429, headers={"retry-after": "86400"}, json={"error": {"message": "busy"}})
-    double.before = lambda call: double.answers.append(refused) if call.startswith("POST") else None
-    with pytest.raises(ModelCallError, match="could not be submitted"):
-        double.run(requests("a"), tmp_path)
-    assert sum(double.pauses) < 900
-
-
-@both
 def test_no_connection_at_all_is_an_error_after_a_few_tries(provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
 
@@ -256,14 +183,6 @@ def test_an_openai_job_whose_validation_failed_is_an_error_with_its_first_lines(
         double.run(requests("a"), tmp_path, ledger)
     assert (ledger.totals().free, ledger.totals().open) == (1, 0)
     assert BatchFolder(tmp_path).open_jobs() == []
-
-
-@pytest.mark.parametrize("problems", [["x", 5, None], [{"code": 5, "line": "one", "message": ["bad"]}]])
-def test_the_errors_of_an_openai_job_may_be_none(problems: list[Any], tmp_path: Path) -> None:
-    double = BatchDouble("openai")
-    double.problems = problems
-    with pytest.raises(ConfigError, match="nothing was charged: no reason given"):
-        double.run(requests("a"), tmp_path)
 
 
 @both

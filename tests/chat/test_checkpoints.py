@@ -94,11 +94,6 @@ def test_without_the_extra_the_error_says_what_to_type(package: str, monkeypatch
         open_chat("hf:some/model")
 
 
-def test_a_model_without_a_chat_template(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no chat template.*choose its instruct variant"):
-        open_chat(f"hf:{write_tiny_llama(tmp_path / 'base', None)}")
-
-
 def test_damaged_checkpoints_are_one_line_errors(tmp_path: Path) -> None:
     folder = write_tiny_llama(tmp_path / "tiny")
     weights = folder / "model.safetensors"

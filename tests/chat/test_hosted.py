@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Awaitable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -31,7 +25,7 @@ from hosted_made import (
     worst_case,
 )
 
-from h2htalk.chat.base import Outcome, Reply
+from h2htalk.chat.base import Outcome
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.data.run import Failure
 from h2htalk.errors import ConfigError
@@ -103,13 +97,6 @@ def test_what_asking_again_cannot_help_is_asked_once(
     assert books.story[:3] == ["sent a", f"{charge} a", "stored a"]
 
 
-def test_a_call_is_given_up_after_its_attempts(provider: str) -> None:
-    outcomes, double, books = run(provider, {"a": [error(500, "oops")] * 9}, "a", "b", attempts=3)
-    assert outcomes[0] == Failure("http_500", "HTTP 500: oops", 3)
-    assert isinstance(outcomes[1], Reply)
-    assert (len(double.asked), books.totals().free, books.open_count) == (4, 3, 0)
-
-
 def test_a_reply_without_a_count_of_tokens_is_possibly_paid_at_its_worst(provider: str) -> None:
     outcomes, _, books = run(provider, {"a": [ok(provider, usage=None)]}, "a")
     assert reasons(outcomes) == ["ok"]
@@ -117,29 +104,6 @@ def test_a_reply_without_a_count_of_tokens_is_possibly_paid_at_its_worst(provide
     assert (totals.paid, totals.unmetered, totals.usd_paid) == (1, 1, Decimal(0))
     assert totals.usd_possible is not None
     assert totals.usd_possible > 0
-
-
-def test_concurrency_is_what_was_asked_for(provider: str) -> None:
-    flying = most = 0
-
-    async def answer(body: dict[str, Any]) -> httpx2.Response:
-        nonlocal flying, most
-        flying += 1
-        most = max(most, flying)
-        await asyncio.sleep(0.01)
-        flying -= 1
-        return ok(provider)
-
-    Double(provider, answer).chat(ChatOptions(concurrency=5)).complete(requests_of(*map(str, range(40))))
-    assert most == 5
-
-
-def test_answers_keep_the_order_of_the_requests(provider: str) -> None:
-    def answer(body: dict[str, Any]) -> Awaitable[httpx2.Response]:
-        return slowly(0.02 if text_of(body) in "aceg" else 0, ok(provider, text_of(body)))
-
-    outcomes = Double(provider, answer).chat().complete(requests_of(*"abcdefgh"))
-    assert [outcome.text for outcome in outcomes if isinstance(outcome, Reply)] == list("abcdefgh")
 
 
 # Storing
@@ -179,40 +143,6 @@ def test_once_an_answer_could_not_be_stored_nothing_more_goes_out(provider: str)
     assert (books.totals().paid, books.totals().lost) == (1, 1)  # what nobody kept is not said to be paid for
 
 
-INTERRUPTED = """
-import sys
-from hosted_made import Books, Double, ok, requests_of, slowly, text_of
-from h2htalk.chat.chat_options import ChatOptions
-
-provider, books, requests = sys.argv[1], Books(), requests_of(*"abcd")
-def answer(body):
-    return ok(provider) if text_of(body) == "a" else slowly(30, ok(provider))
-def store(index, outcome):
-    books.stored(requests)(index, outcome)
-    print("waiting", flush=True)
-try:
-    Double(provider, answer).chat(ChatOptions(concurrency=2, ledger=books)).complete(requests, store)
-except KeyboardInterrupt:
-    print(*books.story, books.open_count, sep=", ", flush=True)
-"""
-
-
-def test_ctrl_c_books_what_is_on_its_way_as_possibly_paid(provider: str) -> None:
-    command = [sys.executable, "-W", "always::ResourceWarning", "-c", INTERRUPTED, provider]
-    here = os.pathsep.join((str(Path(__file__).parent), str(Path(__file__).parents[1])))
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": here}, **pipes) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        out, noise = process.communicate(timeout=20)
-    story = out.strip().split(", ")
-    assert story[:5] == ["sent a", "sent b", "stored a", "paid a", "sent c"]
-    assert sorted(story[5:]) == ["0", "lost b", "lost c"]
-    assert noise == ""
-
-
 def test_it_says_so_inside_a_running_loop(provider: str) -> None:
     async def inside() -> None:
         Double(provider, lambda body: ok(provider)).chat().complete(requests_of("a"))
@@ -221,16 +151,10 @@ def test_it_says_so_inside_a_running_loop(provider: str) -> None:
         asyncio.run(inside())
 
 
-def test_nothing_to_ask_is_nothing_asked(provider: str) -> None:
-    double = Double(provider, lambda body: ok(provider))
-    assert double.chat().complete([]) == []
-    assert double.asked == []
-
-
 # Everything at once
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_computed(
     provider: str, seed: int
 ) -> None:

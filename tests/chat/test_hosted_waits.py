@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from email.utils import format_datetime
 from typing import Any
 
 import httpx2
@@ -46,36 +44,6 @@ def test_a_retry_after_beyond_the_deadline_fails_at_once_and_says_so(provider: s
     assert (len(double.asked), books.totals().free) == (2, 1)
 
 
-@pytest.mark.parametrize("after", ["1e400", "inf", "-5", "nan", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"])
-def test_an_absurd_retry_after_neither_hangs_nor_breaks_anything(provider: str, after: str) -> None:
-    started = time.monotonic()
-    outcomes, _, books = run(
-        provider, {"a": [error(429, headers={"retry-after": after})]}, "a", "b", deadline=3, timeout=1
-    )
-    assert time.monotonic() - started < 4
-    assert reasons(outcomes) in (["ok", "ok"], ["rate_limited", "ok"])
-    assert books.open_count == 0
-
-
-@pytest.mark.parametrize(
-    ("after", "said"),
-    [
-        ("tomorrow", "left alone for 86,"),
-        ("1e9", "left alone for 1,000,000,000 s, and no time"),
-        ("-1", "no; no time"),
-        ("soon", "no; no time"),
-    ],
-    ids=["tomorrow", "1e9", "-1", "soon"],
-)
-def test_an_absurd_retry_after_reads_well(provider: str, after: str, said: str) -> None:
-    if after == "tomorrow":  # a date counts from now, not from when the tests were collected
-        after = format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)
-    answer = error(429, headers={"retry-after": after})
-    outcomes, _, _ = run(provider, {"a": [answer] * 999}, "a", deadline=0.3)
-    assert isinstance(outcomes[0], Failure)
-    assert said in outcomes[0].message
-
-
 def test_rate_limits_count_against_the_deadline_and_not_against_the_attempts(provider: str) -> None:
     limits = [error(429, headers={"retry-after-ms": "1"})] * 12
     outcomes, _, books = run(provider, {"a": limits}, "a", attempts=1)
@@ -84,17 +52,6 @@ def test_rate_limits_count_against_the_deadline_and_not_against_the_attempts(pro
     endless = [error(529)] * 10_000
     outcomes, _, _ = run(provider, {"a": endless}, "a", deadline=0.3, timeout=0.3)
     assert reasons(outcomes) == ["overloaded"]
-
-
-def test_whoever_asks_for_no_wait_is_not_asked_over_and_over(
-    provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("h2htalk.chat.server_protocol.FIRST_WAIT", 0.1)
-    monkeypatch.setattr("h2htalk.chat.server_protocol.LONGEST_WAIT", 0.4)
-    _, double, _ = run(
-        provider, {"a": [error(429, headers={"retry-after": "0"})] * 10_000}, "a", deadline=1, timeout=0.5
-    )
-    assert 3 <= len(double.asked) <= 8
 
 
 def test_all_calls_wait_when_one_is_asked_to_slow_down(provider: str) -> None:
@@ -177,18 +134,6 @@ def test_when_the_first_fails_the_next_goes_ahead() -> None:
     outcomes = double.chat(ChatOptions(attempts=2)).complete(sharing(*"abcde"))
     assert reasons(outcomes) == ["bad_request", "http_500", "ok", "ok", "ok"]
     assert double.texts()[:4] == ["a", "b", "b", "c"]
-
-
-def test_openai_caches_by_itself_so_nobody_waits() -> None:
-    flying: list[int] = []
-
-    async def answer(body: dict[str, Any]) -> httpx2.Response:
-        flying.append(1)
-        await asyncio.sleep(0.1)
-        return ok("openai", text=str(len(flying)))
-
-    Double("openai", answer).chat().complete(sharing(*"abcd"))
-    assert len(flying) == 4
 
 
 def test_prefixes_take_turns_so_that_no_cache_grows_old() -> None:

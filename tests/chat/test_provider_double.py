@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -15,12 +13,10 @@ import provider_openai
 import pytest
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
-from provider_clients import HELLO, anthropic_client, ask_anthropic, ask_openai, openai_client
-from providers import KEY, ProviderServer
+from provider_clients import HELLO, ask_anthropic, ask_openai
+from providers import ProviderServer
 
 from h2htalk.data.splits import load_split
-
-LONG = "She is forty, and keeps bees. " * 200  # about 2,000 tokens
 
 
 @pytest.fixture(scope="module")
@@ -49,30 +45,6 @@ def test_a_chat_completion_with_several_samples(server: ProviderServer) -> None:
         charge.tokens.output,
     )
     assert reply._request_id == charge.request_id
-
-
-def test_a_message_that_was_thought_about(server: ProviderServer) -> None:
-    reply = ask_anthropic(server, thinking={"type": "adaptive"}, system="Be kind.")
-    assert [block.type for block in reply.content] == ["thinking", "text"]
-    assert reply.stop_reason == "end_turn"
-    assert 0 < reply.usage.output_tokens_details.thinking_tokens < reply.usage.output_tokens
-    assert reply._request_id == server.charged()[-1].request_id
-
-
-def test_the_asynchronous_clients_are_served_too(server: ProviderServer) -> None:
-    async def both() -> tuple[Any, Any]:
-        async with (
-            openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key=KEY) as one,
-            anthropic.AsyncAnthropic(base_url=server.url, api_key=KEY) as other,
-        ):
-            return await asyncio.gather(
-                one.chat.completions.create(model="gpt-test", messages=HELLO),  # type: ignore[arg-type]
-                other.messages.create(model="claude-test", max_tokens=64, messages=HELLO),  # type: ignore[arg-type]
-            )
-
-    completion, message = asyncio.run(both())
-    assert completion.choices[0].message.content
-    assert message.content[0].text
 
 
 @pytest.mark.parametrize(
@@ -160,73 +132,6 @@ def test_nothing_is_served_without_the_key(server: ProviderServer) -> None:
         ask_openai(server, model="gpt-nowhere")
     with pytest.raises(anthropic.NotFoundError):
         ask_anthropic(server, model="claude-nowhere")
-
-
-def test_models_and_token_counts(server: ProviderServer) -> None:
-    assert [model.id for model in openai_client(server).models.list()] == list(provider_openai.MODELS)
-    client = anthropic_client(server)
-    assert [model.id for model in client.models.list()] == list(provider_anthropic.MODELS)
-    counted = client.messages.count_tokens(model="claude-test", messages=HELLO).input_tokens  # type: ignore[arg-type]
-    assert counted == ask_anthropic(server).usage.input_tokens
-
-
-def test_a_prefix_is_written_to_the_cache_once_and_read_only_after_that_reply_was_finished() -> None:
-    system = [{"type": "text", "text": LONG, "cache_control": {"type": "ephemeral"}}]
-    with ProviderServer(latency=0.3) as server:
-
-        async def three_at_once() -> list[Any]:
-            async with anthropic.AsyncAnthropic(base_url=server.url, api_key=KEY) as client:
-                body: Any = {
-                    "model": "claude-test",
-                    "max_tokens": 64,
-                    "system": system,
-                    "messages": HELLO,
-                }
-                return list(await asyncio.gather(*(client.messages.create(**body) for _ in range(3))))
-
-        for reply in asyncio.run(three_at_once()):
-            assert reply.usage.cache_creation_input_tokens > 1024
-            assert reply.usage.cache_creation.ephemeral_5m_input_tokens > 1024
-            assert reply.usage.cache_read_input_tokens == 0
-        later = ask_anthropic(server, system=system)
-        assert later.usage.cache_read_input_tokens > 1024
-        assert later.usage.cache_creation_input_tokens == 0
-        assert ask_anthropic(server, system=LONG).usage.cache_read_input_tokens == 0
-
-
-def test_openai_caches_long_prefixes_by_itself(server: ProviderServer) -> None:
-    messages = [{"role": "system", "content": LONG}, *HELLO]
-    assert ask_openai(server, messages=messages).usage.prompt_tokens_details.cached_tokens == 0
-    cached = ask_openai(server, messages=messages).usage.prompt_tokens_details.cached_tokens
-    assert cached >= 1024
-    assert cached % 128 == 0
-
-
-RATING = {
-    "type": "object",
-    "properties": {"evidence": {"type": "string"}, "score": {"type": "integer"}},
-    "required": ["evidence", "score"],
-    "additionalProperties": False,
-}
-
-
-@pytest.mark.parametrize("fault", [None, "malformed_form", "out_of_range"])
-def test_structured_output_has_the_form_unless_told_otherwise(fault: str | None) -> None:
-    strict = {"type": "json_schema", "json_schema": {"name": "rating", "schema": RATING, "strict": True}}
-    with ProviderServer(faults={fault: 1} if fault else {}) as server:
-        texts = [
-            ask_openai(server, response_format=strict).choices[0].message.content,
-            ask_anthropic(server, output_config={"format": {"type": "json_schema", "schema": RATING}})
-            .content[0]
-            .text,
-        ]
-    for text in texts:
-        if fault == "malformed_form":
-            with pytest.raises(ValueError):
-                json.loads(text)
-        else:
-            assert list(json.loads(text)) == ["evidence", "score"]
-            assert (json.loads(text)["score"] > 10) == (fault == "out_of_range")
 
 
 def test_the_dearest_call_costs_a_token_for_every_byte_and_all_of_its_budget() -> None:

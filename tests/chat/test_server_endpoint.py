@@ -119,13 +119,6 @@ def test_a_proxy_is_used_for_other_machines_only(monkeypatch: pytest.MonkeyPatch
     assert list(found.values()) == ["http://proxy:3128", "http://proxy:3129", None, None, None, None, None]
 
 
-def test_a_proxy_that_is_not_http_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", "socks5://proxy:1080")
-    monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(ConfigError, match="http_proxy is not an HTTP proxy"):
-        open_chat("server:m@http://far.example/v1")
-
-
 @pytest.mark.parametrize(
     "options", [{"concurrency": 0}, {"attempts": 0}, {"timeout": 0.0}, {"timeout": float("nan")}]
 )

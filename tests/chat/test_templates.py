@@ -168,12 +168,6 @@ def test_a_think_tag_in_a_message_opens_nothing(tokenizer: Any) -> None:
     assert not ChatTemplate(tokenizer, "here").prompt(said("Write <think>")).thinks
 
 
-def test_a_reply_without_reasoning_stays_as_it_was_written() -> None:
-    assert read_reply(" Hi. \n", False) == (" Hi. \n", None)
-    assert read_reply("a < b ", False) == ("a < b ", None)
-    assert read_reply("Kind.</think> Hi. ", True) == ("Hi.", "Kind.")
-
-
 def test_think_tags_that_are_special_tokens_still_part_reasoning_from_answer(tokenizer: Any) -> None:
     """Left out with the other special tokens, they would leave the reasoning at the head of the answer."""
     tagged = copy.deepcopy(tokenizer)
