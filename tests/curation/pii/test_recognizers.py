@@ -1,0 +1,104 @@
+"""The recognisers on hand-written cases (`cases.jsonl`), on hostile texts, and in time."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h2htalk.curation.pii import Span, find_spans
+from h2htalk.curation.pii.chinese import find_chinese, find_chinese_many
+from h2htalk.curation.pii.english import find_english, find_english_many
+from h2htalk.curation.pii.english_organizations import find_organizations
+from h2htalk.curation.pii.english_tokens import tokens
+from h2htalk.curation.pii.structured import find_structured
+
+# By what `by` of a case says; `all` is the whole of `find_spans`.
+FINDERS: dict[str, Callable[[str, str], list[Span]]] = {
+    "all": find_spans,
+    "structured": find_structured,
+    "english": lambda text, _: find_english(text),
+    "chinese": lambda text, _: find_chinese(text),
+}
+
+
+def test_every_case_is_found_with_exact_edges_and_nothing_else() -> None:
+    """A case with a `type` looks at spans of that type alone."""
+    wrong = []
+    for line in (Path(__file__).parent / "cases.jsonl").read_text("utf-8").splitlines():
+        case = json.loads(line)
+        text = case["text"]
+        spans = FINDERS[case["by"]](text, case["language"])
+        found = [[s.type, text[s.start : s.end]] for s in spans if case["type"] in (None, s.type)]
+        if found != case["found"]:
+            wrong.append((case["about"], text, found))
+    assert wrong == []
+
+
+def test_names_are_not_looked_for_in_what_was_found_before() -> None:
+    text = "mail Sarah at sarah@x.example"
+    taken = [Span(14, len(text), "EMAIL_ADDRESS", 1.0)]
+    assert find_english_many([text], [taken]) == [[Span(5, 10, "PERSON", 0.8)]]
+    text = "微信wangfang，户名何丽娟"
+    (people,) = find_chinese_many([text], [[Span(2, 10, "WECHAT", 0.9)]])
+    assert [text[s.start : s.end] for s in people] == ["何丽娟"]
+    words = tokens("I work at Brightwell Logistics")
+    words.blocked[:] = [True] * len(words)
+    assert find_organizations(words) == []
+
+
+def test_names_in_a_titled_sentence_are_read_in_lower_case() -> None:
+    shapes = tokens("Thank You So Much. Then I left.").shapes
+    assert shapes[:4] == [0, 0, 0, 0]
+    assert shapes[4] != 0
+
+
+_PIECES = st.sampled_from(
+    [*"0138一幺o@.-·:/ \n\u200b（）京A微信qv加号，《\ud800\0'\u202e🙂", "http://", " at ", " dot ", "电话",
+     "wx", "plate ", "ssn ", "one ", "陈思琪", "小王", "我叫", "12号楼", "花园路", "医院", "Kevin", "I work at ",
+     "my name is ", "Sarah", "12 Oak St", "Hospital", "'s", ", "]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.one_of(_PIECES, st.text(max_size=6)), max_size=30).map("".join),
+    st.sampled_from(sorted(FINDERS)),
+    st.sampled_from(["en", "zh"]),
+)
+def test_spans_lie_in_the_text_in_its_order_and_never_overlap(text: str, by: str, language: str) -> None:
+    spans = FINDERS[by](text, language)
+    assert all(0 <= s.start < s.end <= len(text) and 0.5 <= s.score <= 1 for s in spans)
+    assert all(a.end <= b.start for a, b in pairwise(spans))
+
+
+_REPEATED = {
+    "structured": ["1", "1 ", "一", "a.", "a@b.com,", " at ", "13812345678,", "a.com/", "京A", "微信a1 ",
+                   "plate a1 ", "a dot ", "-at-", ")", "1然后", "one ", "yao", "a b ", "1 ... ", "bravo 1 ", "四个6", "l1O", "1冒号"],
+    "english": ["Ab, ", "work at The A of the ", "one two ", "my shop, A ", "3 The ", "1 ", "12 Oak Street, ", "A ",
+                "apt 4, ", "12 Xylo ", "St. ", "Hall "],
+    "chinese": ["李", "花园路1号", "12", "大学", "老王，", "·阿", "《", "Li ", " ", "\u200b", "市一中在", "住东门",
+                "4-2-701", "县乡村", "12号，", "在我住"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("by", _REPEATED)
+def test_time_grows_with_the_length_alone(by: str) -> None:
+    """Eight times the text, at most some twenty times the time, where a quadratic rule takes sixty-four."""
+    slow = []
+    for piece in _REPEATED[by]:
+        spent = []
+        for length in (2_500, 20_000):
+            text = "手机 plate http://a.b/ " + piece * (length // len(piece))
+            start = time.process_time()
+            FINDERS[by](text, "zh" if by == "chinese" or not piece.isascii() else "en")
+            spent.append(time.process_time() - start)
+        if spent[1] > 20 * spent[0] + 0.5:
+            slow.append((piece, spent))
+    assert slow == []
