@@ -18,7 +18,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 NOT_DECLARED = {
     "pydantic_core": "a part of pydantic, which pins it",
     "gliner": "a name model that the user may install: --ner gliner:MODEL",
-    "LAC": "a name model that the user may install: --ner lac",
     "tldextract": "comes with presidio-analyzer; the benchmark switches its download off",
 }
 # Declared, and imported by nobody here.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
 from h2htalk.curation.model_identity import model_identity
@@ -24,7 +25,8 @@ from h2htalk.curation.stages import Opener, Stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import LANGUAGES, Dialogue, Turn
 
-VERSION = 1
+VERSION = 2
+_LIBRARIES = ("faker", "phonenumbers", "python-stdnum")
 LEAK = "leak"
 REVIEW = "review"
 # Names and addresses found with less are worth a person's look.
@@ -61,6 +63,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
             "allow": list(allow),
             "companions": {name: list(names) for name, names in companions},
             "ner": model_identity(settings.ner),
+            # What they find, and the names they give, may change from version to version.
+            "libraries": {name: version(name) for name in _LIBRARIES},
         },
         open_rule=Opener(open_rule, (key, allow, companions, settings.ner)),
     )

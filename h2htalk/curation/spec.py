@@ -80,7 +80,7 @@ class GatherSettings:
 @dataclass(frozen=True, slots=True)
 class AnonymizeSettings:
     """`allow`: names that stay (personas, public figures) beside the bundled lists. `ner`: `bundled`, `none`, or an
-    extra recogniser of names: `spacy:en_core_web_sm`, `gliner:MODEL`, `lac`."""
+    extra recogniser of names: `spacy:en_core_web_sm`, `gliner:MODEL`."""
 
     allow: tuple[str, ...] = ()
     ner: str = "bundled"

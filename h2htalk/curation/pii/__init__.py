@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from h2htalk.errors import MissingExtraError
+
+try:
+    import phonenumbers  # noqa: F401
+    import stdnum  # noqa: F401
+except ImportError as error:
+    raise MissingExtraError("anonymization", 'pip install "h2htalk[curation]"') from error
+
 from h2htalk.curation.pii.find import find_spans, find_spans_many
 from h2htalk.curation.pii.spans import TYPES, Span
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from h2htalk.curation.pii import identities, phones
-from h2htalk.curation.pii.checksums import luhn
 from h2htalk.curation.pii.cues import Cues, Near
 from h2htalk.curation.pii.normalize import Reading
 from h2htalk.curation.pii.numbers import Run, Window, runs, windows
@@ -55,7 +54,7 @@ def digit_spans(reading: Reading, cues: Cues, language: str, taken: list[tuple[i
 def _has_form(digits: str) -> bool:
     if _PHONE_FORM.fullmatch(digits):
         return True
-    return _CARD_FORM.fullmatch(digits) is not None and luhn(digits)
+    return _CARD_FORM.fullmatch(digits) is not None and identities.luhn(digits)
 
 
 def _choose(run: Run, reading: Reading, near: Near, language: str) -> list[Span]:

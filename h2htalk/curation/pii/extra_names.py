@@ -1,4 +1,4 @@
-"""Extra recognisers of names, for who has them installed: spaCy's models, GLiNER, LAC.
+"""Extra recognisers of names, for who has them installed: spaCy's models and GLiNER.
 
 What they find is added to what our rules find; where both mark the same characters, the surer stays. A city or a
 country alone is no personal data, so their places are left out.
@@ -13,18 +13,17 @@ from typing import Any
 
 from h2htalk.curation.pii.spans import Span
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
-from h2htalk.text.parsing import LONGEST_PIECE, load_names, names
+from h2htalk.text.parsing import load_names, names
 
 NameFinder = Callable[[Sequence[str]], list[list[Span]]]
 BUNDLED, NONE = "bundled", "none"
-CHOICES = "bundled, none, spacy:MODEL, gliner:MODEL, lac"
+CHOICES = "bundled, none, spacy:MODEL, gliner:MODEL"
 # Between what our rules call likely and what they list; GLiNER says how sure it is itself.
 _SCORE = 0.65
 _GLINER_LABELS = {"person": "PERSON", "organization": "ORGANIZATION", "address": "ADDRESS"}
 _GLINER_THRESHOLD = 0.5
 # GLiNER reads at most 384 words at once and leaves the rest out: pieces are shorter than that.
 _GLINER_PIECE = 1000
-_LAC_LABELS = {"PER": "PERSON", "ORG": "ORGANIZATION"}
 _BATCH = 32
 
 
@@ -44,10 +43,6 @@ def name_finder(ner: str, language: str) -> NameFinder | None:
         return _spacy(model, language)
     if kind == "gliner" and model:
         return _gliner(model)
-    if ner == "lac":
-        if language != "zh":
-            return None  # it reads Chinese alone; English dialogues of the same curation keep to our rules
-        return _lac()
     raise ConfigError(f"no recogniser of names {quoted(ner)}; choose from {CHOICES}")
 
 
@@ -82,9 +77,7 @@ def _gliner(name: str) -> NameFinder:
 
     def find(texts: Sequence[str]) -> list[list[Span]]:
         found: list[list[Span]] = [[] for _ in texts]
-        places = [
-            (n, start, piece) for n, text in enumerate(texts) for start, piece in _pieces(text, _GLINER_PIECE)
-        ]
+        places = [(n, start, piece) for n, text in enumerate(texts) for start, piece in _pieces(text)]
         labels = list(_GLINER_LABELS)
         for at in range(0, len(places), _BATCH):
             batch = places[at : at + _BATCH]
@@ -112,56 +105,17 @@ def _run_gliner(model: Any, texts: list[str], labels: list[str]) -> list[list[di
     return found
 
 
-@lru_cache(maxsize=1)
-def _lac() -> NameFinder:
-    try:
-        maker: Any = import_module("LAC").LAC
-    except ImportError as error:
-        raise MissingExtraError("--ner lac", "pip install lac paddlepaddle") from error
-    lac = maker(mode="lac")
-
-    def find(texts: Sequence[str]) -> list[list[Span]]:
-        found: list[list[Span]] = [[] for _ in texts]
-        places = [
-            (n, start, piece)
-            for n, text in enumerate(texts)
-            for start, piece in _pieces(text, LONGEST_PIECE)
-            if piece.strip()
-        ]
-        for at in range(0, len(places), _BATCH):
-            batch = places[at : at + _BATCH]
-            for (n, start, piece), (words, tags) in zip(
-                batch, lac.run([p for _, _, p in batch]), strict=True
-            ):
-                found[n] += _placed(piece, words, tags, start)
-        return found
-
-    return find
-
-
-def _placed(text: str, words: Sequence[str], tags: Sequence[str], offset: int) -> Iterator[Span]:
-    """LAC gives words without places, and leaves white space out."""
-    at = 0
-    for word, tag in zip(words, tags, strict=True):
-        start = text.find(word, at)
-        if not word or start < 0:
-            continue
-        at = start + len(word)
-        if tag in _LAC_LABELS:
-            yield Span(offset + start, offset + at, _LAC_LABELS[tag], _SCORE)
-
-
-def _pieces(text: str, longest: int) -> Iterator[tuple[int, str]]:
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
     """Lines, and of long ones parts, cut after a space or a mark where there is one; with where each starts.
 
-    Half surrogate pairs, which these libraries cannot read, are question marks in them.
+    Half surrogate pairs, which GLiNER cannot read, are question marks in them.
     """
     start = 0
     for line in text.encode("utf-8", "replace").decode("utf-8").splitlines(keepends=True):
         end = start + len(line)
         base = start
         while start < end:
-            cut = min(start + longest, end)
+            cut = min(start + _GLINER_PIECE, end)
             if cut < end:
                 reach = line[start - base : cut - base]
                 cut = start + (max(reach.rfind(mark) for mark in " 。，.,!?！？;；") + 1 or len(reach))

@@ -60,7 +60,7 @@ def find_spans(text: str, language: str, *, allow: Sequence[str] = (), ner: str 
         text: any text: half surrogate pairs, NUL and millions of characters are read like all else.
         language: `en` or `zh`.
         allow: names that stay, beside the bundled personas and people whom everybody knows.
-        ner: `bundled`; `none` for rules alone; or an extra recogniser: `spacy:MODEL`, `gliner:MODEL`, `lac`.
+        ner: `bundled`; `none` for rules alone; or an extra recogniser: `spacy:MODEL`, `gliner:MODEL`.
 
     Returns:
         spans of the types in `spans.TYPES`; places count characters of `text` as given; scores in [0.5, 1].

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
-from h2htalk.curation.pii import checksums
+import stdnum.luhn
+from stdnum.au import tfn
+from stdnum.cn import ric
+from stdnum.gb import nhs
+from stdnum.us import ssn
+
 from h2htalk.curation.pii.cues import Near
 from h2htalk.curation.pii.numbers import Window
 
@@ -36,19 +42,49 @@ _SUM_AFTER = re.compile(r"\s?(?:[=×÷^√²³]|除以|乘|等于)")
 _INSTANT = re.compile(r"1[5-8][0-9]{8}(?:[0-9]{3})?")
 
 
+# Provinces of a Chinese resident id; 81-83 are Hong Kong, Macau and Taiwan.
+PROVINCE = re.compile("1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
+
+
+def luhn(digits: str) -> bool:
+    """Cards and Canadian SINs: the Luhn check, not passed by one digit repeated."""
+    return len(set(digits)) > 1 and stdnum.luhn.is_valid(digits)
+
+
+def resident(value: str) -> bool:
+    """Whether the province and the birth date may be those of a Chinese resident; counties change too often to ask."""
+    try:
+        born = datetime.strptime(value[6:14], "%Y%m%d").year
+    except ValueError:
+        return False
+    return 1900 <= born <= 2035 and PROVINCE.match(value) is not None
+
+
+def resident_check(value: str) -> bool:
+    """The check digit of a resident id of 18 characters (GB 11643)."""
+    return ric.calc_check_digit(value) == value[17].upper()
+
+
+def medicare(digits: str) -> bool:
+    """An Australian Medicare number of ten digits, or eleven with the person's: mod 10."""
+    weights = (1, 3, 7, 9, 1, 3, 7, 9)
+    check = sum(int(char) * weight for char, weight in zip(digits, weights, strict=False)) % 10
+    return digits[0] in "23456" and check == int(digits[8])
+
+
 def national_id_zh(window: Window) -> float:
     """A Chinese resident id of 18 characters (the window's digits with a closing `X` added by the caller) or 15."""
     value = window.digits
     distance = window.near.distance("id")
     other = window.near.nearest == "other"
     if len(value) == 18:
-        if checksums.resident_id(value):
+        if resident(value) and resident_check(value):
             if distance is not None:
                 return 0.99
             return 0.96 if not other and (window.whole or len(window.shape) < 4) else 0.0
         near = distance is not None and distance <= 6
-        return 0.6 if near and not other and checksums.resident_shape(value) and window.whole else 0.0
-    if len(value) == 15 and distance is not None and checksums.old_resident_id(value):
+        return 0.6 if near and not other and resident(value) and window.whole else 0.0
+    if len(value) == 15 and distance is not None and resident(f"{value[:6]}19{value[6:]}"):
         return 0.95
     return 0.0
 
@@ -56,7 +92,7 @@ def national_id_zh(window: Window) -> float:
 def national_id_en(window: Window, words: str) -> float:
     """SSN, NHS number, SIN, TFN, Medicare. `words`: the text before, in which the cue names the country."""
     digits, distance = window.digits, window.near.distance("id")
-    if len(digits) == 9 and window.shape == (3, 2, 4) and checksums.social_security(digits):
+    if len(digits) == 9 and window.shape == (3, 2, 4) and ssn.is_valid(digits):
         if distance is not None:
             return 0.97
         if window.gaps == ("-", "-") and window.whole and not window.near.foreign(8):
@@ -67,21 +103,21 @@ def national_id_en(window: Window, words: str) -> float:
             return 0.0
         return 0.9 if sure else 0.75
     if distance is None and len(digits) == 9 and window.near.nearest == "" and "id" in window.near.around:
-        return 0.65 if window.whole and checksums.social_security(digits) else 0.0
+        return 0.65 if window.whole and ssn.is_valid(digits) else 0.0
     if distance is None or window.near.nearest == "other":
         return 0.0
-    if len(digits) == 10 and checksums.nhs(digits) and "nhs" in words:
+    if len(digits) == 10 and nhs.is_valid(digits) and "nhs" in words:
         return 0.97
-    if len(digits) == 10 and window.shape == (3, 3, 4) and checksums.nhs(digits) and " gp " in f" {words} ":
+    if len(digits) == 10 and window.shape == (3, 3, 4) and nhs.is_valid(digits) and " gp " in f" {words} ":
         return 0.9
     nearer = window.near.distance("phone", "account")
     if nearer is not None and nearer < distance and (len(digits) > 9 or nearer <= 3):
         return 0.0
     if len(digits) == 9:
-        checked = checksums.luhn(digits) or checksums.tax_file(digits)
-        return 0.97 if checked else 0.85 if checksums.social_security(digits) else 0.0
+        checked = luhn(digits) or tfn.is_valid(digits)
+        return 0.97 if checked else 0.85 if ssn.is_valid(digits) else 0.0
     if len(digits) in (10, 11):
-        return 0.97 if checksums.medicare(digits) and "medicare" in words else 0.0
+        return 0.97 if medicare(digits) and "medicare" in words else 0.0
     if len(digits) == 12 and ("aadhaar" in words or "aadhar" in words):
         return 0.8
     return 0.0
@@ -102,7 +138,7 @@ def card(window: Window) -> float:
     if window.near.foreign(_reach(digits, grouped=grouped) if brand else 1000):
         return 0.0
     distance = window.near.distance(*_CARD_CUES)
-    if not checksums.luhn(digits):
+    if not luhn(digits):
         return 0.0
     if window.near.distance(*_CARD_CUES, *_ACCOUNT_CUES) is not None:
         if brand:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from h2htalk.curation.pii import checksums
+from stdnum import iban
+
 from h2htalk.curation.pii.cues import Cue, Cues
 from h2htalk.curation.pii.normalize import Reading
 from h2htalk.curation.pii.places import Places
@@ -130,7 +131,11 @@ def _iban_end(text: str, match: re.Match[str]) -> int | None:
     for place in range(match.start(), match.end()):
         if text[place].isalnum():
             value += text[place].upper()
-            if len(value) >= 15 and checksums.iban(value) and not text[place + 1 : place + 2].isdigit():
+            if (
+                len(value) >= 15
+                and iban.is_valid(value, check_country=False)
+                and not text[place + 1 : place + 2].isdigit()
+            ):
                 return place + 1
     return None
 

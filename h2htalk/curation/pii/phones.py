@@ -7,9 +7,16 @@ import tomllib
 from functools import cache
 from importlib import resources
 
+import phonenumbers
+from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneNumber
+
 from h2htalk.curation.pii.numbers import Window
 
 _CUES = ("phone", "landline")
+# Chinese mobiles and area codes by their form: `phonenumbers` leaves out machines' prefixes and merged areas (024 for
+# Fushun's 0413), which people still write.
+_MOBILE = re.compile("1(?:[38][0-9]|4[1-9]|5[0-35-9]|6[2567]|7[0-8]|9[0-35-9])[0-9]{8}")
+_AREA = re.compile("0(?:10|2[0-9]|[3-9][0-9]{2})")
 # Numbers that begin with 0 at home: UK, Ireland, Australia, New Zealand, and (mobile) India with its trunk 0.
 _TRUNK = re.compile(
     r"07[0-9]{9}|0[1-3][0-9]{9}|08[04][0-9]{8}|01[0-9]{8,9}"
@@ -24,21 +31,14 @@ _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
 
 
 @cache
-def _table(name: str) -> frozenset[str]:
-    """A table of `phones.toml`, its ranges written out."""
-    raw = tomllib.loads(resources.files(__package__).joinpath("phones.toml").read_text(encoding="utf-8"))
-    found: set[str] = set()
-    for entry in raw[name]:
-        first, _, last = entry.partition("-")
-        found.update(str(code) for code in range(int(first), int(last or first) + 1)) if last else found.add(
-            first
-        )
-    return frozenset(found)
+def _hotlines() -> frozenset[str]:
+    raw = resources.files(__package__).joinpath("phones.toml").read_text(encoding="utf-8")
+    return frozenset(tomllib.loads(raw)["hotlines"])
 
 
 def is_hotline(digits: str) -> bool:
     """A public line for help or service: content, not personal data."""
-    return digits in _table("hotlines")
+    return digits in _hotlines()
 
 
 def phone(window: Window, language: str) -> float:
@@ -57,7 +57,7 @@ def phone(window: Window, language: str) -> float:
 
 def _foreign_reach(window: Window, language: str) -> int:
     """How near a word for nobody's numbers must stand to be believed: a form of its own speaks against it."""
-    if language == "zh" and len(window.digits) == 11 and window.digits[:3] in _table("mobile_prefixes"):
+    if language == "zh" and _MOBILE.fullmatch(window.digits):
         return 2 if window.shape == (3, 4, 4) else 3 if len(window.shape) == 1 and not window.glued else 1000
     if language == "en" and window.shape == (3, 3, 4) and window.whole:
         return 10
@@ -71,7 +71,6 @@ def _cue(window: Window, reach: int = 99) -> bool:
 
 def _international(digits: str) -> bool:
     """Country code and 6 to 12 digits: E.164."""
-    countries = _table("countries")
     if not 8 <= len(digits) <= 15:
         return False
     if digits.startswith("1"):
@@ -80,14 +79,14 @@ def _international(digits: str) -> bool:
         return len(digits) in (11, 12, 13, 14)
     if digits.startswith("44"):
         return len(digits) in (11, 12, 13)
-    return any(digits[:n] in countries for n in (2, 3))
+    return any(int(digits[:n]) in COUNTRY_CODE_TO_REGION_CODE for n in (1, 2, 3))
 
 
 def _mobile(window: Window) -> float:
     digits = window.digits
     for prefix in ("0086", "86", "0", ""):  # 0: as dialled from another province
         if digits.startswith(prefix) and len(digits) == 11 + len(prefix):
-            if digits[len(prefix) :][:3] not in _table("mobile_prefixes"):
+            if not _MOBILE.fullmatch(digits, len(prefix)):
                 continue
             if _cue(window):
                 return 0.97
@@ -132,15 +131,13 @@ def _landline(window: Window) -> float:
         spaced = window.shape in ((3, 3, 4), (3, 4, 3), (4, 3, 3), (3, 7), (10,))
         return 0.95 if _cue(window) else 0.8 if spaced and window.whole else 0.0
     if digits[:1] == "0":
-        for size in (3, 4):
-            local = digits[size:]
-            if digits[1:size] in _table("area_codes") and _local(local, size):
-                return 0.95 if _cue(window) else _uncued_landline(window, size)
+        area = _AREA.match(digits)
+        if area and _local(digits, area.end()):
+            return 0.95 if _cue(window) else _uncued_landline(window, area.end())
         if len(window.shape) > 2 and window.shape[-1] <= 5 and window.gaps[-1] == "-" and window.whole:
             whole = digits[: -window.shape[-1]]  # an extension behind it
-            for size in (3, 4):
-                if whole[1:size] in _table("area_codes") and _local(whole[size:], size):
-                    return 0.95 if _cue(window) else 0.85
+            if area and _local(whole, area.end()):
+                return 0.95 if _cue(window) else 0.85
     if _RUNG.search(window.lead) and window.whole and _LOCAL.fullmatch(digits):
         return 0.7 if window.shape in ((7,), (8,), (3, 4), (4, 4)) else 0.0
     if len(window.shape) == 1 and not window.near.kinds and _PAIR.fullmatch(digits) and not window.glued:
@@ -169,8 +166,8 @@ def _landline(window: Window) -> float:
     return 0.0
 
 
-def _local(local: str, area: int) -> bool:
-    return len(local) in ((8,) if area == 3 else (7, 8)) and local[0] in "2345678"
+def _local(digits: str, area: int) -> bool:
+    return len(digits) - area in ((8,) if area == 3 else (7, 8)) and digits[area] in "2345678"
 
 
 def _uncued_landline(window: Window, area: int) -> float:
@@ -239,7 +236,7 @@ def _north_american(window: Window, ten: str, cued: bool) -> float:
     if grouped and len(window.shape) > 2 and window.whole and not window.glued:
         return 0.85
     indian = ten[0] in "6789" and window.shape == (5, 5)
-    known = ten[:3] in _table("nanp") and ten[3] in "23456789"
+    known = phonenumbers.is_valid_number(PhoneNumber(country_code=1, national_number=int(ten)))
     if window.whole and not window.glued and (indian or (known and _no_list(window))):
         return 0.65
     return 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from h2htalk.curation.pii.spans import Span, resolve
+from h2htalk.curation.pii.spans import Span
 
 
 class Places:
@@ -29,19 +29,3 @@ class Places:
                 self.mark([span])
                 kept.append(span)
         return kept
-
-
-def resolve_near(spans: Iterable[Span]) -> list[Span]:
-    """`spans.resolve`, in linear time where only neighbours overlap, as in a message of a million numbers."""
-    ordered = sorted(spans)
-    done: list[Span] = []
-    heap: list[Span] = []
-    end = 0
-    for span in ordered:
-        if heap and span.start >= end:
-            done.extend(heap if len(heap) == 1 else resolve(heap))
-            heap = []
-        heap.append(span)
-        end = max(end, span.end)
-    done.extend(resolve(heap))
-    return done

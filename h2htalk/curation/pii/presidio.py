@@ -1,7 +1,9 @@
-"""Our recognisers for Presidio's engines, and Presidio's operators over our spans.
+"""Our recognisers for Presidio's engines.
 
-    from h2htalk.curation.pii.presidio import analyzer, operated
+    from h2htalk.curation.pii.presidio import analyzer
     analyzer("zh").analyze("我叫张伟，电话13812345678", language="zh")
+
+Presidio's `AnonymizerEngine` takes the results; `merge_entities_with_spaces=False` keeps neighbours of one type apart.
 
 Nothing is downloaded: the engine runs without a spaCy model (ours bring their own evidence, and cues are part of their
 rules, so that Presidio's context words change nothing).
@@ -9,7 +11,7 @@ rules, so that Presidio's context words change nothing).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.pii.find import find_spans
@@ -20,7 +22,6 @@ from h2htalk.errors import ConfigError, MissingExtraError, quoted
 
 if TYPE_CHECKING:
     from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, RecognizerResult
-    from presidio_anonymizer.entities import OperatorConfig
 
 INSTALL = 'pip install "h2htalk[curation]"'
 NAMES = ("ADDRESS", "PERSON", "ORGANIZATION")
@@ -98,36 +99,3 @@ def analyzer(language: str, *, allow: Sequence[str] = ()) -> AnalyzerEngine:
 
     engine = NoOpNlpEngine(models=[{"lang_code": language, "model_name": "none"}])
     return AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=[language])
-
-
-def operated(text: str, spans: Sequence[Span], operators: Mapping[str, OperatorConfig] | None = None) -> str:
-    """A text with Presidio's operators over our spans (`replace`, `mask`, `redact`, `hash`, `encrypt`, `custom`).
-
-    Args:
-        text: as it was given to `find_spans`.
-        spans: in order, without overlaps.
-        operators: by type; `DEFAULT` for the others; `replace` where none is named.
-
-    Unlike Presidio's engine this keeps two persons side by side apart ("Tom Ann" is not one).
-
-    Raises:
-        MissingExtraError: Presidio is not installed.
-    """
-    try:
-        from presidio_anonymizer.entities import OperatorConfig
-        from presidio_anonymizer.operators import OperatorsFactory, OperatorType
-    except ImportError as error:
-        raise MissingExtraError("Presidio's operators", INSTALL) from error
-    factory: Any = OperatorsFactory()  # type: ignore[no-untyped-call]
-    chosen = dict(operators or {})
-    fallback = chosen.get("DEFAULT", OperatorConfig("replace"))
-    parts: list[str] = []
-    at = 0
-    for span in spans:
-        config = chosen.get(span.type, fallback)
-        operator = factory.create_operator_class(config.operator_name, OperatorType.Anonymize)
-        params = {**config.params, "entity_type": span.type}
-        operator.validate(params=params)
-        parts += [text[at : span.start], operator.operate(text=text[span.start : span.end], params=params)]
-        at = span.end
-    return "".join([*parts, text[at:]])

@@ -17,9 +17,9 @@ from h2htalk.curation.pii.ip_addresses import ip_spans
 from h2htalk.curation.pii.lettered import lettered_spans
 from h2htalk.curation.pii.messengers import wechat_spans
 from h2htalk.curation.pii.normalize import HAN, Reading, read
-from h2htalk.curation.pii.places import Places, resolve_near
+from h2htalk.curation.pii.places import Places
 from h2htalk.curation.pii.plates import plate_spans
-from h2htalk.curation.pii.spans import Span
+from h2htalk.curation.pii.spans import Span, resolve
 from h2htalk.curation.pii.urls import url_spans
 
 # Five digits in any dress, with little in between: the least that a number needs.
@@ -111,4 +111,4 @@ def _found(reading: Reading, language: str) -> list[Span]:
         spans += wechat_spans(reading, cues, taken)
     if digits:
         spans += digit_spans(reading, cues, language, sorted((span.start, span.end) for span in spans))
-    return resolve_near(span for span in spans if span.score >= 0.5)
+    return resolve(span for span in spans if span.score >= 0.5)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from h2htalk.curation.pii.allow import low
+from h2htalk.curation.pii.allow import allowances, low
 from h2htalk.curation.pii.dialogue_values import DialogueData
 from h2htalk.curation.pii.normalize import plain, read
 from h2htalk.curation.pii.spans import TYPES, Span
@@ -87,11 +87,11 @@ class Surrogates:
         self._taken |= {low(surrogate) for surrogate in made.values()}
 
     def _again(self, made: str) -> bool:
-        """Whether a surrogate says one of the dialogue's own values."""
+        """Whether a surrogate says one of the dialogue's own values, or is the name of a public figure."""
         return any(
             span.end - span.start >= LEAKING or span.end - span.start == len(made)
             for span in self._values.find(made)
-        )
+        ) or bool(allowances(made, self._language))
 
     def _others(self, raws: Iterable[tuple[str, str]]) -> None:
         """Of a value written in several dresses one surrogate, in each of them."""

@@ -1,4 +1,4 @@
-"""Extra recognisers: spaCy's interface on a real pipeline, GLiNER's and LAC's on stand-ins that take their calls."""
+"""Extra recognisers: spaCy's interface on a real pipeline, GLiNER's on a stand-in that takes its calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from h2htalk.curation.pii import find_spans
-from h2htalk.curation.pii.extra_names import _gliner, _lac, name_finder
+from h2htalk.curation.pii.extra_names import _gliner, name_finder
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.parsing import MODELS
 
@@ -19,7 +19,6 @@ from h2htalk.text.parsing import MODELS
 def _fresh() -> Iterator[None]:
     yield
     _gliner.cache_clear()
-    _lac.cache_clear()
 
 
 def test_bundled_and_none_add_nothing() -> None:
@@ -42,16 +41,10 @@ def test_a_spacy_model_that_is_not_there_is_an_error_that_says_what_to_type() ->
         name_finder("spacy:no_such_model", "en")
 
 
-@pytest.mark.parametrize(
-    ("ner", "command"), [("gliner:some/model", "pip install gliner"), ("lac", "pip install lac")]
-)
-def test_what_is_not_installed_is_an_error_that_says_what_to_type(
-    ner: str, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_installed_is_an_error_that_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gliner", None)
-    monkeypatch.setitem(sys.modules, "LAC", None)
-    with pytest.raises(MissingExtraError, match=command):
-        name_finder(ner, "zh")
+    with pytest.raises(MissingExtraError, match="pip install gliner"):
+        name_finder("gliner:some/model", "zh")
 
 
 class _Model:
@@ -85,47 +78,13 @@ class _Model:
         ]
 
 
-def _install(monkeypatch: pytest.MonkeyPatch, name: str, **members: object) -> None:
-    module = ModuleType(name)
-    for key, value in members.items():
-        setattr(module, key, value)
-    monkeypatch.setitem(sys.modules, name, module)
-
-
 def test_gliner_reads_pieces_and_its_spans_join_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    _install(monkeypatch, "gliner", GLiNER=_Model)
+    module: Any = ModuleType("gliner")
+    module.GLiNER = _Model
+    monkeypatch.setitem(sys.modules, "gliner", module)
     text = "well. " * 400 + "so zorblo and Zorblo met, mail a.b@gmail.com"
     spans = find_spans(text, "en", ner="gliner:some/model")
     assert ("Zorblo", "PERSON", 0.93) in [(text[s.start : s.end], s.type, s.score) for s in spans]
     assert "EMAIL_ADDRESS" in {s.type for s in spans}
     with pytest.raises(ConfigError, match=r"gliner:urchade/gliner_multi"):
         name_finder("gliner:missing", "en")
-
-
-class _LAC:
-    """Takes LAC's call: a list of texts gives [words, tags] of each; white space is lost."""
-
-    def __init__(self, model_path: str | None = None, mode: str = "lac", use_cuda: bool = False) -> None:
-        assert mode == "lac"
-
-    def run(self, texts: list[str]) -> list[list[list[str]]]:
-        cut = [
-            [w for w in text.replace("阿古拉", " 阿古拉 ").replace("北京", " 北京 ").split() if w]
-            for text in texts
-        ]
-        return [
-            [words, ["PER" if w == "阿古拉" else "LOC" if w == "北京" else "n" for w in words]]
-            for words in cut
-        ]
-
-
-def test_lac_reads_chinese_and_cities_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    _install(monkeypatch, "LAC", LAC=_LAC)
-    finder = name_finder("lac", "zh")
-    assert finder is not None
-    text = "昨天 阿古拉去了北京\n阿古拉"
-    assert [(s.start, text[s.start : s.end], s.type) for s in finder([text, ""])[0]] == [
-        (3, "阿古拉", "PERSON"),
-        (11, "阿古拉", "PERSON"),
-    ]
-    assert name_finder("lac", "en") is None

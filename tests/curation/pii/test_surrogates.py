@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h2htalk.curation.pii.dialogue_values import DialogueData, Values, find_in_dialogue
-from h2htalk.curation.pii.pools import pools
+from h2htalk.curation.pii.pools import latin_names, pools
 from h2htalk.curation.pii.spans import Span
 from h2htalk.curation.pii.surrogates import Surrogates, norm
 
@@ -70,7 +70,7 @@ def test_english_names_keep_their_link_their_case_and_what_hangs_on_them() -> No
 )
 def test_english_given_names_keep_gender_and_length_class(name: str, section: str) -> None:
     made = {stand_in(name, "PERSON", "en", key=bytes([n] * 32)) for n in range(20)}
-    assert made <= set(pools("people_en")[section])
+    assert made <= set(latin_names()[section])
     assert len(made) > 5
     longest, shortest = (15, 8) if len(name) > 7 else (7, 5)
     assert all(shortest <= len(other) <= longest for other in made)
