@@ -3,53 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib import resources
 
 from h2htalk.curation.pii.normalize import HAN
 
-_ONES = {
-    "zero": "0",
-    "oh": "0",
-    "nought": "0",
-    "naught": "0",
-    "nil": "0",
-    "o": "0",
-    "one": "1",
-    "two": "2",
-    "three": "3",
-    "four": "4",
-    "five": "5",
-    "six": "6",
-    "seven": "7",
-    "eight": "8",
-    "nine": "9",
-    "niner": "9",
-    "fife": "5",
-    "won": "1",
-    "tree": "3",
-}
-_TEENS = {
-    "ten": "10",
-    "eleven": "11",
-    "twelve": "12",
-    "thirteen": "13",
-    "fourteen": "14",
-    "fifteen": "15",
-    "sixteen": "16",
-    "seventeen": "17",
-    "eighteen": "18",
-    "nineteen": "19",
-}
-_TENS = {
-    "twenty": "2",
-    "thirty": "3",
-    "forty": "4",
-    "fourty": "4",
-    "fifty": "5",
-    "sixty": "6",
-    "seventy": "7",
-    "eighty": "8",
-    "ninety": "9",
-}
+_TABLES: dict[str, dict[str, str]] = tomllib.loads(
+    resources.files(__package__).joinpath("disguise.toml").read_text(encoding="utf-8")
+)
+_ONES = _TABLES["ones"]
+_TEENS = _TABLES["teens"]
+_TENS = _TABLES["tens"]
 _TIMES = {"double": 2, "dbl": 2, "triple": 3, "treble": 3, "quadruple": 4}
 DIGIT_WORDS = "|".join(
     sorted([w for w in {**_ONES, **_TEENS, **_TENS, **_TIMES} if w != "o"], key=lambda w: (-len(w), w))
@@ -66,39 +30,7 @@ SPELT_DIGITS = re.compile(
     rf"(?<![a-z0-9])(?:{_SAID}|[0-9]+)(?:(?:[ ,./_-]|\s-\s|\.\.\.? ?|, ){{1,3}}(?:{_SAID}|[0-9]+(?![a-z0-9]))){{0,40}}"
 )
 
-_NATO = {
-    "alpha": "a",
-    "alfa": "a",
-    "bravo": "b",
-    "charlie": "c",
-    "delta": "d",
-    "echo": "e",
-    "foxtrot": "f",
-    "golf": "g",
-    "hotel": "h",
-    "india": "i",
-    "juliet": "j",
-    "juliett": "j",
-    "kilo": "k",
-    "lima": "l",
-    "mike": "m",
-    "november": "n",
-    "oscar": "o",
-    "papa": "p",
-    "quebec": "q",
-    "romeo": "r",
-    "sierra": "s",
-    "tango": "t",
-    "uniform": "u",
-    "victor": "v",
-    "whiskey": "w",
-    "whisky": "w",
-    "xray": "x",
-    "x-ray": "x",
-    "x ray": "x",
-    "yankee": "y",
-    "zulu": "z",
-}
+_NATO = _TABLES["nato"]
 _NATO_ANY = "|".join(sorted(_NATO, key=lambda w: (-len(w), w)))
 _LETTER = rf"(?:(?:{_NATO_ANY})(?![a-z])|[a-z] (?:as in|for|like) [a-z'-]{{3,12}}|[a-z](?![a-z']))"
 _SIGN = rf"(?:{_LETTER}|{_SAID}|[0-9]{{1,9}}(?![a-z0-9]))"
@@ -112,23 +44,7 @@ HAN_RUN = re.compile(
 )
 PINYIN_DOT = re.compile(r"(?<=[0-9nuiaoers])\s?dian\s?(?=[0-9yelswqbjdg])")
 REPEATED = re.compile(rf"([两俩二三四五六2-6])个([0-9{HAN}])")
-_PINYIN = {
-    "yao": "1",
-    "yi": "1",
-    "er": "2",
-    "liang": "2",
-    "san": "3",
-    "si": "4",
-    "wu": "5",
-    "liu": "6",
-    "qi": "7",
-    "guai": "7",
-    "ba": "8",
-    "jiu": "9",
-    "gou": "9",
-    "ling": "0",
-    "dong": "0",
-}
+_PINYIN = _TABLES["pinyin"]
 _SOUND = "liang|guai|ling|dong|yao|san|liu|jiu|gou|yi|er|si|wu|qi|ba"
 PINYIN_RUN = re.compile(
     rf"(?<![a-z0-9])(?:{_SOUND}|[0-9]+)(?:[\s,.、/·-]{{0,2}}(?:{_SOUND}|[0-9]+)){{4,24}}(?![a-z])"

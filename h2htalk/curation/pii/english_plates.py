@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from h2htalk.curation.pii import domains
 from h2htalk.curation.pii.cues import Cue, Cues
 from h2htalk.curation.pii.normalize import Reading
 from h2htalk.curation.pii.spans import Span
@@ -40,26 +41,7 @@ _OWN_FORM = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}[ -]?[A-Z]{3}|[a-z]{2}[0-9]{2} ?[bcdfghj-np-tv-z]{3}|[1-9][A-Z]{3}[0-9]{3}"
     r"|[0-9]{2,3}-[A-Z]{1,2}-[0-9]{2,6})(?![A-Za-z0-9])"
 )
-_NO_WORD = frozenset(
-    [
-        "hrs",
-        "mph",
-        "kph",
-        "lbs",
-        "pls",
-        "plz",
-        "btw",
-        "tbh",
-        "lol",
-        "thx",
-        "mth",
-        "mths",
-        "tbf",
-        "smh",
-        "wtf",
-        "psi",
-    ]
-)
+_NO_WORD = domains.words("no_plate_letters")
 # Shapes that are given out: Britain now and before, Northern Ireland and many states, California, Ireland, Australia.
 _KNOWN = re.compile(
     r"[a-z]{2}[0-9]{2}[a-z]{3}|[a-z][0-9]{1,3}[a-z]{3}|[a-z]{3}[0-9]{1,3}[a-z]|[a-z]{3}[0-9]{3,4}|[0-9]{3,4}[a-z]{3}"

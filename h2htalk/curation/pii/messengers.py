@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cache
 
+from h2htalk.curation.pii import domains
 from h2htalk.curation.pii.cues import Cue, Cues
 from h2htalk.curation.pii.normalize import HAN, Reading
 from h2htalk.curation.pii.places import Places
@@ -40,52 +41,7 @@ _BACK = re.compile(
     r"[\s,，\"')\]】]{0,3}(?:[(\[<]|(?:这|那)?(?:个|串)?(?:也|就|才)?(?:是|为)(?:我|他|她|你|咱)?(?:们|妈|爸|姐|哥)?的?"
     r"|is my |那?是?)\s?$"
 )
-_NO_IDS = frozenset(
-    [
-        "iphone",
-        "ipad",
-        "android",
-        "windows",
-        "online",
-        "offline",
-        "please",
-        "thanks",
-        "hello",
-        "wechat",
-        "weixin",
-        "whatsapp",
-        "facebook",
-        "twitter",
-        "instagram",
-        "telegram",
-        "group",
-        "moments",
-        "video",
-        "message",
-        "password",
-        "google",
-        "number",
-        "account",
-        "friend",
-        "friends",
-        "because",
-        "everyone",
-        "something",
-        "anything",
-        "nothing",
-        "github",
-        "emoji",
-        "e-mail",
-        "qqmail",
-        "vxwx",
-        "official",
-        "request",
-        "before",
-        "instead",
-        "really",
-        "should",
-    ]
-)
+_NO_IDS = domains.words("no_wechat")
 
 
 def wechat_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:

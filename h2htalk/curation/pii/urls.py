@@ -140,27 +140,7 @@ def _believed(labels: list[str], path: bool, reading: Reading, cues: Cues, start
     return path or not _sentence(reading, start, labels)
 
 
-_WORDS = frozenset(
-    [
-        "my",
-        "pro",
-        "fun",
-        "art",
-        "id",
-        "app",
-        "top",
-        "name",
-        "run",
-        "fit",
-        "pet",
-        "dog",
-        "co",
-        "link",
-        "live",
-        "life",
-        "love",
-    ]
-)
+_WORDS = domains.words("words_as_endings")
 
 
 def _sentence(reading: Reading, start: int, labels: list[str]) -> bool:

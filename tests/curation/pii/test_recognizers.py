@@ -80,7 +80,8 @@ def test_spans_lie_in_the_text_in_its_order_and_never_overlap(text: str, by: str
 
 _REPEATED = {
     "structured": ["1", "1 ", "一", "a.", "a@b.com,", " at ", "13812345678,", "a.com/", "京A", "微信a1 ",
-                   "plate a1 ", "a dot ", "-at-", ")", "1然后", "one ", "yao", "a b ", "1 ... ", "bravo 1 ", "四个6", "l1O", "1冒号"],
+                   "plate a1 ", "a dot ", "-at-", ")", "1然后", "one ", "yao", "a b ", "1 ... ", "bravo 1 ",
+                   "四个6", "l1O", "1冒号"],
     "english": ["Ab, ", "work at The A of the ", "one two ", "my shop, A ", "3 The ", "1 ", "12 Oak Street, ", "A ",
                 "apt 4, ", "12 Xylo ", "St. ", "Hall "],
     "chinese": ["李", "花园路1号", "12", "大学", "老王，", "·阿", "《", "Li ", " ", "\u200b", "市一中在", "住东门",
