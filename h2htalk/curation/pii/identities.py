@@ -9,7 +9,6 @@ import stdnum.luhn
 from stdnum.au import tfn
 from stdnum.cn import ric
 from stdnum.gb import nhs
-from stdnum.us import ssn
 
 from h2htalk.curation.pii.cues import Near
 from h2htalk.curation.pii.numbers import Window
@@ -42,6 +41,7 @@ _SUM_AFTER = re.compile(r"\s?(?:[=×÷^√²³]|除以|乘|等于)")
 _INSTANT = re.compile(r"1[5-8][0-9]{8}(?:[0-9]{3})?")
 
 
+_SSN = re.compile("(?!000|666|9)[0-9]{3}(?!00)[0-9]{2}(?!0000)[0-9]{4}")
 # Provinces of a Chinese resident id; 81-83 are Hong Kong, Macau and Taiwan.
 PROVINCE = re.compile("1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
 
@@ -49,6 +49,12 @@ PROVINCE = re.compile("1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
 def luhn(digits: str) -> bool:
     """Cards and Canadian SINs: the Luhn check, not passed by one digit repeated."""
     return len(set(digits)) > 1 and stdnum.luhn.is_valid(digits)
+
+
+def social_security(digits: str) -> bool:
+    """Ranges of US social security numbers that are given out; stdnum also refuses three published ones, which people
+    may still write as theirs."""
+    return _SSN.fullmatch(digits) is not None
 
 
 def resident(value: str) -> bool:
@@ -92,7 +98,7 @@ def national_id_zh(window: Window) -> float:
 def national_id_en(window: Window, words: str) -> float:
     """SSN, NHS number, SIN, TFN, Medicare. `words`: the text before, in which the cue names the country."""
     digits, distance = window.digits, window.near.distance("id")
-    if len(digits) == 9 and window.shape == (3, 2, 4) and ssn.is_valid(digits):
+    if len(digits) == 9 and window.shape == (3, 2, 4) and social_security(digits):
         if distance is not None:
             return 0.97
         if window.gaps == ("-", "-") and window.whole and not window.near.foreign(8):
@@ -103,7 +109,7 @@ def national_id_en(window: Window, words: str) -> float:
             return 0.0
         return 0.9 if sure else 0.75
     if distance is None and len(digits) == 9 and window.near.nearest == "" and "id" in window.near.around:
-        return 0.65 if window.whole and ssn.is_valid(digits) else 0.0
+        return 0.65 if window.whole and social_security(digits) else 0.0
     if distance is None or window.near.nearest == "other":
         return 0.0
     if len(digits) == 10 and nhs.is_valid(digits) and "nhs" in words:
@@ -115,7 +121,7 @@ def national_id_en(window: Window, words: str) -> float:
         return 0.0
     if len(digits) == 9:
         checked = luhn(digits) or tfn.is_valid(digits)
-        return 0.97 if checked else 0.85 if ssn.is_valid(digits) else 0.0
+        return 0.97 if checked else 0.85 if social_security(digits) else 0.0
     if len(digits) in (10, 11):
         return 0.97 if medicare(digits) and "medicare" in words else 0.0
     if len(digits) == 12 and ("aadhaar" in words or "aadhar" in words):

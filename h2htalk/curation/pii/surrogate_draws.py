@@ -28,7 +28,7 @@ class Draw:
     """
 
     def __init__(self, secret: bytes, *words: str) -> None:
-        seed = hmac.new(secret, "\0".join(words).encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
+        seed = hmac.digest(secret, "\0".join(words).encode("utf-8", "surrogatepass"), "sha256")
         self._random = Random(int.from_bytes(seed, "big")).random
 
     def below(self, n: int) -> int:

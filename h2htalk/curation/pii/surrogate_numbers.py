@@ -17,9 +17,9 @@ from phonenumbers import COUNTRY_CODE_TO_REGION_CODE
 from stdnum import iban
 from stdnum.au import tfn
 from stdnum.gb import nhs
-from stdnum.us import rtn, ssn
+from stdnum.us import rtn
 
-from h2htalk.curation.pii.identities import PROVINCE, luhn, medicare, resident_check
+from h2htalk.curation.pii.identities import PROVINCE, luhn, medicare, resident_check, social_security
 from h2htalk.curation.pii.surrogate_draws import DIGITS, LETTERS, Draw
 from h2htalk.curation.pii.surrogate_shapes import scrambled
 
@@ -34,7 +34,7 @@ _TAIWAN_LETTERS = "ABCDEFGHJKLMNPQRSTUVXYWZIO"
 _PROVINCES = [str(n) for n in range(11, 66) if PROVINCE.match(str(n))]
 _CHECKS: dict[int, tuple[Callable[[str], bool], ...]] = {
     8: (tfn.is_valid,),
-    9: (ssn.is_valid, tfn.is_valid, rtn.is_valid),
+    9: (social_security, tfn.is_valid, rtn.is_valid),
     10: (nhs.is_valid, medicare),
     11: (medicare,),
 }
@@ -102,7 +102,7 @@ def national_id(draw: Draw, compact: str, language: str, attempt: int = 0) -> st
         )
     if n == 15 and compact.isdigit() and language == "zh":
         return draw.one(_PROVINCES) + draw.digits(6) + "00" + draw.digits(5)  # a month 00
-    if n == 9 and ssn.is_valid(compact):
+    if n == 9 and social_security(compact):
         return draw.one(("000", "666")) + draw.digits(6)
     if n == 9 and compact[:2].isalpha():  # National Insurance: no prefix holds Q
         return "qq" + draw.digits(6) + compact[8]
