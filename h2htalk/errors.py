@@ -11,6 +11,10 @@ class H2HTalkError(Exception):
 
     exit_code = 2
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # A worker process sends its error to its parent; `MissingExtraError` takes other arguments than it keeps.
+        return Exception.__new__, (type(self), *self.args), self.__dict__
+
 
 class DataError(H2HTalkError):
     """A file, record or split that is not what it should be. The message names file, line or id."""

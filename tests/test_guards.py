@@ -28,12 +28,12 @@ MODULES = {
 # --- Imports go one way -----------------------------------------------------------------------------------------
 
 # What a room may import, besides itself. `curation`, `benchmark` and `analysis` never see each other.
-BOTTOM = {"errors", "progress", "worker_processes", "__init__"}
+BOTTOM = {"errors", "progress", "parallel", "__init__"}
 BELOW = {
     "__init__": set[str](),
     "errors": set[str](),
     "progress": set[str](),
-    "worker_processes": {"errors"},
+    "parallel": {"errors"},
     "data": BOTTOM,
     "text": BOTTOM | {"data"},
     "chat": BOTTOM | {"data", "text"},

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.pii import find_spans_many
+from h2htalk.parallel import ProcessPool
 from h2htalk.text.parsing import MODELS
-from h2htalk.worker_processes import WorkerProcesses, result_of
 
 # What Presidio has of our types, by its names.
 ENTITIES = {
@@ -119,11 +119,11 @@ def wall(processes: int, texts: Sequence[str], language: str, rounds: int) -> fl
     """Median seconds in which so many processes read all the texts, once they are warm."""
     shares = [tuple(texts[at::processes]) for at in range(processes)]
     taken = []
-    with WorkerProcesses(processes) as workers:
+    with ProcessPool(processes) as pool:
         for _ in range(rounds + 1):  # the first loads
             start = time.perf_counter()
-            for future in [workers.submit(share, each, language) for each in shares]:
-                result_of(future)
+            for future in [pool.submit(share, each, language) for each in shares]:
+                future.result()
             taken.append(time.perf_counter() - start)
     return statistics.median(taken[1:])
 

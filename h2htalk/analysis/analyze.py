@@ -13,7 +13,7 @@ from h2htalk.analysis.comparison import Comparison, comparison
 from h2htalk.analysis.coverage import Coverage, coverage
 from h2htalk.analysis.diversity import Diversity, compare_diversity, measure_diversity
 from h2htalk.analysis.lengths import Lengths, measure_lengths
-from h2htalk.analysis.parallel import PairCounting, PairJob, good_processes
+from h2htalk.analysis.parallel import PairJob, counting_pairs, good_processes
 from h2htalk.analysis.parser_models import ParserModel, choose_models
 from h2htalk.analysis.texts import SIDES, Side, SideText, side_texts
 from h2htalk.analysis.verb_nouns import PairCount
@@ -144,7 +144,7 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
         for part in of_split
         for side in SIDES
     ]
-    with PairCounting(jobs, good_processes(jobs, spec.processes)) as counting:
+    with counting_pairs(jobs, good_processes(jobs, spec.processes)) as counting:
         counted = _count(parts, counter, embedder, spec.seed)
         pairs = iter(counting.results())
     languages = [

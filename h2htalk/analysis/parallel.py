@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
-from typing import Self
 
 from h2htalk.analysis.verb_nouns import PairCount, iter_pairs, top_pairs
 from h2htalk.errors import ConfigError
+from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
 from h2htalk.text.parsing import pieces
-from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
 
 CHUNK_PIECES = 200
 CHUNK_CHARACTERS = 40_000
@@ -93,44 +92,52 @@ def count_chunk(chunk: Chunk) -> Counts:
     return {pair: count * chunk.times for pair, count in found.items()}
 
 
-class PairCounting:
-    """Counts the pairs of some jobs; starts at once where several processes do it.
+@contextmanager
+def counting_pairs(
+    jobs: Sequence[PairJob], processes: int, count: Callable[[Chunk], Counts] = count_chunk
+) -> Iterator[PairCounting]:
+    """Count the pairs of some jobs; several processes start at once and end with the block, whatever ends it.
 
-    Use as a context manager: whatever ends the block (Ctrl-C, too) also ends the processes.
+    Args:
+        jobs: what to count.
+        processes: 1 parses in this process, when the results are asked for.
+        count: counts a chunk, a function that another process can import.
+
+    Raises:
+        ConfigError: a process ended before its work was done, or the parser cannot be loaded.
     """
+    counting = PairCounting(jobs, count)
+    processes = min(processes, len(counting.chunks))
+    if processes < 2:
+        yield counting
+        return
+    with ProcessPool(processes) as pool:
+        counting.start(pool)
+        yield counting
 
-    def __init__(
-        self, jobs: Sequence[PairJob], processes: int, count: Callable[[Chunk], Counts] | None = None
-    ) -> None:
-        """Start.
 
-        Args:
-            jobs: what to count.
-            processes: 1 parses in this process, when the results are asked for.
-            count: counts a chunk, a function that another process can import; None for `count_chunk`.
-        """
-        self._count = count or count_chunk
+class PairCounting:
+    """The counts of some jobs' pairs, while they are made; see `counting_pairs`."""
+
+    def __init__(self, jobs: Sequence[PairJob], count: Callable[[Chunk], Counts]) -> None:
+        self._count = count
         self._jobs = len(jobs)
-        self._chunks = list(chunks_of(jobs))
-        self._progress = Progress("parsing", sum(len(chunk.pieces) for chunk in self._chunks))
+        self.chunks = list(chunks_of(jobs))
+        self._progress = Progress("parsing", sum(len(chunk.pieces) for chunk in self.chunks))
         self._futures: list[Future[Counts]] = []
-        self._workers: WorkerProcesses | None = None
-        processes = min(processes, len(self._chunks))
-        if processes > 1:
-            workers = self._workers = WorkerProcesses(processes)
-            self._futures = [workers.submit(self._count, chunk) for chunk in self._chunks]
-            for chunk, future in zip(self._chunks, self._futures, strict=True):
-                future.add_done_callback(partial(self._advance, chunk))
+
+    def start(self, pool: ProcessPool) -> None:
+        """Have the chunks counted by other processes."""
+        for chunk in self.chunks:
+            future = pool.submit(self._count, chunk)
+            future.add_done_callback(partial(self._advance, chunk))
+            self._futures.append(future)
 
     def results(self) -> list[list[PairCount]]:
-        """The counts of each job, most frequent first; waits until all are parsed.
-
-        Raises:
-            ConfigError: a process ended before its work was done, or the parser cannot be loaded.
-        """
+        """The counts of each job, most frequent first; waits until all are parsed."""
         totals: list[Counter[tuple[str, str]]] = [Counter() for _ in range(self._jobs)]
         with self._progress:
-            for chunk, counts in zip(self._chunks, self._counted(), strict=True):
+            for chunk, counts in zip(self.chunks, self._counted(), strict=True):
                 totals[chunk.job].update(counts)
         return [
             top_pairs([PairCount(*pair, count) for pair, count in total.items()], len(total))
@@ -138,8 +145,9 @@ class PairCounting:
         ]
 
     def _counted(self) -> Iterator[Counts]:
-        yield from map(result_of, self._futures)
-        for chunk in self._chunks[len(self._futures) :]:
+        for future in self._futures:
+            yield future.result()
+        for chunk in self.chunks[len(self._futures) :]:
             yield self._count(chunk)
             self._advance(chunk)
 
@@ -148,14 +156,3 @@ class PairCounting:
         if future is None or not (future.cancelled() or future.exception()):
             for _ in chunk.pieces:
                 self._progress.advance()
-
-    def __enter__(self) -> Self:
-        if self._workers is not None:
-            self._workers.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._workers is not None:
-            self._workers.__exit__(kind, error, trace)

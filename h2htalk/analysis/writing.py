@@ -21,8 +21,8 @@ from h2htalk.analysis.provenance import made_with
 from h2htalk.analysis.tables import histograms_table
 from h2htalk.data.files import write_json, write_text
 from h2htalk.errors import MissingExtraError
+from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
-from h2htalk.worker_processes import WorkerProcesses, result_of, usable_cores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,37 +74,37 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
 
 def _draw_all(shown: Sequence[Exhibit], folder: Path, processes: int) -> dict[str, str]:
     """Draw and save the exhibits; each one's SVG by its name."""
-    pictures: dict[str, str] = {}
+    drawn: set[str] = set()
     with Progress("drawing", len(shown)) as progress, contextlib.ExitStack() as stack:
         elsewhere = _draw_elsewhere(stack, shown, folder, processes - 1)
         # From the end, as the others begin at the front: what none of them has begun is drawn here.
         for exhibit in reversed(shown):
             future = elsewhere.get(exhibit.name)
             if future is None or future.cancel():
-                pictures[exhibit.name] = _draw(exhibit.draw, folder, exhibit.name)
+                _draw(exhibit.draw, folder, exhibit.name)
+                drawn.add(exhibit.name)
                 progress.advance()
         for name, future in elsewhere.items():
-            if name not in pictures:
-                pictures[name] = result_of(future)
+            if name not in drawn:
+                future.result()
                 progress.advance()
-    return pictures
+    return {exhibit.name: (folder / f"{exhibit.name}.svg").read_text(encoding="utf-8") for exhibit in shown}
 
 
 def _draw_elsewhere(
     stack: contextlib.ExitStack, shown: Sequence[Exhibit], folder: Path, processes: int
-) -> dict[str, Future[str]]:
+) -> dict[str, Future[None]]:
     if processes < 1:
         return {}
-    workers = stack.enter_context(WorkerProcesses(processes))
-    return {exhibit.name: workers.submit(_draw, exhibit.draw, folder, exhibit.name) for exhibit in shown}
+    pool = stack.enter_context(ProcessPool(processes))
+    return {exhibit.name: pool.submit(_draw, exhibit.draw, folder, exhibit.name) for exhibit in shown}
 
 
-def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> str:
-    """Draw a figure and save it; its SVG."""
+def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> None:
+    """Draw a figure and save it."""
     # Where its cache cannot be written (a read-only home) matplotlib says so in each process, and goes on without.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     save_figure(draw(), folder, name)
-    return (folder / f"{name}.svg").read_text(encoding="utf-8")
 
 
 def _files(shown: Sequence[Exhibit], tables: Sequence[Table]) -> list[str]:

@@ -36,7 +36,7 @@ def analyze(
     from h2htalk.analysis.analyze import analyze as run
     from h2htalk.analysis.overview import overview
     from h2htalk.analysis.writing import require_output, write_analysis
-    from h2htalk.worker_processes import usable_cores
+    from h2htalk.parallel import usable_cores
 
     _require_name("SPLIT", split)
     _require_name("--against", against)

@@ -31,8 +31,8 @@ from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
+from h2htalk.parallel import usable_cores
 from h2htalk.progress import Progress
-from h2htalk.worker_processes import usable_cores
 
 VERSION = (
     3  # 2: answers are folded; 3: unlike inputs stay, whatever is replied, and more items of splits are found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,8 +21,8 @@ from h2htalk.curation.parts import Counts, StageFolder
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
+from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
-from h2htalk.worker_processes import WorkerProcesses, next_done, result_of, usable_cores
 
 T = TypeVar("T")
 
@@ -128,17 +129,17 @@ def in_processes(
     """What a function gives for the arguments of each job, as they are done; close it to end the processes.
 
     Raises:
-        ConfigError: a process ended before its work was done; or, with its message, an error of the user's world.
+        ConfigError: a process ended before its work was done.
     """
-    with WorkerProcesses(processes) as workers:
+    with ProcessPool(processes) as pool:
         waiting = iter(jobs)
         # A few ahead: a million dialogues are thousands of parts.
-        futures = {workers.submit(function, *job) for job in islice(waiting, 2 * processes)}
+        futures = {pool.submit(function, *job) for job in islice(waiting, 2 * processes)}
         while futures:
-            done = next_done(futures)
-            futures.remove(done)
-            futures.update(workers.submit(function, *job) for job in islice(waiting, 1))
-            yield result_of(done)
+            done, futures = wait(futures, return_when=FIRST_COMPLETED)
+            futures.update(pool.submit(function, *job) for job in islice(waiting, len(done)))
+            for future in done:
+                yield future.result()
 
 
 @contextmanager

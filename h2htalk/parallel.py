@@ -1,0 +1,112 @@
+"""A pool of worker processes that ends with its parent, and a Ctrl-C that ends the pool.
+
+The processes are started by `spawn`: a script that uses the pool does its work under `if __name__ == "__main__":`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from types import FrameType, TracebackType
+from typing import ParamSpec, Self, TypeVar
+
+from h2htalk.errors import ConfigError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+_GRACE = 5.0  # seconds that running work has to finish after an error or Ctrl-C
+_BROKEN = (
+    "a worker process ended before its work was done (no memory left?): try --processes 1; a script "
+    'of your own must do its work under `if __name__ == "__main__":`'
+)
+
+
+def usable_cores() -> int:
+    """The number of processor cores that this process may use."""
+    with contextlib.suppress(AttributeError):  # Linux knows; elsewhere all cores count
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class ProcessPool(ProcessPoolExecutor):
+    """A `ProcessPoolExecutor` to be used in a `with` block, which waits for the work.
+
+    An error or Ctrl-C in the block cancels what has not begun and gives running work 5 seconds. Where a worker process
+    was killed, the block raises ConfigError.
+    """
+
+    def __init__(self, processes: int) -> None:
+        """`processes`: at least 1; each starts when there is work for it."""
+        context = get_context("spawn")
+        # Nothing is ever sent: the end of the pipe, closed here or by the death of this process, ends the workers.
+        parent_closed, self._lifeline = context.Pipe(duplex=False)
+        super().__init__(processes, context, _initialize, (parent_closed,))
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a function in a worker; the function, its arguments and its result must be picklable."""
+        with _sigint_blocked():
+            return super().submit(fn, *args, **kwargs)
+
+    def __enter__(self) -> Self:
+        main = threading.current_thread() is threading.main_thread()
+        self._sets_sigint = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._sets_sigint:
+            signal.signal(signal.SIGINT, _interrupt_once)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        timer = threading.Timer(_GRACE, self._lifeline.close)
+        try:
+            if kind is not None:
+                timer.start()
+            self.shutdown(cancel_futures=True)
+        finally:
+            timer.cancel()
+            self._lifeline.close()
+            if self._sets_sigint:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+        if isinstance(error, BrokenProcessPool):
+            raise ConfigError(_BROKEN) from error
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """A second Ctrl-C while the first is handled would leave locks taken and processes behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _initialize(parent_closed: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the workers
+    for name in _BLAS_THREADS:  # before numpy is loaded: the processes are the parallelism
+        os.environ[name] = "1"
+    threading.Thread(target=_exit_with_parent, args=(parent_closed,), daemon=True).start()
+
+
+def _exit_with_parent(parent_closed: Connection) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        parent_closed.recv_bytes()
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    """Delay Ctrl-C while a worker starts: it inherits the mask, and prints no traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

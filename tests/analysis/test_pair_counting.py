@@ -1,0 +1,94 @@
+"""Pairs are the same however many processes count them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.analysis.parallel import (
+    CHUNK_CHARACTERS,
+    CHUNK_PIECES,
+    Chunk,
+    Counts,
+    PairJob,
+    chunks_of,
+    counting_pairs,
+    good_processes,
+)
+from h2htalk.analysis.verb_nouns import PairCount
+from h2htalk.errors import ConfigError
+from h2htalk.parallel import usable_cores
+
+# --- Counters that stand in for the parser; the processes import them from here --------------------------------
+
+
+def first_two_words(chunk: Chunk) -> Counts:
+    pairs = [tuple(piece.split()[:2]) for piece in chunk.pieces if len(piece.split()) > 1]
+    return {(verb, noun): n * chunk.times for (verb, noun), n in Counter(pairs).items()}  # type: ignore[misc]
+
+
+def die(chunk: Chunk) -> Counts:
+    os._exit(9)
+
+
+# --- What goes to a process at once -----------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from(["a b", "c d", "e", "f g h", "", "i j"]), max_size=30))
+def test_every_occurrence_of_a_text_is_in_one_chunk_once(texts: list[str]) -> None:
+    chunks = list(chunks_of([PairJob(tuple(texts), "en")]))
+    seen = Counter({piece: chunk.times for chunk in chunks for piece in chunk.pieces})
+    assert seen == Counter(text for text in texts if text)
+    assert sum(len(chunk.pieces) for chunk in chunks) == len(seen)
+
+
+def test_chunks_are_small_in_texts_and_in_characters() -> None:
+    many = tuple(f"text {n}" for n in range(5 * CHUNK_PIECES))
+    long = tuple(f"{n} {'word ' * 380}" for n in range(100))
+    chunks = list(chunks_of([PairJob(many, "en"), PairJob(long, "zh", "model")]))
+    assert [len(chunk.pieces) for chunk in chunks if chunk.job == 0] == [CHUNK_PIECES] * 5
+    assert all(sum(map(len, chunk.pieces)) < CHUNK_CHARACTERS + 2_000 for chunk in chunks)
+    assert {(chunk.job, chunk.language, chunk.model) for chunk in chunks} == {
+        (0, "en", None),
+        (1, "zh", "model"),
+    }
+
+
+def test_little_is_parsed_here_and_much_by_every_core() -> None:
+    little, much = PairJob(("word " * 1_000,), "en"), PairJob(("word " * 40_000,), "en")
+    assert good_processes([little], None) == 1
+    assert good_processes([much], None) == usable_cores()
+    assert good_processes([much], 1) == 1
+    assert good_processes([little], 3) == 3
+    with pytest.raises(ConfigError, match="--processes is 0"):
+        good_processes([little], 0)
+
+
+# --- Counting ---------------------------------------------------------------------------------------------------
+
+JOBS = [
+    PairJob(("make tea", "make tea", "take walk", "hm"), "en"),
+    PairJob((), "zh"),
+    PairJob(tuple(f"read book{n % 7} now" for n in range(900)), "en"),
+]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_counts_are_those_of_each_job(processes: int) -> None:
+    with counting_pairs(JOBS, processes, first_two_words) as counting:
+        first, empty, books = counting.results()
+    assert first == [PairCount("make", "tea", 2), PairCount("take", "walk", 1)]
+    assert empty == []
+    assert [(pair.noun, pair.count) for pair in books] == [
+        *((f"book{n}", 129) for n in range(4)),
+        *((f"book{n}", 128) for n in range(4, 7)),
+    ]
+
+
+def test_nothing_to_parse_starts_nothing() -> None:
+    with counting_pairs([PairJob(("",), "en")], 4, die) as counting:
+        assert counting.results() == [[]]

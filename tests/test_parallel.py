@@ -1,0 +1,139 @@
+"""The process pool: a killed worker is an error, Ctrl-C ends it, no worker outlives its parent."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.parallel import ProcessPool
+
+
+def test_a_killed_worker_is_an_error_of_the_user() -> None:
+    with pytest.raises(ConfigError, match="a worker process ended before its work was done"):
+        _run(_killed)
+
+
+def test_an_error_of_a_worker_is_the_same_error_here() -> None:
+    """Unpickling a MissingExtraError, whose constructor takes other arguments, broke the pool."""
+    with pytest.raises(MissingExtraError, match="parsing needs a package that is not installed: pip"):
+        _run(_complain)
+
+
+def _run(task: Callable[[], None]) -> None:
+    with ProcessPool(2) as pool:
+        assert pool.submit(pow, 2, 3).result() == 8
+        pool.submit(task).result()
+
+
+def _killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _complain() -> None:
+    raise MissingExtraError("parsing", "pip")
+
+
+# --- Ctrl-C and kills of the parent -----------------------------------------------------------------------------
+
+COMMAND = """
+import sys
+from concurrent.futures import FIRST_COMPLETED, wait
+from h2htalk.output import deaf_to_ctrl_c, one_line_errors, say
+from h2htalk.parallel import ProcessPool
+from test_parallel import TASKS
+
+if __name__ == "__main__":
+    with one_line_errors():
+        try:
+            with ProcessPool(2) as pool:
+                futures = {pool.submit(TASKS[sys.argv[1]]) for _ in range(4)}
+                print("begun", flush=True)
+                while True:
+                    done, futures = wait(futures, return_when=FIRST_COMPLETED)
+                    futures |= {pool.submit(TASKS[sys.argv[1]]) for future in done if future.result() is None}
+        except KeyboardInterrupt:
+            deaf_to_ctrl_c()
+            say("stopped", err=True)
+            raise
+"""
+
+
+def _short() -> None:
+    time.sleep(0.01)
+
+
+def _endless() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        time.sleep(60)
+
+
+TASKS = {"short": _short, "endless": _endless}
+
+
+def begin(folder: Path, task: str) -> subprocess.Popen[str]:
+    """Start the command in a process group of its own, as a shell does; its workers are about to start."""
+    script = folder / "command.py"
+    script.write_text(COMMAND)
+    process = subprocess.Popen(
+        [sys.executable, str(script), task],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code and standard error, when nobody of the process group is left."""
+    try:
+        code = process.wait(20)
+        until = time.monotonic() + 10
+        while _group_lives(process.pid):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        return code, process.communicate()[1]
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("gap", [None, 0.0, 0.02, 0.4])
+def test_ctrl_c_once_or_twice_at_any_moment_ends_it_with_one_line(tmp_path: Path, gap: float | None) -> None:
+    """The second one, to the process group, broke off the waiting for the workers: the command hung."""
+    process = begin(tmp_path, "short")
+    time.sleep(random.Random(str(gap)).uniform(0, 1.5))
+    os.kill(process.pid, signal.SIGINT)
+    if gap is not None:
+        time.sleep(gap)
+        os.killpg(process.pid, signal.SIGINT)
+    assert end(process) == (130, "stopped\n")
+
+
+@pytest.mark.parametrize(("blow", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_worker_that_will_not_end_is_ended(tmp_path: Path, blow: signal.Signals, code: int) -> None:
+    process = begin(tmp_path, "endless")
+    time.sleep(1.5)
+    os.kill(process.pid, blow)
+    assert end(process)[0] == code
