@@ -83,7 +83,7 @@ def chat_draft(dialogue: Dialogue, subtask: str, at: int) -> Draft | None:
 
 
 def alternatives(dialogue: Dialogue) -> tuple[Reference, ...]:
-    """What others replied to the one message of a dialogue, the best first (`dedup_alternatives`)."""
+    """What others replied to the one message of a dialogue, the best first (`reply_folding`)."""
     found = []
     for answer in dialogue.metadata.get("alternatives", ()):
         licensed = {**answer["provenance"], "licence": answer["licence"]}

@@ -35,7 +35,7 @@ class Draft:
         inputs: the fields of its subtask, as JSON holds them.
         turn: the message that is answered (or ends the history), counted from 1; None where it has none.
         original: the reply that was given in the dialogue, whether it keeps the contract or not.
-        alternatives: replies that others gave to the same message (`dedup_alternatives`), the best first.
+        alternatives: replies that others gave to the same message (`reply_folding`), the best first.
         written: a model writes references.
         fixed: a reference that needs no writing: the null line of recollection_synthesis.
     """

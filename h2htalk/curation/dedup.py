@@ -2,11 +2,10 @@
 
 Map: each part to hashes and signatures (`dedup_map`). Group: pairs that may be one (`dedup_groups`,
 `near_duplicates`). Reduce: who goes (`dedup_clusters`), and whose reply is carried by the dialogue that stays
-(`dedup_alternatives`), a table; then the stage looks each dialogue up in it. The steps' files lie in the stage's folder
+(`reply_folding`), two tables; then the stage looks each dialogue up in them. The steps' files lie in the stage's folder
 until the stage is finished:
 
-work/                     what the map was made of (`made.json`), map/part-00000.npz, texts.bin, pairs.npz,
-                          folded/part-00000.jsonl
+work/                     what the map was made of (`made.json`), map/part-00000.npz, texts.bin, replies.jsonl
 losers.jsonl              {"id", "reason", "evidence"}, by id; there when the reduce step is done
 """
 
@@ -14,16 +13,15 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from h2htalk.curation.dedup_alternatives import carried, fold
 from h2htalk.curation.dedup_clusters import choose
-from h2htalk.curation.dedup_groups import Gathered, Nodes, Pairs, group
-from h2htalk.curation.dedup_map import map_part, open_index, read_arrays, write_arrays
-from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each_dialogue
+from h2htalk.curation.dedup_groups import Gathered, Nodes, group
+from h2htalk.curation.dedup_map import map_part, open_index
+from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.parts import Counts, StageFolder
+from h2htalk.curation.reply_folding import fold
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import Opener, Stage, claim, in_processes, require_finished, run_stage
 from h2htalk.curation.workspace import Workspace, without_erased
@@ -34,10 +32,10 @@ from h2htalk.errors import ConfigError
 from h2htalk.parallel import usable_cores
 from h2htalk.progress import Progress
 
-VERSION = (
-    3  # 2: answers are folded; 3: unlike inputs stay, whatever is replied, and more items of splits are found
-)
-WORK, LOSERS = "work", "losers.jsonl"
+# 2: replies are folded; 3: unlike inputs stay, whatever is replied, and more items of splits are found; 4: replies to
+# equal inputs alone are folded, and a dialogue goes for one that it is itself alike
+VERSION = 4
+WORK, LOSERS, REPLIES = "work", "losers.jsonl", "replies.jsonl"
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
@@ -94,24 +92,22 @@ def open_rule(folder: Path) -> PartRule:
         gone[line["id"]] = (line["reason"], line["evidence"])
         if line["reason"] != "contaminated":
             merged.setdefault(line["evidence"]["of"], []).append(line["id"])
+    carries = {line["id"]: line for _, line in read_jsonl(folder / WORK / REPLIES)}
 
-    def rule(dialogue: Dialogue, carries: Mapping[str, Record]) -> Outcomes:
+    def rule(dialogue: Dialogue) -> Outcomes:
         record = dialogue.to_dict()
         if dialogue.id in gone:
             reason, evidence = gone[dialogue.id]
             return [Rejected(dialogue.id, reason, evidence, record)]
         if dialogue.id in merged:
             record["provenance"]["merged"] = merged[dialogue.id]
-        if (held := carries.get(dialogue.id)) is None:
+        if dialogue.id not in carries:
             return [Kept(record)]
+        held = carries[dialogue.id]
         record["metadata"]["alternatives"] = held["alternatives"]
         return [Kept({**record, "licence": held["licence"]}, ("answers",))]
 
-    def part_rule(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
-        carries = carried(folder / WORK, part)
-        return each_dialogue(lambda dialogue: rule(dialogue, carries))(records, part)
-
-    return part_rule
+    return each_dialogue(rule)
 
 
 def _clear_other_work(folder: Path, erased: frozenset[str]) -> None:
@@ -137,8 +133,8 @@ def _make_table(spec: CurateSpec, workspace: Workspace, processes: int | None) -
     paths = _map(workspace.stage("safety"), work, erased, against, processes)
     gathered = Gathered(paths, work / "texts.bin")
     nodes = Nodes.of(gathered)
-    losers = choose(gathered, nodes, _pairs(work / "pairs.npz", paths, gathered, nodes), threshold)
-    losers = fold(losers, gathered, workspace.stage("safety"), work, erased, threshold)
+    losers = choose(gathered, nodes, group(paths, gathered, nodes), threshold)
+    losers = fold(losers, workspace.stage("safety").records(), threshold, work / REPLIES)
     write_jsonl(folder.path / LOSERS, (loser.to_dict() for loser in losers))
 
 
@@ -175,12 +171,3 @@ def _map_one(
     records = without_erased(before.handed_on(part), erased)
     map_part(records, open_index(*against)).save(path)
     return len(records)
-
-
-def _pairs(path: Path, mapped: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
-    """The pairs, from their file where it is there."""
-    if path.exists():
-        return Pairs(*read_arrays(path, *Pairs.__slots__))
-    pairs = group(mapped, gathered, nodes)
-    write_arrays(path, {name: getattr(pairs, name) for name in Pairs.__slots__})
-    return pairs

@@ -1,39 +1,31 @@
 """The reduce step of dedup: pairs that are one, clusters of them, and who of each cluster stays.
 
-A cluster's best dialogue stays (`quality`). Another of the cluster goes for its sake when it is one with it, or when
-duplicates link the two and they are still alike; a chain of small changes does not carry further than that. What is
+A cluster's best dialogue stays (`quality`). Another of the cluster goes for its sake when it is one with it. What is
 left of a cluster has a best of its own, and so on. Every choice is by quality or content, none by order of rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.dedup_groups import Gathered, Nodes, Pairs
-from h2htalk.curation.dedup_similarity import Match, match, resemblance
+from h2htalk.curation.dedup_similarity import Match, match
 
 if TYPE_CHECKING:
     import numpy as np
 
-# What a linked dialogue may be less alike than a pair must be.
-_SLACK = 0.2
 _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Loser:
-    """A dialogue that goes: its id, why, and for whose sake; its number and that one's (-1 where that is no dialogue).
-
-    `reason`: `duplicate`, `near_duplicate` or `contaminated`, after `dedup_alternatives.fold` also `folded`.
-    """
+    """A dialogue that goes: its id and why: `duplicate`, `near_duplicate`, `contaminated`, or (`fold`) `folded`."""
 
     id: str
     reason: str
     evidence: dict[str, Any]
-    number: int
-    kept: int = -1
 
     def to_dict(self) -> dict[str, Any]:
         return {"id": self.id, "reason": self.reason, "evidence": self.evidence}
@@ -54,23 +46,17 @@ def choose(gathered: Gathered, nodes: Nodes, pairs: Pairs, threshold: float) -> 
     best, copies = _best(gathered, nodes)
     links = _links(gathered, nodes, pairs, threshold)
     losers = [
-        Loser(gathered.id(number), "contaminated", evidence, number)
+        Loser(gathered.id(number), "contaminated", evidence)
         for number, evidence in gathered.contaminated.items()
     ]
-    gone: dict[int, tuple[int, str, dict[str, Any]]] = {}
+    gone: dict[int, Loser] = {}
     for cluster in _clusters(links):
         gone.update(_settle(cluster, links, best, gathered, threshold))
-    for node, (stays, reason, evidence) in gone.items():
-        losers.append(Loser(gathered.id(best[node]), reason, evidence, int(best[node]), int(best[stays])))
+    losers += gone.values()
     for node, numbers in copies.items():
-        if node in gone:
-            stays, reason, evidence = gone[node]
-        else:
-            stays, reason = node, "duplicate"
-            evidence = {"of": gathered.id(best[node]), "on": "both", "similarity": 1.0}
-        losers += [
-            Loser(gathered.id(number), reason, evidence, number, int(best[stays])) for number in numbers
-        ]
+        kept = gathered.id(best[node])
+        why = gone.get(node) or Loser(kept, "duplicate", {"of": kept, "on": "both", "similarity": 1.0})
+        losers += [replace(why, id=gathered.id(number)) for number in numbers]
     return sorted(losers, key=lambda loser: loser.id)
 
 
@@ -94,21 +80,14 @@ def _best(gathered: Gathered, nodes: Nodes) -> tuple[np.ndarray[Any, Any], dict[
 def _links(gathered: Gathered, nodes: Nodes, pairs: Pairs, threshold: float) -> Links:
     """The pairs that are one, from both ends."""
     links: Links = {}
-    for first, second, telling in _each(pairs):
-        a, b = (gathered.sides(int(nodes.first[node])) for node in (first, second))
-        found = match(a, b, threshold, telling=telling)
-        if found is not None:
-            links.setdefault(first, {})[second] = found
-            links.setdefault(second, {})[first] = found
-    return links
-
-
-def _each(pairs: Pairs) -> Iterator[tuple[int, int, bool]]:
-    """The pairs one by one; as Python's numbers, which take much memory, a few at a time."""
-    for start in range(0, len(pairs.first), _CHUNK):
+    for start in range(0, len(pairs.first), _CHUNK):  # Python's numbers take much memory: some at a time
         part = slice(start, start + _CHUNK)
-        arrays = (pairs.first[part], pairs.second[part], pairs.telling[part])
-        yield from zip(*(array.tolist() for array in arrays), strict=True)
+        for first, second in zip(pairs.first[part].tolist(), pairs.second[part].tolist(), strict=True):
+            a, b = (gathered.sides(int(nodes.first[node])) for node in (first, second))
+            if found := match(a, b, threshold):
+                links.setdefault(first, {})[second] = found
+                links.setdefault(second, {})[first] = found
+    return links
 
 
 def _clusters(links: Links) -> Iterator[list[int]]:
@@ -130,45 +109,27 @@ def _clusters(links: Links) -> Iterator[list[int]]:
 
 def _settle(
     cluster: Iterable[int], links: Links, best: Any, gathered: Gathered, threshold: float
-) -> dict[int, tuple[int, str, dict[str, Any]]]:
-    """Who of a cluster goes: node -> (the node that stays for it, reason, evidence)."""
-    order = sorted(cluster, key=lambda node: gathered.quality_of(int(best[node])))
-    gone: dict[int, tuple[int, str, dict[str, Any]]] = {}
+) -> dict[int, Loser]:
+    """The nodes of a cluster that go."""
+    gone: dict[int, Loser] = {}
     stays: set[int] = set()
-    for kept in order:
+    for kept in sorted(cluster, key=lambda node: gathered.quality_of(int(best[node]))):
         if kept in gone:
             continue
         stays.add(kept)
-        evidence_of = gathered.id(int(best[kept]))
-        edge = [kept]
-        while edge:
-            reached: dict[int, int] = {}
-            for node in edge:
-                for other in links[node]:
-                    if other not in gone and other not in stays:
-                        reached[other] = min(node, reached.get(other, node))
-            edge = []
-            for other, through in sorted(reached.items()):
-                found = _verdict(other, kept, through, links, best, gathered, threshold)
-                if found is None:
-                    continue
-                reason, evidence = found
-                gone[other] = (kept, reason, {"of": evidence_of, **evidence})
-                edge.append(other)
+        sides, evidence = gathered.sides(int(best[kept])), {"of": gathered.id(int(best[kept]))}
+        waiting = [kept]
+        seen = {kept}
+        while waiting:
+            near = {other for node in waiting for other in links[node]} - seen
+            seen |= near
+            waiting = []
+            for other in sorted(near - gone.keys() - stays):
+                # Of many with one equal side only neighbours were compared.
+                found = links[other].get(kept) or match(sides, gathered.sides(int(best[other])), threshold)
+                if found:
+                    reason = "duplicate" if found.exact else "near_duplicate"
+                    told = {**evidence, "on": found.on, "similarity": round(found.similarity, 4)}
+                    gone[other] = Loser(gathered.id(int(best[other])), reason, told)
+                    waiting.append(other)
     return gone
-
-
-def _verdict(
-    other: int, kept: int, through: int, links: Links, best: Any, gathered: Gathered, threshold: float
-) -> tuple[str, dict[str, Any]] | None:
-    """Why a node goes for another's sake; None: it does not."""
-    sides = gathered.sides(int(best[kept])), gathered.sides(int(best[other]))
-    # Of many with equal inputs only neighbours were paired: the two may be one all the same.
-    direct = links[other].get(kept) or match(*sides, threshold, telling=False)
-    if direct is not None:
-        reason = "duplicate" if direct.exact else "near_duplicate"
-        return reason, {"on": direct.on, "similarity": round(direct.similarity, 4)}
-    alike = resemblance(*sides)
-    if alike < threshold - _SLACK:
-        return None
-    return "near_duplicate", {"similarity": round(alike, 4), "through": gathered.id(int(best[through]))}

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h2htalk.curation.dedup_map import KINDS, read_arrays
-from h2htalk.curation.dedup_shingles import VALUES
+from h2htalk.curation.dedup_shingles import unique_values
 from h2htalk.curation.dedup_similarity import LEAST_INPUTS, LEAST_REFERENCES, Sides
 from h2htalk.curation.near_duplicates import candidate_pairs
 from h2htalk.curation.quality import Quality
@@ -120,43 +120,34 @@ class Nodes:
         return cls(nodes, places[first])
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Pairs of nodes, `first < second`, ascending; `telling`: more than common phrases unites the two."""
+class Pairs(NamedTuple):
+    """Pairs of nodes, `first < second`, ascending."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
-    telling: NDArray[np.bool_]
 
 
 def group(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
     """The pairs of nodes that may be one: equal on one side, or near duplicates by their signatures."""
     import numpy as np
 
-    found = [_code(*_equal_sides(gathered, nodes, side).T) for side in (0, 1)]
-    found += [_code(*three) for three in _by_signatures(paths, gathered, nodes)]
-    codes = np.concatenate(found)
-    found.clear()
-    codes.sort()
-    new = np.ones(len(codes), bool)
-    new[1:] = codes[1:] >> 1 != codes[:-1] >> 1  # of equal pairs the first, a telling one
-    codes = codes[new]
-    first, second = codes >> 32, codes >> 1 & 0x7FFFFFFF
+    found = [_code(*_equal_sides(gathered, nodes, side)) for side in (0, 1)]
+    found += [_code(*pair) for pair in _by_signatures(paths, gathered, nodes)]
+    codes = unique_values(np.concatenate(found))
+    first, second = codes >> 32, codes & 0xFFFFFFFF
     other = first != second
-    return Pairs(first[other], second[other], (codes[other] & 1) == 0)
+    return Pairs(first[other], second[other])
 
 
-def _code(
-    first: NDArray[np.int64], second: NDArray[np.int64], telling: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Each pair as one number, for memory: the smaller node, the larger (31 bits each), whether it is not telling."""
+def _code(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each pair as one number, for memory: the smaller node, the larger."""
     import numpy as np
 
-    return np.minimum(first, second) << 32 | np.maximum(first, second) << 1 | 1 - telling
+    return np.minimum(first, second) << 32 | np.maximum(first, second)
 
 
-def _equal_sides(gathered: Gathered, nodes: Nodes, side: int) -> NDArray[np.int64]:
-    """(m, 3): each node and the next one that is equal on a side; (first, second, 1).
+def _equal_sides(gathered: Gathered, nodes: Nodes, side: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each node and the next one that is equal on a side.
 
     Sizes are bytes here, so this lets some short sides through; `dedup_similarity.match` has the last word.
     """
@@ -169,15 +160,21 @@ def _equal_sides(gathered: Gathered, nodes: Nodes, side: int) -> NDArray[np.int6
     places = np.flatnonzero(enough)
     order = places[np.lexsort((places, hashes[places], language[places]))]
     same = (hashes[order][1:] == hashes[order][:-1]) & (language[order][1:] == language[order][:-1])
-    first, second = order[:-1][same], order[1:][same]
-    return np.column_stack([first, second, np.ones(len(first), np.int64)])
+    return order[:-1][same], order[1:][same]
 
 
-def _by_signatures(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Any:
-    """(first, second, telling) of every kind of signature."""
+def _by_signatures(
+    paths: Sequence[Path], gathered: Gathered, nodes: Nodes
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The pairs of every kind of signature."""
     import numpy as np
 
-    owner, kind, digest, signature = _rows(paths, gathered)
+    names = ("row_dialogue", "row_kind", "row_hash", "row_signature")
+    parts = [read_arrays(path, *names) for path in paths]
+    for part, start in zip(parts, gathered.starts, strict=True):
+        part[0] += start
+    owner, kind, digest, signature = map(np.concatenate, zip(*parts, strict=True))
+    del parts
     node = nodes.node[owner]
     for wanted in range(KINDS):
         places = np.flatnonzero((kind == wanted) & (node >= 0))
@@ -186,25 +183,5 @@ def _by_signatures(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> A
         new = np.ones(len(order), bool)
         new[1:] = digest[order][1:] != digest[order][:-1]
         rows = order[new]
-        if len(rows) < 2:
-            continue
-        found = candidate_pairs(signature[rows], digest[rows])
-        yield node[rows[found.first]], node[rows[found.second]], found.telling.astype(np.int64)
-
-
-def _rows(paths: Sequence[Path], gathered: Gathered) -> tuple[Any, ...]:
-    """The rows of all parts: dialogue, kind, hash, signature."""
-    import numpy as np
-
-    sizes = [len(read_arrays(path, "row_kind")[0]) for path in paths]
-    total = sum(sizes)
-    owner, kind = np.empty(total, np.int64), np.empty(total, np.uint8)
-    digest, signature = np.empty(total, np.uint64), np.empty((total, VALUES), np.uint32)
-    start = 0
-    names = ("row_dialogue", "row_kind", "row_hash", "row_signature")
-    for path, before, size in zip(paths, gathered.starts, sizes, strict=True):
-        part = slice(start, start + size)
-        owner[part], kind[part], digest[part], signature[part] = read_arrays(path, *names)
-        owner[part] += before
-        start += size
-    return owner, kind, digest, signature
+        first, second = candidate_pairs(signature[rows], digest[rows])
+        yield node[rows[first]], node[rows[second]]

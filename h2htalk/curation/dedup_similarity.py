@@ -84,24 +84,21 @@ def _by_shingles(a: str, b: str) -> float:
     return float((2 * jaccard / (1 + jaccard)) ** (1 / _LONG_WIDTH))
 
 
-def match(a: Sides, b: Sides, threshold: float, *, telling: bool = True) -> Match | None:
+def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     """How two dialogues are one; None where they are two.
 
     Both sides together must reach the threshold, and each must be more alike than chance. One side alone must be
     longer than a phrase and reach a third of the way from the threshold to 1; of two replies the inputs must be more
-    alike than chance besides, as a companion may say the same to many people. Where only common phrases unite the two
-    (`telling` is False), half the way from the threshold to 1 takes the threshold's place. A shared opening makes no
-    duplicate of conversations that go on differently, nor does a shared frame with other content in it.
+    alike than chance besides, as a companion may say the same to many people. A shared opening makes no duplicate of
+    conversations that go on differently, nor does a shared frame with other content in it.
     """
-    needed = threshold if telling else (1 + threshold) / 2
-    alone = needed + (1 - needed) / 3
+    alone = threshold + (1 - threshold) / 3
     user = similarity(a.user, b.user, _LEAST_SIDE)
     if user == 1.0 and a.companion == b.companion:
         return Match(1.0, "both", True)
     companion = similarity(a.companion, b.companion, _LEAST_SIDE)
-    # Where a phrase is all they share, its length must not outweigh a short side that differs.
-    together = _together(a, b, user, companion, _LEAST_SIDE if telling else threshold)
-    if together >= needed and _goes_on_alike(a, b) and not _reframed(a, b, together, "both"):
+    together = _together(a, b, user, companion)
+    if together >= threshold and _goes_on_alike(a, b) and not _reframed(a, b, together, "both"):
         return Match(together, "both")
     long_inputs = min(len(a.user), len(b.user)) >= LEAST_INPUTS[a.language]
     if user >= alone and long_inputs and _goes_on_alike(a, b) and not _reframed(a, b, user, "inputs"):
@@ -113,19 +110,12 @@ def match(a: Sides, b: Sides, threshold: float, *, telling: bool = True) -> Matc
     return None
 
 
-def resemblance(a: Sides, b: Sides) -> float:
-    """How similar two dialogues are that others link (0 to 1): both sides, or the inputs where they are no phrase."""
-    user, companion = similarity(a.user, b.user), similarity(a.companion, b.companion)
-    inputs = user if min(len(a.user), len(b.user)) >= LEAST_INPUTS[a.language] else 0.0
-    return max(_together(a, b, user, companion), inputs)
-
-
-def _together(a: Sides, b: Sides, user: float, companion: float, least: float = _LEAST_SIDE) -> float:
+def _together(a: Sides, b: Sides, user: float, companion: float) -> float:
     """Both sides as one text; 0 where one side of some length is unlike the other's."""
     sizes = max(len(a.user), len(b.user)), max(len(a.companion), len(b.companion))
     short = LEAST_INPUTS[a.language] / 2
     for size, value in zip(sizes, (user, companion), strict=True):
-        if value < least and size >= short:
+        if value < _LEAST_SIDE and size >= short:
             return 0.0
     return (sizes[0] * user + sizes[1] * companion) / max(sum(sizes), 1)
 

@@ -116,9 +116,3 @@ def test_one_frame_with_other_content_is_two(slots):
 
     assert 0.5 < similarity(letter(1), letter(2)) < 0.9
     assert match(sides(letter(1), letter(3)), sides(letter(2), letter(4)), 0.5) is None
-
-
-def test_what_only_common_phrases_unite_must_be_more_alike():
-    a, b = sides(A, B), sides(edited(A, 0.22), edited(B, 0.22))
-    assert match(a, b, 0.7) is not None
-    assert match(a, b, 0.7, telling=False) is None

@@ -1,0 +1,202 @@
+"""Several answers to one question: one dialogue with several replies, which become several references."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dedup_made import deduplicated, dialogue, spec_of, words, workspace_of
+
+import h2htalk.curation.reply_folding as module
+from h2htalk.curation.candidates import Candidate
+from h2htalk.curation.compose import make_stage
+from h2htalk.curation.dedup import run_dedup
+from h2htalk.curation.erase import erase
+from h2htalk.curation.explain import explain
+from h2htalk.curation.spec import ComposeSettings
+from h2htalk.curation.stages import run_stage
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.dialogue import Dialogue, Turn
+
+QUESTION = "I failed the exam in chemistry on Friday and cannot tell my mother."
+REPLIES = (
+    "Carrying that home alone is heavy. What do you fear she will say first?",
+    "One exam is one Friday. Who else knows?",
+    "You wanted so much to bring her good news. Shall we find the first sentence?",
+)
+
+
+def answers(**changes: Any) -> list[Dialogue]:
+    made = [dialogue(f"q-{n:06}", QUESTION, reply) for n, reply in enumerate(REPLIES, 1)]
+    return [replace(one, **changes) for one in made]
+
+
+def test_the_better_stays_and_carries_what_the_others_replied(tmp_path: Path) -> None:
+    made = answers()
+    made[1] = replace(made[1], licence="CC-BY-4.0", provenance={"source": "q", "row": 2})
+    made[0] = replace(made[0], messages=(Turn("user", QUESTION.upper() + "!"), made[0].messages[1]))
+    kept, rejected = deduplicated(tmp_path, [*made, dialogue("other", words("o", 15), words("p", 15))])
+    assert set(kept) == {"q-000003", "other"}  # the longest reply
+    assert kept["q-000003"]["metadata"]["alternatives"] == [
+        {
+            "id": "q-000001",
+            "text": REPLIES[0],
+            "provenance": {"source": "made", "dialogue": "q-000001"},
+            "licence": "CC0-1.0",
+        },
+        {
+            "id": "q-000002",
+            "text": REPLIES[1],
+            "provenance": {"source": "q", "row": 2, "dialogue": "q-000002"},
+            "licence": "CC-BY-4.0",
+        },
+    ]
+    assert kept["q-000003"]["licence"] == "CC-BY-4.0"
+    assert kept["q-000003"]["provenance"]["merged"] == ["q-000001", "q-000002"]
+    same = {"of": "q-000003", "on": "inputs", "similarity": 1.0}
+    assert [(r["reason"], r["evidence"]) for r in rejected.values()] == [("folded", same)] * 2
+    assert kept["other"]["metadata"] == {}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"messages": (Turn("user", QUESTION), Turn("companion", REPLIES[1].replace("knows", "know")))},
+        {"metadata": {"safety": {"action": "review"}}},
+        {"metadata": {"safety": {"risk": "high"}}},
+        {"metadata": {"safety": {"tags": ["crisis.grief"]}}},
+        {"licence": "CC-BY-ND-4.0"},
+        {"licence": "no such licence"},
+        {"messages": (Turn("user", QUESTION + " Help!"), Turn("companion", REPLIES[0]))},
+    ],
+    ids=[
+        "reply of another",
+        "undecided",
+        "more at risk",
+        "other tags",
+        "no mixture",
+        "unknown",
+        "other words",
+    ],
+)
+def test_what_cannot_stand_beside_it_is_a_duplicate(tmp_path: Path, changed: dict[str, Any]) -> None:
+    made = answers()
+    made[0] = replace(made[0], **changed)
+    kept, rejected = deduplicated(tmp_path, made)
+    assert sorted(line["reason"].removeprefix("near_") for line in rejected.values()) == [
+        "duplicate",
+        "folded",
+    ]
+    assert [len(record["metadata"]["alternatives"]) for record in kept.values()] == [1]
+
+
+def test_one_licence_for_all_stays_what_it_is(tmp_path: Path) -> None:
+    """The mixture of MIT and MIT is CC BY 4.0 by the table of licences."""
+    kept, _ = deduplicated(tmp_path, answers(licence="MIT"))
+    assert [record["licence"] for record in kept.values()] == ["MIT"]
+
+
+def test_of_longer_talks_and_where_the_companion_begins_nothing_is_carried(tmp_path: Path) -> None:
+    made = [
+        dialogue(f"t{n}", QUESTION, words(n, 12), words("again", 12), words(-n, 12) + ".") for n in (1, 2)
+    ]
+    turned = [dialogue(f"c{n}", words("said", 15), words(f"c{n}", 15)) for n in (1, 2)]
+    roles = ("companion", "user")
+    turned = [
+        replace(
+            d, messages=tuple(Turn(role, t.content) for role, t in zip(roles, d.messages[::-1], strict=True))
+        )
+        for d in turned
+    ]
+    kept, rejected = deduplicated(tmp_path, made + turned)
+    assert [line["reason"] for line in rejected.values()] == ["duplicate"] * 2
+    assert not [record for record in kept.values() if "alternatives" in record["metadata"]]
+
+
+def test_the_best_are_carried_and_no_more_than_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The longer the reply, the better."""
+    monkeypatch.setattr(module, "MOST_REPLIES", 5)
+    made = [dialogue(f"a{n:02}", QUESTION, words(n, 30)[: 40 + n] + ".") for n in range(12)]
+    kept, rejected = deduplicated(tmp_path, made)
+    carried = [alternative["id"] for alternative in kept["a11"]["metadata"]["alternatives"]]
+    assert carried == ["a10", "a09", "a08", "a07", "a06"]
+    assert [rejected[f"a{n:02}"]["reason"] for n in range(6)] == ["duplicate"] * 6
+
+
+def test_order_and_parts_change_nothing(tmp_path: Path) -> None:
+    made = [
+        dialogue(f"q{n:02}-{m}", words(n, 15), f"{words(f'{n} {m}', 12)}.")
+        for n in range(12)
+        for m in range(4)
+    ]
+    first = deduplicated(tmp_path / "a", made, part=4)
+    random.Random(0).shuffle(made)
+    assert deduplicated(tmp_path / "b", made, part=7) == first
+    assert all(len(record["metadata"]["alternatives"]) == 3 for record in first[0].values())
+
+
+# --- Further references -------------------------------------------------------------------------------------------
+
+
+def composed(
+    folder: Path, made: list[Dialogue], references: int = 1
+) -> tuple[Workspace, dict[str, Candidate]]:
+    workspace = workspace_of(folder, made)
+    workspace.open_key()
+    spec = spec_of(workspace)
+    run_dedup(spec, workspace, b"", processes=1)
+    spec = replace(spec, compose=ComposeSettings(references=references, subtasks=("dialogue_base",)))
+    run_stage(make_stage(spec, workspace, b"k" * 32), workspace, processes=1)
+    found = {r["id"]: Candidate.from_dict(r) for r in workspace.stage("compose").records()}
+    return workspace, found
+
+
+@pytest.mark.parametrize(
+    ("references", "origins"),
+    [(1, ["original", "answer:q-000001"]), (2, ["original", "answer:q-000001", "answer:q-000002"])],
+)
+def test_other_answers_become_references(tmp_path: Path, references: int, origins: list[str]) -> None:
+    made = answers()
+    made[0] = replace(made[0], licence="CC-BY-4.0")
+    _, found = composed(tmp_path, made, references)
+    (candidate,) = found.values()
+    assert [r.origin for r in candidate.references] == origins
+    assert candidate.references[1].provenance == {
+        "source": "made",
+        "dialogue": "q-000001",
+        "licence": "CC-BY-4.0",
+    }
+    assert candidate.scenario.licence == "CC-BY-4.0"
+    assert Candidate.from_dict(candidate.to_dict()) == candidate
+
+
+def test_an_answer_that_keeps_the_contract_makes_a_candidate_where_the_better_reply_does_not(
+    tmp_path: Path,
+) -> None:
+    long = dialogue("q-000009", QUESTION, "One thing first. Then another. And a third one. Then rest. " * 3)
+    workspace, found = composed(tmp_path, [*answers()[:2], long], references=3)
+    (candidate,) = found.values()
+    assert candidate.id == "q-000009:dialogue_base"
+    assert [r.origin for r in candidate.references] == ["answer:q-000001", "answer:q-000002"]
+    (audit,) = workspace.stage("compose").records("audit")
+    assert [lost["origin"] for lost in audit["lost"]] == ["original"]
+
+
+def test_answers_go_with_who_is_taken_out(tmp_path: Path) -> None:
+    """Whoever asked it, it is the same question: all of its dialogues go, and the replies that one of them carries."""
+    stays = dialogue(
+        "q-000008", "My violin went out of tune in the rain today.", "Did it still sing for you?"
+    )
+    workspace, found = composed(tmp_path, [*answers(), stays], references=2)
+    assert len(found) == 2
+    story = explain(workspace, "q-000001")
+    assert ("dedup", "rejected", "folded") in [(e.stage, e.what, e.details.get("reason")) for e in story]
+    erase(workspace, "q-000001", others_too=True)
+    left = "".join(path.read_text() for path in workspace.path.rglob("*.jsonl"))
+    assert "violin" in left
+    assert not [text for text in (QUESTION, *REPLIES) if text in left]
