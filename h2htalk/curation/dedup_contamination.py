@@ -9,18 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from h2htalk.curation.dedup_shingles import SCALES, plain, shingle_hashes, unique_values
 from h2htalk.curation.dedup_similarity import similarity
-from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language, Role, Turn
+from h2htalk.data.dialogue import LANGUAGES, ROLES, Dialogue, Language, Role, Turn
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Characters as compared: shorter inputs and references are phrases that anybody says.
 LEAST_INPUTS = {"en": 24, "zh": 10}
@@ -30,7 +25,7 @@ LEAST_REFERENCE = {"en": 40, "zh": 16}
 _COMMON, _COMMON_ONE_IN = 50, 500
 _RAREST = 16
 _LEAST_OVERLAP = 0.1  # of a text's shingles; 15 % edited characters leave 0.38 of them
-_LONG = {"en": 60, "zh": 45}  # from here on the long scale's shingles
+_LONG = {"en": 60, "zh": 45}  # characters from which on a text is looked for by the long scale's shingles
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +34,7 @@ class ItemText:
 
     split: str
     item: str
+    language: Language
     on: Literal["inputs", "reference"]
     role: Role
     turns: int
@@ -66,68 +62,82 @@ class Contamination:
 
 
 class SplitIndex:
-    """The texts of splits by their shingles, for one similarity."""
+    """The texts of splits by their words and by their shingles, for one similarity."""
 
     def __init__(self, splits: Iterable[tuple[str, Split]], least: float) -> None:
         """`splits`: each by the name it was asked for; `least`: similarity (0 to 1) from which an item is held."""
-        found: dict[Language, list[ItemText]] = {language: [] for language in LANGUAGES}
-        for name, split in splits:
-            for scenario in split.scenarios:
-                found[scenario.language] += item_texts(name, scenario)
         self._least = least
-        self._equal = {language: _distinct(found[language]) for language in LANGUAGES}
+        # Texts by what they say; of items that say the same, the first by split and id.
+        self._equal: dict[Language, dict[tuple[Role, int, str], ItemText]] = {name: {} for name in LANGUAGES}
+        found = [
+            text
+            for name, split in splits
+            for scenario in split.scenarios
+            for text in item_texts(name, scenario)
+        ]
+        for text in sorted(found, key=lambda text: text.key):
+            self._equal[text.language].setdefault((text.role, text.turns, text.text), text)
         self._runs = {
-            language: sorted({(role, turns) for role, turns, _ in self._equal[language]})
-            for language in LANGUAGES
+            language: sorted({(role, turns) for role, turns, _ in texts})
+            for language, texts in self._equal.items()
         }
-        self._postings = {
-            (language, scale): _Postings(
-                [t for t in self._equal[language].values() if _scale(t.text, language) == scale], width
-            )
-            for language in LANGUAGES
-            for scale, width in enumerate(part.width for part in SCALES[language])
-        }
+        self._postings: list[tuple[Language, Role, _Postings]] = []
+        for language, texts in self._equal.items():
+            for role in ROLES:
+                for is_long, scale in enumerate(SCALES[language]):
+                    held = [
+                        text
+                        for text in texts.values()
+                        if text.role == role and (len(text.text) >= _LONG[language]) == is_long
+                    ]
+                    if held:
+                        self._postings.append((language, role, _Postings(held, scale.width)))
 
     def find(self, dialogues: Sequence[Dialogue]) -> list[Contamination | None]:
         """For each dialogue the item that it holds most of; ties by split and id."""
-        spoken = [_lines(dialogue.messages, dialogue.language) for dialogue in dialogues]
-        found = [
-            self._held_exactly(dialogue.language, lines)
-            for dialogue, lines in zip(dialogues, spoken, strict=True)
+        return [
+            min(self._held(d), key=lambda one: (-one.similarity, one.of.key), default=None) for d in dialogues
         ]
-        for (language, _), postings in self._postings.items():
-            rows = [n for n, dialogue in enumerate(dialogues) if dialogue.language == language]
-            if not rows or not postings.texts:
-                continue
-            turns = [spoken[n] for n in rows]
-            for place, text, starts in postings.likely(turns):
-                held = _held(postings.texts[text], turns[place], starts, self._least)
-                found[rows[place]] = _more(found[rows[place]], held)
-        return found
 
-    def _held_exactly(self, language: Language, lines: Sequence[tuple[Role, str]]) -> Contamination | None:
-        """The first text, by split and id, that is a run of turns of its speaker."""
-        found = []
-        for role, turns in self._runs[language]:
-            said = [line for speaker, line in lines if speaker == role]
-            for start in range(len(said) - turns + 1):
-                text = self._equal[language].get((role, turns, "\n".join(said[start : start + turns])))
-                found += [text] if text else []
-        return Contamination(min(found, key=lambda text: text.key), 1.0) if found else None
+    def _held(self, dialogue: Dialogue) -> list[Contamination]:
+        """The items that a dialogue holds: exact copies whatever shingles say."""
+        language = dialogue.language
+        said: dict[Role, list[str]] = {role: [] for role in ROLES}
+        for role, line in _lines(dialogue.messages, language):
+            said[role].append(line)
+        found = [
+            Contamination(text, 1.0)
+            for role, turns in self._runs[language]
+            for run in _runs(said[role], turns)
+            if (text := self._equal[language].get((role, turns, run)))
+        ]
+        for wanted, role, postings in self._postings:
+            if wanted != language:
+                continue
+            for text in postings.likely(said[role]):
+                similar = max(
+                    # A message may hold it and say more.
+                    1.0 if text.text in run else similarity(text.text, run, self._least)
+                    for run in _runs(said[role], text.turns)
+                )
+                found += [Contamination(text, similar)] if similar >= self._least else []
+        return found
 
 
 def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
     """The texts by which an item is known, as they are compared."""
     language = scenario.language
     lines = [text for turn, text in _lines(scenario.turns, language) if turn == "user"]
-    texts = [ItemText(split, scenario.id, "inputs", "user", len(lines), "\n".join(lines))]
+    texts = [ItemText(split, scenario.id, language, "inputs", "user", len(lines), "\n".join(lines))]
     for name, value in scenario.inputs.items():
         if name == "history":
             continue
         words = [value] if isinstance(value, str) else [str(getattr(v, "activity", v)) for v in value]
-        texts.append(ItemText(split, scenario.id, "inputs", "user", 1, plain(" ".join(words), language)))
+        texts.append(
+            ItemText(split, scenario.id, language, "inputs", "user", 1, plain(" ".join(words), language))
+        )
     reply = plain(scenario.reference, language)
-    texts.append(ItemText(split, scenario.id, "reference", "companion", 1, reply))
+    texts.append(ItemText(split, scenario.id, language, "reference", "companion", 1, reply))
     least = {"inputs": LEAST_INPUTS[language], "reference": LEAST_REFERENCE[language]}
     return [text for text in texts if len(text.text) >= least[text.on]]
 
@@ -136,16 +146,9 @@ def _lines(messages: Iterable[Turn], language: Language) -> list[tuple[Role, str
     return [(turn.role, plain(turn.content, language)) for turn in messages]
 
 
-def _scale(text: str, language: Language) -> int:
-    return int(len(text) >= _LONG[language])
-
-
-def _distinct(texts: Iterable[ItemText]) -> dict[tuple[Role, int, str], ItemText]:
-    """Texts by what they say; of items that say the same, the first by split and id."""
-    found: dict[tuple[Role, int, str], ItemText] = {}
-    for text in sorted(texts, key=lambda text: text.key):
-        found.setdefault((text.role, text.turns, text.text), text)
-    return found
+def _runs(lines: Sequence[str], turns: int) -> list[str]:
+    """Every run of so many lines, one text each; of fewer lines all."""
+    return ["\n".join(lines[start : start + turns]) for start in range(max(len(lines) - turns, 0) + 1)]
 
 
 class _Postings:
@@ -154,95 +157,32 @@ class _Postings:
     def __init__(self, texts: list[ItemText], width: int) -> None:
         import numpy as np
 
-        self.texts = texts
-        self._width = width
-        self._hashes = np.empty(0, np.uint64)
-        self._owners = np.empty(0, np.int64)
-        self._sizes = np.zeros(len(texts), np.int64)
-        if texts:
-            self._fill()
-
-    def _fill(self) -> None:
-        import numpy as np
-
-        hashes, counts = shingle_hashes([text.text for text in self.texts], self._width)
-        owners = np.repeat(np.arange(len(self.texts)), counts)
+        self._texts, self._width = texts, width
+        hashes, counts = shingle_hashes([text.text for text in texts], width)
+        owners = np.repeat(np.arange(len(texts)), counts)
         pairs = np.unique(np.stack([hashes, owners.astype(np.uint64)]), axis=1)
         _, inverse, spread = np.unique(pairs[0], return_inverse=True, return_counts=True)
         spread, owner = spread[inverse], pairs[1].astype(np.int64)
         order = np.lexsort((pairs[0], spread, owner))
-        sizes = np.bincount(owner, minlength=len(self.texts))
+        sizes = np.bincount(owner)
         rank = np.empty(len(owner), np.int64)
         rank[order] = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        telling = (spread <= max(_COMMON, len(self.texts) // _COMMON_ONE_IN)) | (rank < _RAREST)
+        telling = (spread <= max(_COMMON, len(texts) // _COMMON_ONE_IN)) | (rank < _RAREST)
         self._hashes, self._owners = pairs[0][telling], owner[telling]
-        self._sizes = np.bincount(self._owners, minlength=len(self.texts))
+        sizes = np.bincount(self._owners)
+        # One, where a text says one thing over and over.
+        self._least = np.maximum(np.minimum(2, sizes), _LEAST_OVERLAP * sizes)
 
-    def likely(self, dialogues: Sequence[Sequence[tuple[Role, str]]]) -> Iterable[tuple[int, int, list[int]]]:
-        """(dialogue, text, turns of the text's speaker that share shingles with it), where enough are shared."""
+    def likely(self, lines: Sequence[str]) -> list[ItemText]:
+        """The texts that share enough shingles with the lines of a speaker."""
         import numpy as np
 
-        spoken = [
-            (place, number, role, text)
-            for place, lines in enumerate(dialogues)
-            for speaker in ("user", "companion")
-            for number, (role, text) in enumerate(line for line in lines if line[0] == speaker)
-            if text
-        ]
+        spoken = [line for line in lines if line]
         if not spoken:
-            return
-        turn, text, shared = self._overlaps([line[3] for line in spoken])
-        wanted = np.array([item.role == "user" for item in self.texts])
-        place = np.array([line[0] for line in spoken])
-        same = np.array([line[2] == "user" for line in spoken])[turn] == wanted[text]
-        turn, text, shared = turn[same], text[same], shared[same]
-        if not len(turn):
-            return
-        order = np.argsort(place[turn] * len(self.texts) + text, kind="stable")
-        turn, text, shared = turn[order], text[order], shared[order]
-        code = place[turn] * len(self.texts) + text
-        starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])
-        ends = np.append(starts[1:], len(code))
-        sizes = self._sizes[text[starts]]  # one, where a text says one thing over and over
-        enough = np.add.reduceat(shared, starts) >= np.maximum(np.minimum(2, sizes), _LEAST_OVERLAP * sizes)
-        for start, end in zip(starts[enough].tolist(), ends[enough].tolist(), strict=True):
-            near = sorted(spoken[number][1] for number in turn[start:end].tolist())
-            yield int(place[turn[start]]), int(text[start]), near
-
-    def _overlaps(
-        self, lines: Sequence[str]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """(line, text, shingles that both hold), where any are."""
-        import numpy as np
-
-        hashes, counts = shingle_hashes(lines, self._width)
-        owner = np.repeat(np.arange(len(lines)), counts)
-        start = np.searchsorted(self._hashes, hashes, "left")
-        many = np.searchsorted(self._hashes, hashes, "right") - start
-        hit = many > 0
-        owner, start, many = owner[hit], start[hit], many[hit]
-        offsets = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-        posting = np.repeat(start, many) + offsets
-        both = unique_values(np.repeat(owner, many) * len(self._hashes) + posting)
-        code = both // len(self._hashes) * len(self.texts) + self._owners[both % len(self._hashes)]
-        pairs, shared = np.unique(code, return_counts=True)
-        return pairs // len(self.texts), pairs % len(self.texts), shared
-
-
-def _held(
-    text: ItemText, lines: Sequence[tuple[Role, str]], near: Sequence[int], least: float
-) -> Contamination | None:
-    """The most similar run of turns of the text's speaker that includes one of the turns `near`."""
-    said = [line for role, line in lines if role == text.role]
-    last = max(len(said) - text.turns, 0)
-    starts = {start for turn in near for start in range(max(turn - text.turns + 1, 0), min(turn, last) + 1)}
-    runs = {"\n".join(said[start : start + text.turns]) for start in starts}
-    # A message may hold it and say more.
-    best = max(chain((1.0 if text.text in run else similarity(text.text, run, least) for run in runs), [0.0]))
-    return Contamination(text, best) if best >= least else None
-
-
-def _more(a: Contamination | None, b: Contamination | None) -> Contamination | None:
-    if a is None or b is None:
-        return a or b
-    return min(a, b, key=lambda found: (-found.similarity, found.of.key))
+            return []
+        hashes = unique_values(shingle_hashes(spoken, self._width)[0])
+        starts = np.searchsorted(self._hashes, hashes, "left")
+        sizes = np.searchsorted(self._hashes, hashes, "right") - starts
+        places = np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+        shared = np.bincount(self._owners[places], minlength=len(self._texts))
+        return [self._texts[place] for place in np.flatnonzero(shared >= self._least)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 from h2htalk.curation.dedup_contamination import SplitIndex
-from h2htalk.curation.dedup_shingles import SCALES, plain_side, signatures, text_hash
+from h2htalk.curation.dedup_shingles import SCALES, VALUES, plain_side, signatures, text_hash
 from h2htalk.curation.dedup_similarity import LEAST_INPUTS
 from h2htalk.curation.outcomes import Record
 from h2htalk.curation.quality import Quality, quality
@@ -93,9 +93,9 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> Mapped:
     dialogues = [dialogue for record in records if (dialogue := _dialogue(record)) is not None]
     sides = [(_side(dialogue, "user"), _side(dialogue, "companion")) for dialogue in dialogues]
     rows = [
-        (number, kind, text, digest)
+        (number, *view)
         for number, (dialogue, texts) in enumerate(zip(dialogues, sides, strict=True))
-        for kind, text, digest in _views(dialogue.language, *texts)
+        for view in _views(dialogue.language, *texts)
     ]
     blobs = [
         [text.encode("utf-8", "surrogatepass") for text in (dialogue.id, *texts)]
@@ -113,8 +113,8 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> Mapped:
         contaminated=np.frombuffer(notes.encode(), np.uint8),
         row_dialogue=np.array([row[0] for row in rows], np.int64),
         row_kind=np.array([row[1] for row in rows], np.uint8),
-        row_hash=np.array([row[3] for row in rows], np.uint64),
-        row_signature=_signed([(row[1], row[2]) for row in rows]),
+        row_hash=np.array([text_hash(row[3]) for row in rows], np.uint64),
+        row_signature=_signed([(row[2], row[3]) for row in rows]),
     )
 
 
@@ -140,38 +140,31 @@ def _numbers(found: Quality) -> tuple[int, ...]:
     return (int(found.review), found.turns, int(found.cut), found.reply)
 
 
-def _views(language: Language, user: str, companion: str) -> list[tuple[int, str, int]]:
-    """(kind, text, hash) of what a dialogue is looked for by."""
+def _views(language: Language, user: str, companion: str) -> list[tuple[int, int, str]]:
+    """(kind, width of shingles, text) of what a dialogue is looked for by."""
     least = LEAST_INPUTS[language] // 2
     texts = {"user": user, "companion": companion}
     views = {view: text for view, text in texts.items() if len(text) >= least}
     if min(len(user), len(companion)) < _SHORT_SIDE and (user or companion):
         views["whole"] = f"{user}\n{companion}"
     return [
-        (_kind(language, view, number), text, text_hash(text))
+        (
+            (LANGUAGES.index(language) * len(VIEWS) + VIEWS.index(view)) * 2 + number,
+            scale.width,
+            text,
+        )
         for view, text in views.items()
         for number, scale in enumerate(SCALES[language])
         if scale.fits(len(text))
     ]
 
 
-def _kind(language: Language, view: str, scale: int) -> int:
-    return (LANGUAGES.index(language) * len(VIEWS) + VIEWS.index(view)) * 2 + scale
-
-
 def _signed(rows: Sequence[tuple[int, str]]) -> NDArray[np.uint32]:
-    """The signatures of (kind, text), in order."""
+    """The signatures of (width of shingles, text), in order."""
     import numpy as np
 
-    from h2htalk.curation.dedup_shingles import VALUES
-
     found = np.empty((len(rows), VALUES), np.uint32)
-    for language_number, language in enumerate(LANGUAGES):
-        for number, scale in enumerate(SCALES[language]):
-            places = [
-                place
-                for place, (kind, _) in enumerate(rows)
-                if kind % 2 == number and kind // (2 * len(VIEWS)) == language_number
-            ]
-            found[places] = signatures([rows[place][1] for place in places], scale.width)
+    for width in {width for width, _ in rows}:
+        places = [place for place, row in enumerate(rows) if row[0] == width]
+        found[places] = signatures([rows[place][1] for place in places], width)
     return found

@@ -14,7 +14,7 @@ from dedup_made import deduplicated, dialogue, edited, lines, spec_of, words, wo
 from h2htalk.curation.dedup import run_dedup
 from h2htalk.data.split_export import export_split
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 
 REVIEW = {"safety": {"action": "review", "tags": []}}
 
@@ -49,35 +49,12 @@ def test_what_safety_has_decided_is_kept_before_what_it_has_not(tmp_path):
     assert set(kept) == {"b"}
 
 
-def test_same_inputs_with_another_reply_are_one(tmp_path):
-    made = [dialogue(f"a{n}", words("q", 15), words(f"r{n}", 15) + ".") for n in range(6)]
-    kept, rejected = deduplicated(tmp_path, made)
-    assert len(kept) == 1
-    same = {"of": next(iter(kept)), "on": "inputs", "similarity": 1.0}
-    assert [(r["reason"], r["evidence"]) for r in rejected.values()] == [("folded", same)] * 5
-
-
-@pytest.mark.parametrize("count", [2, 10, 11, 40])
 @pytest.mark.parametrize("share", [0.0, 0.05])
-def test_a_reply_to_unlike_inputs_removes_nobody(tmp_path, count, share):
-    """Up to ten different inputs with one long reply were one dialogue, and eleven were eleven."""
+def test_a_reply_to_unlike_inputs_removes_nobody(tmp_path, share):
     reply = words("reply", 40)
-    made = [dialogue(f"d{n:02}", words(f"m{n}", 15), edited(reply, share, n)) for n in range(count)]
+    made = [dialogue(f"d{n:02}", words(f"m{n}", 15), edited(reply, share, n)) for n in range(40)]
     kept, rejected = deduplicated(tmp_path, made)
-    assert (len(kept), rejected) == (count, {})
-
-
-def test_a_reply_to_inputs_that_are_half_alike_is_one(tmp_path):
-    """Too unlike for both sides together, and more alike than chance."""
-    asked, reply = words("asked", 60), words("reply", 40) + "."
-    kept, rejected = deduplicated(tmp_path, [dialogue("a", asked, reply), dialogue("b", half(asked), reply)])
-    assert set(kept) == {"a"}
-    assert rejected["b"]["evidence"] == {"of": "a", "on": "references", "similarity": 1.0}
-
-
-def half(text):
-    """Four characters of ten replaced."""
-    return edited(text, 0.43)
+    assert (len(kept), rejected) == (40, {})
 
 
 def test_a_chain_of_small_changes_does_not_carry_far(tmp_path):
@@ -99,42 +76,20 @@ def test_languages_are_never_compared(tmp_path):
 
 
 def test_items_of_a_split_do_not_come_back(tmp_path):
-    item = next(s for s in load_split("mini").scenarios if s.id == "mini-en-dialogue-base-01")
-    held = dialogue("held", item.turns[0].content, words("r", 15))
-    kept, rejected = deduplicated(tmp_path, [held, one(0)], against=("mini",))
-    assert set(kept) == {"d0"}
-    assert rejected["held"]["reason"] == "contaminated"
-    assert rejected["held"]["evidence"] == {
-        "of": item.id,
-        "split": "mini",
-        "on": "inputs",
-        "similarity": 1.0,
-    }
-
-
-def test_a_split_of_one_s_own_is_told_by_its_name_and_not_by_where_it_lies(tmp_path):
+    """A split of one's own is told by its name, not by where it lies."""
     folder = tmp_path / "mine"
     export_split(load_split("mini").select("en", ["dialogue_base"]), folder, "jsonl")
+    item = next(s for s in load_split("mini").scenarios if s.id == "mini-en-dialogue-base-01")
+    held = dialogue("held", item.turns[0].content, words("r", 15))
+    with pytest.raises(ConfigError, match="two splits have one name"):
+        deduplicated(tmp_path, [held], against=("mini", str(folder)))
     header = (folder / "split.toml").read_text(encoding="utf-8")
     (folder / "split.toml").write_text(header.replace('"mini"', '"ours"'), encoding="utf-8")
-    item = next(s for s in load_split("mini").scenarios if s.id == "mini-en-dialogue-base-01")
-    held = dialogue("held", item.turns[0].content, words("r", 15))
-    _, rejected = deduplicated(tmp_path, [held], against=(str(folder),))
-    assert rejected["held"]["evidence"]["split"] == "ours"
-
-
-def test_two_splits_of_one_name_are_refused(tmp_path):
-    folder = tmp_path / "mine"
-    export_split(load_split("mini").select("en", ["dialogue_base"]), folder, "jsonl")
-    with pytest.raises(ConfigError, match="two splits have one name"):
-        deduplicated(tmp_path, [one(0)], against=("mini", str(folder)))
-
-
-def test_a_split_that_is_not_there_is_said_before_anything_is_made(tmp_path):
-    workspace = workspace_of(tmp_path, [one(0)])
-    with pytest.raises(ConfigError, match="nowhere"):
-        run_dedup(spec_of(workspace, ("nowhere",)), workspace, b"", processes=1)
-    assert not workspace.stage("dedup").path.exists()
+    kept, rejected = deduplicated(tmp_path, [held, one(0)], against=(str(folder),))
+    assert set(kept) == {"d0"}
+    assert rejected["held"]["reason"] == "contaminated"
+    evidence = {"of": item.id, "split": "ours", "on": "inputs", "similarity": 1.0}
+    assert rejected["held"]["evidence"] == evidence
 
 
 HOSTILE = [
@@ -165,14 +120,6 @@ def test_hostile_texts_are_kept_once_each(tmp_path):
     assert {"h0en", "h1en", "h2zh", "h9en", "h10zh"} <= set(kept)
 
 
-def test_what_safety_did_not_hand_on_is_missed(tmp_path):
-    workspace = workspace_of(tmp_path, [one(n) for n in range(5)])
-    workspace.stage("safety").file("kept", "part-00001").write_text("")
-    with pytest.raises(DataError, match=r"part-00001\.jsonl: has 0 lines, but 2 were written"):
-        run_dedup(spec_of(workspace), workspace, b"", processes=1)
-    assert not (workspace.stage("dedup").path / "losers.jsonl").exists()
-
-
 def test_a_record_that_is_no_dialogue_is_rejected(tmp_path):
     workspace = workspace_of(tmp_path, [one(0), one(1)])
     path = workspace.stage("safety").file("kept", "part-00000")
@@ -195,11 +142,7 @@ def test_the_order_of_rows_and_parts_changes_nothing_but_the_order(tmp_path):
     again = deduplicated(tmp_path / "b", mixed(2), part=7)
     assert first == again
     assert len(first[0]) == 20
-
-
-def test_nothing_of_the_steps_is_left(tmp_path):
-    deduplicated(tmp_path, mixed())
-    left = {path.name for path in (tmp_path / "04-distinct").iterdir()}
+    left = {path.name for path in (tmp_path / "a" / "04-distinct").iterdir()}
     assert left == {"kept", "rejected", "parts", "stage.json", "summary.json"}
 
 
@@ -259,28 +202,3 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
     workspace = workspace_of(tmp_path / "killed", made, part=10)
     run_dedup(spec_of(workspace), workspace, b"", processes=1)
     assert bytes_of(tmp_path / "killed") == bytes_of(tmp_path / "whole")
-
-
-@pytest.mark.parametrize("stop", ["_map_one", "fold", "write_jsonl", "run_stage"])
-def test_stopped_after_any_step_it_goes_on_from_there(tmp_path, monkeypatch, stop):
-    import h2htalk.curation.dedup as module
-
-    made = mixed()
-    whole = workspace_of(tmp_path / "whole", made)
-    run_dedup(spec_of(whole), whole, b"", processes=1)
-    workspace = workspace_of(tmp_path / "stopped", made)
-    real, calls = getattr(module, stop), []
-
-    def stopping(*args, **kwargs):
-        found = real(*args, **kwargs)
-        calls.append(1)
-        if len(calls) == (3 if stop == "_map_one" else 1):
-            raise KeyboardInterrupt
-        return found
-
-    monkeypatch.setattr(module, stop, stopping)
-    with pytest.raises(KeyboardInterrupt):
-        run_dedup(spec_of(workspace), workspace, b"", processes=1)
-    monkeypatch.undo()
-    run_dedup(spec_of(workspace), workspace, b"", processes=1)
-    assert bytes_of(tmp_path / "stopped") == bytes_of(tmp_path / "whole")

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from h2htalk.curation.dedup_shingles import (
     shingle_hashes,
     signatures,
     text_hash,
-    unique_values,
 )
 
 
@@ -67,12 +65,6 @@ def test_shared_values_estimate_the_jaccard_similarity():
     assert abs((rows[0] == rows[1]).mean() - jaccard) < 0.2  # 3.2 standard errors
 
 
-@given(st.lists(st.integers(0, 2**64 - 1)))
-def test_distinct_values_ascend(values):
-    array = np.array(values, np.uint64)
-    assert unique_values(array).tolist() == sorted(set(values))
-
-
 def test_hashes_are_the_same_in_every_process():
     code = (
         "from h2htalk.curation.dedup_shingles import *;"
@@ -93,10 +85,3 @@ def test_hashes_are_the_same_in_every_process():
 
 def test_borders_of_texts_count_in_a_hash():
     assert text_hash("ab", "c") != text_hash("a", "bc")
-
-
-def test_two_megabytes_take_linear_time():
-    text = "a'b " * 500_000
-    start = time.process_time()
-    signatures([plain(text, "en")], 6)
-    assert time.process_time() - start < 10

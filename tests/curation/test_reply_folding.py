@@ -18,7 +18,6 @@ from h2htalk.curation.erase import erase
 from h2htalk.curation.explain import explain
 from h2htalk.curation.spec import ComposeSettings
 from h2htalk.curation.stages import run_stage
-from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 
 QUESTION = "I failed the exam in chemistry on Friday and cannot tell my mother."
@@ -143,57 +142,30 @@ def test_order_and_parts_change_nothing(tmp_path: Path) -> None:
 # --- Further references -------------------------------------------------------------------------------------------
 
 
-def composed(
-    folder: Path, made: list[Dialogue], references: int = 1
-) -> tuple[Workspace, dict[str, Candidate]]:
-    workspace = workspace_of(folder, made)
+@pytest.mark.parametrize(
+    ("references", "origins"),
+    [(1, ["original", "answer:q-000001"]), (2, ["original", "answer:q-000001", "answer:q-000002"])],
+)
+def test_other_answers_become_references_and_go_with_who_is_taken_out(
+    tmp_path: Path, references: int, origins: list[str]
+) -> None:
+    """Whoever asked it, it is the same question: all of its dialogues go, and the replies that one of them carries."""
+    made = answers()
+    made[0] = replace(made[0], licence="CC-BY-4.0")
+    stays = dialogue(
+        "q-000008", "My violin went out of tune in the rain today.", "Did it still sing for you?"
+    )
+    workspace = workspace_of(tmp_path, [*made, stays])
     workspace.open_key()
     spec = spec_of(workspace)
     run_dedup(spec, workspace, b"", processes=1)
     spec = replace(spec, compose=ComposeSettings(references=references, subtasks=("dialogue_base",)))
     run_stage(make_stage(spec, workspace, b"k" * 32), workspace, processes=1)
-    found = {r["id"]: Candidate.from_dict(r) for r in workspace.stage("compose").records()}
-    return workspace, found
-
-
-@pytest.mark.parametrize(
-    ("references", "origins"),
-    [(1, ["original", "answer:q-000001"]), (2, ["original", "answer:q-000001", "answer:q-000002"])],
-)
-def test_other_answers_become_references(tmp_path: Path, references: int, origins: list[str]) -> None:
-    made = answers()
-    made[0] = replace(made[0], licence="CC-BY-4.0")
-    _, found = composed(tmp_path, made, references)
-    (candidate,) = found.values()
+    candidate, _ = (Candidate.from_dict(r) for r in workspace.stage("compose").records())
     assert [r.origin for r in candidate.references] == origins
-    assert candidate.references[1].provenance == {
-        "source": "made",
-        "dialogue": "q-000001",
-        "licence": "CC-BY-4.0",
-    }
+    licensed = {"source": "made", "dialogue": "q-000001", "licence": "CC-BY-4.0"}
+    assert candidate.references[1].provenance == licensed
     assert candidate.scenario.licence == "CC-BY-4.0"
-    assert Candidate.from_dict(candidate.to_dict()) == candidate
-
-
-def test_an_answer_that_keeps_the_contract_makes_a_candidate_where_the_better_reply_does_not(
-    tmp_path: Path,
-) -> None:
-    long = dialogue("q-000009", QUESTION, "One thing first. Then another. And a third one. Then rest. " * 3)
-    workspace, found = composed(tmp_path, [*answers()[:2], long], references=3)
-    (candidate,) = found.values()
-    assert candidate.id == "q-000009:dialogue_base"
-    assert [r.origin for r in candidate.references] == ["answer:q-000001", "answer:q-000002"]
-    (audit,) = workspace.stage("compose").records("audit")
-    assert [lost["origin"] for lost in audit["lost"]] == ["original"]
-
-
-def test_answers_go_with_who_is_taken_out(tmp_path: Path) -> None:
-    """Whoever asked it, it is the same question: all of its dialogues go, and the replies that one of them carries."""
-    stays = dialogue(
-        "q-000008", "My violin went out of tune in the rain today.", "Did it still sing for you?"
-    )
-    workspace, found = composed(tmp_path, [*answers(), stays], references=2)
-    assert len(found) == 2
     story = explain(workspace, "q-000001")
     assert ("dedup", "rejected", "folded") in [(e.stage, e.what, e.details.get("reason")) for e in story]
     erase(workspace, "q-000001", others_too=True)
