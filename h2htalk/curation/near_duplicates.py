@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 DEPTH = 4  # values that divide a crowd
 NEIGHBOURS = 8  # compared of a crowd that no value divides
-LEAST_SHARED = 4  # values of 64: a Jaccard similarity of some 0.06
-# In a large set, where chance brings many pairs together that share so few; 15 % edited characters leave some 15.
-LEAST_SHARED_OF_MANY, MANY = 6, 50_000
+# Values of 64 that candidates share: 15 % edited characters leave some 15. In a large set, where chance brings many
+# pairs together, more: pairs that share only 6 would double the CPU time.
+LEAST_SHARED, LEAST_SHARED_OF_MANY, MANY = 6, 8, 10_000
 STRONGEST = 32  # candidates of a text
 _CHUNK = 1 << 16  # pairs compared at once
 _PENDING = 1 << 23  # pairs held before they are made distinct
