@@ -97,7 +97,8 @@ def _codes(
     shared = (rows[first] == rows[second]).sum(axis=1)
     enough = shared >= (LEAST_SHARED if len(rows) <= MANY else LEAST_SHARED_OF_MANY)
     low, high = np.minimum(first, second)[enough], np.maximum(first, second)[enough]
-    return low << (_ROW + _SHARED) | high << _SHARED | shared[enough]
+    codes: NDArray[np.int64] = low << (_ROW + _SHARED) | high << _SHARED | shared[enough]
+    return codes
 
 
 def _strongest(row: NDArray[np.int64], shared: NDArray[np.int64]) -> NDArray[np.bool_]:

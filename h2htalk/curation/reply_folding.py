@@ -29,19 +29,17 @@ def fold(losers: Sequence[Loser], records: Iterable[Record], threshold: float, p
 
     Args:
         losers: the dialogues that go; one that goes for equal inputs may be folded.
-        records: of all dialogues.
         threshold: similarity (0 to 1) from which two replies are one.
         path: the file: `id` of the dialogue, its `licence` from now on, its `alternatives`, the best first.
 
-    Returns:
-        The losers in their order, those that are folded with that reason.
+    Returns the losers in their order, those that are folded with that reason.
     """
     kept_of = {
         loser.id: str(loser.evidence["of"])
         for loser in losers
         if loser.reason == "duplicate" and loser.evidence["on"] == "inputs"
     }
-    asked = kept_of.keys() | kept_of.values()
+    asked = {*kept_of, *kept_of.values()}
     exchanges: dict[str, list[Dialogue]] = {}
     for record in records if asked else ():
         name = str(record.get("id"))
@@ -64,16 +62,16 @@ def _carried(kept: Dialogue, dialogues: Sequence[Dialogue], threshold: float) ->
     carried: list[dict[str, Any]] = []
     licence, licences = kept.licence, {kept.licence}
     for other in dialogues:
-        text = other.messages[1].content
-        reply = plain(text, kept.language)
+        reply = plain(other.messages[1].content, kept.language)
         all_licences = {*licences, other.licence}
         together = licence if len(all_licences) == 1 else mixture(all_licences).licence
-        is_new = all(similarity(reply, one, threshold) < threshold for one in replies)
-        if is_new and together and _safety(other) == _safety(kept) and len(carried) < MOST_REPLIES:
-            licence, licences = together, all_licences
+        fits = together and len(carried) < MOST_REPLIES and _safety(other) == _safety(kept)
+        if fits and all(similarity(reply, one, threshold) < threshold for one in replies):
+            licence, licences = str(together), all_licences
             replies.append(reply)
-            origin = {"provenance": {**other.provenance, "dialogue": other.id}, "licence": other.licence}
-            carried.append({"id": other.id, "text": text, **origin})
+            provenance = {**other.provenance, "dialogue": other.id}
+            line = {"id": other.id, "text": other.messages[1].content, "provenance": provenance}
+            carried.append({**line, "licence": other.licence})
     return {"id": kept.id, "licence": licence, "alternatives": carried}
 
 
