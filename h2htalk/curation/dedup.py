@@ -11,7 +11,6 @@ losers.jsonl              {"id", "reason", "evidence"}, by id; there when the re
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -24,9 +23,9 @@ from h2htalk.curation.parts import Counts, StageFolder
 from h2htalk.curation.reply_folding import fold
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import Opener, Stage, claim, in_processes, require_finished, run_stage
-from h2htalk.curation.workspace import Workspace, without_erased
+from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
-from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl
+from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 from h2htalk.parallel import usable_cores
@@ -72,10 +71,8 @@ def run_dedup(spec: CurateSpec, workspace: Workspace, key: bytes, *, processes: 
     before, folder = workspace.stage("safety"), workspace.stage("dedup")
     claim(folder, stage, require_finished(before))
     table = folder.path / LOSERS
-    if any(not folder.done(part) for part in before.parts()):
-        _clear_other_work(folder.path, workspace.erased())
-        if not table.exists():
-            _make_table(spec, workspace, processes)
+    if any(not folder.done(part) for part in before.parts()) and not table.exists():
+        _make_table(spec, workspace, processes)
     counts = run_stage(stage, workspace, processes=processes)
     # Ids and texts of others are in there; `erase` has no business with what nobody needs any more.
     shutil.rmtree(folder.path / WORK, ignore_errors=True)
@@ -110,27 +107,13 @@ def open_rule(folder: Path) -> PartRule:
     return each_dialogue(rule)
 
 
-def _clear_other_work(folder: Path, erased: frozenset[str]) -> None:
-    """Remove what was made while somebody who was taken out since was among the dialogues: map and table alike."""
-    made = {"erased": hashlib.sha256("\0".join(sorted(erased)).encode()).hexdigest()[:16]}
-    try:
-        there = read_json_object(folder / WORK / "made.json")
-    except FileNotFoundError:
-        there = {}
-    if there != made:
-        (folder / LOSERS).unlink(missing_ok=True)
-        shutil.rmtree(folder / WORK, ignore_errors=True)
-        write_json(folder / WORK / "made.json", made)
-
-
 def _make_table(spec: CurateSpec, workspace: Workspace, processes: int | None) -> None:
     """Map, group, reduce; each step's files are whole or not there."""
     folder = workspace.stage("dedup")
     work = folder.path / WORK
-    erased = workspace.erased()
     threshold = spec.dedup.threshold
     against = (spec.dedup.against, threshold + (1 - threshold) / 3)
-    paths = _map(workspace.stage("safety"), work, erased, against, processes)
+    paths = _map(workspace.stage("safety"), work, against, processes)
     gathered = Gathered(paths, work / "texts.bin")
     nodes = Nodes.of(gathered)
     losers = choose(gathered, nodes, group(paths, gathered, nodes), threshold)
@@ -141,7 +124,6 @@ def _make_table(spec: CurateSpec, workspace: Workspace, processes: int | None) -
 def _map(
     before: StageFolder,
     work: Path,
-    erased: frozenset[str],
     against: tuple[tuple[str, ...], float],
     processes: int | None,
 ) -> list[Path]:
@@ -149,7 +131,7 @@ def _map(
     parts = before.parts()
     paths = {part: work / "map" / f"{part}.npz" for part in parts}
     missing = [part for part in parts if not paths[part].exists()]
-    jobs = [(before, part, paths[part], erased, against) for part in missing]
+    jobs = [(before, part, paths[part], against) for part in missing]
     workers = min(len(jobs), processes or usable_cores())
     with Progress("dedup: signatures", sum(before.counts(part).written for part in missing)) as progress:
         made = in_processes(_map_one, jobs, workers) if workers > 1 else (_map_one(*job) for job in jobs)
@@ -164,10 +146,9 @@ def _map_one(
     before: StageFolder,
     part: str,
     path: Path,
-    erased: frozenset[str],
     against: tuple[tuple[str, ...], float],
 ) -> int:
     """Map a part into its file; returns how many records it holds."""
-    records = without_erased(before.handed_on(part), erased)
+    records = list(before.handed_on(part))
     map_part(records, open_index(*against)).save(path)
     return len(records)

@@ -13,13 +13,12 @@ import contextlib
 import hashlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.outcomes import Record, own_ids
 from h2htalk.curation.parts import StageFolder
 from h2htalk.curation.tombstones import Tombstones
 from h2htalk.data.files import read_json_object, remove_file, write_json, write_problem
@@ -156,8 +155,3 @@ class Workspace:
                 for path in self.path.glob(f".{name}.*"):
                     remove_file(path)
             yield
-
-
-def without_erased(records: Iterable[Record], erased: frozenset[str]) -> list[Record]:
-    """The records that nobody asked to take out."""
-    return [record for record in records if not erased or not own_ids(record) & erased]
