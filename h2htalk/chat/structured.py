@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _CUT = frozenset({"length", "context"})
+# A reply that ended by itself, or of which its server does not say how it ended.
+_ENDED = frozenset({"stop", "unknown"})
 # What pydantic calls a bound that is broken, of numbers, texts and lists.
 _BOUNDS = frozenset(
     {
@@ -66,7 +68,8 @@ class Form:
     def read(self, reply: Reply) -> BaseModel | Failure:
         """The filled form, or why the reply is none.
 
-        Exactly one JSON object and white space around it; every field there and of its type, none besides.
+        Exactly one JSON object and white space around it; every field there and of its type, none besides; and the
+        reply ended by itself.
 
         Returns:
             The model, or a Failure: `refusal`, `truncated`, `malformed_output`, `out_of_range` (the form is whole,
@@ -91,7 +94,11 @@ class Form:
             return Failure(reason, f"form {self.name}: {why}: {said}")
         if missing := _missing(filled):
             return Failure("malformed_output", f"form {self.name}: {missing} is missing")
-        return filled
+        if reply.finish_reason in _ENDED:
+            return filled
+        # One that was cut may lack its last digit, and be closed by the server's constraint.
+        reason = "refusal" if reply.finish_reason == "content_filter" else "truncated"
+        return Failure(reason, f"form {self.name}: the reply did not end by itself ({reply.finish_reason})")
 
     def _wrong(self, errors: Sequence[ErrorDetails]) -> Failure:
         """The failure for what pydantic found: a form with a wrong type is no form, whatever its numbers are."""

@@ -7,7 +7,6 @@ whole reply: the dialogue gives nothing for a model to write.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, Field
@@ -129,25 +128,19 @@ class ReferenceReply(BaseModel):
     reference: Annotated[str, Field(min_length=1, max_length=4000)]
 
 
-@cache
-def proposals_form() -> Form:
-    return Form("proposals", ProposalsReply)
-
-
-@cache
-def reference_form() -> Form:
-    return Form("reference", ReferenceReply)
+PROPOSALS = Form("proposals", ProposalsReply)
+REFERENCE = Form("reference", ReferenceReply)
 
 
 def read_proposals(reply: Reply) -> Sequence[AnyProposal] | Failure:
     """The proposals in their order, which may be none; or why the reply holds none that can be read."""
-    filled = proposals_form().read(reply)
+    filled = PROPOSALS.read(reply)
     return filled if isinstance(filled, Failure) else cast(ProposalsReply, filled).proposals
 
 
 def read_reference(reply: Reply) -> str | Failure:
     """The reference without white space around it, or why the reply holds none."""
-    filled = reference_form().read(reply)
+    filled = REFERENCE.read(reply)
     return filled if isinstance(filled, Failure) else cast(ReferenceReply, filled).reference.strip()
 
 

@@ -16,13 +16,7 @@ from h2htalk.chat.base import Message, Reply, Request
 from h2htalk.curation.asking import sampling_of
 from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose_drafts import Draft, Refused, broken_rules, drawn, scenario_of
-from h2htalk.curation.compose_forms import (
-    AnyProposal,
-    proposals_form,
-    read_reference,
-    reference_form,
-    unread,
-)
+from h2htalk.curation.compose_forms import PROPOSALS, REFERENCE, AnyProposal, read_reference, unread
 from h2htalk.curation.compose_proposals import draft_of, written_inputs
 from h2htalk.curation.model_identity import model_name
 from h2htalk.curation.prompting import Fence, Prompts
@@ -184,7 +178,7 @@ class Composer:
         rules, asked = said
         # The rules are the same for many: engines that cache prefixes read them once.
         messages = (Message("system", rules, shared=len(rules)), Message("user", asked))
-        return Request(name, messages, sampling, sample, proposals_form() if proposing else reference_form())
+        return Request(name, messages, sampling, sample, PROPOSALS if proposing else REFERENCE)
 
 
 def _unquoted(rules: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel, Field
@@ -29,8 +28,6 @@ TEMPLATES = ("review_rubric.j2", "review_item.j2", "review_compare.j2", "review_
 RUBRIC_TOKENS = 1200
 PAIR_TOKENS = 600
 NO_SUBTASK = "none"
-# A reply that ended by itself, or of which its server does not say how it ended.
-_ENDED = frozenset({"stop", "unknown"})
 
 ReviewVerdict = Literal["accept", "revise", "reject"]
 
@@ -71,14 +68,8 @@ class PairReply(BaseModel):
     score_second: int = Field(ge=1, le=10)
 
 
-@cache
-def rubric_form() -> Form:
-    return Form("review", RubricReply)
-
-
-@cache
-def pair_form() -> Form:
-    return Form("comparison", PairReply)
+RUBRIC = Form("review", RubricReply)
+PAIR = Form("comparison", PairReply)
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------
@@ -86,7 +77,7 @@ def pair_form() -> Form:
 
 def read_rubric(reply: Reply) -> RubricReply | Failure:
     """The review, or why the reply is none."""
-    filled = _whole(rubric_form(), reply)
+    filled = RUBRIC.read(reply)
     if isinstance(filled, Failure):
         return filled
     review = cast(RubricReply, filled)
@@ -97,21 +88,12 @@ def read_rubric(reply: Reply) -> RubricReply | Failure:
 
 def read_pair(reply: Reply, order: Order) -> EvidenceSample:
     """One comparison as a sample: the scores mapped back to the answers, or unscored with the reason."""
-    filled = _whole(pair_form(), reply)
+    filled = PAIR.read(reply)
     if isinstance(filled, Failure):
         return EvidenceSample(order, None, None, filled.reason)
     pair = cast(PairReply, filled)
     first, second = float(pair.score_first), float(pair.score_second)
     return EvidenceSample(order, first, second) if order == "ab" else EvidenceSample(order, second, first)
-
-
-def _whole(form: Form, reply: Reply) -> BaseModel | Failure:
-    """The filled form of a reply that ended by itself; one that was cut may lack its last digit and still be JSON."""
-    filled = form.read(reply)
-    if isinstance(filled, Failure) or reply.finish_reason in _ENDED:
-        return filled
-    reason = "refusal" if reply.finish_reason == "content_filter" else "truncated"
-    return Failure(reason, f"form {form.name}: the reply did not end by itself ({reply.finish_reason})")
 
 
 # --- Asking -----------------------------------------------------------------------------------------------------
@@ -138,7 +120,7 @@ class Reviewer:
             "reference": fence.around(reference, "reference"),
         }
         messages = self._messages(candidate, "review_rubric.j2", "review_item.j2", values)
-        return Request(name, messages, self._sampling(name, 0, 0.0, RUBRIC_TOKENS), 0, rubric_form())
+        return Request(name, messages, self._sampling(name, 0, 0.0, RUBRIC_TOKENS), 0, RUBRIC)
 
     def comparison(self, candidate: Candidate, pair: tuple[int, int], order: Order, sample: int) -> Request:
         """The call that compares two of a candidate's references (counted from 0), in one order."""
@@ -154,7 +136,7 @@ class Reviewer:
         }
         messages = self._messages(candidate, "review_compare.j2", "review_pair.j2", values)
         sampling = self._sampling(name, sample, self.temperature, PAIR_TOKENS)
-        return Request(name, messages, sampling, sample, pair_form())
+        return Request(name, messages, sampling, sample, PAIR)
 
     def _messages(
         self, candidate: Candidate, system: str, user: str, values: Mapping[str, object]

@@ -161,11 +161,15 @@ def test_a_broken_bound_is_out_of_range(changed: dict[str, Any], where: str) -> 
     assert (found.reason, where in found.message) == ("out_of_range", True)
 
 
-def test_a_cut_reply_is_truncated_and_a_whole_one_is_read_even_at_the_budget() -> None:
-    cut = [read(TEXT[:end], finish) for end in range(len(TEXT)) for finish in ("length", "context")]
-    assert {f.reason for f in cut if isinstance(f, Failure)} == {"truncated"}
-    assert not any(isinstance(f, Verdict) for f in cut)
-    assert isinstance(read(TEXT, "length"), Verdict)
+def test_a_cut_reply_is_truncated_even_where_it_is_whole_json() -> None:
+    """`"score": 10}` cut, and closed by a server's constraint, read as a score of 1."""
+    cut = [read(TEXT[:end], end_of) for end in range(len(TEXT) + 1) for end_of in ("length", "context")]
+    assert {found.reason for found in cut if isinstance(found, Failure)} == {"truncated"}
+    assert not any(isinstance(found, Verdict) for found in cut)
+    filtered = read(TEXT, "content_filter")
+    assert isinstance(filtered, Failure)
+    assert filtered.reason == "refusal"
+    assert isinstance(read(TEXT, "unknown"), Verdict)
 
 
 def test_a_refusal_is_one_whatever_its_text() -> None:

@@ -37,59 +37,36 @@ def test_white_space_around_it_is_no_fault() -> None:
     assert read_pair(Reply(f"\n  {PAIR}\n\n"), "ab").scored
 
 
-@pytest.mark.parametrize("ended", ["length", "context", "content_filter", "tool_calls"])
-def test_a_reply_that_was_cut_is_no_vote_even_where_it_is_whole_json(ended: str) -> None:
-    """`"score_second": 10}` cut and closed by a server's constraint read as a vote of 1."""
-    reason = "refusal" if ended == "content_filter" else "truncated"
-    assert read_pair(Reply(PAIR, ended), "ab") == EvidenceSample("ab", None, None, reason)
-    read = read_rubric(Reply(rubric(), ended))
-    assert isinstance(read, Failure)
-    assert read.reason == reason
-    assert read_pair(Reply(PAIR, "unknown"), "ab").scored
-
-
 # The first are what the original parser got wrong (it read the last two lines, by position, without a range).
+# What any form refuses is in tests/chat/test_structured.py.
 BROKEN = {
     "lines": "Evaluation evidence: good\nScore of the Assistant 1: 8\nScore of the Assistant 2: 7",
-    "trailing newline": "Score of the Assistant 1: 8\nScore of the Assistant 2: 7\n",
     "blank line between": "Score of the Assistant 1: 8\n\nScore of the Assistant 2: 7",
     "out of ten": '{"evidence": "x", "score_first": "8/10", "score_second": "7/10"}',
     "bold": '**{"evidence": "x", "score_first": 8, "score_second": 5}**',
     "one line": "Score 1: 8, Score 2: 7",
     "closing remark": PAIR + "\nI hope this helps.",
-    "opening remark": "Here is my verdict: " + PAIR,
-    "fenced": f"```json\n{PAIR}\n```",
     "swapped labels": "Assistant 2: 7\nAssistant 1: 8",
     "eighty": '{"evidence": "x", "score_first": 80, "score_second": 5}',
-    "negative": '{"evidence": "x", "score_first": -3, "score_second": 5}',
     "zero": '{"evidence": "x", "score_first": 0, "score_second": 5}',
-    "nan": '{"evidence": "x", "score_first": NaN, "score_second": 5}',
-    "infinity": '{"evidence": "x", "score_first": Infinity, "score_second": 5}',
-    "underscore": '{"evidence": "x", "score_first": 1_0, "score_second": 5}',
-    "text for number": '{"evidence": "x", "score_first": "8", "score_second": 5}',
-    "true for number": '{"evidence": "x", "score_first": true, "score_second": 5}',
     "half": '{"evidence": "x", "score_first": 7.5, "score_second": 5}',
     "two verdicts": PAIR + PAIR,
-    "list": f"[{PAIR}]",
-    "key twice": '{"evidence": "x", "score_first": 8, "score_first": 2, "score_second": 5}',
-    "missing": '{"evidence": "x", "score_first": 8}',
     "more than asked": '{"evidence": "x", "score_first": 8, "score_second": 5, "score_third": 9}',
     "no evidence": '{"evidence": "", "score_first": 8, "score_second": 5}',
-    "empty": "",
-    "a number": "8",
 }
 
 
-@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN.keys())
-def test_a_malformed_comparison_is_unscored(text: str) -> None:
-    sample = read_pair(Reply(text), "ab")
-    assert not sample.scored
-    assert sample.status in ("malformed_output", "out_of_range")
+def test_a_malformed_comparison_is_unscored() -> None:
+    statuses = {name: read_pair(Reply(text), "ab").status for name, text in BROKEN.items()}
+    assert set(statuses.values()) == {"malformed_output", "out_of_range"}, statuses
 
 
 def test_a_cut_or_refused_reply_says_so() -> None:
-    assert read_pair(Reply(PAIR[:40], "length"), "ab").status == "truncated"
-    assert read_pair(Reply(PAIR, "refusal"), "ab").status == "refusal"
+    for ended, status in (("length", "truncated"), ("refusal", "refusal"), ("content_filter", "refusal")):
+        assert read_pair(Reply(PAIR, ended), "ab") == EvidenceSample("ab", None, None, status)
+        read = read_rubric(Reply(rubric(), ended))
+        assert isinstance(read, Failure)
+        assert read.reason == status
 
 
 def test_a_review_is_scores_with_their_evidence() -> None:
