@@ -26,11 +26,11 @@ from h2htalk.curation.faireval import (
     Verdict,
     accuracy,
     calibrate,
-    conflict_rate,
     gate,
     hand_off,
-    kappa,
 )
+from h2htalk.rounds.agreement import cohen_kappa
+from h2htalk.rounds.vote_table import Vote
 
 SHARES = (0.1, 0.2)
 # As strategies: how the judge was asked. The others of the file ask several times themselves.
@@ -92,10 +92,15 @@ def report(
     verdicts = {name: item.verdict for name, item in found.items()}
     pairs = [(verdicts[name] or "tie", truth[name]) for name in sorted(found)]
     passed = gate(verdicts, truth)
-    rate, first = conflict_rate(found.values())
+    votes = [
+        Vote(str(n), who, said) for n, pair in enumerate(pairs) for who, said in zip("ab", pair, strict=True)
+    ]
+    conflicts = [item for item in found.values() if item.scored and item.conflict]
+    rate = len(conflicts) / max(1, sum(item.scored for item in found.values()))
+    first = sum(item.prefers == "first" for item in conflicts) / max(1, len(conflicts))
     told = "accepted" if passed.accepted else f"refused: {passed.reason}"
     print(f"{judge}, n {len(found)}: one call {mean(single):.3f}, calibrated {accuracy(pairs):.3f}", end="")
-    print(f", kappa {kappa(pairs):.3f}")
+    print(f", kappa {cohen_kappa(votes):.3f}")
     print(f"  conflicts {rate:.3f}, of these the first position wins {first:.3f}")
     print(f"  gate: {told} [{passed.low:.3f}, {passed.high:.3f}]")
     better = []

@@ -1,4 +1,4 @@
-"""FairEval: two answers compared k times in both orders, and which comparisons people should decide.
+"""FairEval: two answers compared k times in both orders, which comparisons people decide, and who may judge.
 
 Wang et al., *Large Language Models are not Fair Evaluators* (arXiv 2305.17926, ACL 2024). Arithmetic alone: no client
 is imported here, and everything can be computed from a table.
@@ -23,27 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from h2htalk.curation.faireval_gate import VERDICTS, Gate, Verdict, accuracy, gate, kappa
-
-__all__ = [
-    "HIGH_ENTROPY",
-    "ORDERS",
-    "VERDICTS",
-    "Calibration",
-    "EvidenceSample",
-    "Gate",
-    "Order",
-    "Verdict",
-    "accuracy",
-    "audit_slice",
-    "calibrate",
-    "conflict_rate",
-    "entropy",
-    "gate",
-    "hand_off",
-    "kappa",
-]
-
+Verdict = Literal["win", "tie", "lose"]  # of the first of two answers
 Order = Literal["ab", "ba"]
 ORDERS: tuple[Order, ...] = ("ab", "ba")
 # From this entropy on people decide, wherever the cut falls: of six verdicts at least two differ from the others.
@@ -115,12 +95,7 @@ def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0, minimum
         samples: of both orders, unscored ones included.
         margin: answers whose scores differ by at most this are a tie, in the samples' points; compared exactly.
         minimum: scored samples that each order needs (where fewer were asked for, all of them).
-
-    Raises:
-        ValueError: a negative margin, or a minimum below 1.
     """
-    if margin < 0 or minimum < 1:
-        raise ValueError(f"margin {margin} must be 0 or more, minimum {minimum} must be 1 or more")
     exact = Fraction(str(margin))
     means: dict[Order, tuple[Fraction, Fraction]] = {}
     valid = []
@@ -234,15 +209,67 @@ def _number(share: float, of: int) -> int:
     return min(of, math.floor(Fraction(str(share)) * of + Fraction(1, 2)))
 
 
-def conflict_rate(items: Iterable[Calibration]) -> tuple[float, float]:
-    """Share of scored pairs whose verdict changes on swap, and the share of those in which the first position wins.
+# --- Whether a judge may be used -----------------------------------------------------------------------------------
 
-    NaN where there is nothing to share.
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A judge on a gold slice: its accuracy (a tie counts half) with a 95 % interval, and whether it may judge.
+
+    `reason` is empty where it is accepted. Below chance entropy is worse than a coin: such a judge is sure where it is
+    wrong, and handing its doubts to people leaves its errors in.
     """
-    scored = [item for item in items if item.scored]
-    conflicts = [item for item in scored if item.conflict]
-    firsts = sum(item.prefers == "first" for item in conflicts)
-    return (
-        len(conflicts) / len(scored) if scored else math.nan,
-        firsts / len(conflicts) if conflicts else math.nan,
-    )
+
+    accuracy: float
+    low: float
+    high: float
+    n: int
+    accepted: bool
+    reason: str = ""
+
+
+def gate(verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *, chance: float = 0.5) -> Gate:
+    """Whether a judge's verdicts may be used, by its accuracy on items whose answer is known.
+
+    Refused: a judge at or below `chance`, and one whose interval reaches down to it (too few gold items to tell).
+    Where gold has ties, whoever calls everything a tie is above `chance` without knowing anything: then that judge's
+    accuracy takes the place of `chance`. An unscored verdict (None) is neither right nor wrong and counts half.
+
+    Args:
+        verdicts: the judge's, by item.
+        gold: the true ones, `win` or `lose` (or `tie`), of the same items or fewer.
+        chance: accuracy of a judge that knows nothing.
+
+    Raises:
+        ValueError: no gold item, or one without a verdict.
+    """
+    if not gold or gold.keys() - verdicts.keys():
+        raise ValueError("every gold item needs the judge's verdict, and there must be one at least")
+    scored = [(verdict, truth) for name, truth in gold.items() if (verdict := verdicts[name]) is not None]
+    value = (_right(scored) + (len(gold) - len(scored)) / 2) / len(gold)
+    least = max(chance, accuracy([("tie", truth) for truth in gold.values()]))
+    low, high = _wilson(value, len(gold))
+    reason = ""
+    if value <= least:
+        reason = f"at or below chance ({value:.3f} of {least:.3g})"
+    elif low <= least:
+        reason = (
+            f"not shown to be above chance ({low:.3f} to {high:.3f}); take more gold items than {len(gold)}"
+        )
+    return Gate(value, low, high, len(gold), not reason, reason)
+
+
+def accuracy(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
+    """Share of `(verdict, gold)` that agree, 0 to 1; a tie where gold has none, or the reverse, counts half."""
+    return _right(pairs) / len(pairs)
+
+
+def _right(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
+    half = sum((verdict == "tie") != (gold == "tie") for verdict, gold in pairs)
+    return sum(verdict == gold for verdict, gold in pairs) + half / 2
+
+
+def _wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    middle = share + z * z / (2 * n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)

@@ -113,8 +113,7 @@ def _review_parts(spec: CurateSpec, reviewer: Reviewer, before: StageFolder, fol
                 continue
             candidates = [Candidate.from_dict(record) for record in before.part_records(part)]
             # Not in the `try`: where gold cannot be asked, no part can be compared.
-            languages = {candidate.scenario.language for candidate in candidates if compared(candidate)}
-            comparing = not languages or gatekeeper.admits(asking, languages)
+            comparing = not any(map(compared, candidates)) or gatekeeper.admits(asking)
             try:
                 reviewed = _review(candidates, reviewer, asking, part, spec.review, comparing)
             except Incomplete as error:

@@ -16,14 +16,16 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from h2htalk.curation.asking import Asking
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.faireval_gate import Gate, Verdict, gate
+from h2htalk.curation.faireval import Gate, Verdict, gate
 from h2htalk.curation.parts import StageFolder
 from h2htalk.curation.review_forms import Reviewer
 from h2htalk.curation.review_pairs import comparisons, read_comparisons
@@ -39,8 +41,6 @@ from h2htalk.text.printable import printable
 
 GOLD = "part-gold"  # the name under which its calls are stored
 _VERDICTS: Mapping[str, Verdict] = {"a": "win", "b": "lose", "tie": "tie"}
-_NEEDED = ("id", "language", "subtask", "a", "b", "better")
-_MAY_HAVE = ("prompt", "inputs", "persona", "risk")
 NOT_GATED = (
     "not gated: no gold comparisons are named (review.gold), so nothing shows that the reviewer's comparisons beat "
     "chance"
@@ -91,52 +91,59 @@ def read_gold(path: Path) -> Gold:
     return Gold(tuple(found.values()), truth)
 
 
+_Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+
+
+class _Line(BaseModel):
+    """A line of the file; what a scenario holds is checked with the scenario."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: str
+    language: str
+    subtask: str
+    a: _Text
+    b: _Text
+    better: Literal["a", "b", "tie"]
+    prompt: _Text | None = None
+    inputs: dict[str, Any] | None = None
+    persona: str | None = None
+    risk: str = "none"
+
+
 def _comparison(record: Mapping[str, Any], where: str) -> tuple[Candidate, Verdict]:
-    name = read_id(record, where)
-    where = f"{where}: {name}"
-    if missing := [key for key in _NEEDED if key not in record]:
-        raise DataError(f"{where}: missing field {', '.join(missing)}")
-    if unknown := sorted(set(record) - {*_NEEDED, *_MAY_HAVE}):
-        raise DataError(f"{where}: unknown field {', '.join(map(quoted, unknown))}")
-    if ("prompt" in record) == ("inputs" in record):
+    where = f"{where}: {read_id(record, where)}"
+    try:
+        line = _Line.model_validate(record)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise DataError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    if (line.prompt is None) == (line.inputs is None):
         raise DataError(f"{where}: give prompt or inputs, one of them")
-    better = record["better"]
-    if not isinstance(better, str) or better not in _VERDICTS:
-        raise DataError(f"{where}: better is {quoted(better)}; it must be a, b or tie")
-    for side in ("a", "b"):
-        if not isinstance(record[side], str) or not record[side].strip():
-            raise DataError(f"{where}: {side} must be text that is not empty")
-    if record["a"] == record["b"] and better != "tie":
+    if line.a == line.b and line.better != "tie":
         raise DataError(f"{where}: a and b are the same text, of which none is better")
     language = read_language(record, where)
     persona = next(p.id for p in bundled_personas().values() if language in p.names)
     scenario = {
-        "id": f"gold:{name}",
-        "subtask": record["subtask"],
+        "id": f"gold:{line.id}",
+        "subtask": line.subtask,
         "language": language,
-        "persona": record.get("persona", persona),
-        "inputs": _inputs(record, where),
-        "reference": record["a"],
-        "tags": {
-            "emotion": "unknown",
-            "complexity": "basic",
-            "interaction": "casual",
-            "risk": record.get("risk", "none"),
-        },
+        "persona": line.persona or persona,
+        "inputs": _inputs(line, where) if line.inputs is None else line.inputs,
+        "reference": line.a,
+        "tags": {"emotion": "unknown", "complexity": "basic", "interaction": "casual", "risk": line.risk},
         "provenance": {},
         "licence": "unknown",
     }
     read = Scenario.from_dict(scenario, where)
-    return Candidate(read, (Reference(record["a"]), Reference(record["b"]))), _VERDICTS[better]
+    return Candidate(read, (Reference(line.a), Reference(line.b))), _VERDICTS[line.better]
 
 
-def _inputs(record: Mapping[str, Any], where: str) -> Any:
-    if "inputs" in record:
-        return record["inputs"]
-    subtask = find_subtask(record["subtask"], where)
+def _inputs(line: _Line, where: str) -> dict[str, Any]:
+    subtask = find_subtask(line.subtask, where)
     if [name for name, _ in subtask.inputs] != ["history"] or not subtask.is_chat:
         raise DataError(f"{where}: a prompt alone is no {subtask.name}; give its inputs")
-    return {"history": [{"role": "user", "content": record["prompt"]}]}
+    return {"history": [{"role": "user", "content": line.prompt}]}
 
 
 # --- Passing it -----------------------------------------------------------------------------------------------------
@@ -150,8 +157,8 @@ class Gatekeeper:
     ) -> None:
         self._folder, self._gold, self._reviewer, self._settings = folder, gold, reviewer, settings
 
-    def admits(self, asking: Asking, languages: Collection[str] = ()) -> bool:
-        """Whether comparisons, in these languages, count; without gold they do.
+    def admits(self, asking: Asking) -> bool:
+        """Whether comparisons count; without gold they do.
 
         Raises:
             Incomplete: gold comparisons failed; the same command asks for them again.
@@ -159,8 +166,10 @@ class Gatekeeper:
         if self._gold is None:
             return True
         if "gate" not in self._folder.remarks():
-            self._remark(_tried(self._gold, self._reviewer, asking, self._settings))
-        self._warn(languages)
+            found = _tried(self._gold, self._reviewer, asking, self._settings)
+            self._folder.remark("gate", found)
+            if not found["accepted"]:
+                print(printable(f"review: {found['told']}"), file=sys.stderr, flush=True)
         return bool(self._folder.remarks()["gate"]["accepted"])
 
     def close(self) -> None:
@@ -171,27 +180,6 @@ class Gatekeeper:
         if self._gold is not None:
             told = "gate: gold was not asked, as no candidate has several references to compare"
         self._folder.remark("gate", {"accepted": None, "told": told})
-
-    def _warn(self, languages: Collection[str]) -> None:
-        """Say in which languages the reviewer compares that gold does not hold."""
-        found = self._folder.remarks()["gate"]
-        held = {c.scenario.language for c in self._gold.candidates} if self._gold else set[str]()
-        known = set(found.get("ungated", ()))
-        if not found["accepted"] or set(languages) <= held | known:
-            return
-        ungated = sorted((set(languages) | known) - held)
-        told = str(found["told"]).removesuffix(_ungated(sorted(known))) + _ungated(ungated)
-        self._folder.remark("gate", {**found, "ungated": ungated, "told": told})
-        print(printable(f"review: gate{_ungated(ungated)}"), file=sys.stderr, flush=True)
-
-    def _remark(self, found: dict[str, Any]) -> None:
-        self._folder.remark("gate", found)
-        if not found["accepted"]:
-            print(printable(f"review: {found['told']}"), file=sys.stderr, flush=True)
-
-
-def _ungated(languages: Sequence[str]) -> str:
-    return f"; gold holds nothing in {', '.join(languages)}, so nothing shows it there" if languages else ""
 
 
 def require_reachable(gold: Gold) -> None:
@@ -222,15 +210,16 @@ def _tried(gold: Gold, reviewer: Reviewer, asking: Asking, settings: ReviewSetti
         # As candidates' comparisons count: one in which the orders conflict says nothing, people decide it.
         found = pair.calibration
         verdicts[candidate.id] = None if found.conflict else found.verdict
-    return _told(gate(verdicts, gold.truth), list(verdicts.values()))
+    languages = sorted({candidate.scenario.language for candidate in gold.candidates})
+    return _told(gate(verdicts, gold.truth), list(verdicts.values()), languages)
 
 
-def _told(found: Gate, verdicts: Sequence[Verdict | None]) -> dict[str, Any]:
+def _told(found: Gate, verdicts: Sequence[Verdict | None], languages: Sequence[str]) -> dict[str, Any]:
     undecided = Counter(verdicts)[None]
     what = "passed" if found.accepted else "refused"
     low, high = _share(found.low), _share(found.high)
     said = f"gate: {what}: accuracy {found.accuracy:.3f} (95 % interval {low:.3f} to {high:.3f}) on "
-    said += f"{found.n:,} gold comparisons"
+    said += f"{found.n:,} gold comparisons ({', '.join(languages)})"
     if undecided:
         said += f", {undecided:,} of them without a verdict"
     if not found.accepted:

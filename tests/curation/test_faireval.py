@@ -18,10 +18,11 @@ from h2htalk.curation.faireval import (
     EvidenceSample,
     Order,
     Verdict,
+    accuracy,
     audit_slice,
     calibrate,
-    conflict_rate,
     entropy,
+    gate,
     hand_off,
 )
 
@@ -103,12 +104,6 @@ def test_one_sample_of_each_order_is_enough_where_no_more_was_asked_for() -> Non
     assert calibrate(samples([(8, 7)], [(8, 7)])).verdict == "win"
 
 
-@pytest.mark.parametrize(("margin", "minimum"), [(-0.1, 2), (0, 0)])
-def test_settings_out_of_range_are_refused(margin: float, minimum: int) -> None:
-    with pytest.raises(ValueError, match="must be"):
-        calibrate([], margin=margin, minimum=minimum)
-
-
 scores = st.one_of(st.none(), st.integers(1, 10), st.decimals(1, 10, places=1).map(float))
 made_samples = st.lists(st.builds(EvidenceSample, st.sampled_from(["ab", "ba"]), scores, scores), max_size=12)
 
@@ -168,14 +163,60 @@ def test_the_audit_slice_is_random_and_repeatable() -> None:
     assert audit_slice(items, 0.05, 1) == list(found)
 
 
-def test_nothing_to_hand_off() -> None:
-    assert hand_off({}, share=0.5, audit=0.5) == {}
+# --- Who may judge --------------------------------------------------------------------------------------------------
+
+GOLD: dict[str, Verdict] = {f"g{n}": "win" for n in range(100)}
 
 
-def test_the_conflict_rate_is_of_the_scored_and_the_first_positions_share_of_the_conflicts() -> None:
-    found = [item(0, conflict=True), item(0), item(0), calibrate([])]
-    assert conflict_rate(found) == (pytest.approx(1 / 3), 1.0)
-    assert all(map(math.isnan, conflict_rate([])))
+def judged(right: int, ties: int = 0) -> dict[str, Verdict | None]:
+    return {f"g{n}": "win" if n < right else "tie" if n < right + ties else "lose" for n in range(100)}
+
+
+def test_a_judge_above_chance_may_judge() -> None:
+    found = gate(judged(70), GOLD)
+    assert (found.accepted, found.accuracy, found.n, found.reason) == (True, 0.7, 100, "")
+    assert found.low < 0.7 < found.high
+
+
+@pytest.mark.parametrize(("right", "ties"), [(30, 0), (50, 0), (40, 20)])
+def test_a_judge_at_or_below_chance_is_refused(right: int, ties: int) -> None:
+    found = gate(judged(right, ties), GOLD)
+    assert not found.accepted
+    assert "at or below chance" in found.reason
+
+
+def test_too_few_gold_items_do_not_show_that_it_is_above() -> None:
+    few = {name: GOLD[name] for name in ("g0", "g1", "g2")}
+    found = gate(judged(100), few)
+    assert not found.accepted
+    assert "take more gold items than 3" in found.reason
+
+
+def test_who_calls_everything_a_tie_knows_nothing_however_many_ties_gold_has() -> None:
+    """With 60 ties among 100 gold items that judge came to 0.8, and passed."""
+    gold: dict[str, Verdict] = {name: "tie" if n < 60 else "win" for n, name in enumerate(GOLD)}
+    found = gate(dict.fromkeys(gold, "tie"), gold)
+    assert (found.accuracy, found.accepted) == (0.8, False)
+    assert "at or below chance (0.800 of 0.8)" in found.reason
+    assert gate(
+        {name: truth if n % 10 else "lose" for n, (name, truth) in enumerate(gold.items())}, gold
+    ).accepted
+
+
+def test_what_is_unscored_is_never_right() -> None:
+    """An unscored verdict was a tie, and so right wherever gold was one."""
+    gold: dict[str, Verdict] = {name: "tie" if n < 20 else "win" for n, name in enumerate(GOLD)}
+    verdicts: dict[str, Verdict | None] = {
+        name: None if truth == "tie" else "win" for name, truth in gold.items()
+    }
+    assert gate(verdicts, gold).accuracy == 0.9
+
+
+def test_accuracy_counts_a_tie_half() -> None:
+    pairs: list[tuple[Verdict, Verdict]] = [("win", "win"), ("tie", "win"), ("lose", "win"), ("tie", "tie")]
+    assert accuracy(pairs) == 0.625
+    with pytest.raises(ValueError, match="verdict"):
+        gate({}, GOLD)
 
 
 def test_entropy_beats_chance_on_public_judgements(shared_data: Path) -> None:
