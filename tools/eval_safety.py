@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from h2htalk.curation.detached import offence
 from h2htalk.curation.safety import assess
-from h2htalk.curation.safety_classifier import load
 from h2htalk.data.dialogue import Dialogue, Language, Turn
 
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
@@ -103,9 +103,7 @@ def count(what: str, marks: Iterable[bool], least: float | None = None, most: fl
 def cold(data: Path) -> Iterator[Share]:
     with (data / "safety/cold_dev.csv").open(encoding="utf-8", newline="") as opened:
         rows = [(row["TEXT"], row["label"] == "1") for row in csv.DictReader(opened)]
-    classifier = load("zh")
-    scores = classifier.scores([text for text, _ in rows])
-    right = (label == (score >= 0.5) for (_, label), score in zip(rows, scores, strict=True))
+    right = (label == (offence(text, "zh") >= 0.5) for text, label in rows)
     yield count("classifier: accuracy on COLD dev", right, least=0.90)
     found = [(assess(one_message("cold", "zh", text)), label) for text, label in rows]
     yield count("assess.remove: accuracy on COLD dev", (a.remove == label for a, label in found), least=0.87)

@@ -15,17 +15,19 @@ import json
 import os
 import sys
 import zlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from crisis.gathering import TASKS, gather
-from crisis.left_out import Learned, curve, held_out, learned, marked
+from crisis.left_out import FEATURES, Learned, curve, held_out, learned, marked
 from crisis.texts import EVERYDAY, OFFENSIVE
 from numpy.typing import NDArray
+from safety.shipping import read_manifest, write_classifier
 
-from h2htalk.curation.folding import fold
-from h2htalk.curation.ngram_model import BITS, Model
+from h2htalk.curation.ngram_classifier import NgramClassifier
+from h2htalk.curation.text_folding import fold_spelling
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[1]
@@ -43,23 +45,23 @@ SECOND = {"crisis": {"en": 0.35, "zh": 0.35}, "political": {"en": 0.5, "zh": 0.8
 FLOORS = {"crisis": {"recall": 0.9, "harmless": 0.5}, "political": {"recall": 0.8, "harmless": 0.2}}
 
 
-def train(of: Learned) -> tuple[Model, NDArray[np.int8]]:
+def train(of: Learned) -> tuple[NgramClassifier, NDArray[np.int8]]:
     """The model of a task and language, with its manifest, and its weights as they are shipped (int8)."""
     scores = held_out(of)
     fitted = of.fit(np.ones(len(of.texts), dtype=bool))
     weights = fitted.coef_[0]
     scale = float(np.quantile(np.abs(weights), 0.99999)) / 127
     small = np.clip(np.round(weights / scale), -127, 127).astype(np.int8)
-    high = thresholds(of, scores)
+    high = [round(value, 4) for value in thresholds(of, scores)]
     own = np.array([t.crisis and "insulted" not in t.source for t in of.texts])
     sources = sorted({t.source for t in of.texts})
     manifest: dict[str, Any] = {
         "language": of.language,
-        "bits": BITS,
+        "features": asdict(FEATURES[of.language]),
         "scale": scale,
         "bias": float(fitted.intercept_[0]),
-        "high": [round(value, 4) for value in high],
-        "second": SECOND[of.task][of.language],
+        "high": high,
+        "low": [SECOND[of.task][of.language] * value for value in high],
         "learned_from": {source: sum(t.source == source for t in of.texts) for source in sources},
         "texts_sha256": hashlib.sha256(
             "\n".join(sorted(of.folded)).encode("utf-8", "surrogatepass")
@@ -69,7 +71,9 @@ def train(of: Learned) -> tuple[Model, NDArray[np.int8]]:
             "ordinary_above_high": ORDINARY[of.task][of.language],
         },
     }
-    return Model(of.language, small.astype(np.float32) * np.float32(scale), manifest["bias"], manifest), small
+    shipped = small.astype(np.float64) * scale
+    features = FEATURES[of.language]
+    return NgramClassifier(of.language, features, shipped, manifest["bias"], manifest), small
 
 
 def ordinary(of: Learned) -> NDArray[np.bool_]:
@@ -88,13 +92,17 @@ def thresholds(of: Learned, scores: NDArray[np.float64]) -> list[float]:
     return [float(value) for value in np.maximum.accumulate([first, *later])]
 
 
-def figures(task: str, model: Model) -> dict[str, float]:
+def figures(task: str, model: NgramClassifier) -> dict[str, float]:
     """Recall, and the share of harmless messages marked, on our development set (written by the first writer)."""
     path = ROOT / "tests" / "curation" / f"dev_{task}_{model.language}.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     kinds = sorted({row["kind"] for row in rows})
     found = {
-        kind: [marked(task, fold(row["text"], model.language), model) for row in rows if row["kind"] == kind]
+        kind: [
+            marked(task, fold_spelling(row["text"], model.language), model)
+            for row in rows
+            if row["kind"] == kind
+        ]
         for kind in kinds
     }
     wanted = [one for kind in kinds if kind != "harmless" for one in found[kind]]
@@ -102,20 +110,15 @@ def figures(task: str, model: Model) -> dict[str, float]:
     return shares | {"recall": round(sum(wanted) / len(wanted), 3)}
 
 
-def write(task: str, language: Language, manifest: dict[str, Any], small: NDArray[np.int8]) -> None:
-    home = ROOT / "h2htalk" / "curation" / f"{task}_data"
-    home.mkdir(exist_ok=True)
-    (home / f"{language}.weights").write_bytes(zlib.compress(small.tobytes(), 9))
-    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    (home / f"{language}.json").write_text(text, encoding="utf-8")
+def home(task: str) -> Path:
+    return ROOT / "h2htalk" / "curation" / f"{task}_data"
 
 
 def differs(task: str, language: Language, manifest: dict[str, Any], small: NDArray[np.int8]) -> bool:
     """Whether what is shipped is not what was trained now."""
-    home = ROOT / "h2htalk" / "curation" / f"{task}_data"
-    shipped = json.loads((home / f"{language}.json").read_text(encoding="utf-8"))
-    return bool(
-        shipped != manifest or zlib.decompress((home / f"{language}.weights").read_bytes()) != small.tobytes()
+    weights = zlib.decompress((home(task) / f"{language}.weights").read_bytes())
+    return (
+        read_manifest(home(task), language) != json.loads(json.dumps(manifest)) or weights != small.tobytes()
     )
 
 
@@ -148,7 +151,7 @@ def main() -> int:
             print(task, json.dumps(manifest, indent=1))
             missed |= found["recall"] < FLOORS[task]["recall"] or found["harmless"] > FLOORS[task]["harmless"]
             if not options.check:
-                write(task, language, manifest, small)
+                write_classifier(home(task), language, manifest, small)
             elif differs(task, language, manifest, small):
                 print(f"{task} {language}: not what h2htalk/curation/{task}_data holds")
                 missed = True

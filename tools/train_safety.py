@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 MODELS = ("zh", "en")
+DATA = Path(__file__).parents[1] / "h2htalk" / "curation" / "safety_data"
 
 
 def main() -> int:
@@ -40,7 +41,6 @@ def main() -> int:
         parser.error(f"cannot make {', '.join(sorted(unknown))}; choose from zh, en, characters")
     if options.data is None and options.names != ["characters"]:
         parser.error("name the data's folder with --data or H2HTALK_DATA")
-    from h2htalk.curation.safety_classifier import DATA
 
     for name in options.names:
         if name == "characters":
@@ -59,12 +59,10 @@ def check(data: Path, *, record: bool) -> int:
     from safety.checking import MOST_BYTES, TOLERANCE, chinese, english, lexicons
     from safety.shipping import read_manifest, write_manifest
 
-    from h2htalk.curation.safety_classifier import DATA
-
     missed = 0
     for language, measure in (("zh", chinese), ("en", english)):
         figures = measure(data)
-        entry = read_manifest(DATA)[language]
+        entry = read_manifest(DATA, language)
         for figure in figures:
             print(figure.line(), flush=True)
         missed += sum(not figure.reached for figure in figures)
@@ -79,7 +77,7 @@ def check(data: Path, *, record: bool) -> int:
     for figure in lexicons(data):
         print(figure.line(), flush=True)
         missed += not figure.reached
-    size = sum(path.stat().st_size for path in DATA.glob("*.npz"))
+    size = sum(path.stat().st_size for path in DATA.glob("*.weights"))
     print(f"weights: {size:,} bytes of {MOST_BYTES:,}")
     return 1 if missed or size > MOST_BYTES else 0
 

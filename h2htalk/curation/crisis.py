@@ -1,26 +1,35 @@
-"""Finding people in crisis in a message: cues and a small model, so that nothing of theirs is ever thrown away.
+"""Finding people in crisis in a message: cues and a classifier, so that nothing of theirs is ever thrown away.
 
-A message is a crisis where a strong cue stands in it, where the model is sure, or where two weaker signs meet: two
-kinds of weak cues in one message, or one and a model that is not far from sure. It is meant to find too much rather
-than too little: a tag costs a look, a miss may cost a person.
+A cue is a phrase by which people say that they, or somebody they know, may not want to live. A message is a crisis
+where a strong cue stands in it, where the classifier is sure, or where weaker signs meet: weak cues of three kinds, or
+one and a classifier that is not far from sure. It is meant to find too much rather than too little: a tag costs a look,
+a miss may cost a person.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
-from h2htalk.curation.crisis_cues import CATEGORIES, Cues, Hit, cues
 from h2htalk.curation.evidence import Evidence
-from h2htalk.curation.folding import fold, origin
-from h2htalk.curation.ngram_model import Model, load
-from h2htalk.data.dialogue import Language
+from h2htalk.curation.ngram_classifier import NgramClassifier, load
+from h2htalk.curation.text_folding import fold_spelling, spelling_place
+from h2htalk.data.dialogue import LANGUAGES, Language
 
 DATA = "crisis_data"
-_CHINESE = re.compile(r"[\u4e00-\u9fff]{2}")
-# Three words in a row; bounded, so that a megabyte without a space is read in linear time.
-_ENGLISH = re.compile(r"(?<![A-Za-z'])[A-Za-z']{2,20}[ \t]{1,3}[A-Za-z']{1,20}[ \t]{1,3}[A-Za-z']")
-# Weak cues of so many kinds in one message are enough without the model.
+# What a message may tell of, the gravest first: the first of these that is found names the tag.
+CATEGORIES = ("attempt", "plan", "ideation", "self_harm", "third_party", "past")
+# Words of a language in a dialogue of another one.
+_WORDS = {
+    # Three in a row; bounded, so that a megabyte without a space is read in linear time.
+    "en": re.compile(r"(?<![A-Za-z'])[A-Za-z']{2,20}[ \t]{1,3}[A-Za-z']{1,20}[ \t]{1,3}[A-Za-z']"),
+    "zh": re.compile(r"[\u4e00-\u9fff]{2}"),
+}
+# Weak cues of so many kinds in one message are enough without the classifier.
 _KINDS = 3
 # What is left of an offending message must be surer, as if it were one of so many messages.
 BESIDE = 4
@@ -28,13 +37,11 @@ BESIDE = 4
 MOST, DOUBT = 0.55, 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """What was found in one message: its category, how sure, whether plain words said it, and where (folded)."""
+class Sign(NamedTuple):
+    """What was found in one message: its category, how sure, and where (folded)."""
 
     category: str
     score: float
-    explicit: bool
     language: Language
     start: int
     end: int
@@ -45,62 +52,110 @@ def find(text: str, language: Language, messages: int = 1) -> Evidence | None:
 
     Args:
         text: one message, of any length.
-        language: of the dialogue; words of the other language are read as well.
-        messages: how many its speaker has in the dialogue: the more there are, the surer the model must be.
+        language: of the dialogue; words of another language are read as well.
+        messages: how many its speaker has in the dialogue: the more there are, the surer the classifier must be.
     """
+    spoken = [language, *(o for o in LANGUAGES if o != language and _WORDS[o].search(text))]
     found = [
-        sign for tongue in tongues(text, language) if (sign := sign_of(text, tongue, messages)) is not None
+        sign
+        for one in spoken
+        if (sign := sign_in(fold_spelling(text, one), load(DATA, one), messages)) is not None
     ]
     if not found:
         return None
     best = max(found, key=lambda sign: (sign.score, sign.language == language))
-    start, end = origin(text, best.language, best.start, best.end)
-    return Evidence("crisis", f"crisis.{best.category}", best.score, start, end)
+    place = spelling_place(text, best.language, best.start, best.end)
+    return Evidence("crisis", f"crisis.{best.category}", best.score, *place)
 
 
 def find_beside(rest: str, length: int, language: Language, messages: int = 1) -> Evidence | None:
     """What a message tells beside its insults (`detached.beside_insults`): of a crisis, or `crisis.possible`.
 
     The latter saves from removal and tags nothing: most of a message of so many characters (`length`) does not
-    offend, and the model is in some doubt about it.
+    offend, and the classifier is in some doubt about it.
     """
     found = find(rest, language, max(messages, BESIDE))
     if found is not None:
         return Evidence("crisis", found.category, found.score)
     model = load(DATA, language)
-    score, _, _ = model.score(fold(rest, language))
+    score = model.score(fold_spelling(rest, language)).score
     if len(rest) > MOST * length and score >= DOUBT * model.high():
         return Evidence("doubt", "crisis.possible", score)
     return None
 
 
-def tongues(text: str, language: Language) -> list[Language]:
-    """The languages that a message is written in: the dialogue's, and the other where words of it stand there."""
-    other: Language = "en" if language == "zh" else "zh"
-    pattern = _ENGLISH if other == "en" else _CHINESE
-    there = (other == "en" or not text.isascii()) and pattern.search(text) is not None
-    return [language, other] if there else [language]
-
-
-def sign_of(text: str, language: Language, messages: int = 1) -> Sign | None:
-    """The sign that one language's cues and model find in a message."""
-    return sign_in(fold(text, language), cues(language), load(DATA, language), messages)
-
-
-def sign_in(folded: str, known: Cues, model: Model, messages: int = 1) -> Sign | None:
-    """As `sign_of`, of a folded text."""
-    hits = known.hits(folded)
+def sign_in(folded: str, model: NgramClassifier, messages: int = 1) -> Sign | None:
+    """The sign that a language's cues and classifier find in a folded message."""
+    hits = cues(model.language).hits(folded)
     score, start, end = model.score(folded)
+    first = min(hits, key=_gravest, default=None)
     strong = [hit for hit in hits if not hit.weak]
     if strong:
         first = min(strong, key=_gravest)
-        return Sign(first.category, max(0.9, score), True, model.language, first.start, first.end)
-    kinds = {hit.weak for hit in hits}
-    if score >= model.high(messages) or (kinds and score >= model.low(messages)) or len(kinds) >= _KINDS:
-        category = min(hits, key=_gravest).category if hits else "ideation"
-        return Sign(category, min(score, 0.89), False, model.language, start, end)
+        return Sign(first.category, max(0.9, score), model.language, first.start, first.end)
+    enough = model.low(messages) if hits else model.high(messages)
+    if score >= enough or len({hit.weak for hit in hits}) >= _KINDS:
+        category = first.category if first else "ideation"
+        return Sign(category, min(score, 0.89), model.language, start, end)
     return None
+
+
+# --- Cues -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """A phrase: `category` one of CATEGORIES; `weak`: the kind of a weak cue, empty for a strong one.
+
+    Looking up its needles, one of which must be in the text, is cheap, and most messages hold none.
+    """
+
+    category: str
+    pattern: re.Pattern[str]
+    needles: tuple[str, ...]
+    weak: str = ""
+
+
+class Hit(NamedTuple):
+    """A cue found at characters `start` to `end` (exclusive) of a folded text."""
+
+    start: int
+    end: int
+    category: str
+    weak: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """All cues of a language, and the phrases that are no crisis although they hold the words of one."""
+
+    found: tuple[Cue, ...]
+    harmless: re.Pattern[str]
+
+    def hits(self, folded: str) -> list[Hit]:
+        """Every cue of a folded text, in its order; what stands within a harmless phrase does not count."""
+        hits = [
+            Hit(match.start(), match.end(), cue.category, cue.weak)
+            for cue in self.found
+            if any(needle in folded for needle in cue.needles)
+            for match in cue.pattern.finditer(folded)
+        ]
+        harmless = [match.span() for match in self.harmless.finditer(folded)] if hits else []
+        return sorted(
+            hit for hit in hits if not any(start < hit.end and hit.start < end for start, end in harmless)
+        )
 
 
 def _gravest(hit: Hit) -> tuple[int, int]:
     return CATEGORIES.index(hit.category), hit.start
+
+
+@cache
+def cues(language: Language) -> Cues:
+    """The cues of a language, read and compiled once a process; no part of a pattern repeats without a bound."""
+    raw = tomllib.loads((Path(__file__).parent / DATA / f"cues_{language}.toml").read_text(encoding="utf-8"))
+    found = tuple(
+        Cue(row["category"], re.compile(row["pattern"]), tuple(row["needles"]), row.get("weak", ""))
+        for row in raw["cues"]
+    )
+    return Cues(found, re.compile(raw["harmless"]))

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from h2htalk.curation.evidence import Evidence
-from h2htalk.curation.safety_classifier import Classifier
-from h2htalk.curation.safety_folding import fold
+from h2htalk.curation.ngram_classifier import load
+from h2htalk.curation.text_folding import fold
 from h2htalk.data.dialogue import Language
-from h2htalk.errors import DataError
 
-TARGETS = Path(__file__).parent / "safety_data" / "targets.toml"
+OFFENSIVE = "safety_data"  # the classifier of offensive language, and whom insults are for
 
 _CLAUSES = {
     "en": re.compile(r"[^.!?\n;,]+[.!?\n;,]*"),
@@ -29,30 +28,31 @@ _INSULTS = ("profanity.only", "offensive.")
 _SHORT = 4
 
 
-def beside_insults(
-    text: str, language: Language, listed: Sequence[Evidence], classifier: Classifier, offensive: bool
-) -> str:
+def beside_insults(text: str, language: Language, listed: Sequence[Evidence], offensive: bool) -> str:
     """The clauses of a message without those that offend: empty where nothing offends, or nothing is left.
 
     Args:
         text: the message.
         language: of the dialogue.
         listed: what the lexicons saw in it.
-        classifier: of the language; clauses from its `low` on offend.
-        offensive: whether the message as a whole does.
+        offensive: whether the message as a whole offends.
     """
     spans = [(one.start, one.end) for one in listed if one.category.startswith(_INSULTS)]
     if not spans and not offensive:
         return ""
+    low = load(OFFENSIVE, language).low()
     clauses = [_without(match, spans) for match in _CLAUSES[language].finditer(text)]
-    told = [clause for clause in clauses if len(clause.strip()) >= _SHORT]
-    scores = classifier.scores(told) if told else []
-    mild = [clause for clause, score in zip(told, scores, strict=True) if score < classifier.low]
+    mild = [one for one in clauses if len(one.strip()) >= _SHORT and offence(one, language) < low]
     return ("。" if language == "zh" else ". ").join(mild)
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
+def offence(text: str, language: Language) -> float:
+    """How likely a text is offensive: P in [0, 1], calibrated on public sets and our own texts (Platt scaling)."""
+    joint = " " if language == "en" else ""
+    return load(OFFENSIVE, language).score(joint.join(fold(text).split())).score
+
+
+class Targets(NamedTuple):
     """Whom an insult is for: words that name a group, words that only look it, and reports of what others said."""
 
     named: re.Pattern[str]
@@ -60,42 +60,31 @@ class Targets:
     reports: re.Pattern[str]
 
 
-def names_group(text: str, language: Language, classifier: Classifier) -> Evidence | None:
+def names_group(text: str, language: Language) -> Evidence | None:
     """`group.named` where a sentence that offends names a group of people (origin, sex, faith, ...).
 
     An insult beside no such name is for the listener, the speaker, somebody near, or nobody: 98 % of what the
     classifier is sure of in COLD dev's offensive messages names one.
-
-    Raises:
-        DataError: the bundled list is damaged.
     """
-    targets = _targets(language)
+    targets, low = _targets(language), load(OFFENSIVE, language).low()
     sentences = [match[0] for match in _SENTENCES.finditer(text)]
     naming = [one for one in sentences if targets.named.search(targets.besides.sub(" ", fold(one)))]
     # Of one sentence it is known that it offends: the message does.
-    offends = len(sentences) == 1 or any(
-        score >= NAMING * classifier.low for score in classifier.scores(naming)
-    )
+    offends = len(sentences) == 1 or any(offence(one, language) >= NAMING * low for one in naming)
     return Evidence("group", "group.named", 1.0) if naming and offends else None
 
 
 def report(text: str, language: Language) -> Evidence | None:
-    """`reported.insult` where somebody tells what others called them or did to them; None elsewhere.
-
-    Raises:
-        DataError: the bundled list is damaged.
-    """
+    """`reported.insult` where somebody tells what others called them or did to them; None elsewhere."""
     spoken = fold(text).replace("'", "").replace("’", "")
     return Evidence("report", "reported.insult", 1.0) if _targets(language).reports.search(spoken) else None
 
 
 @cache
 def _targets(language: Language) -> Targets:
-    try:
-        raw = tomllib.loads(TARGETS.read_text(encoding="utf-8"))[language]
-        return Targets(*(re.compile(raw[name]) for name in ("named", "besides", "reports")))
-    except (OSError, KeyError, TypeError, ValueError, re.error) as error:
-        raise DataError(f"{TARGETS}: cannot be read ({error}); install h2htalk again") from error
+    path = Path(__file__).parent / OFFENSIVE / "targets.toml"
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))[language]
+    return Targets(*(re.compile(raw[name]) for name in Targets._fields))
 
 
 def _without(clause: re.Match[str], spans: Sequence[tuple[int, int]]) -> str:

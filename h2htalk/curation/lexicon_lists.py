@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
-from h2htalk.curation.safety_folding import fold
+from h2htalk.curation.text_folding import fold
 
 HASH_DIGITS = 24
 # What people put between the characters of a word to hide it.
@@ -121,7 +121,7 @@ def compiled(lists: Mapping[str, Any]) -> Lexicon:
     hidden = [
         (name, *entry.split(":")) for name, entries in lists.get("hidden", {}).items() for entry in entries
     ]
-    rules = tuple(
+    rules = [
         Rule(
             row["category"],
             row["score"],
@@ -130,8 +130,8 @@ def compiled(lists: Mapping[str, Any]) -> Lexicon:
             tuple(row.get("unless", ())),
         )
         for row in lists["rules"]
-    )
-    lexicon = Lexicon(
+    ]
+    return Lexicon(
         words=re.compile(expression),
         phrases=phrases,
         classes=classes,
@@ -140,14 +140,12 @@ def compiled(lists: Mapping[str, Any]) -> Lexicon:
             for name, patterns in lists.get("patterns", {}).items()
             for pattern in patterns
         ),
-        rules=rules,
+        rules=tuple(rules),
         hashes={code: name for name, _, code, _ in hidden},
         sieve=frozenset(int(bucket) for _, bucket, _, _ in hidden),
         lengths=tuple(sorted({int(length) for _, _, _, length in hidden if int(length)})),
         everyday=re.compile("|".join(map(re.escape, lists.get("everyday", ()))) or "(?!)"),
     )
-    _require_known(lexicon, lists)
-    return lexicon
 
 
 def hidden_entry(word: str) -> str:
@@ -169,10 +167,3 @@ def bare(folded: str) -> str:
 def _spaced(folded: str) -> str:
     """A Chinese word as an expression, with room between its characters."""
     return _BETWEEN.join(re.escape(character) for character in folded if not character.isspace())
-
-
-def _require_known(lexicon: Lexicon, lists: Mapping[str, Any]) -> None:
-    known = {*lists["words"], *lists.get("patterns", {}), *lists.get("hidden", {})}
-    asked = {name for rule in lexicon.rules for name in (*rule.all, *rule.unless)}
-    if asked - known:
-        raise ValueError(f"rules ask for unknown classes: {', '.join(sorted(asked - known))}")

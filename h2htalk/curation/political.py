@@ -10,31 +10,21 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from h2htalk.curation.evidence import Evidence
-from h2htalk.curation.folding import fold, origin
-from h2htalk.curation.ngram_model import Model, load
+from h2htalk.curation.ngram_classifier import NgramClassifier, Reading, load
+from h2htalk.curation.text_folding import fold_spelling, spelling_place
 from h2htalk.data.dialogue import Language
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 
 CATEGORY = "political.sensitive"
 DATA = "political_data"
 # What a sign's score says: the rules and the model agree, or one of them is alone.
 AGREED, ALONE = 0.95, 0.6
 _SENTENCE = re.compile(r"[^.!?;]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """A political statement found: AGREED or ALONE, and where it stands in the folded text."""
-
-    score: float
-    start: int
-    end: int
 
 
 def find(
@@ -48,17 +38,17 @@ def find(
         terms: folded terms of the user's own (`read_terms`); each counts as a rule.
         seeker: whether the seeker says it; of a companion the model alone is not believed.
     """
-    folded = fold(text, language)
+    folded = fold_spelling(text, language)
     sign = sign_in(folded, load(DATA, language), terms, seeker)
     if sign is None:
         return None
-    return Evidence("political", CATEGORY, sign.score, *origin(text, language, sign.start, sign.end))
+    return Evidence("political", CATEGORY, sign.score, *spelling_place(text, language, sign.start, sign.end))
 
 
 def sign_in(
-    folded: str, model: Model, terms: frozenset[str] = frozenset(), seeker: bool = True
-) -> Sign | None:
-    """As `find`, of a folded text."""
+    folded: str, model: NgramClassifier, terms: frozenset[str] = frozenset(), seeker: bool = True
+) -> Reading | None:
+    """As `find`, of a folded text: AGREED or ALONE, and where it stands there."""
     rules = _rules(model.language)
     ruled = _ruled(folded, rules)
     if ruled is None and terms:
@@ -67,9 +57,9 @@ def sign_in(
         return None
     score, start, end = model.score(folded)
     if ruled is not None:
-        return Sign(AGREED if score >= model.low() else ALONE, *ruled)
+        return Reading(AGREED if score >= model.low() else ALONE, *ruled)
     public = rules.public.search(folded, start, end) is not None
-    return Sign(ALONE, start, end) if score >= (model.low() if public else model.high()) else None
+    return Reading(ALONE, start, end) if score >= (model.low() if public else model.high()) else None
 
 
 class Rules(NamedTuple):
@@ -92,15 +82,10 @@ def _ruled(folded: str, rules: Rules) -> tuple[int, int] | None:
     return None
 
 
-@lru_cache(maxsize=4)
+@cache
 def _rules(language: Language) -> Rules:
-    """The rules of a language, read once a process; raises DataError where the file is damaged."""
-    path = Path(__file__).parent / DATA / f"rules_{language}.toml"
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Rules(*(re.compile(raw[name]) for name in Rules._fields))
-    except (OSError, KeyError, TypeError, ValueError, re.error) as error:
-        raise DataError(f"{path}: cannot be read ({error}); install h2htalk again") from error
+    raw = tomllib.loads((Path(__file__).parent / DATA / f"rules_{language}.toml").read_text(encoding="utf-8"))
+    return Rules(*(re.compile(raw[name]) for name in Rules._fields))
 
 
 @lru_cache(maxsize=8)
@@ -118,4 +103,6 @@ def read_terms(path: str, language: Language) -> frozenset[str]:
         raise ConfigError(
             f"{path}: the list of sensitive terms cannot be read as UTF-8 text: {error}"
         ) from error
-    return frozenset(fold(line, language) for line in lines if line.strip() and not line.startswith("#"))
+    return frozenset(
+        fold_spelling(line, language) for line in lines if line.strip() and not line.startswith("#")
+    )

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation import crisis, political, safety_classifier, safety_lexicons, safety_rules
-from h2htalk.curation.detached import beside_insults, names_group, report
+from h2htalk.curation import crisis, political, safety_lexicons, safety_rules
+from h2htalk.curation.detached import OFFENSIVE, beside_insults, names_group, offence, report
 from h2htalk.curation.evidence import Evidence
 from h2htalk.curation.guard import Guard, Verdict
 from h2htalk.curation.model_identity import model_identity
-from h2htalk.curation.ngram_model import load
+from h2htalk.curation.ngram_classifier import load
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue
 from h2htalk.curation.safety_policy import HARD, Assessment, Thresholds, decide, settle
-from h2htalk.curation.safety_rules import Seen
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import Opener, Stage
 from h2htalk.curation.workspace import Workspace
@@ -42,51 +41,40 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
 
     Returns:
         The decision with its evidence; the same for the same dialogue, whatever else is assessed.
-
-    Raises:
-        DataError: the bundled models or lists are damaged.
     """
-    classifier = safety_classifier.load(dialogue.language)
+    language = dialogue.language
+    classifier = load(OFFENSIVE, language)
+    low, high = classifier.low(), classifier.high()
     read = [replace(turn, content=_read(turn.content)) for turn in dialogue.messages]
-    # Of the rubbish that is taken out, nothing is said against anybody.
-    scores = classifier.scores(
-        [safety_lexicons.without_everyday(turn.content, dialogue.language) for turn in read]
-    )
     spoken = sum(turn.role == "user" for turn in read)
-    seen: list[Seen] = []
+    seen: list[Evidence] = []
+    offending = []
     for at, turn in enumerate(read):
-        listed = safety_lexicons.evidence(turn.content, dialogue.language)
-        seen += [Seen(at, evidence) for evidence in listed]
-        offends = scores[at] >= classifier.low
-        if offends:
-            seen.append(Seen(at, Evidence("classifier", "offensive", scores[at])))
-        sign = political.find(turn.content, dialogue.language, terms, turn.role == "user")
-        if sign is not None:
-            seen.append(Seen(at, sign))
+        listed = safety_lexicons.evidence(turn.content, language)
+        # Of the rubbish that is taken out, nothing is said against anybody.
+        score = offence(safety_lexicons.without_everyday(turn.content, language), language)
+        found = [*listed, political.find(turn.content, language, terms, turn.role == "user")]
+        if score >= low:
+            offending.append(at)
+            found.append(Evidence("classifier", "offensive", score))
         if turn.role == "user":
-            told = crisis.find(turn.content, dialogue.language, spoken)
-            if told is None:
-                rest = beside_insults(turn.content, dialogue.language, listed, classifier, offends)
-                told = (
-                    crisis.find_beside(rest, len(turn.content), dialogue.language, spoken) if rest else None
-                )
-            # What tells whom an insult is for matters only beside one.
-            if told is not None:
-                seen.append(Seen(at, told))
-    offending = [at for at, score in enumerate(scores) if score >= classifier.low]
+            told = crisis.find(turn.content, language, spoken)
+            if told is None and (rest := beside_insults(turn.content, language, listed, score >= low)):
+                told = crisis.find_beside(rest, len(turn.content), language, spoken)
+            found.append(told)
+        seen += [one.of_turn(at) for one in found if one is not None]
+    # What tells whom an insult is for matters only beside one.
     if offending:
-        seen += _targets(read, offending, dialogue.language)
+        seen += _targets(read, offending, language)
     seen += safety_rules.look(dialogue)
-    single = SINGLE.get(dialogue.language, classifier.high)
-    return decide(dialogue, seen, Thresholds(classifier.low, classifier.high, single))
+    return decide(dialogue, seen, Thresholds(low, high, SINGLE.get(language, high)))
 
 
-def _targets(read: Sequence[Turn], offending: Sequence[int], language: Language) -> list[Seen]:
+def _targets(read: Sequence[Turn], offending: Sequence[int], language: Language) -> list[Evidence]:
     """What tells whom the insults of these turns are for: a group, or the seeker who reports them (in any turn)."""
-    classifier = safety_classifier.load(language)
-    groups = [(at, names_group(read[at].content, language, classifier)) for at in offending]
+    groups = [(at, names_group(read[at].content, language)) for at in offending]
     reports = [(at, report(turn.content, language)) for at, turn in enumerate(read) if turn.role == "user"]
-    return [Seen(at, one) for at, one in (*groups, *reports) if one is not None]
+    return [one.of_turn(at) for at, one in (*groups, *reports) if one is not None]
 
 
 def _read(text: str) -> str:
@@ -111,9 +99,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
         "terms": sorted(political.read_terms(settings.sensitive, "zh")),
         "models": {
             language: [
-                safety_classifier.load(language).version,
-                load(crisis.DATA, language).manifest["texts_sha256"][:12],
-                load(political.DATA, language).manifest["texts_sha256"][:12],
+                load(folder, language).manifest["texts_sha256"][:12]
+                for folder in (OFFENSIVE, crisis.DATA, political.DATA)
             ]
             for language in LANGUAGES
         },

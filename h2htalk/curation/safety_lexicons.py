@@ -7,18 +7,16 @@ close together wherever one word is also an everyday word. Identity slurs stand 
 
 from __future__ import annotations
 
-import re
 import tomllib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from h2htalk.curation.evidence import Evidence
 from h2htalk.curation.lexicon_lists import Lexicon, Place, Rule, compiled
-from h2htalk.curation.safety_folding import fold, original_places
+from h2htalk.curation.text_folding import fold, original_places
 from h2htalk.data.dialogue import Language
-from h2htalk.errors import DataError
 
 DATA = Path(__file__).parent / "safety_data"
 LAYER = "lexicon"
@@ -27,11 +25,7 @@ MOST_A_CATEGORY = 8
 
 
 def without_everyday(text: str, language: Language) -> str:
-    """The text with spaces for its everyday phrases, of the same length: what is left of a word may offend.
-
-    Raises:
-        DataError: a list is missing or damaged.
-    """
+    """The text with spaces for its everyday phrases, of the same length: what is left of a word may offend."""
     return load(language).everyday.sub(lambda match: " " * len(match[0]), text)
 
 
@@ -45,9 +39,6 @@ def evidence(text: str, language: Language) -> list[Evidence]:
     Returns:
         Evidence of layer `lexicon` with its span in `text`, in its order; of one category at most `MOST_A_CATEGORY`.
         Scores are the rules' own, in [0, 1]: from 0.8 on a rule may stand alone, below it needs other evidence.
-
-    Raises:
-        DataError: a list is missing or damaged.
     """
     folded = fold(without_everyday(text, language))
     lexicon = load(language)
@@ -100,11 +91,7 @@ def _overlap(one: Place, other: Place) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 
-@lru_cache(maxsize=4)
+@cache
 def load(language: Language) -> Lexicon:
-    """The lists of a language, read once a process; raises DataError where they cannot be read."""
-    path = DATA / f"lexicon_{language}.toml"
-    try:
-        return compiled(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, KeyError, TypeError, ValueError, re.error) as error:
-        raise DataError(f"{path}: cannot be read ({error}); install h2htalk again") from error
+    """The lists of a language, read once a process."""
+    return compiled(tomllib.loads((DATA / f"lexicon_{language}.toml").read_text(encoding="utf-8")))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from h2htalk.curation.safety_rules import Seen
+from h2htalk.curation.evidence import Evidence
 from h2htalk.data.dialogue import Dialogue
 
 Action = Literal["keep", "keep_tag", "review", "remove"]
@@ -51,7 +51,7 @@ class Assessment:
     remove: bool
     reasons: tuple[str, ...]
     risk: Risk
-    evidence: tuple[Seen, ...]
+    evidence: tuple[Evidence, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON for a record: places and scores, no text."""
@@ -75,9 +75,9 @@ class Thresholds:
     single: float
 
 
-def decide(dialogue: Dialogue, seen: Sequence[Seen], thresholds: Thresholds) -> Assessment:
+def decide(dialogue: Dialogue, seen: Sequence[Evidence], thresholds: Thresholds) -> Assessment:
     """The decision over all evidence of a dialogue."""
-    evidence = tuple(sorted(seen, key=lambda one: (one.turn, one.category, one.evidence.start, -one.score)))
+    evidence = tuple(sorted(seen, key=lambda one: (one.turn, one.category, one.start, -one.score)))
     hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE}
     crisis = _crisis(dialogue, evidence)
     if hard:
@@ -112,7 +112,7 @@ class _Weighed:
     tags: set[str]
 
 
-def _weigh(dialogue: Dialogue, evidence: Sequence[Seen], thresholds: Thresholds) -> _Weighed:
+def _weigh(dialogue: Dialogue, evidence: Sequence[Evidence], thresholds: Thresholds) -> _Weighed:
     plain: set[str] = set()
     doubtful: set[str] = set()
     tags = {one.category for one in evidence if one.category.startswith("disclosure.")}
@@ -122,7 +122,7 @@ def _weigh(dialogue: Dialogue, evidence: Sequence[Seen], thresholds: Thresholds)
         family = one.category.partition(".")[0]
         if family in FORM:
             plain.add(one.category)
-        elif family == "spam" and one.evidence.layer == "lexicon" and one.score >= SECOND:
+        elif family == "spam" and one.layer == "lexicon" and one.score >= SECOND:
             (plain if one.score >= ALONE else doubtful).add(one.category)
         elif (
             one.category == "sexual.minors" and one.score >= SECOND
@@ -131,7 +131,7 @@ def _weigh(dialogue: Dialogue, evidence: Sequence[Seen], thresholds: Thresholds)
     sexual = {one.turn for one in evidence if one.category == "sexual.explicit" and one.score > SECOND}
     if sexual:
         (plain if len(sexual) > 1 and not tags else doubtful).add("sexual.explicit")
-    sure = {one.turn for one in evidence if one.evidence.layer == "political" and one.score >= SURE}
+    sure = {one.turn for one in evidence if one.layer == "political" and one.score >= SURE}
     hinted = {one.turn for one in evidence if one.category == "political.sensitive" and one.score >= SECOND}
     if hinted:
         (plain if len(sure) > 1 or (sure and single) else doubtful).add("political.sensitive")
@@ -140,18 +140,18 @@ def _weigh(dialogue: Dialogue, evidence: Sequence[Seen], thresholds: Thresholds)
 
 def _weigh_offence(
     dialogue: Dialogue,
-    evidence: Sequence[Seen],
+    evidence: Sequence[Evidence],
     thresholds: Thresholds,
     plain: set[str],
     doubtful: set[str],
 ) -> None:
     """On one message the classifier's high threshold is enough; on more it needs a second piece of evidence: another
     such message, a lexicon's rule on the same one, or that it is the companion who abuses."""
-    scores = {one.turn: one.score for one in evidence if one.evidence.layer == "classifier"}
+    scores = {one.turn: one.score for one in evidence if one.layer == "classifier"}
     listed = {
         one.turn: one.category
         for one in evidence
-        if one.evidence.layer == "lexicon" and one.category.startswith("offensive.") and one.score >= SECOND
+        if one.layer == "lexicon" and one.category.startswith("offensive.") and one.score >= SECOND
     }
     enough = thresholds.single if len(dialogue.messages) == 1 else thresholds.high
     high = {turn for turn, score in scores.items() if score >= enough}
@@ -180,21 +180,19 @@ def _weigh_offence(
         doubtful.add(code)
 
 
-def _crisis(dialogue: Dialogue, evidence: Sequence[Seen]) -> set[str]:
+def _crisis(dialogue: Dialogue, evidence: Sequence[Evidence]) -> set[str]:
     """What the seeker tells of a crisis."""
     return {
         one.category
         for one in evidence
-        if one.evidence.layer == "crisis" and dialogue.messages[one.turn].role == "user"
+        if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"
     }
 
 
-def _risk(evidence: Sequence[Seen], crisis: set[str]) -> Risk:
+def _risk(evidence: Sequence[Evidence], crisis: set[str]) -> Risk:
     if not crisis:
         return "none"
-    grave = any(
-        one.category in _GRAVE and one.score >= SURE for one in evidence if one.evidence.layer == "crisis"
-    )
+    grave = any(one.category in _GRAVE and one.score >= SURE for one in evidence if one.layer == "crisis")
     return "high" if grave else "elevated"
 
 

@@ -7,16 +7,13 @@ import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from h2htalk.curation.evidence import Evidence
-from h2htalk.curation.folding import is_chinese
-from h2htalk.curation.safety_folding import fold
+from h2htalk.curation.text_folding import fold, is_chinese
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.errors import DataError
 from h2htalk.text.leakage import find_repeated_run
 
 LAYER = "rules"
@@ -34,33 +31,14 @@ REPETITIVE = 0.06
 READ = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A piece of evidence and the message that it stands in, counted from 0; -1: about the dialogue as a whole."""
-
-    turn: int
-    evidence: Evidence
-
-    @property
-    def category(self) -> str:
-        return self.evidence.category
-
-    @property
-    def score(self) -> float:
-        return self.evidence.score
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"turn": self.turn, **self.evidence.to_dict()}
-
-
-def look(dialogue: Dialogue) -> list[Seen]:
+def look(dialogue: Dialogue) -> list[Evidence]:
     """Everything that the rules see in a dialogue; linear in its length."""
     found = [
-        Seen(at, evidence)
+        evidence.of_turn(at)
         for at, turn in enumerate(dialogue.messages)
         for evidence in (*_leaks(turn, dialogue.metadata, dialogue), *_harm_by_companion(turn))
     ]
-    return found + [Seen(-1, evidence) for evidence in _of_whole(dialogue)]
+    return [*found, *_of_whole(dialogue)]
 
 
 def _leaks(turn: Turn, metadata: Mapping[str, Any], dialogue: Dialogue) -> Iterator[Evidence]:
@@ -133,8 +111,7 @@ def _of_whole(dialogue: Dialogue) -> Iterator[Evidence]:
         yield Evidence(LAYER, "irrelevant.noise", 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Patterns:
+class _Patterns(NamedTuple):
     """What `rules_data/patterns.toml` says, compiled."""
 
     leaks: Mapping[str, re.Pattern[str]]
@@ -145,11 +122,6 @@ class _Patterns:
 
 @cache
 def _patterns() -> _Patterns:
-    path = Path(__file__).parent / "rules_data" / "patterns.toml"
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        leaks = {f"prompt_leak.{name}": re.compile(pattern) for name, pattern in raw["leaks"].items()}
-        method, encouraged, refused = (re.compile(raw[name]) for name in ("method", "encouraged", "refused"))
-        return _Patterns(leaks, method, encouraged, refused)
-    except (OSError, KeyError, TypeError, ValueError, re.error) as error:
-        raise DataError(f"{path}: cannot be read ({error}); install h2htalk again") from error
+    raw = tomllib.loads((Path(__file__).parent / "rules_data/patterns.toml").read_text(encoding="utf-8"))
+    leaks = {f"prompt_leak.{name}": re.compile(pattern) for name, pattern in raw["leaks"].items()}
+    return _Patterns(leaks, *(re.compile(raw[name]) for name in ("method", "encouraged", "refused")))

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from h2htalk.curation import political
-from h2htalk.curation.ngram_model import load
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 
@@ -61,9 +60,3 @@ def test_ordinary_days_show_nearly_no_politics(language: Language, writers: tupl
     ]
     assert len(texts) >= 1_400
     assert sum(political.find(text, language) is not None for text in texts) / len(texts) <= 0.01
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_word_of_public_life_is_a_second_sign(language: Language) -> None:
-    model = load(political.DATA, language)
-    assert model.low() < model.high()

@@ -1,15 +1,13 @@
 """Word lists as weak evidence: what they see, what they must let pass, and how disguises are read."""
 
 import re
-import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h2htalk.curation.lexicon_lists import compiled, hidden_entry
-from h2htalk.curation.safety_lexicons import DATA, MOST_A_CATEGORY, evidence, load, without_everyday
+from h2htalk.curation.safety_lexicons import DATA, evidence, without_everyday
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 
@@ -123,17 +121,6 @@ def test_words_of_a_rule_must_stand_close_together() -> None:
     assert set(lexicon.hits("alphabet beta and gamma")) == set()
 
 
-def test_rules_must_ask_for_classes_that_exist() -> None:
-    with pytest.raises(ValueError, match="unknown classes: two"):
-        compiled({"words": {"one": ["a"]}, "rules": [{"category": "c", "score": 0.5, "all": ["two"]}]})
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_score_is_one_of_the_three_kinds(language: Language) -> None:
-    for rule in load(language).rules:
-        assert rule.score == 0.2 or 0.4 <= rule.score <= 0.7 or 0.8 <= rule.score <= 1
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
@@ -164,30 +151,6 @@ def test_spans_lie_in_the_text_and_in_order(pieces: list[str]) -> None:
         assert found == sorted(found, key=lambda piece: (piece.start, piece.end))
 
 
-@pytest.mark.parametrize(
-    ("language", "unit"),
-    [
-        ("en", "you "),
-        ("en", "shut up "),
-        ("en", "+1"),
-        ("en", "www."),
-        ("en", "a@"),
-        ("zh", "你废物"),
-        ("zh", "加 . "),
-        ("zh", "十"),
-    ],
-)
-def test_a_hostile_message_passes_in_linear_time(language: Language, unit: str) -> None:
-    """400 kB of what each expression starts with: a quadratic one would take minutes."""
-    started = time.process_time()
-    found = evidence(unit * (400_000 // len(unit.encode())), language)
-    assert time.process_time() - started < 5
-    assert all(
-        sum(piece.category == category for piece in found) <= MOST_A_CATEGORY
-        for category in {piece.category for piece in found}
-    )
-
-
 def test_the_files_name_their_licence_and_show_no_slur() -> None:
     assert (DATA / "LICENSE.md").exists()
     assert (DATA / "ATTRIBUTION.md").exists()
@@ -201,12 +164,3 @@ def test_the_files_name_their_licence_and_show_no_slur() -> None:
         entries = re.findall(r'"(.+)"', hidden)
         assert len(entries) > 20
         assert all(re.fullmatch(r"\d{1,4}:[0-9a-f]{24}:\d", entry) for entry in entries)
-
-
-def test_support_conversations_hold_nothing_that_may_stand_alone(shared_data: Path) -> None:
-    import json
-
-    lines = (shared_data / "raw/smilechat_zh.jsonl").read_text(encoding="utf-8").splitlines()
-    dialogues = [[message["content"] for message in json.loads(line)["messages"]] for line in lines[:200]]
-    alone = [line for line in dialogues if any(categories(text, "zh", 0.8) for text in line)]
-    assert alone == []

@@ -14,12 +14,15 @@ from sklearn.model_selection import GroupKFold
 
 from h2htalk.curation import political
 from h2htalk.curation.crisis import sign_in
-from h2htalk.curation.crisis_cues import cues
-from h2htalk.curation.folding import fold
-from h2htalk.curation.ngram_model import BITS, SMOOTH, Model, features
+from h2htalk.curation.ngram_classifier import SMOOTH, Features, NgramClassifier
+from h2htalk.curation.text_folding import fold_spelling
 from h2htalk.data.dialogue import Language
 
 C = 30.0
+FEATURES = {
+    "en": Features("splitmix", 17, characters=(4, 5), words=(1, 2, 3), gaps=True, window=400, sentences=True),
+    "zh": Features("splitmix", 17, characters=(1, 2, 3, 4), words=(), gaps=True, window=400, sentences=True),
+}
 # Of ordinary messages: the points of the curve.
 CURVE = (0.02, 0.04, 0.08, 0.12, 0.16, 0.2, 0.3)
 
@@ -40,22 +43,24 @@ class Learned:
         model = LogisticRegression(C=C, solver="liblinear", random_state=0)
         return model.fit(self.x[chosen], [t.crisis for t in texts], sample_weight=[t.weight for t in texts])
 
-    def model(self, fitted: LogisticRegression, manifest: dict[str, object]) -> Model:
-        weights = fitted.coef_[0].astype(np.float32)
-        return Model(self.language, weights, float(fitted.intercept_[0]), manifest)
+    def model(self, fitted: LogisticRegression, manifest: dict[str, object]) -> NgramClassifier:
+        weights = fitted.coef_[0].astype(np.float32).astype(np.float64)
+        return NgramClassifier(
+            self.language, FEATURES[self.language], weights, float(fitted.intercept_[0]), manifest
+        )
 
 
 def learned(task: str, language: Language, texts: Sequence[Text]) -> Learned:
-    folded = [fold(text.text, language) for text in texts]
+    folded = [fold_spelling(text.text, language) for text in texts]
     return Learned(task, language, texts, folded, matrix(folded, language))
 
 
 def matrix(folded: Sequence[str], language: Language) -> csr_matrix:
     """Binary features, each row of length 1."""
-    rows = [features(text, language) for text in folded]
+    rows = [FEATURES[language].keys([text]) for text in folded]
     values = np.concatenate([np.full(len(row), 1 / np.sqrt(len(row) + SMOOTH)) for row in rows])
     ends = np.cumsum([0, *map(len, rows)])
-    return csr_matrix((values, np.concatenate(rows), ends), shape=(len(rows), 1 << BITS))
+    return csr_matrix((values, np.concatenate(rows), ends), shape=(len(rows), 1 << FEATURES[language].bits))
 
 
 def held_out(of: Learned) -> NDArray[np.float64]:
@@ -99,7 +104,7 @@ def curve(of: Learned, everyday: NDArray[np.float64]) -> dict[str, dict[str, flo
         fitted = of.fit(~theirs)
         for share in CURVE:
             high = float(np.quantile(everyday, 1 - share))
-            model = of.model(fitted, {"high": [high], "second": 0.35})
+            model = of.model(fitted, {"high": [high], "low": [0.35 * high]})
             row = found.setdefault(f"{share:.2f}", {"threshold": round(high, 3)})
             for label, kind in ((True, "found"), (False, "harmless")):
                 chosen = [n for n in np.flatnonzero(theirs) if of.texts[n].crisis is label]
@@ -110,8 +115,8 @@ def curve(of: Learned, everyday: NDArray[np.float64]) -> dict[str, dict[str, flo
     return found
 
 
-def marked(task: str, folded: str, model: Model) -> bool:
+def marked(task: str, folded: str, model: NgramClassifier) -> bool:
     """Whether the layer sees a sign in a message of the seeker's."""
     if task == "crisis":
-        return sign_in(folded, cues(model.language), model) is not None
+        return sign_in(folded, model) is not None
     return political.sign_in(folded, model) is not None

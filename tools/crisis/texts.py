@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.curation.crisis_cues import cues
-from h2htalk.curation.folding import fold
+from h2htalk.curation.crisis import cues
 from h2htalk.curation.stand_in import generated
+from h2htalk.curation.text_folding import fold_spelling
 from h2htalk.data.dialogue import Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
@@ -89,7 +89,7 @@ def harmless(language: Language, data: Path) -> list[Text]:
     found = itertools.chain(_english(data) if language == "en" else _chinese(data), everyday(language))
     seen: dict[str, Text] = {}
     for text in found:
-        folded = fold(text.text, language)
+        folded = fold_spelling(text.text, language)
         if folded and not any(not hit.weak for hit in cues(language).hits(folded)):
             seen.setdefault(folded, text)
     return list(seen.values())

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from safety import corpora
 
-from h2htalk.curation.safety_classifier import Classifier, load
+from h2htalk.curation.detached import OFFENSIVE, offence
+from h2htalk.curation.ngram_classifier import NgramClassifier, load
 from h2htalk.curation.safety_lexicons import evidence
 
 TOLERANCE = 0.002
@@ -38,13 +39,13 @@ class Figure:
 
 def chinese(data: Path) -> list[Figure]:
     """COLD dev at one half and at `high`, and the domain's dialogues that no model has seen."""
-    model = load("zh")
+    model = load(OFFENSIVE, "zh")
     rows = corpora.cold(data, "dev")
     labels = [offensive for _, offensive in rows]
     started = time.process_time()
-    scores = model.scores([text for text, _ in rows])
+    scores = scores_of(model, [text for text, _ in rows])
     speed = len(rows) / (time.process_time() - started)
-    half, high = ([score >= border for score in scores] for border in (0.5, model.high))
+    half, high = ([score >= border for score in scores] for border in (0.5, model.high()))
     smilechat, emollm = corpora.smilechat(data, held_out=True), corpora.emollm(data, held_out=True)
     everyone = [*smilechat, *corpora.smilechat(data, held_out=False)]
     return [
@@ -79,7 +80,7 @@ def chinese(data: Path) -> list[Figure]:
 
 def english(data: Path) -> list[Figure]:
     """DiaSafety val, whose labels are a reply's in context: what single texts can show; and what must survive."""
-    model = load("en")
+    model = load(OFFENSIVE, "en")
     rows = corpora.diasafety(data, "val")
     found = []
     for name, side, category in (
@@ -88,28 +89,28 @@ def english(data: Path) -> list[Figure]:
         ("contexts of biased replies", "context", "Biased Opinion"),
     ):
         texts = [row[side] for row in rows if row["category"] == category and row["label"] == "Unsafe"]
-        scores = model.scores(texts)
+        scores = scores_of(model, texts)
         found.append(
             Figure(f"en DiaSafety val, {name}: recall at 0.5", share(s >= 0.5 for s in scores), len(texts))
         )
         found.append(
             Figure(
                 f"en DiaSafety val, {name}: recall at high",
-                share(s >= model.high for s in scores),
+                share(s >= model.high() for s in scores),
                 len(texts),
             )
         )
     safe = [row["response"] for row in rows if row["label"] == "Safe"]
     risk = [row["context"] for row in rows if row["category"] in ("Risk Ignorance", "Unauthorized Expertise")]
     for name, texts in (("safe replies", safe), ("contexts of risk and of questions", risk)):
-        flagged = share(score >= model.high for score in model.scores(texts))
+        flagged = share(score >= model.high() for score in scores_of(model, texts))
         found.append(Figure(f"en DiaSafety val, {name}: above high", flagged, len(texts), ceiling=0.015))
     questions = [[text] for text in corpora.counselchat(data, held_out=True)]
     found += _innocent("en CounselChat held out", model, questions, 0.01)
     found += _innocent("en ESConv dev rows", model, corpora.esconv(data), 0.01)
     found.append(learned_and_measured(data, "en"))
     started = time.process_time()
-    model.scores(safe * 4)
+    scores_of(model, safe * 4)
     found.append(
         Figure(
             "en DiaSafety val: texts a CPU second",
@@ -121,6 +122,10 @@ def english(data: Path) -> list[Figure]:
     return found
 
 
+def scores_of(model: NgramClassifier, texts: Sequence[str]) -> list[float]:
+    return [offence(text, model.language) for text in texts]
+
+
 def learned_and_measured(data: Path, language: str) -> Figure:
     """How many texts a classifier learns from that, punctuation and case aside, it is measured on too: none."""
     measured = corpora.measured_keys(data, language)
@@ -130,13 +135,13 @@ def learned_and_measured(data: Path, language: str) -> Figure:
 
 
 def _innocent(
-    name: str, model: Classifier, dialogues: Sequence[Sequence[str]], ceiling: float
+    name: str, model: NgramClassifier, dialogues: Sequence[Sequence[str]], ceiling: float
 ) -> list[Figure]:
     """Dialogues with any text above high, with two, and texts that are undecided."""
     texts = sorted({text for dialogue in dialogues for text in dialogue})
-    scores = dict(zip(texts, model.scores(texts), strict=True))
-    above = [sum(scores[text] >= model.high for text in dialogue) for dialogue in dialogues]
-    undecided = share(model.low <= score < model.high for score in scores.values())
+    scores = dict(zip(texts, scores_of(model, texts), strict=True))
+    above = [sum(scores[text] >= model.high() for text in dialogue) for dialogue in dialogues]
+    undecided = share(model.low() <= score < model.high() for score in scores.values())
     return [
         Figure(
             f"{name}: dialogues with a text above high",

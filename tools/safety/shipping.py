@@ -1,61 +1,68 @@
-"""The classifiers as they ship: whole-number arrays without pickle, and a manifest that says what made them."""
+"""The classifiers as they ship: whole-number weights without pickle, and a manifest that says what made them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safety.corpora import training_examples, training_files
-from safety.training import FEATURES, Linear, train
+from safety.training import FEATURES, train
 
-from h2htalk.curation.safety_classifier import MANIFEST
-from h2htalk.data.files import write_json
+from h2htalk.data.dialogue import Language
 
 
-def make(language: str, data: Path, folder: Path) -> None:
-    """Train a language's classifier and write it into `folder`, beside the others' entries of the manifest."""
+def write_classifier(
+    folder: Path,
+    language: str,
+    manifest: dict[str, Any],
+    weights: NDArray[np.int8],
+    scales: NDArray[np.uint8] | None = None,
+) -> None:
+    """What `ngram_classifier.load` reads: a manifest with `features`, `scale`, `bias`, `high` and `low`; weights and,
+    behind them, the scales where there are some."""
+    raw = weights.tobytes() + (b"" if scales is None else scales.tobytes())
+    (folder / f"{language}.weights").write_bytes(zlib.compress(raw, 9))
+    write_manifest(folder, language, manifest)
+
+
+def make(language: Language, data: Path, folder: Path) -> None:
+    """Train the classifier of offensive language and write it into `folder`."""
     model, numbers = train(training_examples(data, language), language)
-    path = folder / f"offensive_{language}.npz"
-    np.savez_compressed(path, scales=model.scales, weights=model.weights)
-    entry = {
-        "version": _sha256(path)[:12],
-        "low": round(numbers["low"], 4),
-        "high": round(numbers["high"], 4),
+    hashes = {file.name: _sha256(file) for file in training_files(data, language)}
+    # The calibrated probability is the logistic function of slope * margin + offset.
+    manifest = {
+        "language": language,
         "features": asdict(FEATURES[language]),
-        "model": {
-            "step": model.step,
-            "bias": model.bias,
-            "slope": numbers["slope"],
-            "offset": numbers["offset"],
-        },
+        "scale": model.step * numbers["slope"],
+        "bias": model.bias * numbers["slope"] + numbers["offset"],
+        "high": [round(numbers["high"], 4)],
+        "low": [round(numbers["low"], 4)],
+        "texts_sha256": hashlib.sha256("".join(hashes.values()).encode()).hexdigest(),
         "training": {
             "windows": numbers["windows"],
             "left_out_as_doubtful": numbers["doubtful"],
-            "buckets_used": _used(model),
-            "sha256": {file.name: _sha256(file) for file in training_files(data, language)},
+            "buckets_used": int(np.count_nonzero(model.weights)),
+            "sha256": hashes,
         },
     }
-    write_manifest(folder, language, entry)
-    print(f"{path}: {path.stat().st_size:,} bytes, low {entry['low']}, high {entry['high']}", flush=True)
+    write_classifier(folder, language, manifest, model.weights, model.scales)
+    size = (folder / f"{language}.weights").stat().st_size
+    print(f"{language}: {size:,} bytes, low {manifest['low']}, high {manifest['high']}", flush=True)
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+def read_manifest(folder: Path, language: str) -> dict[str, Any]:
+    return dict(json.loads((folder / f"{language}.json").read_text(encoding="utf-8")))
 
 
-def write_manifest(folder: Path, language: str, entry: dict[str, Any]) -> None:
-    manifest = read_manifest(folder)
-    manifest[language] = entry
-    write_json(folder / MANIFEST, dict(sorted(manifest.items())))
-
-
-def _used(model: Linear) -> int:
-    return int(np.count_nonzero(model.weights))
+def write_manifest(folder: Path, language: str, manifest: dict[str, Any]) -> None:
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    (folder / f"{language}.json").write_text(text, encoding="utf-8")
 
 
 def _sha256(path: Path) -> str:

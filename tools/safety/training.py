@@ -16,12 +16,15 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from h2htalk.curation.safety_classifier import Features
+from h2htalk.curation.ngram_classifier import Features
+from h2htalk.curation.text_folding import fold as fold_text
 
 # Windows of 80 (150) characters for long texts find no more hidden insults and double what is wrongly above `high`.
 FEATURES = {
-    "zh": Features(bits=20, characters=(1, 3), words=(0, 0), spaces=False, window=200),
-    "en": Features(bits=19, characters=(2, 5), words=(1, 2), spaces=True, window=300),
+    "zh": Features("fibonacci", 20, characters=(1, 2, 3), words=(), gaps=False, window=200, sentences=False),
+    "en": Features(
+        "fibonacci", 19, characters=(2, 3, 4, 5), words=(1, 2), gaps=False, window=300, sentences=False
+    ),
 }
 # A support vector machine's cost of an error, and how many windows a bucket must be seen in.
 COST = 0.5
@@ -73,15 +76,16 @@ def cut(examples: Sequence[Example], features: Features) -> Windows:
     """Examples as windows; those of one text share its weight, and an offensive text's are all offensive."""
     texts, owner, weight = [], [], []
     for place, example in enumerate(examples):
-        windows = features.windows(example.text)
+        folded = (" " if features.words else "").join(fold_text(example.text).split())
+        windows = [folded[start:end] for start, end in features.readings(folded)] or [""]
         texts += windows
         owner += [place] * len(windows)
         weight += [example.weight / len(windows) ** 0.5] * len(windows)
     rows, buckets = [], []
     for start in range(0, len(texts), 4096):
-        row, bucket = features.buckets(texts[start : start + 4096])
-        rows.append(row + start)
-        buckets.append(bucket)
+        keys = features.keys(texts[start : start + 4096])
+        rows.append((keys >> features.bits) + start)
+        buckets.append(keys & ((1 << features.bits) - 1))
     row, bucket = np.concatenate(rows), np.concatenate(buckets)
     ones = np.ones(len(row), np.float32)
     matrix = sparse.csr_matrix((ones, (row, bucket)), shape=(len(texts), 1 << features.bits))

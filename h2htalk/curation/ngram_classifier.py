@@ -1,0 +1,249 @@
+"""Linear classifiers over hashed n-grams of a folded text: NumPy alone, weights of one byte, nothing pickled.
+
+A text is cut into readings (its sentences, or windows of some length), and the reading with the highest score counts: a
+long kind message does not hide a short cruel one. The features of a reading are its distinct n-grams, hashed into
+buckets; the manifest says which n-grams. A bucket has a learned weight and may have a scale (how differently the two
+classes use it: the log-count ratio of Wang and Manning, 2012, "Baselines and Bigrams"). A reading's score is the
+logistic function of the weights' sum over the length of the vector of scales.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from h2htalk.data.dialogue import Language
+from h2htalk.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Without scales, added to the number of a reading's features, so that "yes i hope" is not sure of anything.
+SMOOTH = 40
+_WORDS = {
+    "splitmix": re.compile(r"[a-z0-9*]+|[^\sa-z0-9]"),
+    "fibonacci": re.compile(r"[^\W_]+(?:'[^\W_]+)?"),
+}
+_SENTENCE = re.compile(r"[^.!?;]+[.!?;]*")
+_ENDS = "\n。！？!?；;.…"
+# 2^64 divided by the golden ratio, and the multipliers of splitmix64.
+_GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+class Reading(NamedTuple):
+    """The score of a stretch of a folded text, in [0, 1]."""
+
+    score: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Which n-grams a classifier reads, of which stretches of a text.
+
+    Attributes:
+        hashing: how n-grams are hashed; weights belong to one way.
+        bits: buckets are 2 ** bits.
+        characters, words: lengths of the runs of characters, and of words.
+        gaps: whether pairs of units (words, or characters where there are none) with one or two between them count.
+        window: characters of a reading at most.
+        sentences: whether a text is read from its start and sentence by sentence; else in windows, one after another.
+    """
+
+    hashing: Literal["splitmix", "fibonacci"]
+    bits: int
+    characters: tuple[int, ...]
+    words: tuple[int, ...]
+    gaps: bool
+    window: int
+    sentences: bool
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Features:
+        lengths = {name: tuple(values[name]) for name in ("characters", "words")}
+        return cls(**{**values, **lengths})
+
+    def readings(self, folded: str) -> list[tuple[int, int]]:
+        """Where the readings of a folded text stand; none of an empty one. Linear in the text."""
+        if not self.sentences:
+            return list(_windows(folded, self.window)) if folded else []
+        found = [(0, min(len(folded), self.window))] if folded else []
+        sentences = [match.span() for match in _SENTENCE.finditer(folded)]
+        if len(sentences) > 1 or len(folded) > self.window:
+            for start, end in sentences:
+                found += [(at, min(at + self.window, end)) for at in range(start, end, self.window)]
+        return found
+
+    def keys(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """The distinct features of folded texts, sorted: a text's number times 2 ** bits, plus the bucket."""
+        import numpy as np
+
+        around = "  " if self.words and self.hashing == "splitmix" else "\x02\x03"
+        marked = [f"{around[0]}{text}{around[1]}" for text in texts]
+        units = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
+        owners = np.repeat(np.arange(len(texts)), [len(text) for text in marked])
+        found = self._runs(units, owners, self.characters, 1)
+        if self.words:
+            words = [
+                [2, *(zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in found_words), 3]
+                for found_words in map(_WORDS[self.hashing].findall, texts)
+            ]
+            units = np.array([code for line in words for code in line], np.uint64)
+            owners = np.repeat(np.arange(len(texts)), [len(line) for line in words])
+            found += self._runs(units, owners, self.words, 2)
+        for gap in (2, 3) if self.gaps and len(units) > 3 else ():
+            first = _mixed(units[:-gap] + np.uint64(48))
+            found.append(self._keys(_mixed(first ^ (units[gap:] * np.uint64(_GOLDEN))), owners, gap))
+        distinct: NDArray[np.int64] = np.unique(np.concatenate(found))
+        return distinct
+
+    def _runs(
+        self, units: NDArray[np.uint64], owners: NDArray[np.int64], lengths: Sequence[int], kind: int
+    ) -> list[NDArray[np.int64]]:
+        """The keys of all runs of these lengths that lie within one text; `kind` keeps units apart."""
+        import numpy as np
+
+        golden, turn = np.uint64(_GOLDEN), np.uint64(29)
+        found = []
+        running = np.full(len(units), np.uint64(kind))
+        for length in range(1, min(max(lengths), len(units)) + 1):
+            added = units[length - 1 :]
+            running = running[: len(added)]
+            if self.hashing == "fibonacci":
+                running = (running ^ added) * golden
+                running ^= running >> turn
+                hashes = (running + np.uint64(length)) * golden
+            else:
+                running = (
+                    (running ^ (running >> turn)) * np.uint64(_FIRST) + added
+                    if length > 1
+                    else (added * golden + running)
+                )
+                hashes = running + np.uint64(length)
+            if length in lengths:
+                mixed = hashes if self.hashing == "fibonacci" else _mixed(hashes)
+                found.append(self._keys(mixed, owners, length - 1))
+        return found
+
+    def _keys(self, hashes: NDArray[np.uint64], owners: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
+        """Hashes of stretches that end `reach` units after their start, as keys; those within one text."""
+        import numpy as np
+
+        first = owners[: len(hashes)]
+        keys: NDArray[np.int64] = (first << self.bits) | (hashes >> np.uint64(64 - self.bits)).astype(
+            np.int64
+        )
+        return keys[first == owners[reach:]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NgramClassifier:
+    """The weights of a language's classifier, and what its manifest says (thresholds, figures, texts learned from).
+
+    Attributes:
+        squares: of the scales; None where every bucket has the same.
+    """
+
+    language: Language
+    features: Features
+    weights: NDArray[np.float64]
+    bias: float
+    manifest: Mapping[str, Any]
+    squares: NDArray[np.float64] | None = None
+
+    def high(self, messages: int = 1) -> float:
+        """From here on the score alone is enough, in a dialogue of so many messages: each is a chance to be wrong."""
+        return self._threshold("high", messages)
+
+    def low(self, messages: int = 1) -> float:
+        """From here on a second sign is enough."""
+        return self._threshold("low", messages)
+
+    def _threshold(self, name: str, messages: int) -> float:
+        thresholds = self.manifest[name]
+        return float(thresholds[min(max(messages, 1), len(thresholds)) - 1])
+
+    def score(self, folded: str) -> Reading:
+        """The reading of a folded text with the highest score, the first of several; 0 for an empty text."""
+        import numpy as np
+
+        spans, owners, buckets = _read(folded, self.features)
+        if not spans:
+            return Reading(0.0, 0, 0)
+        sums = np.bincount(owners, self.weights[buckets], len(spans))
+        if self.squares is None:
+            norms = np.sqrt(np.bincount(owners, minlength=len(spans)) + SMOOTH)
+        else:
+            norms = np.sqrt(np.maximum(np.bincount(owners, self.squares[buckets], len(spans)), 1.0))
+        totals = sums / norms + self.bias
+        best = int(totals.argmax())
+        return Reading(1 / (1 + math.exp(-max(-50.0, min(50.0, totals[best])))), *spans[best])
+
+
+@lru_cache(maxsize=8)
+def load(folder: str, language: Language) -> NgramClassifier:
+    """A classifier of the package, read once a process: `load("crisis_data", "en")`.
+
+    Raises:
+        DataError: its files are missing or damaged.
+    """
+    import numpy as np
+
+    home = files("h2htalk.curation") / folder
+    try:
+        manifest = json.loads((home / f"{language}.json").read_text(encoding="utf-8"))
+        features = Features.from_dict(manifest["features"])
+        raw = zlib.decompress((home / f"{language}.weights").read_bytes())
+        bytes_of = np.frombuffer(raw, np.int8).reshape(-1, 1 << features.bits)
+    except (OSError, KeyError, TypeError, ValueError, zlib.error) as error:
+        raise DataError(
+            f"{home}: the classifier for {language!r} cannot be read ({error}); install h2htalk again"
+        ) from error
+    weights = bytes_of[0].astype(np.float64) * manifest["scale"]
+    squares = bytes_of[1].view(np.uint8).astype(np.float64) ** 2 if len(bytes_of) > 1 else None
+    return NgramClassifier(language, features, weights, float(manifest["bias"]), manifest, squares)
+
+
+_Read = tuple[list[tuple[int, int]], "NDArray[np.int64]", "NDArray[np.int64]"]
+
+
+@lru_cache(maxsize=8)
+def _read(folded: str, features: Features) -> _Read:
+    """The readings of a text, and of each feature its reading and bucket; remembered, as two classifiers ask."""
+    spans = features.readings(folded)
+    if not spans:
+        import numpy as np
+
+        return [], np.zeros(0, np.int64), np.zeros(0, np.int64)
+    keys = features.keys([folded[start:end] for start, end in spans])
+    return spans, keys >> features.bits, keys & ((1 << features.bits) - 1)
+
+
+def _windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
+    """Windows of at most `limit` characters; each looks back for an end of a sentence in its second half only."""
+    start = 0
+    while len(folded) - start > limit:
+        stretch = folded[start : start + limit]
+        cut = 1 + max(stretch.rfind(end, limit // 2) for end in _ENDS)
+        if not cut:
+            cut = 1 + stretch.rfind(" ", limit // 2) or limit
+        yield start, start + cut
+        start += cut
+    yield start, len(folded)
+
+
+def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The last steps of splitmix64: near inputs land far apart."""
+    import numpy as np
+
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(_FIRST)
+    return (hashes ^ (hashes >> np.uint64(27))) * np.uint64(_SECOND)
