@@ -9,10 +9,8 @@ import pytest
 from providers import ProviderServer, price_file
 
 from h2htalk.chat.base import Message, Request, Sampling
-from h2htalk.curation import asking_store
 from h2htalk.curation.asking import Asking, AskSettings, check_model
 from h2htalk.curation.stages import Incomplete
-from h2htalk.data.files import read_jsonl
 from h2htalk.errors import ConfigError, DataError
 
 SAMPLING = Sampling(max_tokens=16)
@@ -43,34 +41,6 @@ def test_what_is_stored_is_not_asked_again(tmp_path: Path) -> None:
     with Asking(again, tmp_path / "stage", "review") as asking:
         answers = asking.ask([request("a"), request("b")], "part-00000")
     assert (answers["a", 0].text, answers["b", 0].text) == ("first", "second")
-
-
-def test_a_parts_file_is_read_once_however_often_it_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A simulation asks of one part turn after turn, and read all turns before anew each time."""
-    read = []
-    monkeypatch.setattr(
-        asking_store, "read_jsonl", lambda path, **more: read.append(path) or read_jsonl(path, **more)
-    )
-    settings = scripted(tmp_path, {"id": "*", "text": "x"})
-    for _ in range(2):
-        with Asking(settings, tmp_path / "stage", "review") as asking:
-            for turn in range(5):
-                for _ in range(2):
-                    assert asking.ask([request("a", sample=turn)], "part-00000")["a", turn].text == "x"
-    assert len(read) == 1  # by the second start
-    assert len((tmp_path / "stage/calls/part-00000.jsonl").read_text().splitlines()) == 5
-
-
-def test_parts_may_be_asked_by_turns(tmp_path: Path) -> None:
-    settings = scripted(tmp_path, {"id": "*", "text": "x"})
-    for _ in range(2):
-        with Asking(settings, tmp_path / "stage", "review") as asking:
-            for part in ("part-00000", "part-gold", "part-00000", "part-gold"):
-                assert asking.ask([request(part)], part)[part, 0].text == "x"
-    for part in ("part-00000", "part-gold"):
-        assert len((tmp_path / f"stage/calls/{part}.jsonl").read_text().splitlines()) == 1
 
 
 def test_an_answer_to_other_words_is_not_this_ones(tmp_path: Path) -> None:
@@ -186,8 +156,3 @@ def test_the_limit_holds_over_all_parts(tmp_path: Path, server: ProviderServer) 
             asking.ask(requests, f"part-{part:05}")
     assert 0 < len(server.charged()) < 200
     assert server.bill() <= limit
-
-
-def test_a_limit_without_a_price_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="price of openai:unheard-of is unknown"):
-        Asking(AskSettings("openai:unheard-of", 1.0), tmp_path / "stage", "review")

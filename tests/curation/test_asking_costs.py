@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,8 @@ from quick_batches import hurried
 
 from h2htalk.chat.base import Message, Request, Sampling
 from h2htalk.chat.batch_jobs import BatchFolder, BatchJournal
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.curation import asking as asking_module
 from h2htalk.curation.asking import Asking, AskSettings
 from h2htalk.curation.compose import make_stage
-from h2htalk.curation.curate import curate
 from h2htalk.curation.gather import run_gather
 from h2htalk.curation.parts import Counts
 from h2htalk.curation.spec import ComposeSettings, CurateSpec, GatherSettings, SimulateSettings
@@ -86,40 +82,6 @@ def test_both_together_never_pass_the_limit(
             with suppress(Incomplete):
                 simulate(Path(folder), limit, user=models[0], companion=models[1])
             assert server.bill() <= Decimal(str(limit))
-
-
-def test_who_needs_more_gets_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each had its half: the dearer one ran out while the other's share lay unused."""
-    with serving(monkeypatch, dearest=True) as server:
-        (tmp_path / "free").mkdir()
-        simulate(tmp_path / "free")
-        paid = bills(server)
-        limit = float(sum(paid.values())) * 1.1
-        assert max(paid.values()) > Decimal(limit) * Decimal("0.55")
-        (tmp_path / "limited").mkdir()
-        counts = simulate(tmp_path / "limited", limit)
-    assert counts.read == counts.kept == 6
-
-
-def test_a_calls_failure_is_asked_again_and_nothing_else_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asking_module, "ChatOptions", partial(ChatOptions, attempts=1, deadline=2.0))
-    with serving(monkeypatch, after={"overloaded": 17}) as server:
-        with pytest.raises(Incomplete, match="the same command asks again"):
-            simulate(tmp_path)
-        server.mend()
-        assert simulate(tmp_path).kept == 6
-        assert len(server.charged()) == 6 * 4
-
-
-def test_prices_of_ones_own_hold_for_simulation_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file of prices was not looked at: a limit was refused, as the price was unknown."""
-    with serving(monkeypatch) as server:
-        assert simulate(tmp_path, 1.0).kept == 6
-    journals = sorted((tmp_path / "work/01-gathered/costs").glob("*.jsonl"))
-    assert [path.stem for path in journals] == ["gather-companion", "gather-user"]
-    assert set(bills(server)) == {USER, COMPANION}
 
 
 # --- One model after another ------------------------------------------------------------------------------------
@@ -208,22 +170,6 @@ def test_a_call_that_brought_nothing_leaves_no_answer_to_count(
     assert events(tmp_path) == ["sent", end, "sent", "paid", "sent", "paid"]
 
 
-def test_a_limit_may_be_used_up_to_its_last_cent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(monkeypatch):
-        (tmp_path / "free").mkdir()
-        with asking(tmp_path / "free", USER) as one:
-            one.ask([request("a")], "part-00000")
-        lines = (line for _, line in read_jsonl(tmp_path / "free/stage/costs/review.jsonl"))
-        worst = next(line["usd"] for line in lines if line["event"] == "sent")
-        (tmp_path / "limited").mkdir()
-        with asking(tmp_path / "limited", USER, float(worst)) as one:
-            assert set(one.ask([request("a")], "part-00000")) == {("a", 0)}
-        less = float(Decimal(worst) * Decimal("0.999"))
-        (tmp_path / "less").mkdir()
-        with asking(tmp_path / "less", USER, less) as one, pytest.raises(Incomplete, match="max_cost"):
-            one.ask([request("a")], "part-00000")
-
-
 def test_an_answer_to_other_words_does_not_settle_an_open_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,25 +245,3 @@ def test_after_a_failure_the_same_process_can_go_on(tmp_path: Path, monkeypatch:
     with serving(monkeypatch):
         assert compose(tmp_path).read == 3
     assert "max_cost" in str(caught.value)
-
-
-def test_an_edited_script_beside_a_paid_model_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What it had said before was kept with --again, as the paid model's answers lie in the same tables."""
-    (tmp_path / "prices.toml").write_text(price_file())
-    spec = tmp_path / "curate.toml"
-    spec.write_text(
-        'workspace = "work"\nprices = "prices.toml"\n[gather.simulate]\nuser = "scripted:user.jsonl"\n'
-        f'companion = "{COMPANION}"\ndialogues = 3\nturns = 2\nlanguages = ["en"]\n'
-    )
-    with serving(monkeypatch) as server:
-        for words in ("I came home late.", "I came home early."):
-            (tmp_path / "user.jsonl").write_text(json.dumps({"id": "*", "text": words}) + "\n")
-            place = curate(spec, ["gather"], again="gather")
-            said = [record["messages"][0]["content"] for record in place.stage("gather").records()]
-            assert said == [words] * 3
-        paid = len(server.charged())
-        assert paid == 2 * 3
-        curate(spec, ["gather"], again="gather")
-        assert len(server.charged()) == paid

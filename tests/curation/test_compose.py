@@ -19,7 +19,6 @@ from compose_made import (
 )
 
 from h2htalk.chat.base import Reply, Request
-from h2htalk.chat.engines import open_chat
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import make_stage
 from h2htalk.curation.compose_drafts import Draft, Refused, scenario_of
@@ -77,17 +76,6 @@ def test_generated_dialogues_give_candidates_of_both_languages_that_keep_their_c
         assert candidate.scenario.licence == "CC0-1.0"
 
 
-def test_a_dialogue_without_a_reply_that_keeps_a_contract_says_which_rule_broke(tmp_path: Path) -> None:
-    long = "One. Two. Three. Four. Five."
-    turns = [
-        {"role": "user", "content": "Where do herons sleep, do you know?"},
-        {"role": "companion", "content": long},
-    ]
-    workspace, counts = compose(tmp_path, [talk(messages=turns)])
-    assert lost(workspace) == {"made-000001": "contract:too_many_sentences"}
-    assert counts.reasons == {"contract:too_many_sentences": 1}
-
-
 # --- With a model -----------------------------------------------------------------------------------------------
 
 
@@ -132,21 +120,6 @@ def test_the_original_stays_beside_what_a_model_writes(tmp_path: Path) -> None:
     found = read(workspace)
     assert [r.origin.partition(":")[0] for r in found[name].references] == ["original", "model", "model"]
     assert "made-000001:dialogue_base" in found  # what was cut and not proposed
-
-
-def test_a_model_stands_in_for_a_reply_that_is_too_long(tmp_path: Path) -> None:
-    name = "made-000001:dialogue_base:2"
-    replies = {
-        "made-000001/proposals": proposals(proposal("dialogue_base")),
-        f"{name}/reference": reference(REFERENCES["dialogue_base"]),
-    }
-    workspace, counts = compose(tmp_path, [talk()], replies)
-    assert [r.origin for r in read(workspace)[name].references] == ["model:scripted:replies.jsonl"]
-    assert not any(tag.startswith("reference:") for tag in counts.tags)
-    audit = {r["id"]: r["lost"] for r in workspace.stage("compose").records("audit")}
-    assert [(one["origin"], one["reason"]) for one in audit[name]] == [
-        ("original", "contract:too_many_sentences")
-    ]
 
 
 def test_references_that_break_are_counted_with_their_reason(tmp_path: Path) -> None:
@@ -195,13 +168,6 @@ def test_a_dialogue_that_lost_everything_is_one_rejection_that_names_all(tmp_pat
     assert counts.reasons == {"unwritten": 1}  # the funnel's numbers add up
 
 
-def test_proposals_that_cannot_be_read_leave_the_cuts(tmp_path: Path) -> None:
-    workspace, counts = compose(tmp_path, [talk()], {"made-000001/proposals": NOTHING[:-1]})
-    assert len(read(workspace)) == 2
-    assert lost(workspace) == {"made-000001:proposals": "unwritten"}
-    assert counts.dropped == 1
-
-
 def test_the_null_class_needs_no_writing(tmp_path: Path) -> None:
     null = proposal("recollection_synthesis", memorable=False)
     workspace, counts = compose(tmp_path, [talk()], {"made-000001/proposals": proposals(null)})
@@ -210,15 +176,6 @@ def test_the_null_class_needs_no_writing(tmp_path: Path) -> None:
         == "No key information extracted."
     )
     assert counts.tags["null_class"] == 1
-
-
-def test_a_second_scenario_of_a_subtask_has_a_number(tmp_path: Path) -> None:
-    both = [proposal("itinerary_response"), proposal("itinerary_response", user_message="Are you still up?")]
-    good = reference(REFERENCES["itinerary_response"])
-    names = ["made-000001:itinerary_response", "made-000001:itinerary_response:2"]
-    replies = {"made-000001/proposals": proposals(*both), **{f"{name}/reference": good for name in names}}
-    workspace, _ = compose(tmp_path, [talk()], replies, subtasks=("itinerary_response",))
-    assert list(read(workspace)) == names
 
 
 @pytest.mark.parametrize(
@@ -251,12 +208,6 @@ def test_material_that_is_not_the_subtasks_is_refused(
     workspace, _ = compose(tmp_path, [talk()], replies)
     assert lost(workspace) == {"made-000001:proposal-1": reason}
     assert len(read(workspace)) == 2
-
-
-def test_a_message_is_answered_by_one_subtask_alone(tmp_path: Path) -> None:
-    replies = {"made-000001/proposals": proposals(proposal("dialogue_base", turn=1))}
-    workspace, _ = compose(tmp_path, [talk()], replies)
-    assert lost(workspace) == {"made-000001:proposal-1": "inputs:turn"}  # cut as dialogue_emotion
 
 
 def test_what_safety_found_goes_on(tmp_path: Path) -> None:
@@ -332,11 +283,6 @@ def test_the_scenario_and_the_old_answer_are_fenced_for_the_writer() -> None:
     assert "Chemistry" not in request.messages[0].content
 
 
-def test_small_talk_is_looked_for_in_a_share_of_the_dialogues() -> None:
-    said = [COMPOSER.proposals(talk(n), NORA, ()).messages[1].content for n in range(1, 201)]
-    assert 30 <= sum("memorable false" in text for text in said) <= 70  # one in four
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_who_writes_to_a_person_in_danger_is_told_of_real_help(language: Language) -> None:
     for risk, named in (("none", False), ("high", True)):
@@ -348,12 +294,6 @@ def test_who_writes_to_a_person_in_danger_is_told_of_real_help(language: Languag
         )
         rules = COMPOSER.reference(scenario, NORA, None, 0).messages[0].content
         assert all((row in rules) == named for row in help_rows(language))
-
-
-def test_other_keys_make_other_fences_and_the_same_results(tmp_path: Path) -> None:
-    persona, prompts = bundled_personas()["nora"], Prompts.load()
-    one, other = (Composer("scripted:x", tuple(SUBTASKS), 1, 0, prompts, key) for key in (b"a", b"b"))
-    assert one.proposals(talk(), persona, ()).messages != other.proposals(talk(), persona, ()).messages
 
 
 def test_failed_calls_leave_the_part_unwritten_and_a_restart_asks_for_the_rest(tmp_path: Path) -> None:
@@ -400,15 +340,3 @@ def test_settings_that_cannot_work_are_errors_with_advice(
     spec = CurateSpec(str(tmp_path), GatherSettings(), compose=ComposeSettings(**settings))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=words):
         make_stage(spec, workspace, b"k")
-
-
-@pytest.mark.embedded
-def test_the_embedded_model_says_that_it_cannot_be_held_to_a_form() -> None:
-    """It writes free text only, so a composer of forms is refused with the choices, before anything is asked."""
-    composer = Composer("embedded", tuple(SUBTASKS), 1, 0, Prompts.load(), b"key")
-    chat = open_chat("embedded")
-    try:
-        with pytest.raises(ConfigError, match="cannot be held to a form"):
-            chat.complete([composer.proposals(talk(), bundled_personas()["nora"], ())])
-    finally:
-        chat.close()

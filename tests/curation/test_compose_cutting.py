@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from h2htalk.curation.compose_cutting import (
     MOST_CHARACTERS,
     MOST_CUTS,
-    MOST_TRIED,
     MOST_TURNS,
     answered,
     cut,
@@ -80,13 +79,6 @@ def test_the_turn_with_most_feeling_is_the_emotional_one() -> None:
     assert (base.subtask, base.turn) == ("dialogue_base", 1)
 
 
-def test_metadata_make_a_turn_emotional_and_a_calm_one_not() -> None:
-    texts = ("The old cat sleeps on my coat all day long.", "Leave it there.")
-    sad, calm = (chat(*texts, metadata={"emotion": emotion}) for emotion in ("sadness", "calm"))
-    assert cut(sad, NORA, ALL, 0).drafts[0].subtask == "dialogue_emotion"
-    assert cut(calm, NORA, ALL, 0).drafts[0].subtask == "dialogue_base"
-
-
 def test_what_says_the_companions_own_name_is_no_reference() -> None:
     found = cut(chat("Who are you, by the way?", "I am Nora, your friend."), NORA, ALL, 0)
     assert (found.drafts, found.reason) == ((), "contract:persona_name")
@@ -100,14 +92,6 @@ def test_why_nothing_can_be_cut() -> None:
         cut(chat("Where do herons sleep?", "哪儿都睡，你想去看看吗？"), NORA, ALL, 0).reason
         == "contract:language"
     )
-
-
-def test_a_crisis_gives_the_reply_its_room() -> None:
-    reply = " ".join(["Please call 988 now.", "Stay with me.", "Is anyone near you?", "Tell me."])
-    texts = ("I want to kill myself tonight, I cannot go on.", reply)
-    high = chat(*texts, metadata={"safety": {"risk": "high"}})
-    assert cut(high, NORA, ALL, 0).drafts[0].tags.risk == "high"
-    assert cut(chat(*texts), NORA, ALL, 0).reason == "contract:too_many_sentences"
 
 
 TURNS = st.lists(
@@ -162,20 +146,6 @@ def test_two_replies_in_a_row_are_both_left_out_at_the_start() -> None:
     roles = ["user", "companion", "companion", *["user"] * 10]
     dialogue = talk(messages=[{"role": role, "content": f"word {at}"} for at, role in enumerate(roles)])
     assert [turn.content for turn in history(dialogue, 12)] == [f"word {at}" for at in range(3, 13)]
-
-
-def test_of_very_many_turns_only_the_first_drawn_are_tried() -> None:
-    texts = [text for _ in range(400) for text in ("I planted a bean on the balcony.", "One. Two. Three.")]
-    assert cut(chat(*texts), NORA, ("dialogue_base",), 0).evidence["tried"] == MOST_CUTS * MOST_TRIED
-
-
-def test_a_chat_of_years_is_cut_in_a_moment() -> None:
-    import time
-
-    texts = [f"I am sad about day {n}. One. Two. Three. Four. Five." for n in range(8000)]
-    start = time.process_time()
-    assert cut(chat(*texts), NORA, ALL, 0).reason == "contract:too_many_sentences"
-    assert time.process_time() - start < 5
 
 
 class Counted(tuple):  # type: ignore[type-arg]

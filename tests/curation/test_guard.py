@@ -16,7 +16,6 @@ from h2htalk.curation.safety import assess
 from h2htalk.curation.safety_policy import settle
 from h2htalk.curation.stages import Incomplete
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.errors import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -181,8 +180,3 @@ def test_a_chat_guard_answers_through_stored_calls(tmp_path: Path) -> None:
     found = Guard(f"scripted:{replies}", tmp_path / "stage").ask([one("words")], "part-00000")
     assert found["d1"].safety == "unsafe"
     assert (tmp_path / "stage" / "calls" / "part-00000.jsonl").exists()
-
-
-def test_an_unknown_guard_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="unknown engine"):
-        Guard("opnai:x", tmp_path)

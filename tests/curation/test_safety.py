@@ -144,11 +144,6 @@ def test_a_rejected_record_is_kept_for_a_look_and_a_kept_one_says_what_was_seen(
     assert "die" not in json.dumps(dict(kept.audit))
 
 
-def test_the_same_dialogue_is_judged_the_same_whatever_came_before() -> None:
-    dialogue = talk("ugh my boss is an idiot", "Tell me more.")
-    assert assess(dialogue) == assess(dialogue)
-
-
 @pytest.mark.parametrize("piece", ["a", "死", "i want to ", "傻逼", "\u202e", "\x00x", "加微信 "])
 def test_a_message_of_two_megabytes_takes_seconds(piece: str) -> None:
     start = time.process_time()

@@ -21,7 +21,7 @@ from h2htalk.curation.stages import Incomplete
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import LANGUAGES, Dialogue
 from h2htalk.data.persona import bundled_personas
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 
 # --- The grid -----------------------------------------------------------------------------------------------------
 
@@ -42,12 +42,6 @@ def test_every_cell_meets_every_persona() -> None:
     assert len({plan.cell for plan in plans}) == 108
     first = [plan.cell for plan in plans[:54]]
     assert Counter(cell.persona for cell in first) == {"nora": 27, "ren": 27}
-
-
-def test_the_seed_says_which_cells_come_first() -> None:
-    settings = SimulateSettings(dialogues=6)
-    assert grid(settings, ("nora",), 1) == grid(settings, ("nora",), 1)
-    assert grid(settings, ("nora",), 1) != grid(settings, ("nora",), 2)
 
 
 # --- Talking ------------------------------------------------------------------------------------------------------
@@ -150,10 +144,6 @@ def test_the_end_is_taken_out_and_the_companion_has_the_last_word() -> None:
     assert len(said(outcomes[1])) == 8
 
 
-def test_an_end_without_a_word_ends_with_what_was_said() -> None:
-    assert len(said(one(Reply(END), 2))) == 2
-
-
 def test_a_reply_that_was_cut_ends_with_its_last_whole_sentence() -> None:
     outcome = one(Reply("I hear you. It is hard when th", "length"), 1)
     assert said(outcome)[1] == "I hear you."
@@ -179,12 +169,6 @@ def test_replies_that_end_a_dialogue(reply: Reply, why: str) -> None:
     outcome = one(reply, 1)
     assert isinstance(outcome, Rejected)
     assert outcome.reason == why
-
-
-def test_a_user_who_says_nothing_at_all_is_no_dialogue() -> None:
-    outcome = one(Reply(END), 0)
-    assert isinstance(outcome, Rejected)
-    assert outcome.reason == "empty"
 
 
 # --- In a workspace -----------------------------------------------------------------------------------------------
@@ -257,19 +241,6 @@ def test_a_kill_repeats_no_call_and_gives_the_same_bytes(tmp_path: Path) -> None
         (folder / name).unlink()
     gather(tmp_path)
     assert ((folder / "kept/part-00001.jsonl").read_bytes(), calls(tmp_path)) == before
-
-
-def test_two_models_share_a_folder_and_not_a_ledger(tmp_path: Path) -> None:
-    script(tmp_path / "script.jsonl", 6, 4)
-    script(tmp_path / "other.jsonl", 6, 4)
-    assert gather(tmp_path, companion=f"scripted:{tmp_path / 'other.jsonl'}").kept == 6
-    assert calls(tmp_path) == 6 * 4
-
-
-def test_dialogues_that_are_all_rejected_are_an_error(tmp_path: Path) -> None:
-    (tmp_path / "script.jsonl").write_text('{"id": "*", "text": ""}')
-    with pytest.raises(DataError, match=r"all 6 simulated dialogues were rejected \(empty 6\)"):
-        gather(tmp_path)
 
 
 @pytest.mark.parametrize(
