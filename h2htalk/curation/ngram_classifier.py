@@ -142,7 +142,8 @@ class Features:
         keys: NDArray[np.int64] = (first << self.bits) | (hashes >> np.uint64(64 - self.bits)).astype(
             np.int64
         )
-        return keys[first == owners[reach:]]
+        inside: NDArray[np.int64] = keys[first == owners[reach:]]
+        return inside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
