@@ -12,7 +12,7 @@ from typing import NamedTuple
 from h2htalk.curation.evidence import Evidence
 from h2htalk.curation.ngram_classifier import load
 from h2htalk.curation.text_folding import fold
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language, find_language
 
 OFFENSIVE = "safety_data"  # the classifier of offensive language, and whom insults are for
 
@@ -48,7 +48,7 @@ def beside_insults(text: str, language: Language, listed: Sequence[Evidence], of
 
 def offence(text: str, language: Language) -> float:
     """How likely a text is offensive: P in [0, 1], calibrated on public sets and our own texts (Platt scaling)."""
-    joint = " " if language == "en" else ""
+    joint = find_language(language).joint
     return load(OFFENSIVE, language).score(joint.join(fold(text).split())).score
 
 

@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language, Turn
+from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import COMPLEXITIES
 
 VERSION = 1
@@ -52,7 +53,7 @@ def _dialogue(row: int, seed: int, language: Language) -> Dialogue:
         role: draw.sample(topic[role], exchanges) + draw.sample(parts["shared"][role], 2 * exchanges)
         for role in ("user", "companion")
     }
-    glue = " " if language == "en" else ""
+    glue = find_language(language).joint
     lines: dict[str, list[str]] = {
         role: [glue.join(texts[at::exchanges]) for at in range(exchanges)] for role, texts in said.items()
     }
@@ -88,7 +89,7 @@ def _filled(text: str, parts: Mapping[str, Any], draw: random.Random, language: 
         return _personal(slot, parts["personal"], draw, language)
 
     filled = _SLOT.sub(value, text)
-    if language == "zh":
+    if not find_language(language).spaced:
         return filled
     return re.sub(r"(?:^|(?<=[.!?] ))[a-z]", lambda match: match[0].upper(), filled)
 

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from itertools import accumulate
 from pathlib import Path
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language, find_language
 
 _DATA = Path(__file__).parent / "safety_data"
 # Letters whose accents are folded away; elsewhere (Japanese, Korean, Indic) marks make the letter.
@@ -50,7 +50,7 @@ def fold(text: str) -> str:
 def fold_spelling(text: str, language: Language) -> str:
     """The folded text without apostrophes and with single spaces; in Chinese without spaces and wedges."""
     spread = fold(_with_line_ends(text)).translate(_SPELLING)
-    if language == "en":
+    if find_language(language).spaced:
         return " ".join(spread.split())
     return _WEDGES.sub("", "".join(spread.split()))
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from h2htalk.data.languages import LANGUAGES as LANGUAGES
+from h2htalk.data.languages import Language as Language
 from h2htalk.errors import DataError, quoted
 
-Language = Literal["en", "zh"]
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
 Role = Literal["user", "companion"]
 ROLES: tuple[Role, ...] = ("user", "companion")
 # Open fields (provenance, metadata) may nest this deep: far below the depth at which Python's JSON writer gives up.

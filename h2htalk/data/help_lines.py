@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.dialogue import LANGUAGES, Language, read_language
+from h2htalk.data.languages import find_language
 from h2htalk.errors import DataError
 
 _CODE = re.compile(r"[A-Z]{2}")
@@ -66,7 +67,7 @@ class HelpLine:
         if language != self.language:
             return self.for_others
         hours = () if self.hours == _ALWAYS[language] else (self.hours,)
-        return (", " if language == "en" else "，").join((self.name, self.contact, *hours))
+        return find_language(language).comma.join((self.name, self.contact, *hours))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from h2htalk.data.dialogue import Language
 from h2htalk.data.help_lines import Country, lines_of, read_help_lines
+from h2htalk.data.languages import find_language
 
 # So many lines a country are enough to choose from; a prompt pays for each.
 LINES_A_COUNTRY = 2
@@ -36,7 +37,7 @@ def _country_row(country: Country, language: Language) -> str:
     lines = _lines_told(country, language)
     name = country.names[language]
     labelled = len(country.emergency) > 1
-    gap = " " if language == "en" else ""
+    gap = find_language(language).joint
     numbers = [f"{e.labels[language]}{gap}{e.number}" if labelled else e.number for e in country.emergency]
     # No parentheses: in a reply they would be read as actions.
     if language == "en":

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.scenario import InputValue, Plan, Risk, Scenario
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import DataError
@@ -87,8 +87,6 @@ _HIGH_RISK: dict[str, Contract] = {
 }
 MEMORY_CONTENT_LENGTH: dict[Language, int] = {"zh": 20, "en": 14}
 
-_UNIT: dict[Language, str] = {"en": "words", "zh": "characters"}
-_SCRIPT: dict[Language, str] = {"en": "Latin", "zh": "Chinese"}
 _THINKING = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 # White space that `str.strip` leaves: byte order mark, zero-width spaces and joiners.
 _INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
@@ -206,7 +204,7 @@ def _check_prose(text: str, contract: Contract, language: Language) -> list[Viol
     if contract.length:
         length, limit = count_length(spoken, language), contract.length[language]
         if length > limit:
-            found.append(Violation("too_long", f"{length} {_UNIT[language]}; at most {limit}"))
+            found.append(Violation("too_long", f"{length} {find_language(language).unit}; at most {limit}"))
     if contract.one_action and actions > 1:
         found.append(Violation("too_many_actions", f"{actions} actions in parentheses; at most 1"))
     if contract.first_person and not is_first_person(spoken, language):
@@ -222,7 +220,7 @@ def _check_memories(memory: MemoryParse, language: Language) -> list[Violation]:
     for block in memory.blocks:
         length = count_length(block.content, language)
         if length > limit:
-            detail = f"content of {length} {_UNIT[language]}; at most {limit}: {shorten(block.content)}"
+            detail = f"content of {length} {find_language(language).unit}; at most {limit}: {shorten(block.content)}"
             found.append(Violation("too_long", detail))
     return found
 
@@ -230,7 +228,7 @@ def _check_memories(memory: MemoryParse, language: Language) -> list[Violation]:
 def _check_language(segments: Sequence[str], language: Language) -> list[Violation]:
     if is_in_language("\n".join(segments), language):
         return []
-    return [Violation("language", f"less than 70 % of the letters are {_SCRIPT[language]}")]
+    return [Violation("language", f"less than 70 % of the letters are {find_language(language).script}")]
 
 
 def _check_leak(

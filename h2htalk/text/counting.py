@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language, find_language
 
 # Han: the unified ideographs with their extensions, compatibility ideographs, and the marks 々 and 〇.
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
@@ -39,9 +39,14 @@ def units(text: str) -> list[str]:
     return _ZH_UNIT.findall(text)
 
 
+def language_units(text: str, language: Language) -> list[str]:
+    """What a language counts: its words, or its characters and runs of others."""
+    return units(text) if find_language(language).unit == "characters" else words(text)
+
+
 def count_length(text: str, language: Language) -> int:
     """Length in the language's unit: English words, or Chinese characters. Punctuation is not counted."""
-    return len(units(text) if language == "zh" else words(text))
+    return len(language_units(text, language))
 
 
 def split_actions(text: str) -> tuple[str, int]:
@@ -76,7 +81,7 @@ def is_in_language(text: str, language: Language) -> bool:
     English: Latin letters of all letters. Chinese: Han characters of Han characters plus words of other
     scripts, so that "KTV" or a pet's name weighs one; up to two such words are free beside Chinese.
     """
-    if language == "en":
+    if find_language(language).script == "Latin":
         letters = len(_LETTER.findall(text))
         return len(_LATIN_LETTER.findall(text)) >= LANGUAGE_SHARE * letters
     foreign = len(_ZH_FOREIGN.findall(text))

@@ -11,11 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from h2htalk.data.dialogue import Language
-from h2htalk.text.counting import units, words
-
-# A run of this many English words or Chinese characters is repeated, not chance.
-RUN_LENGTH: dict[Language, int] = {"en": 8, "zh": 16}
+from h2htalk.data.languages import Language, find_language
+from h2htalk.text.counting import language_units
 
 _SENTENCE = re.compile(r"[\n。！？!?]+|\.\s")
 # A telephone number: naming the help line that the prompt gave is what the prompt asks for.
@@ -37,7 +34,7 @@ def find_repeated_run(segments: Sequence[str], language: Language, prompt: str, 
         prompt: the text that was sent as instructions.
         allowed: what may be echoed: the scenario's material, the persona's description.
     """
-    length = RUN_LENGTH[language]
+    length = find_language(language).repeated_run
     source = _normalized(prompt, language)
     excuse: str | None = None
     for segment in segments:
@@ -76,12 +73,12 @@ def find_marker(text: str, allowed: str) -> str | None:
 
 
 def _pieces(text: str, language: Language) -> list[str]:
-    text = text.lower().replace("’", "'")
-    return units(text) if language == "zh" else words(text)
+    return language_units(text.lower().replace("’", "'"), language)
 
 
 def _join(pieces: Iterable[str], language: Language) -> str:
-    return f" {' '.join(pieces)} " if language == "en" else "".join(pieces)
+    joint = find_language(language).joint
+    return f"{joint}{joint.join(pieces)}{joint}"
 
 
 # A run has a handful of prompts a language and subtask, or one a scenario where material stands in it; then
@@ -95,7 +92,7 @@ def _normalized(prompt: str, language: Language) -> str:
 @lru_cache(maxsize=2048)
 def _normalized_line(line: str, language: Language) -> str:
     """A line as pieces; what may be repeated (quotations, sentences with a telephone number) is a break."""
-    gap = " " if language == "en" else ""
+    gap = find_language(language).joint
     parts = (
         _BREAK if part == _BREAK or _PHONE.search(part) else gap.join(_pieces(part, language))
         for part in _SENTENCE.split(_QUOTATION.sub(f"\n{_BREAK}\n", line))

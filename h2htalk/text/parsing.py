@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, DataError, MissingExtraError, quoted, shorten
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 Task = Literal["parser", "names"]
 Label = Literal["PERSON", "LOC", "ORG"]
 MODELS = Path(__file__).parent / "models"
-LANGUAGES = ("en", "zh")
 INSTALL = 'pip install "h2htalk[analysis]"'
 # A piece is parsed at once; memory and time of a sentence without an end stay small.
 LONGEST_PIECE = 2000

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from h2htalk.errors import ConfigError
+from h2htalk.data.languages import find_language
 from h2htalk.text.cache_folder import cache_folder
 
 Tokenizer = Callable[[str], list[str]]
@@ -31,7 +31,7 @@ def tokenize(text: str, language: str) -> list[str]:
     2,000 before jieba sees it: jieba's time grows with the square of such a run (200,000 characters: a minute).
 
     Raises:
-        ConfigError: a language that is neither `en` nor `zh`; it is never guessed.
+        ConfigError: an unknown language; it is never guessed.
     """
     return tokenizer(language)(text)
 
@@ -39,14 +39,23 @@ def tokenize(text: str, language: str) -> list[str]:
 @cache
 def tokenizer(language: str) -> Tokenizer:
     """The tokenizer of a language, its tables loaded."""
-    if language == "zh":
-        return _in_pieces(chinese_words().lcut)
-    if language == "en":
-        from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+    return TOKENIZERS[find_language(language).tokenizer]()
 
-        split_13a = Tokenizer13a()
-        return lambda text: split_13a(text.lower()).split()
-    raise ConfigError(f"no tokenizer for language {language!r}; choose from en, zh")
+
+def english_tokenizer() -> Tokenizer:
+    """sacreBLEU's 13a on the lower-cased text."""
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    split_13a = Tokenizer13a()
+    return lambda text: split_13a(text.lower()).split()
+
+
+def chinese_tokenizer() -> Tokenizer:
+    """jieba in default mode."""
+    return _in_pieces(chinese_words().lcut)
+
+
+TOKENIZERS = {"13a": english_tokenizer, "jieba": chinese_tokenizer}
 
 
 def _in_pieces(cut: Tokenizer) -> Tokenizer:

@@ -88,7 +88,7 @@ def test_tokens_are_counted_only_where_a_tokenizer_is_given() -> None:
 
 
 def test_a_language_is_never_guessed() -> None:
-    with pytest.raises(ConfigError, match="no tokenizer for language 'fr'"):
+    with pytest.raises(ConfigError, match="no language 'fr'"):
         text_lengths(["bonjour"], "fr", None)
 
 

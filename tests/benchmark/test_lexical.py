@@ -190,7 +190,7 @@ def test_lists_of_different_length_are_a_programming_error() -> None:
         lexical_scores(["a", "b"], ["a"], ["en"])
     with pytest.raises(ValueError, match="1 responses, 2 references"):
         lexical_scores_of_tokens([["a"]], [["a"], ["b"]])
-    with pytest.raises(ConfigError, match="no tokenizer for language 'fr'"):
+    with pytest.raises(ConfigError, match="no language 'fr'"):
         lexical_scores(["a"], ["a"], ["fr"])
 
 
