@@ -110,6 +110,30 @@ def fleiss_kappa(votes: Iterable[Vote] | VoteTable) -> float:
     return _beyond_chance(same, len(counts) * n * (n - 1), int((totals**2).sum()), int(totals.sum()) ** 2)
 
 
+def cohen_kappa(votes: Iterable[Vote] | VoteTable) -> float:
+    """Cohen's kappa (J. Cohen, Educational and Psychological Measurement 20(1), 1960) of two voters.
+
+    Returns:
+        Over the items that both voted on, at most 1; nan where there are none, or only one label occurs on them.
+
+    Raises:
+        RoundError: there are not two voters.
+    """
+    import numpy as np
+
+    table = tabulate(votes)
+    if len(table.voters) != 2:
+        raise RoundError(
+            f"Cohen's kappa compares two voters, not {len(table.voters)}; krippendorff_alpha takes any number"
+        )
+    # Sorted by item, then voter: an item that both voted on is two rows in a row.
+    first = np.flatnonzero(table.item[1:] == table.item[:-1])
+    one, other = table.label[first], table.label[first + 1]
+    labels = len(table.labels)
+    chance = int(np.bincount(one, minlength=labels) @ np.bincount(other, minlength=labels))
+    return _beyond_chance(int((one == other).sum()), len(first), chance, len(first) ** 2)
+
+
 def _beyond_chance(same: int, of: int, same_by_chance: int, of_chance: int) -> float:
     """(observed - expected) / (1 - expected), of whole numbers; nan where chance alone explains everything."""
     if not of or same_by_chance == of_chance:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from votes_made import counted, public_votes, vote_lists, votes_of
 
 from h2htalk.errors import MissingExtraError, RoundError
-from h2htalk.rounds.agreement import agreement_of, fleiss_kappa, krippendorff_alpha
+from h2htalk.rounds.agreement import agreement_of, cohen_kappa, fleiss_kappa, krippendorff_alpha
 from h2htalk.rounds.questions import Level
 from h2htalk.rounds.votes import Vote
 
@@ -209,3 +209,16 @@ def test_names_of_items_move_no_bit(level: Level) -> None:
         random.Random(turn).shuffle(names)
         renamed = [Vote(names[int(vote.item[1:])], vote.voter, vote.label) for vote in votes]
         assert agreement_of(renamed, level) == first
+
+
+def test_cohen_kappa_of_a_textbook_table() -> None:
+    # 50 proposals: both yes 20, both no 15, only one of them 5 and 10; po 0.7, pe 0.5.
+    lines = ["y y"] * 20 + ["n n"] * 15 + ["y n"] * 5 + ["n y"] * 10
+    assert cohen_kappa(votes_of("\n".join(lines))) == pytest.approx(0.4, abs=1e-12)
+    # Items of one of them do not count.
+    assert cohen_kappa(votes_of("\n".join([*lines, "y .", ". n"]))) == pytest.approx(0.4, abs=1e-12)
+
+
+def test_cohen_kappa_is_for_two() -> None:
+    with pytest.raises(RoundError, match="compares two voters, not 3"):
+        cohen_kappa(votes_of("a b a"))
