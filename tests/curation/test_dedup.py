@@ -146,13 +146,6 @@ def test_the_order_of_rows_and_parts_changes_nothing_but_the_order(tmp_path):
     assert left == {"kept", "rejected", "parts", "stage.json", "summary.json"}
 
 
-def test_who_was_erased_is_not_compared(tmp_path):
-    workspace = workspace_of(tmp_path, [one(0, name="a"), one(0, name="b")])
-    (tmp_path / "tombstones.jsonl").write_text('{"id":"a"}\n')
-    run_dedup(spec_of(workspace), workspace, b"", processes=1)
-    assert set(lines(workspace.stage("dedup"), "kept")) == {"b"}
-
-
 def test_two_processes_give_the_same_bytes(tmp_path):
     made = mixed()
     for name, processes in (("one", 1), ("two", 2)):
