@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from dedup_made import deduplicated, dialogue, edited, lines, spec_of, words, workspace_of
+from dedup_made import deduplicated, dialogue, edited, spec_of, words, workspace_of
 
 from h2htalk.curation.dedup import run_dedup
 from h2htalk.data.split_export import export_split
