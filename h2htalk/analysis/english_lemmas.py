@@ -96,44 +96,6 @@ def verb_lemma(word: str, finite_or_base: bool = False) -> str:
     return word if finite_or_base and word in known else known[0]
 
 
-@lru_cache(REMEMBERED)
-def may_be_verb(word: str) -> bool:
-    """Whether a dictionary knows the form as one of a verb ("water", "plants", "fed")."""
-    return bool(_known(word.lower()))
-
-
-@lru_cache(REMEMBERED)
-def is_base_form(word: str) -> bool:
-    """Whether the form is the infinitive of a verb that a dictionary knows ("water", never "watered")."""
-    word = word.lower()
-    return word in _known(word)
-
-
-@lru_cache(REMEMBERED)
-def may_be_noun(word: str) -> bool:
-    """Whether a dictionary knows the form as one of a noun."""
-    return bool(_lemminflect().getAllLemmas(word.lower(), upos="NOUN").get("NOUN"))
-
-
-@lru_cache(REMEMBERED)
-def may_be_adjective(word: str) -> bool:
-    """Whether a dictionary knows the form as one of an adjective."""
-    return "ADJ" in _lemminflect().getAllLemmas(word.lower())
-
-
-@lru_cache(REMEMBERED)
-def only_noun(word: str) -> bool:
-    """Whether a dictionary knows the form as one of a noun and as nothing else."""
-    return set(_lemminflect().getAllLemmas(word.lower())) == {"NOUN"}
-
-
-@lru_cache(REMEMBERED)
-def never_noun(word: str) -> bool:
-    """Whether a dictionary knows the form, and as adverb or adjective alone ("aloud", "shorter")."""
-    known = set(_lemminflect().getAllLemmas(word.lower()))
-    return known == {"ADV"} or (known == {"ADJ"} and word.lower().endswith("er"))
-
-
 def _known(word: str) -> tuple[str, ...]:
     lemmas: tuple[str, ...] = _lemminflect().getAllLemmas(word, upos="VERB").get("VERB", ())
     return lemmas
