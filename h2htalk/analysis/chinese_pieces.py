@@ -1,234 +1,237 @@
-"""A parsed Chinese text as the verb-noun rules read it: its words, each with its kind.
+"""A parsed Chinese text as the verb-noun rules read it: its words, verb-object compounds cut, each with its kind.
 
-Kinds come from closed classes first, then from the parser's tag, the dictionary's class and the neighbours together,
-for parser and dictionary are both often wrong about everyday words.
+Closed classes decide first, then the parser's tag, the dictionary's class and the neighbours together: parser and
+dictionary are both often wrong about everyday words.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from h2htalk.analysis import chinese_words as lists
-from h2htalk.analysis.chinese_borders import Part
-from h2htalk.analysis.chinese_kinds import Kind, Next, Piece, goes_on, is_thing, open_kind, starts_object
-from h2htalk.analysis.chinese_recut import parts
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
+# Words without a mark between them; the rules look back and forth, so what nobody writes is cut here.
+LONGEST_CLAUSE = 200
 _QUOTES = frozenset("“”‘’《》〈〉「」『』\"'")
-# Verbs of one character that are no result before a noun.
-_FULL_VERBS = lists.FREE_VERBS - {"到", "开", "上", "下", "掉", "起", "出"}
-# What 想 comes to: 想明白了.
-_THOUGHT = frozenset(("明白", "清楚", "通"))
-_CLOSED = {
-    "的": Kind.OF,
-    "得": Kind.MANNER,
-    "地": Kind.WAY,
-    "把": Kind.DISPOSAL,
-    "将": Kind.DISPOSAL,
-    "给": Kind.GIVE,
-    "被": Kind.PASSIVE,
-    "、": Kind.CONJUNCTION,
+# The characters of a word or of a part of one, the parser's tag or "", the place of the word in the doc.
+Part = tuple[str, str, int]
+
+
+class Kind:
+    """What a piece is, one character a kind, so that a clause is a string."""
+
+    VERB, NOUN, PRONOUN, NUMERAL, CLASSIFIER, ADJECTIVE, ADVERB = "VNRMQAB"
+    OF, ASPECT, RESULT, LOCALIZER, TIME, CONJUNCTION, PREPOSITION = "ULCFTKP"
+    DISPOSAL, GIVE, PASSIVE, MANNER, PARTICLE, STOP = "HGJOSW"
+    AUXILIARY = "X"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A word or part of one; `kind` is one of Kind, `token` the place of its word in the doc."""
+
+    text: str
+    kind: str
+    token: int
+
+
+_CLOSED = dict(zip("的得地把将给被、", "USSHHGJK", strict=True))
+# A word of two classes is of the first.
+_CLASSES = {
+    Kind.AUXILIARY: lists.AUXILIARIES,
+    Kind.PRONOUN: lists.PRONOUNS,
+    Kind.NUMERAL: lists.NUMERALS,
+    Kind.TIME: lists.TIMES,
+    Kind.ADVERB: lists.ADVERBS,
+    Kind.PARTICLE: lists.PARTICLES,
+    Kind.CONJUNCTION: lists.CONJUNCTIONS,
+    Kind.PREPOSITION: lists.PREPOSITIONS,
+    Kind.VERB: lists.MODALS,
 }
+_KIND_OF = {word: kind for kind, words in reversed(_CLASSES.items()) for word in words}
 
 
 def pieces(doc: Doc) -> list[Piece]:
     """The doc's words in order, white space and quotation marks left out, each with its kind."""
-    cut = parts(_words(doc))
+    words = [(t.text, t.pos_, t.i) for t in doc if not t.is_space and t.text not in _QUOTES]
+    parts = [(part, tag, at) for text, was, at in _joined(words) for part, tag in cut(text, was)]
     found: list[Piece] = []
-    for at, (text, tag, token) in enumerate(cut):
-        beyond = cut[at + 2][0] if at + 2 < len(cut) else ""
-        following = (*cut[at + 1][:2], beyond) if at + 1 < len(cut) else ("", "", "")
-        if tag in ("VERB", "NOUN") and beyond == "的" and is_thing(following):
-            tag = "ACL" if tag == "VERB" or lists.word_class(text)[:1] == "v" else tag  # 一个研究鲸鱼的女生
-        found.append(Piece(text, _kind(text, tag, found, following), token))
+    for (text, tag, token), after in zip(parts, [*parts[1:], ("", "", 0)], strict=False):
+        found.append(Piece(text, _kind(text, tag, found, after), token))
     return found
 
 
-def _words(doc: Doc) -> list[Part]:
-    """Each word's text, tag and place: white space and quotation marks left out.
+def _joined(words: list[Part]) -> list[Part]:
+    """Words with borders moved: 充电|器 and 掌控|感 are one, 看场|电影 has a verb and a measure."""
+    found: list[Part] = []
+    for (text, tag, at), (after, _, _) in zip(words, [*words[1:], ("", "", 0)], strict=False):
+        before, was, _ = found[-1] if found else ("", "", 0)
+        suffix = text == "感" and was in ("NOUN", "VERB", "ADJ")
+        end = len(text) == 1 < len(before) and (tag == "PART" or text not in lists.FUNCTIONAL)
+        if suffix or (end and lists.is_noun(before + text)):
+            found[-1] = (before + text, "NOUN", at)
+        elif (
+            len(text) == 2
+            and text[0] in lists.FREE_VERBS
+            and text[1] in lists.MEASURES
+            and lists.is_noun(after)
+        ):
+            found += [(text[0], "VERB", at), (text[1], "", at)]
+        else:
+            found.append((text, tag, at))
+    return found
 
-    Read from one array: a token object a word costs a fourth of all rules.
-    """
-    from spacy.attrs import DEP, IS_SPACE, ORTH, POS
 
-    strings = doc.vocab.strings
-    words: list[Part] = []
-    for at, (orth, pos, dep, is_space) in enumerate(doc.to_array([ORTH, POS, DEP, IS_SPACE]).tolist()):
-        text, tag = strings[orth], strings[pos]
-        if not is_space and text not in _QUOTES:
-            words.append((text, "ACL" if tag == "VERB" and strings[dep][:3] == "acl" else tag, at))
-    return words
+@lru_cache(65536)
+def cut(text: str, tag: str) -> tuple[tuple[str, str], ...]:
+    """A word as one part, or as the parts that the rules need apart, each with its tag ("" where unknown)."""
+    whole = ((text, tag),)
+    if len(text) < 2 or text in lists.KNOWN | lists.NOUNS | lists.PEOPLE or not lists.is_han(text):
+        return whole
+    first, rest = text[0], text[1:]
+    if (
+        first in lists.STUCK
+        and (rest in lists.FREE_VERBS or rest in "去来" or first == "太")
+        and text not in lists.ADVERBIAL_WORDS
+    ):
+        return ((first, "ADV" if first not in lists.MODALS else "VERB"), (rest, "VERB"))
+    if first in lists.CLASSIFIERS and (
+        rest == "钱" or (rest in lists.FREE_NOUNS and not lists.is_noun(text))
+    ):
+        return ((first, ""), (rest, "NOUN"))  # 首歌
+    if rest in lists.COMPOUNDS.get(first, ""):
+        return whole if text in lists.NOUNS_LIKE_COMPOUNDS else ((first, "VERB"), (rest, "NOUN"))
+    if rest == "得" and _is_verb(first):
+        return ((first, "VERB"), (rest, ""))
+    if first in lists.FREE_VERBS and rest[0] in lists.AFTER_VERB and _is_object(rest[1:]):
+        return ((text[:2], "VERB"), (rest[1:], "NOUN"))  # 关上门
+    if first in lists.FREE_VERBS and len(text) == 3 and tag == "VERB" and lists.is_noun(rest):
+        return ((first, "VERB"), (rest, "NOUN"))  # 发邮件
+    return whole if lists.is_listed(text) else _cut_unlisted(first, rest) or whole
 
 
-def _kind(text: str, tag: str, before: list[Piece], following: Next) -> str:
+def _cut_unlisted(first: str, rest: str) -> tuple[tuple[str, str], ...] | None:
+    """A word that no dictionary has: an adverb, a measure, a modifier or a verb stuck to another word."""
+    noun = _is_object(rest)
+    if first in lists.FREE_VERBS and noun:
+        return ((first, "VERB"), (rest, "NOUN"))
+    if first in lists.BEFORE_VERB and (_is_verb(rest) or rest in lists.KNOWN):
+        return ((first, "ADV"), (rest, "VERB"))
+    stuck = first in lists.ENDINGS or first in lists.CLASSIFIERS or first in "新旧老小大热冷脏"
+    return ((first, "ADJ"), (rest, "NOUN")) if stuck and noun else None
+
+
+def _is_object(word: str) -> bool:
+    return lists.word_class(word)[:1] == "n" if len(word) > 1 else word in lists.FREE_NOUNS
+
+
+def _is_verb(word: str) -> bool:
+    return word in lists.FREE_VERBS or (len(word) > 1 and lists.word_class(word)[:1] == "v")
+
+
+def _is_thing(part: Part) -> bool:
+    return part[1] in ("NOUN", "PROPN")
+
+
+def _starts_object(part: Part) -> bool:
+    text, tag, _ = part
+    completed = text[:1] in lists.FREE_VERBS and text[1:] in lists.AFTER_VERB
+    return not completed and (tag in ("NOUN", "PROPN", "NUM", "DET") or text in lists.NUMERALS)
+
+
+def _kind(text: str, tag: str, before: list[Piece], after: Part) -> str:
     last = before[-1].kind if before else Kind.STOP
     if not text[0].isalnum():
         return _CLOSED.get(text, Kind.STOP)
     if text in lists.ASPECTS:
-        return Kind.VERB if text == "过" and last not in "VCN" else Kind.ASPECT
-    if (
-        text in lists.FREE_VERBS
-        and following[0] in lists.ASPECTS
-        and text not in _CLOSED
-        and not (last == Kind.VERB and text in lists.RESULTS)
-    ):
+        return Kind.ASPECT
+    if text in lists.FREE_VERBS and after[0] in lists.ASPECTS and last != Kind.VERB:
         return Kind.VERB
-    if (
-        len(before) > 1
-        and text == before[-2].text
-        and before[-1].text in "一了"
-        and before[-2].kind == Kind.VERB
-    ):
-        return Kind.VERB  # 试一试
-    if text in lists.BOUND_OBJECTS and text in lists.SEPARABLE.get(_verb_before(before), ""):
-        return Kind.NOUN
-    if (text in lists.CLASSIFIERS or (text == "地" and last == Kind.NUMERAL)) and (
-        found := _kind_of_classifier(text, last, following)
-    ):
-        return found
-    if text in _CLOSED:
-        return _kind_of_function_word(text, tag, last, following)
-    return _closed_kind(text, before, following) or open_kind(text, tag, before, following)
-
-
-def _verb_before(before: list[Piece]) -> str:
-    """The one-character verb that stands in this clause last, for what may be the rest of a separable word."""
-    for piece in reversed(before[-6:]):
-        if piece.kind == Kind.STOP:
-            return ""
-        if piece.kind == Kind.VERB:
-            return piece.text[0]
-    return ""
-
-
-def _kind_of_classifier(text: str, last: str, following: Next) -> str | None:
-    if last == Kind.NUMERAL:
-        if text == "地":
+    if text in lists.CLASSIFIERS or text == "下":
+        if last == Kind.NUMERAL:
+            return Kind.TIME if text in lists.TIME_UNITS else Kind.CLASSIFIER
+        bare = text in lists.MEASURES and last in Kind.VERB + Kind.ASPECT + Kind.RESULT and after[1] != "NUM"
+        if bare and (_starts_object(after) or after[0] in lists.FREE_NOUNS or after[1] == "ADJ"):
             return Kind.CLASSIFIER
-        return (
-            Kind.TIME
-            if text in lists.TIME_UNITS and not (text == "点" and lists.is_noun(following[0]))
-            else Kind.CLASSIFIER
-        )
-    if last in Kind.VERB + Kind.ASPECT + Kind.RESULT and following[0] not in lists.ASPECTS:
-        named = is_thing(following) or following[0] in lists.FREE_NOUNS  # 喝口茶, whatever the parser's tag
-        if text in lists.BARE_CLASSIFIERS:
-            return Kind.CLASSIFIER if named or starts_object(following) or following[1] == "ADJ" else None
-        if text in lists.VESSELS and last == Kind.VERB and named:
-            return Kind.CLASSIFIER
-    if (
-        last == Kind.NOUN
-        and text not in lists.LOCALIZERS
-        and text not in lists.PREPOSITIONS
-        and text not in lists.FREE_VERBS
-        and text not in _CLOSED
-        and text not in lists.FUNCTIONAL
-    ):
-        return Kind.NOUN
-    return None
+    if text in _CLOSED and not (text == "地" and last == Kind.VERB):  # 扫地
+        return _CLOSED[text]
+    return _closed_kind(text, before, after) or _open_kind(text, tag, before, after)
 
 
-def _kind_of_function_word(text: str, tag: str, last: str, following: Next) -> str:
-    if text == "得" and last not in "VAC":
-        return Kind.AUXILIARY if following[0] not in lists.ASPECTS else Kind.VERB
-    if text == "地" and following[1] != "VERB" and (last in "VC" or following[0] in lists.ASPECTS):
-        return Kind.NOUN
-    if text == "将" and tag == "ADV":
-        return Kind.ADVERB
-    return _CLOSED[text]
-
-
-def _closed_kind(text: str, before: list[Piece], following: Next) -> str | None:
-    """The kind of a word of a closed class, or None."""
+def _closed_kind(text: str, before: list[Piece], after: Part) -> str | None:
     last = before[-1].kind if before else Kind.STOP
     if text in lists.NOUNS or (text in lists.PEOPLE and len(text) > 1):
         return Kind.NOUN
-    if text in lists.SURE_VERBS and last not in Kind.OF + Kind.CLASSIFIER:
+    if text in lists.GOING and len(text) > 1 and last not in Kind.OF + Kind.CLASSIFIER:
         return Kind.VERB
-    if (
-        last == Kind.VERB
-        and (before[-1].text not in lists.MODALS or (text in _THOUGHT and following[0] in lists.ASPECTS))
-        and text in lists.AFTER_VERB
-        and _ends_action(text, following)
-    ):
+    if text in lists.AFTER_VERB and last == Kind.VERB and before[-1].text not in lists.MODALS:
         return Kind.RESULT
-    if text in lists.LOCALIZERS and (found := _kind_of_localizer(text, last, following)):
-        return found
-    if (
-        text in lists.AFTER_VERB
-        and len(before) > 1
-        and before[-1].text in ("不", "得")
-        and before[-2].kind == Kind.VERB
-    ):
-        return Kind.RESULT
-    if text == "整" and last == Kind.NUMERAL:
-        return Kind.ADJECTIVE
-    if text == "会" and last == Kind.CLASSIFIER:
-        return Kind.NOUN
+    if text in lists.LOCALIZERS and last in "NTRUQFLV":
+        return Kind.LOCALIZER
     if text in ("没", "没有", "有没有"):
-        return Kind.VERB if starts_object(following) else Kind.ADVERB
-    if text in lists.AUXILIARIES:
-        return Kind.AUXILIARY
-    if text in lists.PRONOUNS:
-        return Kind.PRONOUN
-    if text in lists.FREE_VERBS and text in lists.NUMERALS and last not in "VLCMA" and is_thing(following):
-        return Kind.VERB
-    if (
-        text in lists.DETERMINERS
-        or text in lists.NUMERALS
-        or lists.NUMERAL_CHARACTERS.issuperset(text)
-        or (
-            text[0] in lists.NUMERAL_CHARACTERS and text[1:] in lists.COUNTED and text not in lists.ADVERBS
-        )  # 半包
-    ):
+        return Kind.VERB if _starts_object(after) else Kind.ADVERB
+    counted = text[1:] in lists.CLASSIFIERS or lists.NUMERAL_CHARACTERS.issuperset(text)
+    if text[0] in lists.NUMERAL_CHARACTERS and counted:
         return Kind.NUMERAL
-    if text == "家" and before and before[-1].text in ("想", "爱", "顾", "离开"):
+    kind = _KIND_OF.get(text)
+    acts = text in lists.FREE_VERBS and _starts_object(after)
+    return None if acts and kind in (Kind.ADVERB, Kind.PARTICLE, Kind.NUMERAL) else kind
+
+
+def _open_kind(text: str, tag: str, before: list[Piece], after: Part) -> str:
+    """Verb, noun, adjective or adverb, where parser and dictionary may disagree."""
+    last = before[-1].kind if before else Kind.STOP
+    listed = "n" if text in lists.NOUNS else lists.word_class(text)[:1]
+    modified = last in Kind.OF + Kind.CLASSIFIER + Kind.DISPOSAL
+    verbal = tag in ("VERB", "AUX", "") or (len(text) == 1 and tag == "ADP")
+    if not lists.is_han(text):
         return Kind.NOUN
-    if text in lists.TIMES or text in lists.PLACES:
-        return Kind.TIME
-    if text in lists.ADVERBS:
-        return _kind_of_adverb(text, following)
-    if text in lists.PARTICLES:
-        return Kind.PARTICLE
-    if text in lists.CONJUNCTIONS:
-        return Kind.CONJUNCTION
-    if text in lists.PREPOSITIONS:
-        return Kind.PREPOSITION
-    return Kind.VERB if text in lists.MODALS else None
-
-
-def _ends_action(text: str, following: Next) -> bool:
-    """Whether a word that can be a result is one here, and no verb or adjective of its own."""
-    if text in ("去", "来", "想", "哭", "赢", "输", "死", "会", "给"):
-        return text in "来死" and (following[0] in lists.ASPECTS or following[0] in lists.NUMERALS)
-    return not (text in _FULL_VERBS and is_thing(following))
-
-
-def _kind_of_adverb(text: str, following: Next) -> str | None:
-    if text == "好" and following[0] in ("几", "多", "些"):
-        return Kind.NUMERAL
-    if following[0] in lists.ASPECTS and len(text) > 1 and goes_on(following):
+    if (listed == "v" or tag == "VERB" or text in lists.FREE_VERBS) and _awaited(before):
         return Kind.VERB
-    if text in lists.FREE_VERBS and (starts_object(following) or following[0] in lists.ASPECTS):
-        return None
-    return Kind.ADJECTIVE if text in "老好" and is_thing(following) else Kind.ADVERB
-
-
-def _kind_of_localizer(text: str, last: str, following: Next) -> str | None:
-    if text in "上下" and (following[0] in ("课", "班") or following[0][:1] == "第"):
+    if text in lists.FREE_VERBS:
+        takes = after[1] == "NUM" or (last in "TNK" and _is_thing(after))
+        return Kind.VERB if takes or (not modified and (verbal or last in "BXWR")) else Kind.NOUN
+    if text[0] == text[1:] and tag != "NOUN":
+        return Kind.VERB if text[0] in lists.FREE_VERBS or text in lists.DOUBLED else Kind.ADVERB
+    if text[0] in lists.FREE_VERBS and text[1:] in lists.AFTER_VERB and not modified:
         return Kind.VERB
-    if (
-        text in lists.FREE_VERBS
-        and following[0] in lists.MEASURES
-        and following[2] in lists.COMPOUNDS.get(text, ())
-    ):
-        return Kind.VERB  # 下盘棋
-    if last in "VC" and is_thing(following):
-        return None
-    if last == Kind.NUMERAL and text in "上下":
-        return Kind.CLASSIFIER
-    if last == Kind.STOP or (last in "BXP" and len(text) == 1):
-        return None
-    return Kind.LOCALIZER if last in "NTRUQFLV" or len(text) > 1 else None
+    if not verbal:
+        return _nominal(tag, before, listed, modified, after)
+    if listed == "a":
+        return Kind.ADJECTIVE
+    ends = not after[0][:1].isalnum()
+    deed = ends and last == Kind.VERB and before[-1].text in lists.WITH_DEEDS  # 有帮助
+    owned = ends and last == Kind.NOUN and Kind.OF in [piece.kind for piece in before[-3:]]  # 自己的内心需求
+    named = listed == "n" and (modified or (last in "LMVN" and not _starts_object(after)))
+    return Kind.NOUN if deed or owned or named or (last == Kind.OF and len(text) > 1) else Kind.VERB
+
+
+def _nominal(tag: str, before: list[Piece], listed: str, modified: bool, after: Part) -> str:
+    """The kind of a longer word that the parser calls anything but a verb."""
+    last = before[-1].kind if before else Kind.STOP
+    takes = _starts_object(after) and last in "BXR"
+    if listed == "v" and not modified and (takes or (before and before[-1].text in lists.MODALS)):
+        return Kind.VERB
+    if tag in ("NOUN", "PROPN") or (tag == "PART" and last == Kind.NOUN):
+        return Kind.ADJECTIVE if before and before[-1].text in lists.DEGREES else Kind.NOUN
+    if tag == "ADJ":
+        return Kind.NOUN if (listed == "n" or last in "UAQ") and after[0] != "的" else Kind.ADJECTIVE
+    if tag in ("ADV", "CCONJ", "SCONJ"):
+        return Kind.ADVERB
+    return {"n": Kind.NOUN, "v": Kind.VERB, "a": Kind.ADJECTIVE}.get(listed, Kind.ADVERB)
+
+
+def _awaited(before: list[Piece]) -> bool:
+    """Whether 把 or 将 and its noun stand before, and no verb yet."""
+    for piece in islice(reversed(before), LONGEST_CLAUSE):
+        if piece.kind in (Kind.VERB, Kind.STOP):
+            return False
+        if piece.kind == Kind.DISPOSAL:
+            return before[-1] is not piece
+    return False

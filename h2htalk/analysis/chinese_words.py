@@ -12,100 +12,47 @@ from h2htalk.text.segmenter import bundled_segmenter
 _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def _words(name: str) -> frozenset[str]:
-    return frozenset(_LISTS[name].split())
+def _words(*names: str) -> frozenset[str]:
+    return frozenset(word for name in names for word in _LISTS[name].split())
 
 
 def _characters(name: str) -> frozenset[str]:
     return frozenset("".join(_LISTS[name].split()))
 
 
-ADVERBS = _words("adverbs")
-BARE_CLASSIFIERS = _characters("bare_classifiers")
-VESSELS = _characters("vessels")
-CLASSIFIERS = _characters("classifiers") | _words("long_classifiers")
-CONJUNCTIONS = _words("conjunctions")
-DETERMINERS = _words("determiners")
-LOCALIZERS = _words("localizers")
-MODALS = _words("modals")
+ADVERBS, AUXILIARIES, CONJUNCTIONS = _words("adverbs"), _words("auxiliaries"), _words("conjunctions")
+LOCALIZERS, MODALS, PARTICLES = _words("localizers"), _words("modals"), _words("particles")
+NUMERALS, PREPOSITIONS = _words("determiners", "numerals"), _words("prepositions")
+PRONOUNS, TIMES, TIME_UNITS = _words("pronouns"), _words("time_nouns", "place_nouns"), _words("time_units")
+PEOPLE, NOUNS, DEGREES = _words("kin"), _words("nouns"), _words("degrees")
 NUMERAL_CHARACTERS = _characters("numeral_characters")
-NUMERALS = _words("numerals")
-PARTICLES = _words("particles")
-PLACES = _words("place_nouns")
-PREPOSITIONS = _words("prepositions")
-PRONOUNS = _words("pronouns")
-TIMES = _words("time_nouns")
-PEOPLE = _words("kin")
+CLASSIFIERS = _characters("classifiers") | _words("long_classifiers")
+MEASURES = _characters("bare_classifiers") | _characters(
+    "vessels"
+)  # behind a verb without a number: 打个电话
 
-# Verbs by what may follow them.
-CAUSING = _words("causing_verbs")
-CLAUSAL = _words("clause_verbs")
-DIRECTIONS = _words("directions")
-FREE_VERBS = _characters("free_verbs")
-GIVING = _words("giving_verbs")
-INTRANSITIVE = _words("intransitive")
-LINKING = _words("linking_verbs")
+CAUSING, CLAUSAL, LINKING = _words("causing_verbs"), _words("clause_verbs"), _words("linking_verbs")
+PERCEIVING = _words("perceiving_verbs")  # of CLAUSAL, those that take a thing as well
+FREE_VERBS, GOING = _characters("free_verbs"), _words("intransitive", "directions")
+WITH_DEEDS = _words("before_deeds") | (FREE_VERBS - MODALS)  # a verb after these is a noun: 有帮助
+ENDINGS = _words(
+    "endings"
+)  # of an action, cut off a verb always; the others where no dictionary has the two as one word
+AFTER_VERB = ENDINGS | _words("results", "long_results")
+WHOLE, DOUBLED = _words("whole_verbs"), _words("doubled_verbs")
 
-# What ends an action and stands behind its verb: the first are always cut off, the others when no dictionary
-# has the two as one word.
-ENDINGS = _words("endings")
-RESULTS = _words("results") | _words("long_results")
-
-# First character -> second characters: 喝 -> 水茶酒.
-COMPOUNDS: dict[str, str] = _LISTS["compounds"]
-NOUNS = _words("nouns")
+COMPOUNDS: dict[str, str] = _LISTS["compounds"]  # first character -> second characters: 喝 -> 水茶酒
 NOUNS_LIKE_COMPOUNDS = _words("nouns_like_compounds")
-SEPARABLE: dict[str, str] = _LISTS["separable"]
-BOUND_OBJECTS = frozenset("".join(SEPARABLE.values()))
+FREE_NOUNS = frozenset("".join(COMPOUNDS.values()))
+ADJUNCTS = _words("adjunct_heads", "time_nouns")  # heads of relative clauses that say when, where or how
+AFTERWARDS = _words("after_clauses")  # localizers that make a clause a time: 失去奶奶以后
+STUCK = frozenset("太没都先再刚也又就还忘想爱要敢别")  # written together with the verb behind them
+ADVERBIAL_WORDS = _words("adverbial_words")  # these only look so
 
 ASPECTS = frozenset("了着过")
-FREE_NOUNS = frozenset("".join(COMPOUNDS.values()))
-# Words whose kind a closed class decides: they are never cut.
-KNOWN = (
-    ADVERBS
-    | CLASSIFIERS
-    | CONJUNCTIONS
-    | DETERMINERS
-    | LOCALIZERS
-    | MODALS
-    | NUMERALS
-    | PARTICLES
-    | PLACES
-    | PREPOSITIONS
-    | PRONOUNS
-    | TIMES
-)
-
-# Compounds that look like a verb with its ending, and nouns that look like a modifier with its head.
-WHOLE = _words("whole_verbs")
-DOUBLED = _words("doubled_verbs")
-# Words that end in 得 and are no verb with its degree.
-BOUND_DE = _words("words_in_de")
-ONE_THING = _words("whole_nouns")
-# Localizers that make a clause a time: what stands before keeps its object (失去奶奶以后).
-AFTERWARDS = _words("after_clauses")
-# Of CLAUSAL, those that take a thing as well: a predicate after it changes nothing unless it is a person.
-PERCEIVING = _words("perceiving_verbs")
-# People and seasons are their objects too.
-FEELING = _words("feeling_verbs")
-MESSAGES = _words("messages")
-# Heads of relative clauses that say when, where or how, not what is acted on.
-ADJUNCTS = _words("adjunct_heads") | TIMES
-AUXILIARIES = _words("auxiliaries")
-TIME_UNITS = _words("time_units")
-# After these a word that can be a verb is a noun: 有帮助.
-WITH_DEEDS = _words("before_deeds")
-DEGREES = _words("degrees")
-# Words that look like an adverb with its verb.
-ADVERBIAL_WORDS = _words("adverbial_words")
-
-# Unions and differences that the rules ask for word by word: made once, for making one costs more than any rule.
-AFTER_VERB = RESULTS | ENDINGS
-GOING = INTRANSITIVE | DIRECTIONS
-FUNCTIONAL = KNOWN - CLASSIFIERS
-MEASURES = BARE_CLASSIFIERS | VESSELS
-COUNTED = CLASSIFIERS - TIME_UNITS
-SURE_VERBS = frozenset(word for word in INTRANSITIVE | DOUBLED if len(word) > 1)
+BEFORE_VERB = ADVERBS | MODALS | PREPOSITIONS | TIMES
+FUNCTIONAL = BEFORE_VERB | CONJUNCTIONS | LOCALIZERS | NUMERALS | PARTICLES | PRONOUNS
+KNOWN = FUNCTIONAL | CLASSIFIERS
 
 
 @lru_cache(65536)
@@ -114,8 +61,13 @@ def word_class(word: str) -> str:
     return bundled_segmenter().lexicon.class_of(word) or ""
 
 
+def is_listed(word: str) -> bool:
+    """Whether the dictionary has the word; what it calls a name is often none (封信, 太冷)."""
+    return word_class(word) not in ("", "nr", "nrt", "nrfg", "nz")
+
+
 def is_noun(word: str) -> bool:
-    return word in NOUNS or word_class(word)[:1] == "n"
+    return word in NOUNS or (word_class(word)[:1] == "n" and is_listed(word))
 
 
 def is_han(text: str) -> bool:
