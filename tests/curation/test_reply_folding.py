@@ -14,7 +14,6 @@ import h2htalk.curation.reply_folding as module
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import make_stage
 from h2htalk.curation.dedup import run_dedup
-from h2htalk.curation.erase import erase
 from h2htalk.curation.explain import explain
 from h2htalk.curation.spec import ComposeSettings
 from h2htalk.curation.stages import run_stage
@@ -146,17 +145,13 @@ def test_order_and_parts_change_nothing(tmp_path: Path) -> None:
     ("references", "origins"),
     [(1, ["original", "answer:q-000001"]), (2, ["original", "answer:q-000001", "answer:q-000002"])],
 )
-def test_other_answers_become_references_and_go_with_who_is_taken_out(
-    tmp_path: Path, references: int, origins: list[str]
-) -> None:
-    """Whoever asked it, it is the same question: all of its dialogues go, and the replies that one of them carries."""
+def test_other_answers_become_references(tmp_path: Path, references: int, origins: list[str]) -> None:
     made = answers()
     made[0] = replace(made[0], licence="CC-BY-4.0")
     stays = dialogue(
         "q-000008", "My violin went out of tune in the rain today.", "Did it still sing for you?"
     )
     workspace = workspace_of(tmp_path, [*made, stays])
-    workspace.open_key()
     spec = spec_of(workspace)
     run_dedup(spec, workspace, b"", processes=1)
     spec = replace(spec, compose=ComposeSettings(references=references, subtasks=("dialogue_base",)))
@@ -168,7 +163,3 @@ def test_other_answers_become_references_and_go_with_who_is_taken_out(
     assert candidate.scenario.licence == "CC-BY-4.0"
     story = explain(workspace, "q-000001")
     assert ("dedup", "rejected", "folded") in [(e.stage, e.what, e.details.get("reason")) for e in story]
-    erase(workspace, "q-000001", others_too=True)
-    left = "".join(path.read_text() for path in workspace.path.rglob("*.jsonl"))
-    assert "violin" in left
-    assert not [text for text in (QUESTION, *REPLIES) if text in left]

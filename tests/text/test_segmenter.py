@@ -92,7 +92,7 @@ def test_a_long_message_takes_time_in_proportion() -> None:
         return time.process_time() - start
 
     cost(100)
-    assert cost(9000) < 40 * max(cost(900), 0.005)
+    assert min(cost(9000) for _ in range(2)) < 40 * max(min(cost(900) for _ in range(3)), 0.005)
 
 
 def allowed(tags: tuple[int, ...]) -> bool:

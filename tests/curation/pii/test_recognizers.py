@@ -89,6 +89,12 @@ _REPEATED = {
 }  # fmt: skip
 
 
+def cpu_seconds(by: str, text: str, language: str) -> float:
+    start = time.process_time()
+    FINDERS[by](text, language)
+    return time.process_time() - start
+
+
 @pytest.mark.parametrize("by", _REPEATED)
 def test_time_grows_with_the_length_alone(by: str) -> None:
     """Eight times the text, at most some twenty times the time, where a quadratic rule takes sixty-four."""
@@ -97,9 +103,8 @@ def test_time_grows_with_the_length_alone(by: str) -> None:
         spent = []
         for length in (2_500, 20_000):
             text = "手机 plate http://a.b/ " + piece * (length // len(piece))
-            start = time.process_time()
-            FINDERS[by](text, "zh" if by == "chinese" or not piece.isascii() else "en")
-            spent.append(time.process_time() - start)
+            language = "zh" if by == "chinese" or not piece.isascii() else "en"
+            spent.append(min(cpu_seconds(by, text, language) for _ in range(2)))
         if spent[1] > 20 * spent[0] + 0.5:
             slow.append((piece, spent))
     assert slow == []
