@@ -27,6 +27,7 @@ def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
     assert not list(out.rglob("*_en*")), "an earlier analysis was not cleared away"
 
 
+@pytest.mark.slow
 def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
     words = ("--language", "en", "--limit", "3", "--processes", "1", "--out", tmp_path / "out")
     done = h2htalk_here("analyze", "mini", "--against", "mini", *words)
@@ -83,6 +84,7 @@ def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
     assert (done.returncode, "holds no scenario" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_split_of_emoji_still_makes_a_page(tmp_path: Path) -> None:
     like = next(s for s in load_split("mini").scenarios if s.subtask == "dialogue_base").to_dict()
     history = [{"role": "user", "content": "😀👩‍👩‍👧"}]

@@ -109,14 +109,15 @@ class VLLMProcesses:
                 stream.writelines(traceback.format_exception(error))
 
     def log_end(self) -> str:
-        """Where the log lies and its last lines, to be added to an error; empty where the terminal shows it."""
+        """Where the log lies and its last lines, to be added to an error; empty where nothing was logged in it."""
         if self.log is None:
             return ""
         text = ""
         with suppress(OSError), self.log.open("rb") as stream:
             stream.seek(max(0, self.log.stat().st_size - 2**16))
             text = stream.read().decode("utf-8", "replace")
-        return "\n".join((f"; vLLM's log is {self.log} and ends:", *text.splitlines()[-_SHOWN_LINES:]))
+        lines = text.splitlines()[-_SHOWN_LINES:]
+        return "\n".join((f"; vLLM's log is {self.log} and ends:", *lines)) if lines else ""
 
     def close(self, keep_log: bool = False) -> None:
         """End whatever of the engine still runs. Harmless when called twice."""

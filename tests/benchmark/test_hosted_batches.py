@@ -101,6 +101,7 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(
         assert run.require_true_books().paid == server.bill()
 
 
+@pytest.mark.slow
 @ANTHROPIC_FIRST
 def test_killed_while_waiting_and_while_collecting(tmp_path: Path, provider: str) -> None:
     with ProviderServer(jobs=JobPlan(polls=10_000)) as server:

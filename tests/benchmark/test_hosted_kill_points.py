@@ -76,6 +76,7 @@ def go(run: HostedRun, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> bool:
         monkeypatch.setattr(Shard, "_write", pen.write)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "points",
     [pytest.param(slice(4, None, 5), id="some"), pytest.param(slice(None), id="all", marks=pytest.mark.live)],

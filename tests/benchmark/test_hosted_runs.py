@@ -41,6 +41,7 @@ COMPUTED_TWICE = (13, 15, 16, 17, 18)
 FAILED = {8: "malformed_reply", 19: "context_length", 20: "http_500"}
 
 
+@pytest.mark.slow
 @BOTH
 def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books(
     tmp_path: Path, provider: str
@@ -212,6 +213,7 @@ def test_ctrl_c_books_what_was_in_flight_and_the_same_command_goes_on(tmp_path: 
         run.require_true_books()
 
 
+@pytest.mark.slow
 @ANTHROPIC_FIRST
 def test_a_live_run_killed_at_any_moment_pays_no_stored_answer_twice(tmp_path: Path, provider: str) -> None:
     kills, concurrency = 3, 4

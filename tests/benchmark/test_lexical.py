@@ -96,6 +96,7 @@ def long_pairs() -> list[tuple[str, str, str]]:
     return pairs
 
 
+@pytest.mark.slow
 def test_ten_thousand_pairs_in_both_languages_agree_with_nltk_and_rouge_score() -> None:
     draw = random.Random(20)
     cases = long_pairs()

@@ -85,6 +85,7 @@ def server_faults(server: LoopbackServer, split: Path, out: Path, code: int) -> 
     return server.faults_by_message()
 
 
+@pytest.mark.slow
 def test_kill_9_at_20_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(
     tmp_path: Path,
 ) -> None:

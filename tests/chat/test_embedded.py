@@ -71,6 +71,7 @@ def texts_by_item(requests: Sequence[Request], outcomes: Sequence[Outcome]) -> d
     return {(r.id, r.sample): outcome for r, outcome in zip(requests, outcomes, strict=True)}
 
 
+@pytest.mark.slow
 def test_the_text_of_an_item_is_the_same_in_any_order_and_at_any_concurrency(
     chat: EmbeddedChat, three: EmbeddedChat, alone: EmbeddedChat
 ) -> None:
@@ -91,6 +92,7 @@ def test_the_text_of_an_item_is_the_same_in_any_order_and_at_any_concurrency(
         }
 
 
+@pytest.mark.slow
 def test_long_prompts_with_a_common_beginning_keep_their_texts(
     chat: EmbeddedChat, alone: EmbeddedChat
 ) -> None:
@@ -119,6 +121,7 @@ def generate(
     return [found[index] for index in range(len(prompts))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remainder", [0, 1, 2, 31])
 def test_log_probabilities_are_the_same_bits_alone_together_and_repeated(
     engine: EmbeddedEngine, remainder: int

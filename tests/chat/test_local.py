@@ -77,6 +77,7 @@ def test_reading_prompts_in_parts_changes_nothing(chat: Chat, monkeypatch: pytes
     assert chat.complete(requests) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top_p", [1.0, 0.8])
 def test_a_sample_depends_on_its_own_seed_alone(chat: Chat, top_p: float) -> None:
     requests = [ask(number, Sampling(1.0, top_p, 15, seed=number)) for number in range(16)]
@@ -165,6 +166,7 @@ def test_a_prompt_beyond_the_context_fails_and_the_others_go_on(chat: Chat) -> N
         assert f"more than the model's {CONTEXT}" in outcome.message
 
 
+@pytest.mark.slow
 def test_a_batch_that_does_not_fit_is_halved(checkpoint: Path) -> None:
     requests = [ask(number) for number in range(9)]
     chat: Any = open_chat(f"hf:{checkpoint}")
@@ -216,6 +218,7 @@ ARCHITECTURES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_other_architectures_keep_their_rows_apart(architecture: str, tmp_path: Path) -> None:
     folder = write_tiny_llama(tmp_path / "tiny", config=ARCHITECTURES[architecture]())

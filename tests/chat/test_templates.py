@@ -216,6 +216,7 @@ def test_messages_that_cannot_be_read_fail_alone(tmp_path: Path) -> None:
     assert (marked.reason, broken.reason) == ("special_tokens", "unreadable_text")
 
 
+@pytest.mark.slow
 @pytest.mark.embedded
 def test_smollm2_reads_its_own_marks_as_plain_text() -> None:
     try:

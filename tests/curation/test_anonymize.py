@@ -151,6 +151,7 @@ def test_an_unknown_recogniser_is_an_error_before_anything_is_read(tmp_path: Pat
         make_stage(_spec(tmp_path, ner="flair"), workspace, KEY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["\x00 Emily \u202e", "a" * 60_000, "🙂" * 50, "\ud83d my name is Emily Carter"]
 )

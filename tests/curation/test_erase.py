@@ -198,6 +198,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", [pytest.param(1, marks=pytest.mark.live), 11])
 @pytest.mark.timeout(600)
 def test_killed_before_any_change_it_is_finished_by_who_comes_next(

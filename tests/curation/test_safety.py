@@ -210,6 +210,7 @@ def test_taking_out_the_rubbish_is_no_abuse() -> None:
 # --- Public data ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_message_dialogues_of_cold_dev(shared_data: Path) -> None:
     """On every other row, for time: removed where it is offensive, rarely tagged as a crisis where it is not."""
     with (shared_data / "safety/cold_dev.csv").open(encoding="utf-8-sig", newline="") as file:
@@ -221,6 +222,7 @@ def test_one_message_dialogues_of_cold_dev(shared_data: Path) -> None:
     assert sum(_crisis(one) for one in mild) / len(mild) <= 0.05
 
 
+@pytest.mark.slow
 def test_rows_of_esconv_dev(shared_data: Path) -> None:
     lines = (shared_data / "raw/esconv_dev_en.tsv").read_text(encoding="utf-8").splitlines()
     found = [assess(_row(line)) for line in lines]

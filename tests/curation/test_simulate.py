@@ -261,6 +261,7 @@ def test_settings_that_cannot_be(tmp_path: Path, settings: dict[str, Any], why: 
         gather(tmp_path, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.embedded
 def test_with_a_real_model(tmp_path: Path) -> None:
     pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")

@@ -82,6 +82,7 @@ def test_passwords_lie_in_one_private_file(server: ArgillaDouble, tmp_path: Path
     assert logins.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_killed_at_any_request_and_repeated_it_is_the_same_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

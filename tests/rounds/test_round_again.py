@@ -190,6 +190,7 @@ def test_a_refused_opening_leaves_a_closed_round_as_it_is_though_answers_came_la
 
 
 # Of what closing wrote four files are put aside; then come the event, that of voters, voters, waves, and a ballot.
+@pytest.mark.slow
 @pytest.mark.parametrize("write", range(9))
 @pytest.mark.parametrize("closing", [False, True])
 def test_handing_out_killed_at_any_write_is_completed_and_leaves_no_answer_unread(

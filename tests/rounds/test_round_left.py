@@ -118,6 +118,7 @@ def test_what_came_late_from_who_leaves_now_outlives_a_kill(
 
 
 # Before the event, before the late answers, and before what follows.
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [3, 4, 5])
 @pytest.mark.parametrize("more", [False, True])
 def test_a_killed_opening_of_a_closed_round_counts_nothing_of_who_left(

@@ -48,6 +48,7 @@ def varied_texts(count: int) -> list[str]:
     return ODD_TEXTS + [" ".join(drawn.choices(words, k=drawn.randint(1, 40))) for _ in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.local
 def test_vectors_are_those_of_sentence_transformers(minilm: MiniLM) -> None:
     sentence_transformers = pytest.importorskip(

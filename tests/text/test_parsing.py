@@ -173,6 +173,7 @@ def test_an_unknown_language_is_refused_before_a_text_is_read() -> None:
         names([], "fr")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("unit", ["Sarah met Tom. ", "王小明来了，", "a", "\ud83d", ".'", "\n"])
 def test_names_take_time_in_proportion(language: str, unit: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 
+@pytest.mark.slow
 def test_the_bundled_pipelines_score_what_is_recorded_of_them(shared_data: Path) -> None:
     from pipelines.checking import accuracy, differing, recorded
 

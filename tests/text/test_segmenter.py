@@ -83,6 +83,7 @@ def test_threads_that_ask_together_share_one_segmenter() -> None:
     assert all(one is found[0] for one in found)
 
 
+@pytest.mark.slow
 def test_a_long_message_takes_time_in_proportion() -> None:
     sentence = "我昨天晚上做了番茄炒蛋"
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from bench_gpu import Size, draw_lengths, draw_texts, encoder_operations, main, run, text_share
 from random_models import ENCODER_TOKENS, ENCODERS, words_for, write_encoder
 
-pytestmark = pytest.mark.local
+pytestmark = [pytest.mark.local, pytest.mark.slow]
 TOY = Size("tiny", "tiny", 64, requests=5, texts=12, prompt_share=0.03, new_tokens=6)
 
 

@@ -14,7 +14,7 @@ from h2htalk.chat.engines import open_chat
 from h2htalk.errors import ConfigError
 from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
 
-pytestmark = pytest.mark.local
+pytestmark = [pytest.mark.local, pytest.mark.slow]
 torch = pytest.importorskip("torch", reason="the exporter needs torch")
 
 _PATH = Path(__file__).parents[2] / "tools" / "export_smollm2.py"

@@ -105,6 +105,7 @@ def test_users_of_the_memory_bank_are_found_by_their_own_names(shared_data: Path
     assert sum(mentions) >= 0.95 * len(mentions)
 
 
+@pytest.mark.slow
 def test_real_chat_holds_few_names(shared_data: Path) -> None:
     """Beside the persona's own name (艾薇), Chinese chats hold a private name in 2 of 1,000 turns at most; of those
     found in counsellors' answers, read by eye, about one in six is none."""

@@ -103,6 +103,7 @@ def test_half_surrogates_and_nul_are_read_like_all_else(language: str) -> None:
     assert ("张伟", "PERSON") in found(text, language)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", [0, WINDOW - MARGIN - 5, WINDOW - 8, 2 * WINDOW - 3 * MARGIN + 4, 3 * WINDOW]
 )
@@ -115,6 +116,7 @@ def test_a_value_is_found_wherever_a_long_text_is_cut(place: int) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "unit"),
     [

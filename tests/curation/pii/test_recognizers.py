@@ -95,6 +95,7 @@ def cpu_seconds(by: str, text: str, language: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", _REPEATED)
 def test_time_grows_with_the_length_alone(by: str) -> None:
     """Eight times the text, at most some twenty times the time, where a quadratic rule takes sixty-four."""
