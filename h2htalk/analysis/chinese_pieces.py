@@ -191,7 +191,7 @@ def _open_kind(text: str, tag: str, before: list[Piece], after: Part) -> str:
     modified = last in Kind.OF + Kind.CLASSIFIER + Kind.DISPOSAL
     verbal = tag in ("VERB", "AUX", "") or (len(text) == 1 and tag == "ADP")
     if not lists.is_han(text):
-        return Kind.NOUN
+        return Kind.NOUN if text[0].isalpha() else Kind.NUMERAL
     if (listed == "v" or tag == "VERB" or text in lists.FREE_VERBS) and _awaited(before):
         return Kind.VERB
     if text in lists.FREE_VERBS:

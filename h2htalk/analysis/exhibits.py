@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, cast
 
 from h2htalk.analysis import figures, tables
-from h2htalk.analysis.alt_texts import clear_differences, medians, most_frequent
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.comparison import Comparison
 from h2htalk.analysis.csv_tables import Table, Value
 from h2htalk.analysis.texts import SIDES, Side
 from h2htalk.analysis.verb_nouns import top_verbs
-from h2htalk.analysis.word_clouds import WordCount, cloud_layout
-from h2htalk.data.dialogue import Language
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,9 +36,10 @@ ROWS_SHOWN = 50  # of a table, on the page
 class Exhibit:
     """A figure and its table.
 
-    `name` is its file's. `part` and `group` are where the page shows it. `alt` says what is to be seen. `table` is
-    the CSV, `shown` the columns and rows of it that the page shows, of `total` rows. `draw` needs matplotlib.
-    `language` is that of the words in the table; empty where they are ours.
+    `name` is its file's. `part` and `group` are where the page shows it. `note` says what is to be seen: under the
+    figure and, behind the title, to those who do not see it. `table` is the CSV, `shown` the columns and rows of it
+    that the page shows, of `total` rows. `draw` needs matplotlib. `language` is that of the words in the table; empty
+    where they are ours.
     """
 
     name: str
@@ -48,7 +47,6 @@ class Exhibit:
     group: str
     title: str
     note: str
-    alt: str
     table: Table
     shown: Table
     total: int
@@ -87,8 +85,8 @@ def _of_language(part: LanguageAnalysis, seed: int) -> Iterator[Exhibit]:
 _LENGTH_COLUMNS = ("texts", "mean", "median", "d10", "d90", "minimum", "maximum")
 _NAMED = {"all": ("side",), "subtask": ("side", "name"), "emotion": ("side", "name")}
 _PIECES = (
-    "What stands between two white spaces, as the paper's Fig. 6 counts: of Chinese text that is a line or a "
-    "sentence, not a word."
+    " A piece is what stands between two white spaces, as the paper's Fig. 6 counts: of Chinese text that is a line or"
+    " a sentence, not a word."
 )
 
 
@@ -96,21 +94,16 @@ def _lengths(part: LanguageAnalysis) -> Iterator[Exhibit]:
     language, lengths = part.language, part.lengths
     table = tables.lengths_table(language, lengths)
 
-    def exhibit(
-        suffix: str, group: str, measure: str, title: str, note: str, draw: Callable[[], Figure]
-    ) -> Exhibit:
+    def exhibit(suffix: str, group: str, measure: str, title: str, draw: Callable[[], Figure]) -> Exhibit:
         of_group = [row for row in table.rows if (row[1], row[3]) == (group, measure)]
         totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
-        averages = [
-            f"{SIDE_NAMES[s.side]} have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals
-        ]
+        said = [f"{SIDE_NAMES[s.side]} have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals]
         return Exhibit(
             name=f"lengths_{language}{suffix}",
             part=language,
             group="Lengths",
             title=title,
-            note=note,
-            alt=f"{title}: {'; '.join(averages)}.",
+            note=f"All {'; all '.join(said)}.{_PIECES if measure == 'pieces' else ''}",
             table=table,
             shown=_columns(table, (*_NAMED[group], *_LENGTH_COLUMNS), of_group),
             total=len(of_group),
@@ -120,14 +113,11 @@ def _lengths(part: LanguageAnalysis) -> Iterator[Exhibit]:
     for measure in MEASURE_ORDER:
         if any(histogram.measure == measure for histogram in lengths.histograms):
             suffix = "" if measure == "words" else f"_{measure}"
-            note = _PIECES if measure == "pieces" else ""
             draw = partial(figures.draw_lengths, lengths.histograms, lengths.summaries, measure)
-            yield exhibit(suffix, "all", measure, f"Lengths in {MEASURE_NAMES[measure]}", note, draw)
+            yield exhibit(suffix, "all", measure, f"Lengths in {MEASURE_NAMES[measure]}", draw)
     for group in GROUPS:
         draw = partial(figures.draw_length_deciles, lengths.summaries, "words", group)
-        said = medians(lengths.summaries, group, SIDE_NAMES)
-        made = exhibit(f"_{group}", group, "words", f"Lengths in words by {group}", "", draw)
-        yield replace(made, alt=f"{made.title}. {said}")
+        yield exhibit(f"_{group}", group, "words", f"Lengths in words by {group}", draw)
 
 
 # --- Words and pairs --------------------------------------------------------------------------------------------
@@ -143,24 +133,20 @@ def _words(part: LanguageAnalysis, side: Side, seed: int) -> Exhibit:
         group="Words",
         title=title,
         note="Larger is more frequent; colours mark fifths of the words, places mean nothing. "
-        "Left out: stop words, and the labels of memory blocks but for “memory”.",
-        alt=f"{title} as a cloud. {most_frequent((w.word, w.count) for w in words)}",
+        "Left out: stop words, and the labels of memory blocks but for “memory”. "
+        f"{_most_frequent((w.word, w.count) for w in words)}",
         table=table,
         shown=_top(table),
         total=len(words),
-        draw=partial(_draw_cloud, words, part.language, seed),
+        draw=partial(figures.draw_word_cloud, words, part.language, seed=seed),
         language=part.language,
     )
-
-
-def _draw_cloud(words: Sequence[WordCount], language: Language, seed: int) -> Figure:
-    return figures.draw_word_cloud(cloud_layout(words, language, seed=seed))
 
 
 def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[Exhibit]:
     pairs = part.pairs[side]
     table = tables.pairs_table(part.language, side, pairs)
-    said = most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
+    said = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
     title = f"Verbs and their objects in the {SIDE_NAMES[side]}"
     for suffix, form, draw in (
         (
@@ -175,8 +161,7 @@ def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[Exhibit]:
             part=part.language,
             group=PAIRS_GROUP,
             title=title,
-            note=form,
-            alt=f"{title}. {form} {said}",
+            note=f"{form} {said}",
             table=table,
             shown=_top(table),
             total=len(pairs),
@@ -199,7 +184,7 @@ def _coverage(part: LanguageAnalysis) -> Exhibit:
     table = tables.coverage_table(part.language, grid)
     filled = f"{grid.filled:,} of {grid.total:,} cells hold a scenario"
     ordered = sorted(table.rows, key=lambda row: -cast(int, row[3]))
-    fullest = (
+    fullest = _most_frequent(
         (f"{row[0]} ({row[2]}, {row[1]})".replace("_", " "), n) for row in ordered if (n := cast(int, row[3]))
     )
     evenness = "" if grid.evenness is None else f"; evenness {grid.evenness:.2f} of 1"
@@ -208,8 +193,7 @@ def _coverage(part: LanguageAnalysis) -> Exhibit:
         part=part.language,
         group="Coverage",
         title="Emotion, interaction and complexity",
-        note=f"{filled}{evenness}.",
-        alt=f"Scenarios by emotion, interaction and complexity as a grid: {filled}. {most_frequent(fullest)}",
+        note=f"{filled}{evenness}. {fullest}",
         table=table,
         shown=_top(table, ordered),
         total=grid.total,
@@ -222,12 +206,6 @@ def _diversity(analysis: Analysis) -> Exhibit:
     rows = [[row for part in split.languages for row in part.diversity] for split in splits]
     names = split_names(analysis)
     table = tables.diversity_table(list(zip(names, rows, strict=False)))
-    said = "; ".join(
-        f"{f'{name}, ' if len(rows) > 1 else ''}{LANGUAGE_NAMES[row.language]} {SIDE_NAMES[row.side]} "
-        f"{_value(row.distinct_sampled[1])} and {_value(row.self_bleu)}"
-        for name, of in zip(names, rows, strict=False)
-        for row in of
-    )
     against = (rows[1], *names) if len(rows) > 1 else ()
     return Exhibit(
         name="diversity",
@@ -236,7 +214,6 @@ def _diversity(analysis: Analysis) -> Exhibit:
         title="How varied the texts are",
         note="Distinct-n: different n-grams by all; it falls as texts are added, so compare the sampled ones. "
         "Self-BLEU: how much a text is like the others; lower is more varied.",
-        alt=f"Distinct-1 to 4 and self-BLEU of each side. Distinct-2 and self-BLEU: {said}.",
         table=table,
         shown=_columns(table, _DIVERSITY_COLUMNS, table.rows),
         total=len(table.rows),
@@ -259,9 +236,7 @@ def _comparison(compared: Comparison, a: str, b: str) -> Exhibit:
         part="differences",
         group=LANGUAGE_NAMES[compared.language],
         title=title,
-        note=note,
-        alt=f"{title}: log-odds with 95 % intervals of what {a} or {b} has more of. {note}"
-        f"{clear_differences(compared, a, b)}",
+        note=f"Log-odds with 95 % intervals of what {a} or {b} has more of: {note}",
         table=table,
         shown=_top(table, strongest),
         total=len(table.rows),
@@ -270,8 +245,10 @@ def _comparison(compared: Comparison, a: str, b: str) -> Exhibit:
     )
 
 
-def _value(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.2f}"
+def _most_frequent(counts: Iterable[tuple[str, int]]) -> str:
+    """The first items, which are the most frequent, with their counts."""
+    most = [f"{item} {count:,}" for item, count in islice(counts, 5)]
+    return f"Most frequent: {', '.join(most)}." if most else "There are none."
 
 
 def _top(table: Table, rows: Sequence[tuple[Value, ...]] | None = None) -> Table:

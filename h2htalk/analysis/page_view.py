@@ -98,7 +98,7 @@ def _exhibit(exhibit: Exhibit, picture: str, names: tuple[str, str]) -> dict[str
         "name": exhibit.name,
         "title": printable(exhibit.title),
         "note": printable(exhibit.note),
-        "alt": printable(exhibit.alt),
+        "alt": printable(f"{exhibit.title}. {exhibit.note}".strip()),
         "source": picture_address(picture),
         "width": round(width * 4 / 3),
         "height": round(height * 4 / 3),

@@ -1,4 +1,4 @@
-"""Which words a split is made of (paper, section 3.3 and Fig. 4): counts first, then where a cloud puts them."""
+"""Which words a split is made of (paper, section 3.3 and Fig. 4)."""
 
 from __future__ import annotations
 
@@ -9,25 +9,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
-from pathlib import Path
 
-from h2htalk.analysis.fonts import INSTALL_ANALYSIS, FontFile, find_font
-from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.errors import ConfigError
 from h2htalk.text import counting
 from h2htalk.text.tokens import Tokenize, tokenize
 
 LONGEST_WORD = 40  # characters; what is longer is an address or a key held down
-WIDTH, HEIGHT = 1600, 900
-SMALLEST = 20  # of WIDTH: 6 points in a picture that is 17 cm wide
-LARGEST = 190  # else two frequent words fill the picture
-LEAST_LARGEST = 60  # below it counts could not be told apart by size
-MARGIN = 14  # between words, some three points: two that touch read as one
-FILLED = (
-    0.85  # of the picture, by the words' boxes; with more, some find no room or stand within others' letters
-)
-SCALING = 0.5  # of a size by its count, the rest by its rank (wordcloud's `relative_scaling`)
-SHADES = 5
 
 _ENDING = re.compile(r"(?:n't|'(?:s|re|ve|ll|d|m|t))$")
 _HAN = re.compile(r"[㐀-䶿一-鿿豈-﫿\U00020000-\U0003ffff]")
@@ -55,47 +42,6 @@ class WordCount:
     word: str
     count: int
     texts: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedWord:
-    """A word's place in a cloud, in the cloud's units, from its lower left corner.
-
-    Attributes:
-        x, y: where the word's baseline begins: text set there, turned or not, is where it belongs.
-        size: of the font: an em.
-        turned: a quarter turn to the left, so that it reads upwards.
-        shade: 0 for the most frequent fifth of the words to 4 for the least; an index into a palette.
-        box: left, bottom, width and height of the room that is the word's own.
-    """
-
-    word: str
-    count: int
-    x: float
-    y: float
-    size: float
-    turned: bool
-    shade: int
-    box: tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Cloud:
-    """A word cloud as data, to be drawn as vectors.
-
-    Attributes:
-        placed: the words, most frequent first; none where there were no words.
-        left_out: words that the font cannot draw; they would have been boxes.
-        crowded_out: words for which no room of a readable size was left.
-    """
-
-    language: str
-    width: int
-    height: int
-    font: FontFile
-    placed: tuple[PlacedWord, ...]
-    left_out: tuple[WordCount, ...]
-    crowded_out: tuple[WordCount, ...]
 
 
 def stop_words(language: str) -> frozenset[str]:
@@ -190,103 +136,3 @@ def _singular(word: str, words: Collection[str]) -> str | None:
     elif word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
         candidates.append(word[:-2])
     return next((c for c in candidates if len(c) > 1 and c in words), None)
-
-
-def cloud_layout(
-    counts: Sequence[WordCount],
-    language: str,
-    *,
-    seed: int = 0,
-    words: int = 150,
-    font: FontFile | None = None,
-) -> Cloud:
-    """Where a cloud of the most frequent words puts each; the same for the same counts, font and seed.
-
-    Args:
-        counts: in any order.
-        words: how many to take, before those that the font cannot draw are left out.
-        font: None: `find_font(language)`.
-
-    Raises:
-        ConfigError: a language without a font.
-        MissingExtraError: `wordcloud` or matplotlib is not installed.
-    """
-    font = font or find_font(language)
-    taken = sorted(counts, key=lambda c: (-c.count, c.word))[:words]
-    left_out = tuple(c for c in taken if font.missing(c.word))
-    drawn = [c for c in taken if not font.missing(c.word)]
-    placed = _place(drawn, language, font.path, seed) if drawn else ()
-    inside = {word.word for word in placed}
-    crowded = tuple(c for c in drawn if c.word not in inside)
-    return Cloud(language, WIDTH, HEIGHT, font, placed, left_out, crowded)
-
-
-def _place(counts: Sequence[WordCount], language: str, font: Path, seed: int) -> tuple[PlacedWord, ...]:
-    try:
-        from PIL import ImageFont
-        from wordcloud import WordCloud
-    except ImportError:
-        raise MissingExtraError("a word cloud", INSTALL_ANALYSIS) from None
-    layout = WordCloud(
-        font_path=str(font),
-        width=WIDTH,
-        height=HEIGHT,
-        margin=MARGIN,
-        max_words=len(counts),
-        max_font_size=_largest(counts, font),
-        min_font_size=SMALLEST,
-        relative_scaling=SCALING,
-        # Turned Chinese is hard to read: its characters are.
-        prefer_horizontal=1.0 if language == "zh" else 0.9,
-        random_state=seed,
-        color_func=lambda *_, **__: "black",
-    ).generate_from_frequencies({c.word: c.count for c in counts})
-    placed = []
-    for rank, ((word, _), size, (top, left), orientation, _) in enumerate(layout.layout_):
-        shade, turned = rank * SHADES // len(counts), orientation is not None
-        ink = ImageFont.truetype(str(font), size).getbbox(word, anchor="ls")
-        corner = (float(left), float(top))
-        placed.append(_placed(counts[rank], ink, corner, float(size), turned, shade))
-    return tuple(placed)
-
-
-def _largest(counts: Sequence[WordCount], font: Path) -> int:
-    """The largest size of the first word with which the boxes of all fill no more than FILLED of the picture."""
-    from PIL import ImageFont
-
-    inks = [ImageFont.truetype(str(font), 100).getbbox(count.word, anchor="ls") for count in counts]
-    boxes = [((end - start) / 100, (below - above) / 100) for start, above, end, below in inks]
-    shares = [1.0]  # of the first word's size
-    for before, count in pairwise(counts):
-        shares.append(shares[-1] * (SCALING * count.count / max(1, before.count) + 1 - SCALING))
-
-    def filled(size: int) -> float:
-        sizes = [max(SMALLEST, size * share) for share in shares]
-        return sum(
-            (wide * one + MARGIN) * (high * one + MARGIN)
-            for one, (wide, high) in zip(sizes, boxes, strict=True)
-        ) / (WIDTH * HEIGHT)
-
-    fitting = (size for size in range(LARGEST, LEAST_LARGEST, -5) if filled(size) <= FILLED)
-    return next(fitting, LEAST_LARGEST)
-
-
-def _placed(
-    count: WordCount,
-    ink: tuple[float, float, float, float],
-    corner: tuple[float, float],
-    size: float,
-    turned: bool,
-    shade: int,
-) -> PlacedWord:
-    """From Pillow's terms (y downwards) to ours. `ink`: around the baseline's start; `corner`: its upper left one."""
-    start, above, end, below = ink
-    left, top = corner
-    if turned:
-        width, height = below - above, end - start
-        x, y = left + width - below, HEIGHT - top - height - start
-    else:
-        width, height = end - start, below - above
-        x, y = left - start, HEIGHT - top - height + below
-    box = (left, HEIGHT - top - height, width, height)
-    return PlacedWord(count.word, count.count, x, y, size, turned, shade, box)

@@ -15,7 +15,7 @@ import pytest
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
 from h2htalk.analysis.overview import overview
 from h2htalk.analysis.texts import SIDES, side_texts
-from h2htalk.analysis.verb_nouns import PairCount, count_pairs, verb_noun_pairs
+from h2htalk.analysis.verb_nouns import count_pairs, verb_noun_pairs
 from h2htalk.analysis.word_clouds import count_words
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
@@ -102,15 +102,6 @@ def test_the_screen_says_what_was_found_and_what_was_not_measured(mini: Analysis
     assert max(map(len, text.splitlines())) < 200
 
 
-def test_the_screen_stays_narrow_where_chinese_is_called_english(tmp_path: Path) -> None:
-    made = only(analyze(AnalyzeSpec(split_of(tmp_path, records(("I drink tea.", "Ok."))), processes=1)))
-    long = replace(made, pairs={side: (PairCount("我们一起" * 20, "茶" * 90, 2),) for side in SIDES})
-    analysis = analyze(AnalyzeSpec(str(tmp_path / "split"), processes=1))
-    text = overview(replace(analysis, split=replace(analysis.split, languages=(long,))))
-    assert max(map(len, text.splitlines())) < 200
-    assert "English, 1 scenario\n" in text
-
-
 # --- Choices ----------------------------------------------------------------------------------------------------
 
 
@@ -172,43 +163,6 @@ def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path)
 
 
 # --- Bad input --------------------------------------------------------------------------------------------------
-
-
-def test_one_scenario_is_a_split(tmp_path: Path) -> None:
-    part = only(
-        analyze(
-            AnalyzeSpec(split_of(tmp_path, records(("I drink tea.", "Enjoy it!")))),
-        )
-    )
-    assert [(p.verb, p.noun, p.count) for p in part.pairs["instruction"]] == [("drink", "tea", 1)]
-    assert [row.self_bleu for row in part.diversity] == [None, None]
-    assert (part.coverage.filled, part.coverage.total) == (1, 9)
-
-
-def test_emoji_alone_are_lengths_without_words_or_pairs(tmp_path: Path) -> None:
-    analysis = analyze(AnalyzeSpec(split_of(tmp_path, records(("😀😀 👩‍👩‍👧", "🎉"), ("😢", "🎉")))))
-    part = only(analysis)
-    assert part.words == {"instruction": (), "response": ()}
-    assert part.pairs == {"instruction": (), "response": ()}
-    assert "words, responses     none" in overview(analysis)
-
-
-def test_mixed_scripts_and_half_characters_are_counted(tmp_path: Path) -> None:
-    texts = (("I drink 绿茶 and чай today", "喝茶 drink tea"), ("half \ud83d a face, שלום", "ok"))
-    for language in ("en", "zh"):
-        part = only(analyze(AnalyzeSpec(split_of(tmp_path, records(*texts, language=language), language))))
-        assert part.scenarios == 2
-        assert part.words["instruction"]
-
-
-def test_a_message_of_a_hundred_thousand_characters_is_parsed_in_pieces(tmp_path: Path) -> None:
-    long = {"en": "We drink tea in the garden. " * 3_600, "zh": "我们一起喝茶。" * 14_400}
-    for language, text in long.items():
-        split = split_of(tmp_path, records((text, "Ok."), language=language), language)
-        part = only(analyze(AnalyzeSpec(split, processes=1)))
-        most = part.pairs["instruction"][0]
-        assert most.count >= 3_500
-        assert most.noun == {"en": "tea", "zh": "茶"}[language]
 
 
 @pytest.mark.parametrize(

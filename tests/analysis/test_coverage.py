@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -72,22 +71,10 @@ def test_evenness_by_hand() -> None:
     assert coverage(tagged(*tags)).evenness == pytest.approx(1.5 * math.log(2) / math.log(9), abs=1e-12)
 
 
-def test_a_full_even_grid_has_evenness_one_and_one_cell_has_zero() -> None:
-    full: list[Three] = [("calm", c, i) for c in get_args(Complexity) for i in get_args(Interaction)]
-    found = coverage(tagged(*full, *full))
-    assert (found.filled, found.total, found.evenness) == (9, 9, 1.0)
-    assert coverage(tagged(*[("calm", "basic", "casual")] * 5)).evenness == 0.0
-
-
 def test_no_scenario_is_a_grid_without_cells() -> None:
     assert coverage([]) == Coverage((), (), 0, 0)
     assert coverage([]).evenness is None
     assert all(m.count == 0 for m in coverage([]).marginals)
-
-
-def test_one_scenario_fills_one_cell_of_nine() -> None:
-    found = coverage(tagged(("calm", "basic", "casual")))
-    assert (found.filled, found.total, found.scenarios, found.evenness) == (1, 9, 1, 0.0)
 
 
 @given(st.lists(TAGS, max_size=40))
@@ -99,9 +86,3 @@ def test_no_scenario_is_lost_and_order_does_not_matter(tags: list[Three]) -> Non
     assert found.filled == len(set(tags)) <= found.total
     assert found == coverage(tagged(*reversed(tags)))
     assert found.evenness is None or 0 <= found.evenness <= 1
-
-
-def test_the_bundled_split() -> None:
-    found = coverage(s for s in load_split("mini").scenarios if s.language == "en")
-    assert (found.scenarios, found.total) == (77, len(found.emotions) * 9)
-    assert 0.5 < (found.evenness or 0) < 1

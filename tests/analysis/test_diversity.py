@@ -18,7 +18,6 @@ from h2htalk.analysis.diversity import (
     Diversity,
     compare_diversity,
     distinct,
-    first_words,
     measure_diversity,
     spread,
 )
@@ -64,24 +63,11 @@ def test_distinct_by_hand() -> None:
     assert distinct([list("aba"), list("ab")]) == (2 / 5, 2 / 3, 1.0, None)
 
 
-def test_without_words_nothing_is_distinct_or_repeated() -> None:
-    assert distinct([]) == distinct([[], []]) == (None, None, None, None)
-
-
 @given(st.lists(st.lists(st.sampled_from("abcd"), max_size=12), max_size=8))
 def test_distinct_is_a_share_and_repeating_the_texts_halves_it(texts: list[list[str]]) -> None:
     once, twice = distinct(texts), distinct(texts + texts)
     for value, half in zip(once, twice, strict=True):
         assert value is None or (0 < value <= 1 and half == pytest.approx(value / 2))
-
-
-@given(st.lists(st.lists(st.sampled_from("abcd"), max_size=12), max_size=8), st.integers(0, 60))
-def test_a_sample_of_words_has_exactly_that_size_where_there_are_enough(
-    texts: list[list[str]], words: int
-) -> None:
-    sample = list(first_words(texts, words))
-    assert sum(map(len, sample)) == min(words, sum(map(len, texts)))
-    assert all(text[: len(part)] == part for text, part in zip(texts, sample, strict=False))
 
 
 # --- Spread -----------------------------------------------------------------------------------------------------
@@ -90,16 +76,6 @@ def test_a_sample_of_words_has_exactly_that_size_where_there_are_enough(
 def test_spread_by_hand() -> None:
     # Three texts, two alike, one at a right angle: of three pairs one has cosine 1 and two have 0.
     assert spread(np.array([[1, 0], [1, 0], [0, 1]], np.float32)) == pytest.approx(2 / 3)
-
-
-def test_opposite_directions_are_two_apart_and_equal_ones_nothing() -> None:
-    assert spread(np.array([[1, 0], [-1, 0]], np.float32)) == 2.0
-    assert spread(np.array([[0.6, 0.8]] * 9, np.float32)) == pytest.approx(0, abs=1e-6)
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_fewer_than_two_texts_have_no_spread(count: int) -> None:
-    assert spread(np.ones((count, 3), np.float32)) is None
 
 
 @given(arrays(np.float32, st.tuples(st.integers(2, 9), st.just(5)), elements=st.floats(0.5, 4.0, width=32)))
@@ -145,19 +121,6 @@ def test_a_text_without_a_token_is_skipped_and_counted(language: Language) -> No
     assert (empty.texts, empty.skipped, empty.distinct) == (0, 3, (None,) * 4)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_emoji_alone_are_tokens_and_work(language: Language) -> None:
-    row = only(measure_diversity(made(["😭😭", "😭😭", "👩\u200d👩\u200d👧"], language=language)))
-    assert (row.texts, row.skipped) == (3, 0)
-    assert row.self_bleu is not None
-    assert 0 < row.self_bleu < 1
-
-
-def test_line_breaks_of_a_chinese_text_are_no_words() -> None:
-    row = only(measure_diversity(made(["今天\n今天 今天"], language="zh")))
-    assert (row.words, row.distinct[0]) == (3, pytest.approx(1 / 3))
-
-
 def test_a_language_that_the_embedder_is_not_made_for_is_not_asked() -> None:
     texts = made(["tea", "a walk"]) + made(["喝茶", "散步"], language="zh")
     english, chinese = measure_diversity(texts, embedder := LetterEmbedder(languages=("en",)))
@@ -191,18 +154,3 @@ def test_two_splits_are_measured_on_samples_of_one_size() -> None:
     assert (ours.words, theirs.words) == (6, 29)
     # Raw distinct-n of a split is its own, whatever stands beside it.
     assert theirs.distinct == only(measure_diversity(large)).distinct
-
-
-def test_a_side_that_one_split_lacks_is_measured_on_its_own() -> None:
-    ours, theirs = compare_diversity(made(["tea and rain"] * 3), made(["喝茶", "散步"], language="zh"))
-    assert ours == measure_diversity(made(["tea and rain"] * 3))
-    assert only(theirs).language == "zh"
-    assert compare_diversity([], []) == ([], [])
-
-
-def test_a_message_of_100_000_characters_and_mixed_scripts() -> None:
-    texts = made(["今天 tea ☕ " * 12_500, "shalom שלום 今天", "tea"], language="zh")
-    row = only(measure_diversity(texts))
-    assert row.texts == 3
-    assert row.distinct[0] is not None
-    assert row.distinct[0] < 0.01

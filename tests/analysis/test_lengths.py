@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import statistics
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -92,14 +91,6 @@ def test_a_language_is_never_guessed() -> None:
         text_lengths(["bonjour"], "fr", None)
 
 
-def test_words_are_counted_by_each_texts_own_language() -> None:
-    together = measure_lengths([*responses(["我们一起去"], "zh"), *responses(["we go together"])])
-    by_language = {
-        s.name: s.mean for s in together.summaries if (s.group, s.measure) == ("language", "words")
-    }
-    assert by_language == {"en": 3.0, "zh": 3.0}
-
-
 @given(st.text(max_size=200), st.sampled_from(["en", "zh"]))
 def test_no_text_breaks_a_measure(text: str, language: Language) -> None:
     lengths = text_lengths([text], language, None)
@@ -119,15 +110,6 @@ def test_a_summary_is_numpys_arithmetic() -> None:
     assert summary.median == 4.0
     assert summary.deciles == pytest.approx([np.percentile(lengths, 10 * d) for d in range(1, 10)])
     assert (summary.minimum, summary.maximum) == (1, 40)
-
-
-@given(st.lists(st.integers(0, 400), min_size=1, max_size=60))
-def test_deciles_rise_and_the_fifth_is_the_median(lengths: list[int]) -> None:
-    summary = summary_of(measure_lengths(responses(["w " * n for n in lengths])).summaries, "pieces")
-    assert list(summary.deciles) == sorted(summary.deciles)
-    assert summary.deciles[4] == pytest.approx(summary.median)
-    assert summary.minimum <= summary.deciles[0]
-    assert summary.deciles[-1] <= summary.maximum
 
 
 def test_every_group_is_summarised_on_each_side() -> None:
@@ -164,18 +146,6 @@ def test_the_order_of_texts_changes_nothing() -> None:
     assert measure_lengths(shuffled) == measure_lengths(texts)
 
 
-def test_who_counted_tokens_is_named() -> None:
-    class Named:
-        name = "a tokenizer"
-
-        def __call__(self, texts: Sequence[str]) -> list[int]:
-            return letters(texts)
-
-    assert measure_lengths([], Named()).tokenizer == "a tokenizer"
-    assert measure_lengths([], letters).tokenizer == "unnamed"
-    assert measure_lengths([]).tokenizer is None
-
-
 # --- Fig. 6 -----------------------------------------------------------------------------------------------------
 
 
@@ -188,13 +158,6 @@ def test_pieces_have_a_bin_each_up_to_fifty_and_longer_texts_are_counted_beyond(
     assert histogram.beyond == 2
 
 
-def test_english_pieces_are_not_left_beyond_the_papers_fifty() -> None:
-    texts = ["w " * n for n in (40, 45, 60, 80)]
-    histogram = histogram_of(measure_lengths(responses(texts)).histograms, "pieces")
-    assert histogram.beyond == 0
-    assert histogram.edges[-2] <= 80 < histogram.edges[-1]
-
-
 @pytest.mark.parametrize(
     ("longest", "width"),
     [(0, 1), (59, 1), (60, 2), (119, 2), (120, 5), (300, 10), (2_999, 50), (100_000, 2_000)],
@@ -204,13 +167,6 @@ def test_other_measures_have_round_bins(longest: int, width: int) -> None:
     assert histogram.edges[1] == width
     assert len(histogram.counts) <= 60
     assert histogram.edges[-2] <= longest < histogram.edges[-1]
-
-
-def test_one_text_in_a_hundred_may_lie_beyond() -> None:
-    texts = ["x" * 30] * 99 + ["x" * 100_000]
-    histogram = histogram_of(measure_lengths(responses(texts)).histograms, "characters")
-    assert histogram.edges[-1] == 31
-    assert histogram.beyond == 1
 
 
 @given(st.lists(st.integers(0, 100_000), min_size=1, max_size=300))
@@ -231,52 +187,6 @@ def test_every_text_is_in_one_bin_or_beyond(lengths: list[int]) -> None:
 
 # --- The paper's figures ----------------------------------------------------------------------------------------
 
-# Written for this test, in the form of the paper's data: short Chinese turns, hardly a space in them; some memories
-# and plans with a line each, which make the mean what it is.
-TURNS = """今天下班路上看到一只小橘猫，好想把它抱回家。
-我有点累了，想听你说说话 (叹气)
-外面下雨了，你陪我一起听雨好不好？
-明天要面试，我紧张得睡不着。
-奶奶打电话来，说院子里的桂花开了 好香啊
-刚跑完步，感觉整个人都轻松了！
-你还记得我说过的那家面馆吗？ 今天关门了。
-今天被领导表扬了，想第一个告诉你。
-晚饭做了番茄炒蛋 盐放多了
-有时候会想，要是时间能慢一点就好了。
-室友搬走了，屋子一下子好安静。
-我妈又催我相亲了…… 唉""".splitlines()
-PLANS = """07:00 起床喝水 08:00 吃早餐 09:30 去图书馆还书 12:00 和朋友吃午饭 15:00 散步 18:30 做晚饭 20:00 打电话
-06:30 晨跑 07:30 洗澡吃早餐 09:00 上班 12:30 午休 18:00 下班买菜 19:00 练琴 21:00 看书 22:30 睡觉 23:00 关灯
-08:00 浇花 10:00 去医院看外婆 14:00 午睡 16:00 写日记 19:00 看电影 22:00 泡脚 23:00 睡觉""".splitlines()
-ANSWERS = """我在呢，慢慢说，我都听着。
-那只小橘猫一定也记住你了，下次我们一起去看它吧。
-(轻轻抱住你) 辛苦了，今天先好好休息。
-真为你高兴！这份努力值得被看见。
-雨声很温柔，像在替你说晚安。
-桂花的香味，好像隔着电话也能闻到呢。
-别怕，你准备得那么认真，结果不会差的。
-08:00 吃早餐 12:00 散步 18:00 做晚饭 21:00 看书 22:30 睡觉
-安静的时候，就当我坐在你旁边。""".splitlines()
-
-
-def test_pieces_of_chinese_look_like_the_papers_lengths_and_say_little() -> None:
-    inputs = [*TURNS, *PLANS, TURNS[1] + "\n" + TURNS[8], *("\n".join(TURNS[n : n + 3]) for n in (2, 4))]
-    texts = [side_text(text, language="zh") for text in inputs] + responses(ANSWERS, "zh")
-    found = measure_lengths(texts).summaries
-    asked = [s for s in found if s.side == "instruction"]
-    answered = [s for s in found if s.side == "response"]
-    # Paper, Fig. 6: inputs mean 7.47, median 2.00; outputs mean 3.02, median 1.00.
-    pieces = summary_of(asked, "pieces")
-    assert pieces.median == 2.0
-    assert pieces.mean > 2 * pieces.median
-    answer_pieces = summary_of(answered, "pieces")
-    assert answer_pieces.median == 1.0
-    assert answer_pieces.mean > 1.5 * answer_pieces.median
-    # The same texts, counted so that a Chinese sentence has a length.
-    for side, medians in ((asked, pieces.median), (answered, answer_pieces.median)):
-        assert summary_of(side, "words").median >= 4 * medians
-        assert summary_of(side, "characters").median >= 8 * medians
-
 
 def test_an_instruction_is_the_inputs_alone() -> None:
     raw = load_split("mini").scenarios
@@ -290,23 +200,3 @@ def test_an_instruction_is_the_inputs_alone() -> None:
 
 
 # --- Bad input --------------------------------------------------------------------------------------------------
-
-
-def test_nothing_gives_nothing() -> None:
-    nothing = measure_lengths([])
-    assert (nothing.summaries, nothing.histograms) == ((), ())
-    assert text_lengths([], "zh", None) == {"characters": [], "words": [], "pieces": []}
-
-
-def test_one_text_is_its_own_median_and_deciles() -> None:
-    summary = summary_of(measure_lengths(responses(["one two three"])).summaries, "words")
-    assert (summary.n, summary.mean, summary.median, set(summary.deciles)) == (1, 3.0, 3.0, {3.0})
-
-
-@pytest.mark.parametrize("text", ["a", "你", "😀", "a你 😀1", "\n"])
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_hundred_thousand_characters_are_measured_in_seconds(text: str, language: Language) -> None:
-    long = (text * 100_000)[:100_000]
-    start = time.process_time()
-    measure_lengths(responses([long], language))
-    assert time.process_time() - start < 10

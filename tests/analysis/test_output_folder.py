@@ -68,20 +68,6 @@ def test_a_killed_writing_is_known_and_cleared_by_the_next(tmp_path: Path) -> No
     assert sorted(os.listdir(tmp_path)) == ["index.html", "summary.json"]
 
 
-def test_the_page_is_moved_last_and_the_mark_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    moved: list[str] = []
-    replace = os.replace
-
-    def watched(source: Path, target: Path) -> None:
-        moved.append(Path(target).name)
-        replace(source, target)
-
-    with replaced(tmp_path) as new:
-        write(new, index_dot_html="page", tables__a_dot_csv="", tables__z_dot_csv="")
-        monkeypatch.setattr(os, "replace", watched)
-    assert moved == ["summary.json", "a.csv", "z.csv", "index.html"]
-
-
 def test_of_two_writers_at_once_the_second_is_refused_and_the_first_keeps_its_work(tmp_path: Path) -> None:
     with replaced(tmp_path / "out") as new:
         write(new, index_dot_html="first")

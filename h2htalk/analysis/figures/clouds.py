@@ -1,67 +1,89 @@
-"""Fig. 4 of the paper: a word cloud, drawn as text from the places that `word_clouds.cloud_layout` found."""
+"""Fig. 4 of the paper: a word cloud, laid out and drawn by the `wordcloud` package."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.labels import Label, write
 from h2htalk.analysis.figures.style import (
     DOUBLE_COLUMN,
     PALETTE,
+    PAPER,
     POINTS,
-    bare_panel,
     draw_sentence,
     house_style,
     new_figure,
     notes,
+    panel,
     plural,
 )
+from h2htalk.analysis.fonts import INSTALL_ANALYSIS, find_font
+from h2htalk.data.dialogue import Language
+from h2htalk.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.word_clouds import Cloud, PlacedWord
+    from h2htalk.analysis.word_clouds import WordCount
 
+WORDS = 150
+WIDTH, HEIGHT = 1600, 900  # pixels: 230 an inch
+LARGEST = {"en": 120, "zh": 170}  # pixels a word is high: 150 words fill the picture
+SMALLEST = 22  # 7 points
+MARGIN = 14  # pixels between words: two that touch read as one
 FOOT = 14.0  # points for the remarks
 
 
 @house_style()
-def draw_word_cloud(cloud: Cloud) -> Figure:
-    """The words at their places, in the cloud's font and the palette's colours; 6.9 in wide.
+def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: int = 0) -> Figure:
+    """The 150 most frequent words, the larger the more frequent, a colour a fifth of them; 6.9 in wide.
 
-    What the font cannot draw and what found no room is counted below the cloud.
+    Args:
+        counts: as `count_words` gives them.
+
+    What the font cannot draw and what found no room is counted below the cloud. The same for the same counts and seed.
+
+    Raises:
+        MissingExtraError: `wordcloud` or matplotlib is not installed.
     """
-    if not cloud.placed:
-        lacking = f" ({plural(len(cloud.left_out), 'word')} without glyphs)" if cloud.left_out else ""
-        return draw_sentence(f"no words{lacking}")
-    missing = []
-    if cloud.left_out:
-        missing.append(f"{plural(len(cloud.left_out), 'word')} without glyphs")
-    if cloud.crowded_out:
-        missing.append(f"{plural(len(cloud.crowded_out), 'word')} without room")
-    remarks = [f"Not drawn: {', '.join(missing)}; see the table."] if missing else []
-    scale = DOUBLE_COLUMN * POINTS / cloud.width  # points a unit of the cloud
-    foot = FOOT if remarks else 0.0
-    figure = new_figure(DOUBLE_COLUMN, (cloud.height * scale + foot) / POINTS)
-    axes = bare_panel(figure)
-    left, bottom = axes.get_xlim()[0], axes.get_ylim()[0] + foot
-    for word in cloud.placed:
-        _write_word(axes, word, str(cloud.font.path), left, bottom, scale)
-    notes(figure, remarks)
+    font = find_font(language)
+    taken = counts[:WORDS]
+    drawn = [count for count in taken if not font.missing(count.word)]
+    lacking = [f"{plural(len(taken) - len(drawn), 'word')} without glyphs"] if len(drawn) < len(taken) else []
+    if not drawn:
+        return draw_sentence(f"no words ({lacking[0]})" if lacking else "no words")
+    for share in (1.0, 0.7, 0.5):  # until all words find room
+        cloud = _cloud(drawn, language, str(font.path), seed, round(share * LARGEST[language]))
+        if (placed := len(cloud.layout_)) == len(drawn):
+            break
+    crowded = [f"{plural(len(drawn) - placed, 'word')} without room"] if placed < len(drawn) else []
+    foot = FOOT if lacking or crowded else 0.0
+    high = DOUBLE_COLUMN * POINTS * HEIGHT / WIDTH
+    figure = new_figure(DOUBLE_COLUMN, (high + foot) / POINTS)
+    axes = panel(figure, 0, foot, DOUBLE_COLUMN * POINTS, high)
+    axes.imshow(cloud.to_array(), aspect="auto", interpolation="none")
+    axes.set_axis_off()
+    notes(figure, [f"Not drawn: {', '.join([*lacking, *crowded])}; see the table."] if foot else [])
     return figure
 
 
-def _write_word(axes: Axes, word: PlacedWord, font: str, left: float, bottom: float, scale: float) -> None:
-    write(
-        axes,
-        left + word.x * scale,
-        bottom + word.y * scale,
-        Label(word.word, font),
-        word.size * scale,
-        color=PALETTE[word.shade % len(PALETTE)],
-        ha="left",
-        va="baseline",
-        rotation=90 if word.turned else 0,
-        rotation_mode="anchor",
-    )
+def _cloud(counts: Sequence[WordCount], language: Language, font: str, seed: int, largest: int) -> Any:
+    try:
+        from wordcloud import WordCloud
+    except ImportError:
+        raise MissingExtraError("a word cloud", INSTALL_ANALYSIS) from None
+    colours = {count.word: PALETTE[rank * 5 // len(counts)] for rank, count in enumerate(counts)}
+    return WordCloud(
+        font_path=font,
+        width=WIDTH,
+        height=HEIGHT,
+        margin=MARGIN,
+        max_words=len(counts),
+        max_font_size=largest,
+        min_font_size=SMALLEST,
+        relative_scaling=0.5,
+        prefer_horizontal=1.0 if language == "zh" else 0.9,  # turned Chinese is hard to read
+        random_state=seed,
+        background_color=PAPER,
+        color_func=lambda word, **_: colours[word],
+    ).generate_from_frequencies({count.word: count.count for count in counts})

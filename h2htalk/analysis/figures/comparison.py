@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from h2htalk.analysis.figures.labels import (
-    Label,
     label,
     replaced_note,
     row_labels,
@@ -125,14 +124,10 @@ def _scale(axes: Axes, shown: Sequence[LogOdds]) -> None:
     axes.set_xlabel("log-odds ratio (natural logarithm; 0: both alike)", labelpad=2)
 
 
-def _sides(axes: Axes, names: Sequence[Label], wide: float, rows: int) -> None:
+def _sides(axes: Axes, names: Sequence[str], wide: float, rows: int) -> None:
     """Above the panel, which way is whose; long names are shortened, so both always stand."""
     above = 1 + 8 / (STEP * rows)
     name_a, name_b = (shortened(name, wide / 2 - 66, BODY) for name in names)
-    to_b, to_a = Label(f"more in {name_b.text}", name_b.font), Label(f"more in {name_a.text}", name_a.font)
     place = {"va": "center_baseline", "transform": axes.transAxes}
-    # The arrows in the house font: a Chinese one may lack them.
-    write(axes, 0, above, Label("←"), BODY, color=COLOURS[1], ha="left", **place)
-    write(axes, 11 / wide, above, to_b, BODY, color=COLOURS[1], ha="left", **place)
-    write(axes, 1 - 11 / wide, above, to_a, BODY, color=COLOURS[0], ha="right", **place)
-    write(axes, 1, above, Label("→"), BODY, color=COLOURS[0], ha="right", **place)
+    write(axes, 0, above, f"← more in {name_b}", BODY, color=COLOURS[1], ha="left", **place)
+    write(axes, 1, above, f"more in {name_a} →", BODY, color=COLOURS[0], ha="right", **place)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.labels import Label, label, replaced_note, shortened, width_of, write
+from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, shortened, width_of, write
 from h2htalk.analysis.figures.style import (
     BODY,
     DOUBLE_COLUMN,
@@ -43,7 +43,7 @@ _SIDES = {"instruction": "instructions", "response": "responses"}
 @dataclass(frozen=True, slots=True)
 class _Series:
     row: Diversity
-    name: Label
+    name: str
     second: bool  # of the split that is compared with: hollow markers, dashed lines
 
     @property
@@ -92,10 +92,7 @@ def draw_diversity(
         axes = panel(figure, left + place * (wide + 26), foot, wide, body)
         values = [one.row.spread if place else one.row.self_bleu for one in series]
         _points(axes, series, values, title)
-        if not place:
-            for row, one in enumerate(names):
-                write(axes, -12 / wide, row, one, SMALL, ha="right", va="center_baseline",
-                      transform=axes.get_yaxis_transform())  # fmt: skip
+        row_labels(axes, [] if place else names, SMALL)
     notes(figure, remarks)
     return figure
 
@@ -136,6 +133,5 @@ def _points(axes: Axes, series: Sequence[_Series], values: Sequence[float | None
               bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6})  # fmt: skip
     axes.set_xlim(0, right)
     axes.set_ylim(len(series) - 0.5, -0.5)
-    axes.set_yticks([])
     axes.set_xticks([0, right / 2, right])
     axes.set_title(title, size=BODY, loc="left", pad=5)

@@ -13,13 +13,12 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from h2htalk.analysis.fonts import INSTALL_ANALYSIS, find_font
 from h2htalk.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-INSTALL = 'pip install "h2htalk[analysis]"'
 
 SINGLE_COLUMN = 3.35  # inches: one column of a two-column page
 DOUBLE_COLUMN = 6.9  # inches: both columns
@@ -32,8 +31,10 @@ PALETTE = ("#0072b2", "#b04400", "#00523f", "#a0407f", "#1b2a49")  # blue, vermi
 SIDE_COLOURS = {"instruction": PALETTE[0], "response": PALETTE[1]}
 INK, QUIET, LINE, PAPER = "#1d2328", "#5f6b75", "#d5d8da", "#ffffff"
 
+FAMILIES = ("DejaVu Sans", "H2HTalk Sans SC")  # a character that the first lacks is drawn in the second
+
 _RC: dict[Any, Any] = {
-    "font.family": ["DejaVu Sans"],
+    "font.family": FAMILIES,
     "font.size": BODY,
     "text.color": INK,
     "axes.edgecolor": QUIET,
@@ -75,6 +76,7 @@ def house_style() -> Iterator[None]:
     """
     mpl = _matplotlib()
     settings: Any = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _NOT_OURS}
+    find_font("zh")  # matplotlib knows the bundled font from then on
     with mpl.rc_context({**settings, **_RC}):
         yield
 
@@ -88,7 +90,7 @@ def _matplotlib() -> Any:
     try:
         mpl = import_module("matplotlib")
     except ImportError:
-        raise MissingExtraError("drawing figures", INSTALL) from None
+        raise MissingExtraError("drawing figures", INSTALL_ANALYSIS) from None
     finally:
         if screen is not None:
             os.environ["MPLBACKEND"] = screen

@@ -10,10 +10,8 @@ import pytest
 from figures_made import HOSTILE, made_groups, made_pairs
 from PIL import Image
 
-from h2htalk.analysis import figures
 from h2htalk.analysis.figures import draw_pairs_bars, draw_sunburst, save_figure
 from h2htalk.analysis.verb_nouns import PairCount
-from h2htalk.analysis.word_clouds import WordCount, cloud_layout
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -33,12 +31,6 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path, language: str) -> No
         return [path.read_bytes() for path in paths]
 
     assert written("a") == written("b")
-
-
-def test_saving_twice_gives_the_same_bytes(tmp_path: Path) -> None:
-    figure = draw_sunburst(made_groups("zh"))
-    first, second = (save_figure(figure, tmp_path / folder, "pairs") for folder in "ab")
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
 def test_a_file_names_neither_date_nor_versions(tmp_path: Path) -> None:
@@ -81,10 +73,3 @@ def test_the_pdf_embeds_truetype_and_no_type_3(tmp_path: Path) -> None:
     whole = pdf + b"".join(streams)
     assert b"/CIDFontType2" in whole
     assert b"/Type3" not in whole
-
-
-def test_a_cloud_of_150_chinese_words_stays_below_600_kilobytes(tmp_path: Path) -> None:
-    characters = [chr(code) for code in range(0x4E00, 0x4E00 + 450)]
-    words = [WordCount("".join(characters[i::150]), 160 - i, 1) for i in range(150)]
-    path = save_figure(figures.draw_word_cloud(cloud_layout(words, "zh")), tmp_path, "words_zh")[0]
-    assert path.stat().st_size < 600_000
