@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.chat.bookings import Booking, Totals
@@ -232,7 +232,6 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150)
 @given(steps=STEPS, limit=st.decimals(0, "0.03", places=4), share=st.integers(0, 100))
 def test_the_limit_holds_whatever_breaks(steps: list[tuple[Any, ...]], limit: Decimal, share: int) -> None:
     """A provider that bills each call that went out, at its worst case at most, never gets more than the limit;

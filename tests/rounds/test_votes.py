@@ -149,7 +149,6 @@ def test_votes_that_are_symmetric_stay_tied(table: str, recipe: Recipe) -> None:
     assert decision.tied == tuple(sorted(set(table.splitlines()[0].split()) - {"."}))
 
 
-@settings(max_examples=200, deadline=None)
 @given(vote_lists(labels="ab"), st.sampled_from(["vldb", "converged"]), st.sampled_from([0.0, 1.0]))
 def test_a_tie_is_not_broken_by_the_order_in_which_other_items_are_added(
     votes: list[Vote], recipe: Recipe, smoothing: float
@@ -209,7 +208,6 @@ def test_an_argument_out_of_range_is_refused_even_without_votes(wrong: dict[str,
 # --- Names and order change nothing, bit for bit ----------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     vote_lists(labels="abcd"),
     st.sampled_from(["vldb", "converged"]),

@@ -22,7 +22,6 @@ marks = st.lists(st.sampled_from([*MARKS.split(" "), *LINES]), max_size=30).map(
 any_text = st.text(max_size=120) | marks
 
 
-@settings(max_examples=300, deadline=None)
 @given(any_text, subtasks, languages, st.sampled_from(["none", "high"]), any_text, any_text)
 def test_check_never_raises_and_names_known_rules(
     text: str, subtask: str, language: str, risk: str, prompt: str, inputs: str

@@ -7,7 +7,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.text import segmenter
@@ -43,7 +43,6 @@ def test_a_text_without_words_has_none(text: str) -> None:
     assert segment(text) == []
 
 
-@settings(max_examples=200)
 @given(st.text(max_size=60))
 def test_joined_the_words_are_the_text(text: str) -> None:
     """Whatever the characters: unpaired surrogates, joiners, controls."""

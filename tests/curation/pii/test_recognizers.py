@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.pii import Span, find_spans
@@ -66,7 +66,6 @@ _PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.lists(st.one_of(_PIECES, st.text(max_size=6)), max_size=30).map("".join),
     st.sampled_from(sorted(FINDERS)),

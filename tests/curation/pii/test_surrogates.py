@@ -6,7 +6,7 @@ import random
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.pii.dialogue_values import DialogueData, Values, find_in_dialogue
@@ -158,7 +158,6 @@ OTHERS = st.tuples(
 
 
 @given(names=st.lists(NAMES, max_size=12), others=st.lists(OTHERS, max_size=12), seed=st.integers(0, 5))
-@settings(max_examples=150, deadline=None)
 def test_no_two_values_share_a_surrogate_none_is_a_value_and_order_does_not_matter(
     names: list[str], others: list[tuple[str, str]], seed: int
 ) -> None:
