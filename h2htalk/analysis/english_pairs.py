@@ -149,10 +149,10 @@ def _shared_objects(verb: Token) -> list[Token]:
 def _relative_object(verb: Token) -> list[Token]:
     """The noun before a clause that lacks an object: "the book I read", "the song you asked me to play"."""
     clause = verb
-    while (
-        clause.dep_ in ("xcomp", "ccomp") and clause.head.pos_ == "VERB" and not _has(clause.head, _OBJECTS)
-    ):
-        clause = clause.head
+    for head in verb.ancestors:  # a root is its own head, whatever its label
+        if clause.dep_ not in ("xcomp", "ccomp") or head.pos_ != "VERB" or _has(head, _OBJECTS):
+            break
+        clause = head
     noun = clause.head
     if clause.dep_ not in _RELATIVES or _has(verb, _PASSIVE) or _lemma(verb) in _INTRANSITIVE:
         return []
