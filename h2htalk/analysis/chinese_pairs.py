@@ -2,7 +2,7 @@
 
 A small parser is often wrong on Chinese, the surface rarely: after a verb, aspect, numbers and modifiers lead to the
 head noun, which is the last of its phrase. So the rules walk over kinds of words (`chinese_pieces.py`), clause by
-clause. A plain walk over the tree has 5 points less precision on real chat and finds half of the pairs.
+clause.
 """
 
 from __future__ import annotations
