@@ -218,6 +218,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.slow
 def test_it_is_many_times_as_fast_as_nltk_and_rouge_score_on_the_same_tokens() -> None:
     """12 and 6 times are asked for and measured by tools/bench_lexical.py; a busy machine gets some room here."""
     responses, references = reply_pairs(400)

@@ -183,7 +183,7 @@ def test_names_take_time_in_proportion(language: str, unit: str) -> None:
         return time.process_time() - start
 
     cost(2000)
-    assert cost(20_000) < 40 * max(cost(2000), 0.005)
+    assert min(cost(20_000) for _ in range(2)) < 40 * max(cost(2000), 0.005)
 
 
 @pytest.mark.parametrize("unit", [".", ".'", '." ' * 3 + "." * 40, "a", "😂", " ", "\n", "a, ", "\ud83d"])

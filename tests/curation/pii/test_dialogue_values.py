@@ -53,6 +53,7 @@ def test_the_companions_name_and_figures_stay_where_a_person_shares_them() -> No
     assert said == [["Harry"], [], ["Harry"]]
 
 
+@pytest.mark.slow
 def test_many_values_in_a_long_dialogue_take_time_in_proportion() -> None:
     def seconds(n: int) -> float:
         texts = [" ".join(f"call 415-{200 + i % 700}-{i:04}." for i in range(n))]
@@ -61,7 +62,7 @@ def test_many_values_in_a_long_dialogue_take_time_in_proportion() -> None:
         return time.process_time() - start
 
     seconds(10)
-    short, long = seconds(1000), seconds(4000)
+    short, long = (min(seconds(n) for _ in range(3)) for n in (1000, 4000))
     assert long < 4 * 2.5 * short + 0.2
 
 
