@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import httpx2
 
 
-class HostedChat:
+class HostedChat(ABC):
     """A model of a hosted API. Every call is booked in `ChatOptions.ledger` before it is sent."""
 
     provider: ClassVar[Provider]
@@ -43,9 +44,9 @@ class HostedChat:
         self._options, self._http_client = options, http_client
         self._api = self.wire(self._name, self._key)
 
+    @abstractmethod
     def wire(self, name: str, key: str) -> Api:
         """What builds the calls of a model and reads its answers."""
-        raise NotImplementedError
 
     @property
     def subject(self) -> Mapping[str, str]:
@@ -65,7 +66,7 @@ class HostedChat:
             jobs = getattr(import_module(module), jobs_class)(client)
             return run_batches(jobs, self._api, requests, self._options, on_done)
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  part of the protocol of engines
         """Connections live no longer than a call of `complete`: nothing is held."""
 
     @asynccontextmanager
