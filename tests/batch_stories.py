@@ -14,7 +14,7 @@ from batch_double_wire import DoubleJob
 
 from h2htalk.chat.base import Outcome, Reply, Request
 from h2htalk.chat.batch_jobs import BatchFolder
-from h2htalk.data.run import SampleKey
+from h2htalk.data.responses import SampleKey
 
 both = pytest.mark.parametrize("provider", PROVIDERS)
 

@@ -22,7 +22,7 @@ from h2htalk.chat.costs import Price
 from h2htalk.chat.ledger import Ledger
 from h2htalk.chat.openai_api import OpenAIChat
 from h2htalk.chat.openai_wire import OpenAIApi
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 
 KEYS = {"openai": "sk-proj-made-up-0123456789", "anthropic": "sk-ant-made-up-0123456789"}
 PROVIDERS = tuple(KEYS)

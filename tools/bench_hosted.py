@@ -32,7 +32,7 @@ from providers import ProviderServer
 from h2htalk.chat.calls import Bound
 from h2htalk.chat.costs import load_prices
 from h2htalk.chat.ledger import Ledger
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 
 MODELS = ("openai:gpt-test", "anthropic:claude-test")
 FEW = 10

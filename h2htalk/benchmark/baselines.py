@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.run import FailedResponse, Failure, Response
+from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.scenario import Plan, Scenario
 from h2htalk.data.subtasks import NULL_MEMORY
 from h2htalk.errors import ConfigError

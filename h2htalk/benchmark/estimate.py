@@ -16,7 +16,7 @@ from h2htalk.chat.bookings import Totals, add, dollars_text
 from h2htalk.chat.calls import Call
 from h2htalk.chat.costs import Price
 from h2htalk.chat.engines import ENGINES, parse_model
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError
 

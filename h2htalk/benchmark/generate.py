@@ -8,7 +8,7 @@ from typing import overload
 
 from h2htalk.benchmark.spec import EvaluateSpec
 from h2htalk.chat.base import Chat, Message, Outcome, Request, Sampling, request_seed
-from h2htalk.data.run import FailedResponse, Failure, Response
+from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import Answers, RunWriter
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS

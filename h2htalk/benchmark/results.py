@@ -21,11 +21,11 @@ from h2htalk.benchmark.spec import EvaluateSpec
 from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.chat.base import Message
+from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import read_jsonl, write_json, write_jsonl
-from h2htalk.data.run import Response, read_response
+from h2htalk.data.responses import Response, read_response
 from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.shard import writer_lock
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError, DataError

@@ -22,7 +22,7 @@ from h2htalk.chat.costs import PriceList, load_prices
 from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.journal import Account, read_journal
 from h2htalk.chat.ledger import Ledger
-from h2htalk.data.run import Response, SampleKey, Usage
+from h2htalk.data.responses import Response, SampleKey, Usage
 from h2htalk.data.run_folder import Answers, RunWriter
 from h2htalk.errors import ConfigError
 

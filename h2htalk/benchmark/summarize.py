@@ -11,7 +11,7 @@ from h2htalk.benchmark.composite import METRIC_NAMES, ItemScore
 from h2htalk.benchmark.null_class import null_class
 from h2htalk.benchmark.scoring import Metrics
 from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
-from h2htalk.data.run import Response
+from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature

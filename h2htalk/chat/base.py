@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from h2htalk.data.run import Failure, Usage
+from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
 
 

@@ -26,9 +26,9 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from h2htalk.chat.ledger import Ledger
+from h2htalk.data.append_log import Shard
 from h2htalk.data.files import read_jsonl, write_problem
-from h2htalk.data.run import SampleKey
-from h2htalk.data.shard import Shard
+from h2htalk.data.responses import SampleKey
 from h2htalk.errors import DataError, quoted
 
 # planned: never sent. sending: sent perhaps. submitted: runs, or ended and waits to be collected.

@@ -12,7 +12,7 @@ from h2htalk.chat.batch_jobs import BatchRecord
 from h2htalk.chat.bookings import Booking
 from h2htalk.chat.calls import Api, Call, Charge, Trouble, outcomes
 from h2htalk.chat.ledger import Ledger
-from h2htalk.data.run import SampleKey
+from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError
 
 _EXPIRED = Trouble(

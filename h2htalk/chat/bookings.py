@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import Any
 
 from h2htalk.chat.calls import Bound, Charge
-from h2htalk.data.run import SampleKey, Usage
+from h2htalk.data.responses import SampleKey, Usage
 
 _NOTHING = Decimal(0)
 

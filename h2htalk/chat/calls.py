@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from h2htalk.chat.base import Outcome, Reply, Request
-from h2htalk.data.run import Failure, SampleKey, Usage
+from h2htalk.data.responses import Failure, SampleKey, Usage
 
 # What a call without a usable reply cost. `free`: the API itself refused it, or it never left this machine.
 # `paid`: a reply came that cannot be used. `lost`: no reply arrived, so nobody knows: possibly paid.

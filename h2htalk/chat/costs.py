@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, quoted
 
 _MILLION = Decimal(1_000_000)

@@ -20,7 +20,7 @@ from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.exchange import Arrived, Send, Wire
 from h2htalk.chat.ledger import Ledger, OverLimit
 from h2htalk.chat.server_protocol import doubling_wait
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import H2HTalkError
 
 SHORTEST_TRY = 0.1  # of `timeout`

@@ -26,7 +26,7 @@ from h2htalk.chat.bookings import Booking, Settlement, Totals, add
 from h2htalk.chat.calls import Bound, Charge
 from h2htalk.chat.costs import Price
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 from h2htalk.errors import DataError, quoted
 
 _NOTHING = Decimal(0)

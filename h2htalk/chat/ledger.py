@@ -18,8 +18,8 @@ from h2htalk.chat.bookings import Booking, Settlement, Totals, add, dollars_text
 from h2htalk.chat.calls import Bound
 from h2htalk.chat.costs import Price
 from h2htalk.chat.journal import Account
-from h2htalk.data.run import SampleKey, Usage
-from h2htalk.data.shard import Shard
+from h2htalk.data.append_log import Shard
+from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError, DataError
 
 Stored = Callable[[SampleKey], Usage | None]

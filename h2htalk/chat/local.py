@@ -18,7 +18,7 @@ from h2htalk.chat.checkpoints import engine_versions, open_checkpoint
 from h2htalk.chat.generation import OutOfMemory, Row, generate_batch, has_cache, is_recurrent
 from h2htalk.chat.prepare import Job, prepare, refuse_form
 from h2htalk.chat.templates import ChatTemplate, read_reply
-from h2htalk.data.run import Failure, Usage
+from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
 
 CPU_CACHE_BYTES = 2 << 30

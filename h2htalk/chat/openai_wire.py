@@ -26,7 +26,7 @@ from h2htalk.chat.provider_replies import (
 )
 from h2htalk.chat.schemas import STRING_FORMATS, described
 from h2htalk.chat.server_protocol import well_formed
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
 MOST_CHOICES = 128  # that one call may ask for

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from h2htalk.chat.base import Message, OnDone, Request, Sampling
 from h2htalk.chat.templates import ChatTemplate, MarkRefusal, Prompt, TemplateRefusal
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from h2htalk.chat.base import Request
 from h2htalk.chat.calls import Charge, Trouble
 from h2htalk.chat.server_protocol import CONTEXT_TOO_LONG, asked_wait, clean, error_text, well_formed
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 
 # A gateway gave up waiting, or the connection behind it broke: the model may have answered, and been paid for it.
 _PERHAPS_ANSWERED = frozenset({408, 499, 502, 504, 520, 524})

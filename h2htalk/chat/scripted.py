@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from h2htalk.chat.base import OnDone, Outcome, Reply, Request
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, DataError
 
 DEFAULT_ID = "*"

@@ -26,7 +26,7 @@ from h2htalk.chat.server_protocol import (
     request_body,
     wait_before_retry,
 )
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError
 
 LARGEST_REPLY = 8 * 2**20  # bytes

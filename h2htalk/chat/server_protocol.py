@@ -14,7 +14,7 @@ from typing import Any
 
 from h2htalk.chat.base import Reply, Request
 from h2htalk.chat.templates import SWITCHES
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds between tries: doubling
 LONGEST_RETRY_AFTER = 30.0  # seconds

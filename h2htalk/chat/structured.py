@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.chat.base import Reply
 from h2htalk.chat.schemas import strict_schema
 from h2htalk.chat.server_protocol import clean
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, quoted, shorten
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.chat.base import Message
-from h2htalk.data.run import split_thinking
+from h2htalk.data.responses import split_thinking
 from h2htalk.errors import ConfigError
 
 _PROBE = "h2htalk-system-probe"

@@ -37,7 +37,7 @@ from h2htalk.chat.vllm_start import (
     require_vllm,
     start_engine,
 )
-from h2htalk.data.run import Failure, Usage
+from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError, ModelCallError
 
 # Below it vLLM would draw at 0.01 without a word.

@@ -22,9 +22,9 @@ from h2htalk.curation.asking_costs import StageLedger, StageLimit, journal_path
 from h2htalk.curation.asking_store import Known, line_of, prompt_fingerprint, read_line, stored_answers
 from h2htalk.curation.model_identity import model_identity, model_name
 from h2htalk.curation.stages import Incomplete
+from h2htalk.data.append_log import Shard
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.run import Failure, Response, SampleKey, Usage
-from h2htalk.data.shard import Shard
+from h2htalk.data.responses import Failure, Response, SampleKey, Usage
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 

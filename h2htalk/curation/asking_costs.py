@@ -15,7 +15,7 @@ from h2htalk.chat.costs import Price, PriceList
 from h2htalk.chat.journal import Account, read_journal
 from h2htalk.chat.ledger import Ledger, OverLimit
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.run import SampleKey, Usage
+from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError
 
 # The answers of a model that are stored: whose, and what each used, in the order in which they came.

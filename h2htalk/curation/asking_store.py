@@ -9,7 +9,7 @@ from typing import Any
 
 from h2htalk.chat.base import Outcome, Reply, Request
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.run import FailedResponse, Failure, Response, SampleKey, read_response
+from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey, read_response
 from h2htalk.errors import DataError
 
 Known = dict[tuple[SampleKey, str], Reply]  # by item and sample, and the prompt's fingerprint

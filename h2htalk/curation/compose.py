@@ -39,7 +39,7 @@ from h2htalk.curation.stages import Opener, Stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import LANGUAGES, Dialogue
 from h2htalk.data.persona import Persona, bundled_personas
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.text.contracts import is_null_memory

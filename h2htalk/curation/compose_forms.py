@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from h2htalk.chat.base import Reply
 from h2htalk.chat.structured import Form
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Complexity, Interaction
 from h2htalk.errors import shorten
 

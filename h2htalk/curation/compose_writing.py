@@ -23,7 +23,7 @@ from h2htalk.curation.prompting import Fence, Prompts
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.help_rows import help_rows, help_text
 from h2htalk.data.persona import Persona
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, find_subtask
 from h2htalk.errors import DataError, shorten

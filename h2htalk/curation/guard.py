@@ -18,9 +18,9 @@ from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.engines import parse_model
 from h2htalk.curation.asking import Asking, AskSettings
 from h2htalk.curation.stages import Incomplete
+from h2htalk.data.append_log import Shard
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.shard import Shard
 from h2htalk.progress import Progress
 
 Safety = Literal["safe", "unsafe", "controversial", "undecided"]

@@ -19,7 +19,7 @@ from h2htalk.curation.asking import sampling_of
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.faireval import EvidenceSample, Order
 from h2htalk.curation.prompting import Fence, Prompts
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 
 CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")

@@ -10,7 +10,7 @@ from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.faireval import EvidenceSample, calibrate
 from h2htalk.curation.review_forms import RubricReply
 from h2htalk.curation.review_outcome import Decision, Pair, Rubric
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from h2htalk.curation.sources.items import RawDialogue, RefusedItem
 from h2htalk.curation.spec import CurateSpec, SimulateSettings, resolve
 from h2htalk.data.dialogue import Dialogue, Role
 from h2htalk.data.persona import Persona, bundled_personas
-from h2htalk.data.run import strip_thinking
+from h2htalk.data.responses import strip_thinking
 from h2htalk.errors import ConfigError
 
 # What the simulated user writes where the talk has come to its end; taken out of the dialogue.

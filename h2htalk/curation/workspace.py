@@ -21,8 +21,8 @@ from typing import Any
 
 from h2htalk.curation.parts import StageFolder
 from h2htalk.curation.tombstones import Tombstones
+from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import read_json_object, remove_file, write_json, write_problem
-from h2htalk.data.shard import writer_lock
 from h2htalk.errors import ConfigError, DataError
 
 # Stage -> its folder, in the order in which data walk through them.

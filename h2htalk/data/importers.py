@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.run import FailedResponse, Response, SampleKey, read_response
+from h2htalk.data.responses import FailedResponse, Response, SampleKey, read_response
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError, quoted
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk import __version__
+from h2htalk.data.append_log import Shard
 from h2htalk.data.files import (
     missing_folders,
     read_json_object,
@@ -27,8 +28,7 @@ from h2htalk.data.files import (
     write_json,
     write_text,
 )
-from h2htalk.data.run import FailedResponse, Response, SampleKey, read_response
-from h2htalk.data.shard import Shard
+from h2htalk.data.responses import FailedResponse, Response, SampleKey, read_response
 from h2htalk.data.signature import Signature, differing_keys
 from h2htalk.data.split_export import export_split
 from h2htalk.data.splits import Split, load_split

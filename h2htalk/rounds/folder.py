@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from h2htalk.data.append_log import Shard, writer_lock
 from h2htalk.data.dialogue import Language
 from h2htalk.data.files import (
     json_line,
@@ -34,7 +35,6 @@ from h2htalk.data.files import (
     write_problem,
     write_text,
 )
-from h2htalk.data.shard import Shard, writer_lock
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.answers import Answer, latest
 from h2htalk.rounds.items import Item

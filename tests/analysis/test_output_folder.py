@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.analysis.output_folder import MADE_BY, replaced, require_folder
+from h2htalk.data.analysis_folder import MADE_BY, replaced, require_folder
 from h2htalk.errors import ConfigError, DataError
 
 

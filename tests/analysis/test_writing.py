@@ -14,10 +14,10 @@ import pytest
 from analysis_made import made_analysis
 
 from h2htalk.analysis.analyze import Analysis
-from h2htalk.analysis.output_folder import MADE_BY
 from h2htalk.analysis.verb_nouns import Pair
 from h2htalk.analysis.word_clouds import WordCount
 from h2htalk.analysis.writing import require_output, write_analysis
+from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.errors import ConfigError, MissingExtraError
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from h2htalk.benchmark.baselines import BASELINES, constant, copy_last_turn, find_baseline, random_reference
-from h2htalk.data.run import FailedResponse, Response, read_response
+from h2htalk.data.responses import FailedResponse, Response, read_response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import NULL_MEMORY, SUBTASKS

@@ -16,7 +16,7 @@ from h2htalk.chat.base import Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.structured import Form
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 
 
 class Rating(BaseModel):

@@ -18,7 +18,7 @@ from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.run_costs import batch_folder
 from h2htalk.benchmark.spec import EvaluateSpec
 from h2htalk.chat import batch_submit, batches
-from h2htalk.data.shard import Shard
+from h2htalk.data.append_log import Shard
 
 ITEMS = 4
 

@@ -23,7 +23,7 @@ from h2htalk.chat.bookings import Totals, dollars_text, sum_totals
 from h2htalk.chat.calls import Bound
 from h2htalk.chat.costs import Price
 from h2htalk.chat.ledger import Ledger
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 from h2htalk.errors import DataError
 
 TOTALS = Totals(

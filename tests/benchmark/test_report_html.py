@@ -19,7 +19,7 @@ from h2htalk.benchmark.null_class import null_class
 from h2htalk.benchmark.report.html import _MARKER, ItemView, write_page
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.base import Message
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import DataError
 
 HOSTILE = (

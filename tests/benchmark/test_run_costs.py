@@ -17,7 +17,7 @@ from h2htalk.chat.batch_jobs import BatchJournal
 from h2htalk.chat.bookings import Booking, Settlement, Totals
 from h2htalk.chat.calls import Bound
 from h2htalk.chat.ledger import Ledger
-from h2htalk.data.run import FailedResponse, Failure, Response, Usage
+from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import load_split

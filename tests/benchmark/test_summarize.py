@@ -16,7 +16,7 @@ from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.scoring import Metrics
 from h2htalk.benchmark.summarize import SLICES, summarize
 from h2htalk.benchmark.summary import Summary, read_summary
-from h2htalk.data.run import FailedResponse, Failure, Response
+from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split

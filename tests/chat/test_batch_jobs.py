@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from h2htalk.chat.batch_jobs import BatchFolder, BatchJournal, BatchRecord
-from h2htalk.data.run import SampleKey
+from h2htalk.data.responses import SampleKey
 from h2htalk.errors import DataError
 
 CALLS: list[tuple[SampleKey, ...]] = [(("a", 0), ("a", 1)), (("b", 0),)]

@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from h2htalk.chat.base import Reply
-from h2htalk.data.shard import Shard
+from h2htalk.data.append_log import Shard
 
 # --- Killed anywhere --------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from batch_stories import both, fates, interrupt_once_there_is, texts
 
 from h2htalk.chat.base import Reply
 from h2htalk.chat.batch_jobs import BatchFolder
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError
 
 # --- Money ------------------------------------------------------------------------------------------------------

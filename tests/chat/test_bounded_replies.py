@@ -25,7 +25,7 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.connections import open_client
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.ledger import Ledger
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 
 pytestmark = pytest.mark.usefixtures("hosted_loop")
 MOST = 2**20

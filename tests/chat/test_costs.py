@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from h2htalk.chat.costs import Price, load_prices
 from h2htalk.chat.engines import ENGINES
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
 SONNET = Price(

@@ -18,7 +18,7 @@ from h2htalk.chat.embedded import EmbeddedChat, prompt_pieces
 from h2htalk.chat.embedded_engine import BLOCK_TOKENS, EmbeddedEngine, unreadable_marks
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.structured import Form
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
 

@@ -27,7 +27,7 @@ from hosted_made import (
 
 from h2htalk.chat.base import Outcome
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.usefixtures("hosted_loop")

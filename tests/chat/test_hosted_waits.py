@@ -24,7 +24,7 @@ from hosted_made import (
 )
 
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 
 pytestmark = pytest.mark.usefixtures("hosted_loop")
 

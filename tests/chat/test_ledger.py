@@ -17,7 +17,7 @@ from h2htalk.chat.calls import Bound
 from h2htalk.chat.costs import Price
 from h2htalk.chat.journal import Account, read_journal
 from h2htalk.chat.ledger import Ledger, OverLimit
-from h2htalk.data.run import SampleKey, Usage
+from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError, DataError
 
 MODEL = "openai:m"

@@ -14,7 +14,7 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.structured import Form
 from h2htalk.chat.templates import fold_system
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.local

@@ -13,7 +13,7 @@ from h2htalk.chat.calls import Call
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.openai_wire import OpenAIApi
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
 API = OpenAIApi("gpt-made-up", KEYS["openai"])

@@ -10,7 +10,7 @@ from hosted_made import KEYS, Double, completion, error, ok, requests_of, set_ke
 from h2htalk.chat.base import Reply
 from h2htalk.chat.calls import Answer, Call, Trouble
 from h2htalk.chat.openai_wire import OpenAIApi
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 
 API = OpenAIApi("gpt-made-up", KEYS["openai"])
 

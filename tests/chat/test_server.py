@@ -20,7 +20,7 @@ from h2htalk.chat.base import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.server_endpoint import KEY_VARIABLE
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError
 
 

@@ -21,7 +21,7 @@ from h2htalk.chat.server_protocol import (
     wait_before_retry,
 )
 from h2htalk.chat.structured import Form
-from h2htalk.data.run import Usage
+from h2htalk.data.responses import Usage
 
 KEY = "sk-loopback-4711"
 

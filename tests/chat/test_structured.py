@@ -16,7 +16,7 @@ from h2htalk.chat import anthropic_wire, openai_wire
 from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.calls import Call
 from h2htalk.chat.structured import Form
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
 

@@ -13,7 +13,7 @@ from tiny_llama import NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, SYSTEM_TEMP
 from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.templates import ChatTemplate, MarkRefusal, fold_system, read_reply
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
 

@@ -25,7 +25,7 @@ from h2htalk.curation.compose_writing import Composer
 from h2htalk.curation.prompting import Prompts
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.persona import bundled_personas
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 

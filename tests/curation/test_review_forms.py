@@ -12,7 +12,7 @@ from h2htalk.curation.faireval import EvidenceSample
 from h2htalk.curation.prompting import Prompts
 from h2htalk.curation.review_forms import PairReply, RubricReply, read_pair, read_rubric
 from h2htalk.data.dialogue import LANGUAGES
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 
 PAIR = '{"evidence": "The first listens.", "score_first": 8, "score_second": 5}'
 CRITERION = {"evidence": "Seen.", "score": 4}

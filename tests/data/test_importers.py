@@ -15,7 +15,7 @@ from h2htalk.data.importers import (
     read_foreign_responses,
     write_authors_references,
 )
-from h2htalk.data.run import FailedResponse, Failure, Response, Usage
+from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.data.run import (
+from h2htalk.data.responses import (
     FailedResponse,
     Failure,
     Response,

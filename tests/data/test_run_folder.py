@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from h2htalk import __version__
-from h2htalk.data.run import FailedResponse, Failure, Response
+from h2htalk.data.append_log import Shard
+from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import RunFolder, RunWriter
-from h2htalk.data.shard import Shard
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError

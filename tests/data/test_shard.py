@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from h2htalk.data.append_log import Shard, writer_lock
 from h2htalk.data.files import json_line, read_jsonl
-from h2htalk.data.shard import Shard, writer_lock
 from h2htalk.errors import DataError
 
 TEXT = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=12)
@@ -105,7 +105,7 @@ def test_a_whole_last_line_that_is_no_record_is_an_error_and_not_cut(tmp_path: P
 APPENDER = """
 import sys
 from pathlib import Path
-from h2htalk.data.shard import Shard
+from h2htalk.data.append_log import Shard
 seen = []
 with Shard(Path(sys.argv[1]), lambda record, where: seen.append(record)) as shard:
     print("open", flush=True)
@@ -169,7 +169,7 @@ REFUSED = "another process is writing it; wait for it, or choose another --out"
 def test_a_second_process_is_refused_with_one_line_until_the_first_is_done(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
     holder = run_python(
-        "import sys; from pathlib import Path; from h2htalk.data.shard import Shard\n"
+        "import sys; from pathlib import Path; from h2htalk.data.append_log import Shard\n"
         "with Shard(Path(sys.argv[1])): print('open', flush=True); sys.stdin.read()",
         path,
     )
@@ -256,7 +256,7 @@ FILL = """
 import resource, sys
 from pathlib import Path
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.shard import Shard
+from h2htalk.data.append_log import Shard
 from h2htalk.errors import DataError
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
 if limit:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from ballot_rounds import csv_rows, item, write_csv_rows
 
+from h2htalk.data.append_log import Shard
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.shard import Shard
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.round import open_round

@@ -21,7 +21,7 @@ from h2htalk.benchmark.results import open_metrics  # noqa: E402
 from h2htalk.benchmark.spec import EvaluateSpec  # noqa: E402
 from h2htalk.chat.chat_options import ChatOptions  # noqa: E402
 from h2htalk.chat.engines import open_chat  # noqa: E402
-from h2htalk.data.run import Response  # noqa: E402
+from h2htalk.data.responses import Response  # noqa: E402
 from h2htalk.data.run_folder import RunFolder, RunWriter  # noqa: E402
 from h2htalk.text.tokens import tokenizer  # noqa: E402
 

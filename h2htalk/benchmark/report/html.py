@@ -18,7 +18,7 @@ from h2htalk.benchmark.report.page_view import page_view
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.base import Message
 from h2htalk.data.files import write_text
-from h2htalk.data.run import FailedResponse, Response
+from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.pages import render_page

@@ -11,7 +11,7 @@ import pytest
 from summaries_made import failed_item, made_item, made_summary, mini_scenarios, same_values
 
 from h2htalk.benchmark.report.html import ItemView, write_page
-from h2htalk.data.run import Failure
+from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 
 if TYPE_CHECKING:
