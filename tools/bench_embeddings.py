@@ -21,9 +21,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import numpy as np
 
 from h2htalk.data.splits import load_split
-from h2htalk.text.embeddings import Vectors
-from h2htalk.text.minilm import MiniLM
-from h2htalk.text.weights import MINILM_WEIGHTS, find_packaged
+from h2htalk.text.embeddings.embedders import Vectors
+from h2htalk.text.embeddings.minilm import MiniLM
+from h2htalk.text.model_files import MINILM_WEIGHTS, find_packaged
 
 PEER_BATCH_TEXTS = (32, 64)  # its default, and what suits it better on short texts
 

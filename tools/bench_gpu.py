@@ -35,7 +35,7 @@ from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.errors import H2HTalkError, ModelCallError
-from h2htalk.text.bge_m3 import BATCH_TEXTS, BgeM3
+from h2htalk.text.embeddings.bge_m3 import BATCH_TEXTS, BgeM3
 
 # Tokens of `mini`'s references by SmolLM2's tokenizer: 62 in English, 139 in Chinese on average.
 TEXT_TOKENS = (100.0, 60.0, 8, 512)  # mean, deviation, least, most

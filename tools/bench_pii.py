@@ -26,7 +26,7 @@ from typing import Any
 
 from h2htalk.curation.pii import find_spans_many
 from h2htalk.parallel import ProcessPool
-from h2htalk.text.parsing import MODELS
+from h2htalk.text.parsing.parsing import MODELS
 
 # What Presidio has of our types, by its names.
 ENTITIES = {
@@ -66,7 +66,7 @@ def presidio(language: str) -> Callable[[Sequence[str]], int]:
     from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
 
     if language == "zh":
-        import h2htalk.text.chinese_pipeline  # noqa: F401  makes the words known to spaCy
+        import h2htalk.text.parsing.chinese_components  # noqa: F401  makes the words known to spaCy
     import tldextract
 
     # Its e-mail recogniser would fetch a list of domains; the one that comes with the package does.

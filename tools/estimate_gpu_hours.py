@@ -181,7 +181,7 @@ def open_tokenizer(folder: Path | None) -> Callable[[str], int]:
     if folder is not None:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     else:
-        from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
+        from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 
         path = find_packaged(SMOLLM2_GGUF, "counting tokens")
         tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.errors import ConfigError, H2HTalkError
-from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
+from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 
 END_OF_TURN = "<|im_end|>"
 

@@ -22,7 +22,7 @@ from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
-from h2htalk.text.embeddings import Embedder
+from h2htalk.text.embeddings.embedders import Embedder
 from h2htalk.text.token_counts import NamedCounter, open_token_counter
 from h2htalk.text.tokens import tokenize
 
@@ -207,7 +207,7 @@ def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[st
     if name == "none":
         unmeasured.append("the spread of embeddings (not asked for: --embedder)")
         return None
-    from h2htalk.text.embeddings import open_embedder
+    from h2htalk.text.embeddings.embedders import open_embedder
 
     embedder = open_embedder(name)
     unmeasured += [

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from h2htalk.text.segmenter import bundled_segmenter
+from h2htalk.text.parsing.chinese_segmenter import bundled_segmenter
 
 _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from h2htalk.text import cells
+from h2htalk.text import escaping
 
 Value = str | int | float | bool | None
 
@@ -19,5 +19,5 @@ class Table:
 
 
 def csv_text(table: Table) -> str:
-    """The table as CSV, by the rules of `h2htalk.text.cells`."""
-    return cells.csv_text(table.headings, table.rows)
+    """The table as CSV, by the rules of `h2htalk.text.escaping`."""
+    return escaping.csv_text(table.headings, table.rows)

@@ -1,6 +1,6 @@
 """An analysis as one HTML file that needs no network, no server and no script: every figure with its table.
 
-Nothing in it can act, as in every page of `h2htalk.text.pages`; the pictures are SVG in image elements, where neither
+Nothing in it can act, as in every page of `h2htalk.text.html_pages`; the pictures are SVG in image elements, where neither
 scripts nor links work.
 """
 
@@ -12,7 +12,7 @@ from importlib.resources import files
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.exhibits import Exhibit
 from h2htalk.analysis.page_view import page_view
-from h2htalk.text.pages import render_page
+from h2htalk.text.html_pages import render_page
 
 _PAGE = files("h2htalk.analysis") / "page"
 

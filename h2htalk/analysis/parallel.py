@@ -16,7 +16,7 @@ from h2htalk.analysis.verb_nouns import PairCount, iter_pairs, top_pairs
 from h2htalk.errors import ConfigError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
-from h2htalk.text.parsing import pieces
+from h2htalk.text.parsing.parsing import pieces
 
 CHUNK_PIECES = 200
 CHUNK_CHARACTERS = 40_000

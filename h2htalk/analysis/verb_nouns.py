@@ -69,7 +69,7 @@ def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = 
 def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[Pair]:
     """The same pairs, one by one: nothing but the current batch of texts is held."""
     rules = _rules(language)
-    from h2htalk.text.parsing import parse, pieces
+    from h2htalk.text.parsing.parsing import parse, pieces
 
     _load(language, model)
     # No object stands in another turn or line than its verb.
@@ -84,7 +84,7 @@ def _load(language: str, model: str | None) -> None:
     thinc's own BLIS runs on one thread always, but does not know new processors (39 GFLOP/s where numpy's OpenBLAS
     reaches 119): a fourth of an analysis. With more threads OpenBLAS would waste them on matrices this small.
     """
-    from h2htalk.text.parsing import load_parser
+    from h2htalk.text.parsing.parsing import load_parser
 
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
         load_parser(language, model)

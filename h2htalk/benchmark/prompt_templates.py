@@ -16,7 +16,7 @@ from jinja2 import meta, nodes
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
-from h2htalk.text.templates import TemplateFiles, Templates, read_templates
+from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
 
 
 class TemplateSet(Templates):

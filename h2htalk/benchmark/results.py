@@ -29,7 +29,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError, DataError
-from h2htalk.text.contracts import CONTRACTS_VERSION
+from h2htalk.text.contracts.contract import CONTRACTS_VERSION
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
 
 UNKNOWN = "unknown"  # how answers from elsewhere were asked for
@@ -94,8 +94,8 @@ def open_metrics(embedder: str, rouge: str) -> Metrics:
         raise ConfigError(f"--rouge {rouge!r}: choose from {', '.join(ROUGE_KINDS)}")
     if embedder == "none":
         return Metrics(None, rouge)
-    from h2htalk.text.embedding_cache import CachedEmbedder
-    from h2htalk.text.embeddings import open_embedder
+    from h2htalk.text.embeddings.cache import CachedEmbedder
+    from h2htalk.text.embeddings.embedders import open_embedder
 
     return Metrics(CachedEmbedder(open_embedder(embedder)), rouge)
 

@@ -21,8 +21,8 @@ from h2htalk.data.run_folder import SCORE_AGAIN, Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, quoted
-from h2htalk.text.contracts import check_scenario
-from h2htalk.text.embeddings import Embedder
+from h2htalk.text.contracts.contract import check_scenario
+from h2htalk.text.embeddings.embedders import Embedder
 
 _NUMBERS = (*METRIC_NAMES, "lexical", "ss", "s")
 

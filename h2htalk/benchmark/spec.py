@@ -44,7 +44,7 @@ class EvaluateSpec:
         out: the run folder; made when missing, resumed when it holds this same run.
         language, subtasks, limit: which scenarios (`Split.select`).
         sap: `full`, `none`, or `no-PRINCIPLE[,no-PRINCIPLE]`.
-        embedder: `bge-m3`, `minilm`, `none`, or a name (`h2htalk.text.embeddings.open_embedder`).
+        embedder: `bge-m3`, `minilm`, `none`, or a name (`h2htalk.text.embeddings.embedders.open_embedder`).
         rouge: `f1` or `recall`.
         samples: answers an item; more than one needs a temperature.
         temperature, top_p, seed: sampling; temperature 0 is greedy.

@@ -17,7 +17,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.text.contracts import is_null_memory
+from h2htalk.text.contracts.contract import is_null_memory
 
 SLICES = ("emotion", "complexity", "interaction", "risk", "language")
 # Beyond this share of replies cut at their token budget the run says so.

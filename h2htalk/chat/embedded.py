@@ -23,8 +23,8 @@ from h2htalk.chat.embedded_engine import (
 from h2htalk.chat.prepare import refuse_form
 from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
+from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 from h2htalk.text.openvino_runtime import import_openvino
-from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
 
 MODEL = "smollm2"
 

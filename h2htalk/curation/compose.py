@@ -42,7 +42,7 @@ from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted
-from h2htalk.text.contracts import is_null_memory
+from h2htalk.text.contracts.contract import is_null_memory
 
 VERSION = 3  # 2: other answers to the same question become references; 3: models by the name of the manifest
 NULL_CLASS = "null_class"

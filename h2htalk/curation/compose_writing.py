@@ -27,9 +27,9 @@ from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, find_subtask
 from h2htalk.errors import DataError, shorten
-from h2htalk.text.contracts import MEMORY_CONTENT_LENGTH, contract_of, inputs_of
+from h2htalk.text.contracts.contract import MEMORY_CONTENT_LENGTH, contract_of, inputs_of
+from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.counting import is_in_language
-from h2htalk.text.leakage import find_marker, find_repeated_run
 
 TEMPLATES = ("compose_propose.j2", "compose_dialogue.j2", "compose_write.j2", "compose_scenario.j2")
 PROPOSAL_TOKENS = 2400

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.errors import ConfigError
-from h2htalk.text.templates import TemplateFiles, Templates, read_templates
+from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
 
 
 @dataclass(frozen=True, slots=True)

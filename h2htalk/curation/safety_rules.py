@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from h2htalk.curation.evidence import Evidence
 from h2htalk.curation.text_folding import fold, is_chinese
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.text.leakage import find_repeated_run
+from h2htalk.text.contracts.prompt_leakage import find_repeated_run
 
 LAYER = "rules"
 # A dialogue with fewer letters of the seeker's than this says nothing ("。。。", "1").

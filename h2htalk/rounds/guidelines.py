@@ -16,7 +16,7 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.spec import RoundSpec
 from h2htalk.rounds.texts import label_help, label_text, question_help, question_title, rating_text
-from h2htalk.text.templates import Sandbox, open_environment, read_templates
+from h2htalk.text.jinja_templates import Sandbox, open_environment, read_templates
 
 # Not those of `strftime`: they follow the machine's language.
 _MONTHS = (

@@ -11,7 +11,7 @@ from h2htalk.rounds.decide import Settled, answered_items, votes_on
 from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.voter_figures import VoterFigures, figures_csv, figures_of, qualified
 from h2htalk.rounds.voters import COLUMNS
-from h2htalk.text.cells import csv_text
+from h2htalk.text.escaping import csv_text
 
 # Of the private folder: who passed the gold items, as `--voters` takes it.
 QUALIFIED = "qualified.csv"

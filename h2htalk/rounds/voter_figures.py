@@ -15,7 +15,7 @@ from h2htalk.rounds.questions import SKIPPED, Question
 from h2htalk.rounds.vote_table import VoteTable, tabulate
 from h2htalk.rounds.voter_warnings import Sheet, pace, read_sheets, warnings_of
 from h2htalk.rounds.votes import dawid_skene
-from h2htalk.text.cells import csv_text
+from h2htalk.text.escaping import csv_text
 
 # Fewer gold answers than this qualify nobody: of three right answers one may be luck.
 LEAST_GOLD = 5

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Literal
 
 from h2htalk.errors import MissingExtraError
-from h2htalk.text.weights import INSTALL_EMBEDDED
+from h2htalk.text.model_files import INSTALL_EMBEDDED
 
 _TELEMETRY = "openvino_telemetry"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, shorten
 from h2htalk.text.gguf_metadata import read_metadata
-from h2htalk.text.weights import INSTALL_EMBEDDED, SMOLLM2_GGUF, find_packaged
+from h2htalk.text.model_files import INSTALL_EMBEDDED, SMOLLM2_GGUF, find_packaged
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 

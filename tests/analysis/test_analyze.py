@@ -20,7 +20,7 @@ from h2htalk.analysis.word_clouds import count_words
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
-from h2htalk.text.parsing import MODELS, pieces
+from h2htalk.text.parsing.parsing import MODELS, pieces
 
 MINI = load_split("mini")
 

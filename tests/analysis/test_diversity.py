@@ -24,7 +24,7 @@ from h2htalk.analysis.diversity import (
 from h2htalk.analysis.texts import Side, SideText, side_texts
 from h2htalk.data.dialogue import Language
 from h2htalk.data.splits import load_split
-from h2htalk.text.embeddings import Vectors, unit_rows
+from h2htalk.text.embeddings.embedders import Vectors, unit_rows
 
 
 class LetterEmbedder:

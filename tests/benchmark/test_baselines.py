@@ -13,7 +13,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import NULL_MEMORY, SUBTASKS
 from h2htalk.errors import ConfigError
-from h2htalk.text.contracts import check_scenario
+from h2htalk.text.contracts.contract import check_scenario
 
 MINI = list(load_split("mini").scenarios)
 BY_ID = {s.id: s for s in MINI}

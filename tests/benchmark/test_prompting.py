@@ -21,7 +21,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, SUBTASKS
 from h2htalk.errors import ConfigError
-from h2htalk.text.contracts import check, check_scenario, contract_of
+from h2htalk.text.contracts.contract import check, check_scenario, contract_of
 
 
 @pytest.fixture(scope="module")

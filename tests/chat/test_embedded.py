@@ -20,7 +20,7 @@ from h2htalk.chat.engines import open_chat
 from h2htalk.chat.structured import Form
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
-from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
+from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 
 pytestmark = pytest.mark.embedded
 

@@ -15,7 +15,7 @@ from h2htalk.chat.engines import open_chat
 from h2htalk.chat.templates import ChatTemplate, MarkRefusal, fold_system, read_reply
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
+from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 
 pytestmark = pytest.mark.local
 pytest.importorskip("torch", reason="hf: needs torch")

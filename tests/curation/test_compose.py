@@ -34,7 +34,7 @@ from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Tags
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
-from h2htalk.text.contracts import check_scenario
+from h2htalk.text.contracts.contract import check_scenario
 
 
 def read(workspace) -> dict[str, Candidate]:

@@ -17,7 +17,7 @@ from h2htalk.data.help_lines import lines_for
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS, Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import NULL_MEMORY, SUBTASKS
-from h2htalk.text.contracts import check_scenario, inputs_of, parse_memory
+from h2htalk.text.contracts.contract import check_scenario, inputs_of, parse_memory
 
 MINI = load_split("mini")
 NAMES = tuple(name for persona in MINI.personas.values() for name in persona.names.values())

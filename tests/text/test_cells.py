@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.text.cells import csv_text, harmless_cell
+from h2htalk.text.escaping import csv_text, harmless_cell
 
 SIGNS = "=+-@＝＋－＠"
 

@@ -13,7 +13,7 @@ from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
-from h2htalk.text.contracts import (
+from h2htalk.text.contracts.contract import (
     CONTRACTS,
     MEMORY_CONTENT_LENGTH,
     RULES,

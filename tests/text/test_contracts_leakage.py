@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.text.contracts import check
+from h2htalk.text.contracts.contract import check
 
 PERSONA = "You are Nora Vale, 31, and you keep a second-hand bookshop by the canal with an elderly cat."
 PROMPT = (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, SUBTASKS
-from h2htalk.text.contracts import RULES, check, parse_memory
+from h2htalk.text.contracts.contract import RULES, check, parse_memory
 
 NAMES = ("Nora Vale", "苏晚")
 subtasks = st.sampled_from(list(SUBTASKS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.text.contracts import check
+from h2htalk.text.contracts.contract import check
 
 DAY = [
     ("the form", "08:00 Opens the shop\n23:00 Sleep", "en", set()),

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from h2htalk.text.embedding_cache import CHUNK_TEXTS, CachedEmbedder, cache_file
-from h2htalk.text.embeddings import Vectors
+from h2htalk.text.embeddings.cache import CHUNK_TEXTS, CachedEmbedder, cache_file
+from h2htalk.text.embeddings.embedders import Vectors
 
 
 class CountingEmbedder:

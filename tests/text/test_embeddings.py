@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from h2htalk.errors import ConfigError, ModelCallError
-from h2htalk.text.embeddings import Vectors, encode_distinct, open_embedder, unit_rows
-from h2htalk.text.weights import MINILM_WEIGHTS, find_packaged
+from h2htalk.text.embeddings.embedders import Vectors, encode_distinct, open_embedder, unit_rows
+from h2htalk.text.model_files import MINILM_WEIGHTS, find_packaged
 
 TEXTS = [
     "",

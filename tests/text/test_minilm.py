@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("openvino", reason="the embedded extra is not installed")
 
-from h2htalk.text.minilm import BATCH_TOKENS, MiniLM, batches
-from h2htalk.text.weights import MINILM_WEIGHTS, find_packaged
+from h2htalk.text.embeddings.minilm import BATCH_TOKENS, MiniLM, batches
+from h2htalk.text.model_files import MINILM_WEIGHTS, find_packaged
 
 pytestmark = pytest.mark.embedded
 

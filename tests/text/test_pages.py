@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from jinja2 import UndefinedError
 
-from h2htalk.text.pages import render_page
+from h2htalk.text.html_pages import render_page
 
 TEMPLATE = """{% extends "base.html" %}
 {% block title %}{{ view.name }}{% endblock %}

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.text import segmenter
-from h2htalk.text.lexicon import Lexicon
-from h2htalk.text.segmenter import (
+from h2htalk.text.parsing.chinese_lexicon import Lexicon
+from h2htalk.text.parsing.chinese_segmenter import (
     BEGIN,
     END,
     MIDDLE,
@@ -23,6 +22,7 @@ from h2htalk.text.segmenter import (
     segment,
     word_ends,
 )
+from h2htalk.text.parsing.parsing import chinese_segmenter
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_segmenter_without_a_dictionary_still_cuts() -> None:
 
 def test_threads_that_ask_together_share_one_segmenter() -> None:
     """Each of them loaded its own."""
-    segmenter._loaded.cache_clear()
+    chinese_segmenter._loaded.cache_clear()
     together = Barrier(4)
 
     def ask(_: int) -> Segmenter:

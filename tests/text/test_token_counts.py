@@ -20,6 +20,7 @@ from h2htalk.analysis.texts import side_texts
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text import token_counts
+from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 from h2htalk.text.openvino_runtime import import_openvino
 from h2htalk.text.token_counts import (
     BATCH,
@@ -27,7 +28,6 @@ from h2htalk.text.token_counts import (
     embedded_counter_installed,
     open_token_counter,
 )
-from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
 
 WORDS = ["[UNK]", "[CLS]", "rain", "on", "the", "roof"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.weights import (
+from h2htalk.text.model_files import (
     MINILM_TOKENIZER,
     MINILM_WEIGHTS,
     SMOLLM2_GGUF,

@@ -12,7 +12,7 @@ import pytest
 from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.engines import open_chat
 from h2htalk.errors import ConfigError
-from h2htalk.text.weights import SMOLLM2_GGUF, find_packaged
+from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 
 pytestmark = [pytest.mark.local, pytest.mark.slow]
 torch = pytest.importorskip("torch", reason="the exporter needs torch")

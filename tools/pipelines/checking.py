@@ -29,8 +29,8 @@ from pipelines.segmentation import word_f1
 from pipelines.treebanks import Sentence, read_conllu
 from spacy.language import Language
 
-from h2htalk.text.parsing import _loaded, load_names, load_parser
-from h2htalk.text.segmenter import segment
+from h2htalk.text.parsing.chinese_segmenter import segment
+from h2htalk.text.parsing.parsing import _loaded, load_names, load_parser
 
 # A Chinese text of the check: this many sentences of the test file together.
 SENTENCES = 8

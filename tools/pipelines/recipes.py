@@ -18,9 +18,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-import h2htalk.text.chinese_pipeline  # noqa: F401  makes its words and features known to spaCy
-from h2htalk.text.parsing import MODELS
-from h2htalk.text.segmenter import Segmenter
+import h2htalk.text.parsing.chinese_components  # noqa: F401  makes its words and features known to spaCy
+from h2htalk.text.parsing.chinese_segmenter import Segmenter
+from h2htalk.text.parsing.parsing import MODELS
 
 CONFIGS = Path(__file__).parent
 # Gold trees count this often beside the silver ones.

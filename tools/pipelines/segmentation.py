@@ -1,4 +1,4 @@
-"""Training and scoring of the Chinese segmenter (`h2htalk.text.segmenter`)."""
+"""Training and scoring of the Chinese segmenter (`h2htalk.text.parsing.chinese_segmenter`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from h2htalk.text.lexicon import Lexicon, code_points
-from h2htalk.text.segmenter import BEGIN, END, FEATURE_BITS, MIDDLE, SINGLE, Segmenter, best_tags, features
+from h2htalk.text.parsing.chinese_lexicon import Lexicon, code_points
+from h2htalk.text.parsing.chinese_segmenter import (
+    BEGIN,
+    END,
+    FEATURE_BITS,
+    MIDDLE,
+    SINGLE,
+    Segmenter,
+    best_tags,
+    features,
+)
 
 Words = Sequence[str]
 

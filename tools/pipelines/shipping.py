@@ -9,7 +9,7 @@ from pathlib import Path
 import spacy
 from spacy.language import Language
 
-from h2htalk.text.parsing import MODELS
+from h2htalk.text.parsing.parsing import MODELS
 
 DESCRIPTIONS = {
     "zh_parser": "Chinese tagger and parser, Universal Dependencies",

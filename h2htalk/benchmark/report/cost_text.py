@@ -8,7 +8,7 @@ from typing import Any
 
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.bookings import Booking, Settlement, Totals, dollars_text, money_text, sum_totals
-from h2htalk.text.cells import csv_text
+from h2htalk.text.escaping import csv_text
 from h2htalk.text.printable import printable
 
 UNKNOWN = "unknown"

@@ -1,6 +1,6 @@
 """A run as one HTML file that needs no network and no server: the tables, and every item down to its prompt.
 
-Nothing in it can act, as in every page of `h2htalk.text.pages`; the items lie in a JSON block that the script shows
+Nothing in it can act, as in every page of `h2htalk.text.html_pages`; the items lie in a JSON block that the script shows
 as text only.
 """
 
@@ -21,8 +21,8 @@ from h2htalk.data.files import write_text
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.text.pages import render_page
-from h2htalk.text.violations import RULES
+from h2htalk.text.contracts.violations import RULES
+from h2htalk.text.html_pages import render_page
 
 _PAGE = files("h2htalk.benchmark.report") / "page"
 _SCRIPTS = ("records.js", "detail.js", "list.js")

@@ -9,7 +9,7 @@ from h2htalk.benchmark.null_class import NullClass
 from h2htalk.benchmark.report.layout import ALL_COLUMNS, cell_at, ordered_slices, parts_of
 from h2htalk.benchmark.report.rows import TableRow, table_row
 from h2htalk.benchmark.summary import Standing, Summary
-from h2htalk.text.cells import csv_text
+from h2htalk.text.escaping import csv_text
 
 _MARKS = ("complete", "comparable", "judged")
 _FIGURES = ("value", "low", "high", "n", "total")

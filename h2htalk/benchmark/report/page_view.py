@@ -21,8 +21,8 @@ from h2htalk.benchmark.report.part_view import BAR_WIDTH, NONE, Figure, figure_o
 from h2htalk.benchmark.report.rows import TableRow, table_rows
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import DIMENSIONS
+from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.printable import printable
-from h2htalk.text.violations import RULES
 
 
 def page_view(summary: Summary) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from h2htalk.benchmark.report.rows import TableRow, table_rows
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import write_text
 from h2htalk.errors import ConfigError
-from h2htalk.text.cells import csv_text
+from h2htalk.text.escaping import csv_text
 
 
 def table_text(rows: Sequence[TableRow], kind: str) -> str:

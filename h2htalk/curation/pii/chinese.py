@@ -10,9 +10,9 @@ from h2htalk.curation.pii.chinese_addresses import addresses
 from h2htalk.curation.pii.chinese_organizations import organizations
 from h2htalk.curation.pii.chinese_persons import persons
 from h2htalk.curation.pii.chinese_segments import segments
-from h2htalk.curation.pii.chinese_traditional import simplified
 from h2htalk.curation.pii.normalize import plain
 from h2htalk.curation.pii.spans import Span, resolve
+from h2htalk.text.traditional_chinese import simplified
 
 # Stands where something was found before or must not be read. No letter, so that nothing runs over it.
 MASK = "\u25a1"

@@ -108,7 +108,7 @@ def _read(texts: Sequence[str]) -> Iterable[list[tuple[int, int]]]:
     """Where the trained reader sees persons in each text."""
     if not texts:
         return []
-    from h2htalk.text.parsing import names
+    from h2htalk.text.parsing.parsing import names
 
     found = names(texts, "en")
     return [[(name.start, name.end) for name in each if name.label == "PERSON"] for each in found]

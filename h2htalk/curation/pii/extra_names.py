@@ -13,7 +13,7 @@ from typing import Any
 
 from h2htalk.curation.pii.spans import Span
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
-from h2htalk.text.parsing import load_names, names
+from h2htalk.text.parsing.parsing import load_names, names
 
 NameFinder = Callable[[Sequence[str]], list[list[Span]]]
 BUNDLED, NONE = "bundled", "none"

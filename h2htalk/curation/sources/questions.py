@@ -12,7 +12,7 @@ from h2htalk.curation.sources.markup import plain_text
 from h2htalk.curation.sources.raw_files import raw_lines, require_unicode
 from h2htalk.data.files import MAX_LINE
 from h2htalk.errors import ConfigError, DataError
-from h2htalk.text.cells import longest_field
+from h2htalk.text.escaping import longest_field
 
 _TITLES = ("questiontitle", "title")
 _TEXTS = ("questiontext", "question", "prompt", "context")

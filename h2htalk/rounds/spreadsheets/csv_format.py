@@ -22,7 +22,7 @@ from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
 from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, Raw, ReturnedRow, table_rows
 from h2htalk.rounds.spreadsheets.text import cell_text, joined, lines_shown, whole_text
 from h2htalk.rounds.texts import question_help, question_title, word
-from h2htalk.text.cells import longest_field
+from h2htalk.text.escaping import longest_field
 
 # Without it spreadsheet programs take UTF-8 for the coding of the country.
 _MARK = "\ufeff"

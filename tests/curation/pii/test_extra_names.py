@@ -12,7 +12,7 @@ import pytest
 from h2htalk.curation.pii import find_spans
 from h2htalk.curation.pii.extra_names import _gliner, name_finder
 from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.parsing import MODELS
+from h2htalk.text.parsing.parsing import MODELS
 
 
 @pytest.fixture(autouse=True)

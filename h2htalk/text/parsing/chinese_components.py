@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from h2htalk.text.chinese_surnames import looks_foreign, starts_with_surname
-from h2htalk.text.segmenter import bundled_segmenter
+from h2htalk.text.parsing.chinese_segmenter import bundled_segmenter
 
 
 class SegmenterTokenizer:

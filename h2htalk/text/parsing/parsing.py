@@ -149,7 +149,7 @@ def _parsable(texts: Iterable[str], longest: int) -> Iterator[str]:
         if len(text) > longest:
             raise DataError(
                 f"text {number} to be parsed has {len(text):,} characters, and {longest:,} can be parsed at once;"
-                " give its parts: h2htalk.text.parsing.pieces(text)"
+                " give its parts: h2htalk.text.parsing.parsing.pieces(text)"
             )
         yield _readable(text)
 
@@ -214,7 +214,7 @@ def _loaded(task: Task, language: str, model: str | None) -> Language:
         raise MissingExtraError("reading sentences", INSTALL) from error
     if model is None:
         if language == "zh":
-            import h2htalk.text.chinese_pipeline  # noqa: F401  makes the words and features known to spaCy
+            import h2htalk.text.parsing.chinese_components  # noqa: F401  makes the words and features known to spaCy
         return spacy.load(MODELS / f"{language}_{task}")
     return _named(spacy, task, language, model)
 

@@ -68,16 +68,16 @@ def open_embedder(name: str) -> Embedder:
         MissingExtraError: a package that it needs is not installed.
     """
     if name == "minilm":
-        from h2htalk.text.minilm import MiniLM
+        from h2htalk.text.embeddings.minilm import MiniLM
 
         return MiniLM()
     if name == "bge-m3" or name.startswith("bge-m3:"):
-        from h2htalk.text.bge_m3 import BgeM3
+        from h2htalk.text.embeddings.bge_m3 import BgeM3
 
         return BgeM3(name)
     if not name.strip() or name == "none":
         raise ConfigError(f"embedder {name!r} cannot be opened; choose from {CHOICES}")
-    from h2htalk.text.sentence_models import SentenceModel
+    from h2htalk.text.embeddings.sentence_transformer import SentenceModel
 
     return SentenceModel(name)
 

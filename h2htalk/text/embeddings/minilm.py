@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from h2htalk.errors import MissingExtraError
-from h2htalk.text.embeddings import Vectors, encode_distinct
+from h2htalk.text.embeddings.embedders import Vectors, encode_distinct
+from h2htalk.text.model_files import INSTALL_EMBEDDED, MINILM_TOKENIZER, MINILM_WEIGHTS, find_packaged
 from h2htalk.text.openvino_runtime import import_openvino
-from h2htalk.text.weights import INSTALL_EMBEDDED, MINILM_TOKENIZER, MINILM_WEIGHTS, find_packaged
 
 FEATURE = "embedder minilm"
 MAX_TOKENS = 256  # sentence-transformers' limit for this model; longer texts are cut

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from h2htalk.data.dialogue import Language
+from h2htalk.text.contracts.first_person import find_first_person
+from h2htalk.text.contracts.violations import Violation, shorten
 from h2htalk.text.counting import count_length
-from h2htalk.text.speaker import find_first_person
-from h2htalk.text.violations import Violation, shorten
 
 ACTIVITIES = (2, 5)
 ACTIVITY_LENGTH = {"en": 6, "zh": 8}

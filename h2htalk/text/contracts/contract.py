@@ -16,13 +16,19 @@ from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.scenario import InputValue, Plan, Risk, Scenario
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import DataError
+from h2htalk.text.contracts.first_person import find_first_person, find_name, is_first_person
+from h2htalk.text.contracts.memory_blocks import (
+    MemoryBlock,
+    MemoryParse,
+    is_null_memory,
+    own_lines,
+    parse_memory,
+)
+from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
+from h2htalk.text.contracts.timetables import check_day, check_sub_schedule
+from h2htalk.text.contracts.violations import RULES, Violation, shorten
 from h2htalk.text.counting import count_length, is_in_language, split_actions
-from h2htalk.text.leakage import find_marker, find_repeated_run
-from h2htalk.text.memory_blocks import MemoryBlock, MemoryParse, is_null_memory, own_lines, parse_memory
 from h2htalk.text.sentences import count_sentences
-from h2htalk.text.speaker import find_first_person, find_name, is_first_person
-from h2htalk.text.timetables import check_day, check_sub_schedule
-from h2htalk.text.violations import RULES, Violation, shorten
 
 __all__ = [
     "CONTRACTS",

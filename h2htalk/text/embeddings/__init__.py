@@ -1,0 +1,1 @@
+"""Embed texts for semantic similarity and deduplication; `embedders` is the table, `vectors` the protocol."""

@@ -1,0 +1,1 @@
+"""Load the packaged spaCy pipelines and parse text; read `parsing` first."""
