@@ -32,15 +32,15 @@ from batch_double_wire import (
     openai_row,
 )
 
-from h2htalk.chat.anthropic_batches import AnthropicJobs
-from h2htalk.chat.anthropic_wire import AnthropicApi
-from h2htalk.chat.base import Message, Outcome, Request, Sampling
-from h2htalk.chat.batches import BatchFolder, Pace, run_batches
+from h2htalk.chat.batch.anthropic_batches import AnthropicJobs
+from h2htalk.chat.batch.batch_runner import BatchFolder, Pace, run_batches
+from h2htalk.chat.batch.openai_batches import OpenAIJobs
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs import Price
-from h2htalk.chat.ledger import Ledger
-from h2htalk.chat.openai_batches import OpenAIJobs
-from h2htalk.chat.openai_wire import OpenAIApi
+from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.costs.prices import Price
+from h2htalk.chat.hosted.anthropic_wire import AnthropicApi
+from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.protocol import Message, Outcome, Request, Sampling
 
 PROVIDERS = ("openai", "anthropic")
 KEY = "sk-made-up-0123456789"

@@ -12,8 +12,8 @@ import pytest
 from batch_double import CALL_USD, PROVIDERS, BatchDouble, Fate, requests
 from batch_double_wire import DoubleJob
 
-from h2htalk.chat.base import Outcome, Reply, Request
-from h2htalk.chat.batch_jobs import BatchFolder
+from h2htalk.chat.batch.job_journal import BatchFolder
+from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.responses import SampleKey
 
 both = pytest.mark.parametrize("provider", PROVIDERS)

@@ -13,15 +13,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from h2htalk.chat.anthropic_api import AnthropicChat
-from h2htalk.chat.anthropic_wire import AnthropicApi
-from h2htalk.chat.base import Chat, Message, OnDone, Outcome, Request, Sampling
-from h2htalk.chat.bookings import Booking, Settlement
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs import Price
-from h2htalk.chat.ledger import Ledger
-from h2htalk.chat.openai_api import OpenAIChat
-from h2htalk.chat.openai_wire import OpenAIApi
+from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.costs.prices import Price
+from h2htalk.chat.costs.reservations import Booking, Settlement
+from h2htalk.chat.hosted.anthropic_engine import AnthropicChat
+from h2htalk.chat.hosted.anthropic_wire import AnthropicApi
+from h2htalk.chat.hosted.openai_engine import OpenAIChat
+from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.protocol import Chat, Message, OnDone, Outcome, Request, Sampling
 from h2htalk.data.responses import Failure
 
 KEYS = {"openai": "sk-proj-made-up-0123456789", "anthropic": "sk-ant-made-up-0123456789"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from h2htalk.benchmark.sap import Sap
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Scenario

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from functools import partial
 from unittest.mock import patch
 
-from h2htalk.chat import batch_submit, batches
+from h2htalk.chat.batch import batch_runner, submission
 from h2htalk.cli import main
 
 
 @contextmanager
 def hurried() -> Iterator[None]:
     """Batch jobs are waited for in short steps, in this process."""
-    pace = partial(batches.Pace, first=0.03, longest=0.2, settle=0.5)
+    pace = partial(batch_runner.Pace, first=0.03, longest=0.2, settle=0.5)
     with (
         patch.object(batches, "Pace", pace),
         patch.multiple(batch_submit, _FIRST_PAUSE=0.1, _LONGEST_PAUSE=0.4),

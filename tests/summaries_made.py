@@ -16,7 +16,7 @@ from h2htalk.benchmark.report.html import ItemView
 from h2htalk.benchmark.scoring import Metrics, score_answers
 from h2htalk.benchmark.summarize import Scored, summarize
 from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario

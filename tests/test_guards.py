@@ -98,12 +98,12 @@ def test_imports_go_one_way() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("h2htalk.data.files", "import h2htalk.chat.base"),
+        ("h2htalk.data.files", "import h2htalk.chat.protocol"),
         ("h2htalk.data.files", "from h2htalk.text.tokens import tokenize"),
         ("h2htalk.data.files", "from ..text import tokens"),
         ("h2htalk.text.tokens", "def f():\n    from h2htalk.chat import base"),
-        ("h2htalk.chat.base", "if TYPE_CHECKING:\n    from h2htalk.benchmark.spec import EvaluateSpec"),
-        ("h2htalk.chat.base", "ENGINES = {'x': 'h2htalk.benchmark.spec:EvaluateSpec'}"),
+        ("h2htalk.chat.protocol", "if TYPE_CHECKING:\n    from h2htalk.benchmark.spec import EvaluateSpec"),
+        ("h2htalk.chat.protocol", "ENGINES = {'x': 'h2htalk.benchmark.spec:EvaluateSpec'}"),
         ("h2htalk.benchmark.spec", "from h2htalk.curation import build"),
         ("h2htalk.analysis.figures", "from h2htalk import benchmark"),
         ("h2htalk.errors", "from h2htalk.data import files"),

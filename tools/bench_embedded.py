@@ -21,8 +21,8 @@ from pathlib import Path
 
 from h2htalk.benchmark.prompting import PromptSet
 from h2htalk.benchmark.sap import Sap
-from h2htalk.chat.base import Reply, Request, Sampling
 from h2htalk.chat.engines import open_chat
+from h2htalk.chat.protocol import Reply, Request, Sampling
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.splits import load_split
 

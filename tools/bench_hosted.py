@@ -30,8 +30,8 @@ from provider_books import price_file
 from providers import ProviderServer
 
 from h2htalk.chat.calls import Bound
-from h2htalk.chat.costs import load_prices
-from h2htalk.chat.ledger import Ledger
+from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.costs.prices import load_prices
 from h2htalk.data.responses import Usage
 
 MODELS = ("openai:gpt-test", "anthropic:claude-test")

@@ -21,12 +21,12 @@ from typing import Any
 
 from h2htalk.benchmark.prompting import PromptSet
 from h2htalk.benchmark.sap import Sap
-from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.checkpoints import describe_checkpoint, find_source
-from h2htalk.chat.vllm_engine import VLLMChat
-from h2htalk.chat.vllm_options import VLLMOptions
-from h2htalk.chat.vllm_start import engine_arguments, on_cpu
+from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.vllm.engine import VLLMChat
+from h2htalk.chat.vllm.engine_options import VLLMOptions
+from h2htalk.chat.vllm.startup import engine_arguments, on_cpu
 from h2htalk.data.splits import load_split
 from h2htalk.errors import H2HTalkError
 

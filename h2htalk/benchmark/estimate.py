@@ -11,11 +11,11 @@ from h2htalk.benchmark.generate import MissingRequests
 from h2htalk.benchmark.results import open_metrics
 from h2htalk.benchmark.run_costs import GENERATE, cost_limit, open_batch_items, read_costs, read_price_list
 from h2htalk.benchmark.spec import EvaluateSpec
-from h2htalk.chat.base import Request
-from h2htalk.chat.bookings import Totals, add, dollars_text
 from h2htalk.chat.calls import Call
-from h2htalk.chat.costs import Price
+from h2htalk.chat.costs.prices import Price
+from h2htalk.chat.costs.reservations import Totals, add, dollars_text
 from h2htalk.chat.engines import ENGINES, parse_model
+from h2htalk.chat.protocol import Request
 from h2htalk.data.responses import Usage
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError

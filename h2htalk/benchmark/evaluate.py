@@ -26,8 +26,8 @@ from h2htalk.benchmark.sap import Sap
 from h2htalk.benchmark.scoring import Metrics
 from h2htalk.benchmark.spec import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.base import Chat, Message
 from h2htalk.chat.engines import open_chat, parse_model
+from h2htalk.chat.protocol import Chat, Message
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from h2htalk.benchmark.prompting import PromptSet
 from h2htalk.benchmark.sap import Sap
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.printable import printable

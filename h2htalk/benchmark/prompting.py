@@ -16,7 +16,7 @@ from pathlib import Path
 
 from h2htalk.benchmark.prompt_templates import TemplateSet
 from h2htalk.benchmark.sap import Sap
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.dialogue import LANGUAGES, Language, Turn
 from h2htalk.data.help_rows import help_rows, help_text
 from h2htalk.data.persona import Persona

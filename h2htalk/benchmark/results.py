@@ -20,7 +20,7 @@ from h2htalk.benchmark.scoring import Metrics, read_scores, score_answers, write
 from h2htalk.benchmark.spec import EvaluateSpec
 from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary, read_summary
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import read_jsonl, write_json, write_jsonl
 from h2htalk.data.responses import Response, read_response

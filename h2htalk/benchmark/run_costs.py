@@ -15,13 +15,13 @@ from decimal import Decimal
 from pathlib import Path
 
 from h2htalk.benchmark.spec import EvaluateSpec
-from h2htalk.chat.batch_jobs import BatchFolder
-from h2htalk.chat.bookings import Booking, Settlement, Totals, dollars_text
+from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs import PriceList, load_prices
+from h2htalk.chat.costs.cost_log import Account, read_journal
+from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.costs.prices import PriceList, load_prices
+from h2htalk.chat.costs.reservations import Booking, Settlement, Totals, dollars_text
 from h2htalk.chat.engines import ENGINES
-from h2htalk.chat.journal import Account, read_journal
-from h2htalk.chat.ledger import Ledger
 from h2htalk.data.responses import Response, SampleKey, Usage
 from h2htalk.data.run_folder import Answers, RunWriter
 from h2htalk.errors import ConfigError

@@ -14,7 +14,7 @@ from h2htalk.benchmark.generate import PromptOf
 from h2htalk.benchmark.lexical import LexicalScores, Rouge, lexical_scores
 from h2htalk.benchmark.prompting import repeatable
 from h2htalk.benchmark.semantic import similarities
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.run_folder import SCORE_AGAIN, Answers

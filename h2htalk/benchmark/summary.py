@@ -13,7 +13,7 @@ from typing import Any, Literal
 from h2htalk.benchmark.aggregate import Cell, Row
 from h2htalk.benchmark.composite import METRIC_NAMES
 from h2htalk.benchmark.null_class import NullClass
-from h2htalk.chat.bookings import Totals
+from h2htalk.chat.costs.reservations import Totals
 from h2htalk.data.files import read_json_object
 from h2htalk.data.run_folder import SCORE_AGAIN
 from h2htalk.data.signature import Signature

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from h2htalk.chat.base import Outcome, Reply, Request
+from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.responses import Failure, SampleKey, Usage
 
 # What a call without a usable reply cost. `free`: the API itself refused it, or it never left this machine.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from h2htalk.chat.batch_jobs import BatchFolder
-from h2htalk.chat.ledger import Ledger
+from h2htalk.chat.batch.job_journal import BatchFolder
+from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.errors import ConfigError
 
 

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
 
-from h2htalk.chat.base import Chat
 from h2htalk.chat.calls import Api
 from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.protocol import Chat
 from h2htalk.errors import ConfigError, quoted
 
 
@@ -64,32 +64,34 @@ class Engine:
 ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
-        Engine(name="embedded", path="h2htalk.chat.embedded:EmbeddedChat", local=True, reasons=False),
-        Engine(name="hf", path="h2htalk.chat.local:TransformersChat", local=True, model_is="folder"),
+        Engine(name="embedded", path="h2htalk.chat.local.embedded:EmbeddedChat", local=True, reasons=False),
+        Engine(name="hf", path="h2htalk.chat.local.hf:TransformersChat", local=True, model_is="folder"),
         Engine(
             name="vllm",
-            path="h2htalk.chat.vllm_engine:VLLMChat",
+            path="h2htalk.chat.vllm.engine:VLLMChat",
             local=True,
-            options="h2htalk.chat.vllm_options:VLLMOptions",
+            options="h2htalk.chat.vllm.engine_options:VLLMOptions",
             model_is="folder",
         ),
         Engine(
             name="openai",
-            path="h2htalk.chat.openai_api:OpenAIChat",
+            path="h2htalk.chat.hosted.openai_engine:OpenAIChat",
             hosted=True,
             batches=True,
             sampling="optional",
-            wire="h2htalk.chat.openai_wire:OpenAIApi",
+            wire="h2htalk.chat.hosted.openai_wire:OpenAIApi",
         ),
         Engine(
             name="anthropic",
-            path="h2htalk.chat.anthropic_api:AnthropicChat",
+            path="h2htalk.chat.hosted.anthropic_engine:AnthropicChat",
             hosted=True,
             batches=True,
             sampling="none",
-            wire="h2htalk.chat.anthropic_wire:AnthropicApi",
+            wire="h2htalk.chat.hosted.anthropic_wire:AnthropicApi",
         ),
-        Engine(name="server", path="h2htalk.chat.server:ServerChat", sampling="optional", model_is="url"),
+        Engine(
+            name="server", path="h2htalk.chat.server.engine:ServerChat", sampling="optional", model_is="url"
+        ),
         Engine(name="scripted", path="h2htalk.chat.scripted:ScriptedChat", local=True, model_is="file"),
     )
 }

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from h2htalk.chat.base import Request
 from h2htalk.chat.calls import Charge, Trouble
-from h2htalk.chat.server_protocol import CONTEXT_TOO_LONG, asked_wait, clean, error_text, well_formed
+from h2htalk.chat.protocol import Request
+from h2htalk.chat.server.wire import CONTEXT_TOO_LONG, asked_wait, clean, error_text, well_formed
 from h2htalk.data.responses import Usage
 
 # A gateway gave up waiting, or the connection behind it broke: the model may have answered, and been paid for it.

@@ -23,8 +23,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from h2htalk.chat.base import OnDone, Outcome, Reply, Request
 from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, DataError
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from h2htalk.chat.base import Chat, Outcome, Reply, Request, Sampling, request_seed
-from h2htalk.chat.batch_jobs import BatchFolder
-from h2htalk.chat.bookings import dollars_text
+from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs import PriceList, load_prices
+from h2htalk.chat.costs.prices import PriceList, load_prices
+from h2htalk.chat.costs.reservations import dollars_text
 from h2htalk.chat.engines import open_chat, parse_model, require_batches
+from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.curation.asking_costs import StageLedger, StageLimit, journal_path
 from h2htalk.curation.asking_store import Known, line_of, prompt_fingerprint, read_line, stored_answers
 from h2htalk.curation.model_identity import model_identity, model_name

@@ -9,11 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Self
 
-from h2htalk.chat.bookings import Booking, add, dollars_text
 from h2htalk.chat.calls import Bound
-from h2htalk.chat.costs import Price, PriceList
-from h2htalk.chat.journal import Account, read_journal
-from h2htalk.chat.ledger import Ledger, OverLimit
+from h2htalk.chat.costs.cost_log import Account, read_journal
+from h2htalk.chat.costs.ledger import Ledger, OverLimit
+from h2htalk.chat.costs.prices import Price, PriceList
+from h2htalk.chat.costs.reservations import Booking, add, dollars_text
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError

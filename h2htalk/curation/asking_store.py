@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.base import Outcome, Reply, Request
+from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey, read_response
 from h2htalk.errors import DataError

@@ -11,8 +11,8 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.base import Reply
-from h2htalk.chat.structured import Form
+from h2htalk.chat.protocol import Reply
+from h2htalk.chat.response_schema import Form
 from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Complexity, Interaction
 from h2htalk.errors import shorten

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from h2htalk.chat.base import Message, Reply, Request
+from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.curation.asking import sampling_of
 from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose_drafts import Draft, Refused, broken_rules, drawn, scenario_of

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.curation.asking import Asking, AskSettings
 from h2htalk.curation.stages import Incomplete
 from h2htalk.data.append_log import Shard
@@ -196,7 +196,7 @@ class Guard:
         """Each text's result as it comes, through the provider's SDK."""
         import openai
 
-        from h2htalk.chat.openai_api import OPENAI
+        from h2htalk.chat.hosted.openai_engine import OPENAI
 
         key, url = OPENAI.read_key(), OPENAI.read_url()
         with (

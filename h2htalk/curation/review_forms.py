@@ -13,8 +13,8 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.base import Message, Reply, Request, Sampling
-from h2htalk.chat.structured import Form
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.response_schema import Form
 from h2htalk.curation.asking import sampling_of
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.faireval import EvidenceSample, Order

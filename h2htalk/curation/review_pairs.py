@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from h2htalk.chat.base import Request
+from h2htalk.chat.protocol import Request
 from h2htalk.curation.asking import Answers
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.faireval import ORDERS, calibrate

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.base import Message, Reply, Request, request_seed
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.protocol import Message, Reply, Request, request_seed
 from h2htalk.curation.asking import Asking, AskSettings, sampling_of, shared_limit
 from h2htalk.curation.licences import find
 from h2htalk.curation.model_identity import model_identity

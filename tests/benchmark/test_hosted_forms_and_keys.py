@@ -12,10 +12,10 @@ from key_search import require_no_key
 from providers import KEY, ProviderServer
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.base import Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.structured import Form
+from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.response_schema import Form
 from h2htalk.data.responses import Failure
 
 

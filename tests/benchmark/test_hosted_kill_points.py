@@ -17,7 +17,7 @@ from providers import JobPlan, ProviderServer
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.run_costs import batch_folder
 from h2htalk.benchmark.spec import EvaluateSpec
-from h2htalk.chat import batch_submit, batches
+from h2htalk.chat.batch import batch_runner, submission
 from h2htalk.data.append_log import Shard
 
 ITEMS = 4
@@ -50,7 +50,7 @@ class Pen:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "Pace", partial(batches.Pace, first=0.01, longest=0.02, settle=0.05))
+    monkeypatch.setattr(batches, "Pace", partial(batch_runner.Pace, first=0.01, longest=0.02, settle=0.05))
     monkeypatch.setattr(batch_submit, "_FIRST_PAUSE", 0.01)
 
 

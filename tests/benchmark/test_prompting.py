@@ -12,7 +12,7 @@ from prompt_scenarios import EVERY, FULL, INPUTS, NONE, REN, scenario, system
 
 from h2htalk.benchmark.prompting import PromptSet, repeatable
 from h2htalk.benchmark.sap import Sap
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.help_lines import lines_for, lines_of, read_help_lines
 from h2htalk.data.help_rows import help_rows, help_text

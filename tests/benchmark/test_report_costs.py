@@ -19,10 +19,10 @@ from h2htalk.benchmark.report.html import write_page
 from h2htalk.benchmark.report.tables import write_tables
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.summary import Counts, Summary
-from h2htalk.chat.bookings import Totals, dollars_text, sum_totals
 from h2htalk.chat.calls import Bound
-from h2htalk.chat.costs import Price
-from h2htalk.chat.ledger import Ledger
+from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.costs.prices import Price
+from h2htalk.chat.costs.reservations import Totals, dollars_text, sum_totals
 from h2htalk.data.responses import Usage
 from h2htalk.errors import DataError
 

@@ -18,7 +18,7 @@ from h2htalk.benchmark.aggregate import Cell
 from h2htalk.benchmark.null_class import null_class
 from h2htalk.benchmark.report.html import _MARKER, ItemView, write_page
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import Failure
 from h2htalk.errors import DataError
 

@@ -13,10 +13,10 @@ from splits_made import write_split
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.run_costs import GENERATE, RunCosts, batch_folder, read_calls, read_costs
 from h2htalk.benchmark.spec import EvaluateSpec
-from h2htalk.chat.batch_jobs import BatchJournal
-from h2htalk.chat.bookings import Booking, Settlement, Totals
+from h2htalk.chat.batch.job_journal import BatchJournal
 from h2htalk.chat.calls import Bound
-from h2htalk.chat.ledger import Ledger
+from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.costs.reservations import Booking, Settlement, Totals
 from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.signature import Signature

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hosted_made import KEYS, Double, ok, requests_of, set_keys
 
-from h2htalk.chat.anthropic_wire import LEAST_CACHED_BYTES, AnthropicApi
-from h2htalk.chat.base import Message, Request, Sampling
 from h2htalk.chat.calls import Call
+from h2htalk.chat.hosted.anthropic_wire import LEAST_CACHED_BYTES, AnthropicApi
+from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.errors import ConfigError
 
 API = AnthropicApi("claude-made-up", KEYS["anthropic"])

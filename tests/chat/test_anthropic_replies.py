@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hosted_made import KEYS, Double, error, message, ok, requests_of, set_keys
 
-from h2htalk.chat.anthropic_wire import AnthropicApi
-from h2htalk.chat.base import Reply
 from h2htalk.chat.calls import Answer, Call, Trouble
+from h2htalk.chat.hosted.anthropic_wire import AnthropicApi
+from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Usage
 
 API = AnthropicApi("claude-made-up", KEYS["anthropic"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.chat.batch_jobs import BatchFolder, BatchJournal, BatchRecord
+from h2htalk.chat.batch.job_journal import BatchFolder, BatchJournal, BatchRecord
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import DataError
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from h2htalk.chat.batch_patience import WaitLine
+from h2htalk.chat.batch.polling import WaitLine
 
 
 class Terminal(io.StringIO):

@@ -9,7 +9,7 @@ import pytest
 from batch_double import CALL_USD, requests
 from batch_stories import PLACE, both, kill_at, story, stranger
 
-from h2htalk.chat.batch_jobs import BatchFolder
+from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.errors import ConfigError
 
 # --- Telling our job from others (Anthropic's carry nothing of ours) --------------------------------------------

@@ -16,7 +16,7 @@ from batch_stories import Killed, Story, both, stranger
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from h2htalk.chat.base import Reply
+from h2htalk.chat.protocol import Reply
 from h2htalk.data.append_log import Shard
 
 # --- Killed anywhere --------------------------------------------------------------------------------------------

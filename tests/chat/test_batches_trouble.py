@@ -11,8 +11,8 @@ from batch_double import CALL_USD, KEY, PROVIDERS, BatchDouble, requests
 from batch_double_wire import DoubleJob
 from batch_stories import both, fates, interrupt_once_there_is, texts
 
-from h2htalk.chat.base import Reply
-from h2htalk.chat.batch_jobs import BatchFolder
+from h2htalk.chat.batch.job_journal import BatchFolder
+from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError
 

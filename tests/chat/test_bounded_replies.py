@@ -17,14 +17,14 @@ from hosted_made import PROVIDERS, completion, message, requests_of
 from hosted_runs import MODELS, HostedRun
 from providers import ProviderServer
 
-from h2htalk.chat import bounded_replies
-from h2htalk.chat.base import Chat, Reply
-from h2htalk.chat.batch_api import JobCallError
-from h2htalk.chat.batch_errors import sdk_errors
+from h2htalk.chat import reply_size_limit
+from h2htalk.chat.batch.batch_errors import sdk_errors
+from h2htalk.chat.batch.provider import JobCallError
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.connections import open_client
+from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.ledger import Ledger
+from h2htalk.chat.hosted.connections import open_client
+from h2htalk.chat.protocol import Chat, Reply
 from h2htalk.data.responses import Failure
 
 pytestmark = pytest.mark.usefixtures("hosted_loop")
@@ -137,7 +137,7 @@ def test_an_endless_answer_about_a_job_is_cut(url: str, api: str, status: int) -
 
 def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
     with open_client(url) as pool:
-        headers = {"accept": bounded_replies.BINARY}
+        headers = {"accept": reply_size_limit.BINARY}
         with pool.stream("GET", f"{url}/200-endless", headers=headers) as results:
             read = 0
             for chunk in results.iter_bytes():

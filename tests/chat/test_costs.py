@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.chat.costs import Price, load_prices
+from h2htalk.chat.costs.prices import Price, load_prices
 from h2htalk.chat.engines import ENGINES
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError

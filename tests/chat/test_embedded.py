@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict
 
 pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
 
-from h2htalk.chat.base import Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.embedded import EmbeddedChat, prompt_pieces
-from h2htalk.chat.embedded_engine import BLOCK_TOKENS, EmbeddedEngine, unreadable_marks
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.structured import Form
+from h2htalk.chat.local.embedded import EmbeddedChat, prompt_pieces
+from h2htalk.chat.local.embedded_batching import BLOCK_TOKENS, EmbeddedEngine, unreadable_marks
+from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.response_schema import Form
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.chat.generation import sample_tokens
+from h2htalk.chat.local.generation import sample_tokens
 
 pytestmark = pytest.mark.local
 torch = pytest.importorskip("torch", reason="hf: needs torch")

@@ -25,8 +25,8 @@ from hosted_made import (
     worst_case,
 )
 
-from h2htalk.chat.base import Outcome
 from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.protocol import Outcome
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 

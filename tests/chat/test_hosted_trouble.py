@@ -19,12 +19,12 @@ from hosted_made import (
     slowly,
 )
 
-from h2htalk.chat.anthropic_api import AnthropicChat
-from h2htalk.chat.base import Reply
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.connections import open_pool
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.openai_api import OpenAIChat
+from h2htalk.chat.hosted.anthropic_engine import AnthropicChat
+from h2htalk.chat.hosted.connections import open_pool
+from h2htalk.chat.hosted.openai_engine import OpenAIChat
+from h2htalk.chat.protocol import Reply
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 pytestmark = pytest.mark.usefixtures("hosted_loop")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.chat.journal import Account, read_journal
-from h2htalk.chat.ledger import Ledger
+from h2htalk.chat.costs.cost_log import Account, read_journal
+from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.errors import DataError
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.chat.bookings import Booking, Totals
 from h2htalk.chat.calls import Bound
-from h2htalk.chat.costs import Price
-from h2htalk.chat.journal import Account, read_journal
-from h2htalk.chat.ledger import Ledger, OverLimit
+from h2htalk.chat.costs.cost_log import Account, read_journal
+from h2htalk.chat.costs.ledger import Ledger, OverLimit
+from h2htalk.chat.costs.prices import Price
+from h2htalk.chat.costs.reservations import Booking, Totals
 from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError, DataError
 

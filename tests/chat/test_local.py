@@ -9,11 +9,11 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 from tiny_llama import CONTEXT, NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, VOCABULARY, write_tiny_llama
 
-from h2htalk.chat.base import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.structured import Form
-from h2htalk.chat.templates import fold_system
+from h2htalk.chat.local.chat_template import fold_system
+from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.response_schema import Form
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
@@ -73,7 +73,7 @@ def test_neighbours_change_nothing_when_greedy(chat: Chat, checkpoint: Path, con
 def test_reading_prompts_in_parts_changes_nothing(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     requests = [ask(number) for number in range(8)]
     whole = chat.complete(requests)
-    monkeypatch.setattr("h2htalk.chat.generation.PREFILL_TOKENS", 8 * 7)
+    monkeypatch.setattr("h2htalk.chat.local.generation.PREFILL_TOKENS", 8 * 7)
     assert chat.complete(requests) == whole
 
 

@@ -8,11 +8,11 @@ import httpx2
 import pytest
 from hosted_made import KEYS, Double, completion, error, ok, requests_of, set_keys
 
-from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.calls import Call
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.openai_wire import OpenAIApi
+from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hosted_made import KEYS, Double, completion, error, ok, requests_of, set_keys
 
-from h2htalk.chat.base import Reply
 from h2htalk.chat.calls import Answer, Call, Trouble
-from h2htalk.chat.openai_wire import OpenAIApi
+from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Usage
 
 API = OpenAIApi("gpt-made-up", KEYS["openai"])

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from h2htalk.chat.costs import load_prices
+from h2htalk.chat.costs.prices import load_prices
 from h2htalk.errors import ConfigError
 
 TEXT = files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8")

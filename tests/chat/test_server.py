@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from loopback import REPLY, Answer, LoopbackServer, completion
 
-from h2htalk.chat.base import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.server_endpoint import KEY_VARIABLE
+from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.server.endpoint import KEY_VARIABLE
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError
 
@@ -253,7 +253,7 @@ def test_what_on_done_raises_stops_the_batch_and_is_passed_on(error: BaseExcepti
 
 INTERRUPTED = """
 import sys
-from h2htalk.chat.base import Message, Request, Sampling
+from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 requests = [Request(str(i), (Message("user", f"item {i}"),), Sampling()) for i in range(50)]

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from loopback import completion
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.base import Message, Reply, Request, Sampling
-from h2htalk.chat.server_protocol import (
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.response_schema import Form
+from h2htalk.chat.server.wire import (
     Fault,
     read_error,
     read_reply,
@@ -20,7 +21,6 @@ from h2htalk.chat.server_protocol import (
     retry_after,
     wait_before_retry,
 )
-from h2htalk.chat.structured import Form
 from h2htalk.data.responses import Usage
 
 KEY = "sk-loopback-4711"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tiny_llama import NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, SYSTEM_TEMPLATE, write_tiny_llama
 
-from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.templates import ChatTemplate, MarkRefusal, fold_system, read_reply
+from h2htalk.chat.local.chat_template import ChatTemplate, MarkRefusal, fold_system, read_reply
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged

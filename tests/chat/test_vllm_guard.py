@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.chat import vllm_guard
-from h2htalk.chat.vllm_process import LOG_VARIABLE, VLLMProcesses
+from h2htalk.chat.vllm import watchdog
+from h2htalk.chat.vllm.processes import LOG_VARIABLE, VLLMProcesses
 from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="re
 # A parent with a guard, and a child that has a child of its own, as an engine has its workers.
 PARENT = """
 import subprocess, sys, time
-from h2htalk.chat.vllm_process import VLLMProcesses
+from h2htalk.chat.vllm.processes import VLLMProcesses
 before = subprocess.Popen(["sleep", "100"])
 processes = VLLMProcesses()
 nested = "import subprocess, time; p = subprocess.Popen(['sleep', '100']); print(p.pid, flush=True); time.sleep(100)"
@@ -51,7 +51,7 @@ def start(mode: str, wait: float = 0.5, **extra: str) -> tuple[subprocess.Popen[
 
 def gone(pid: int, seconds: float = 5.0) -> bool:
     deadline = time.monotonic() + seconds
-    while vllm_guard.started(pid) is not None:
+    while watchdog.started(pid) is not None:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.05)
@@ -64,7 +64,7 @@ def finish(parent: subprocess.Popen[str], *pids: int) -> None:
     assert parent.stdout is not None
     parent.stdout.close()
     for pid in pids:
-        if vllm_guard.started(pid) is not None:
+        if watchdog.started(pid) is not None:
             os.kill(pid, signal.SIGKILL)
 
 
@@ -83,14 +83,14 @@ def test_when_the_parent_is_killed_its_engine_and_workers_are_too(
         assert time.monotonic() < deadline, "its temporary folder is still there"
         time.sleep(0.05)
     # Children from before the engine's start and after it are none of the guard's business.
-    assert vllm_guard.started(before)
-    assert vllm_guard.started(after)
+    assert watchdog.started(before)
+    assert watchdog.started(after)
     finish(parent, before, after)
 
 
 def test_a_parent_that_is_killed_while_the_engine_starts_leaves_nothing() -> None:
     parent, (before, engine, worker, after) = start("starting")
-    time.sleep(2 * vllm_guard.LOOK_EVERY)
+    time.sleep(2 * watchdog.LOOK_EVERY)
     parent.kill()
     parent.wait()
     assert gone(engine)
@@ -102,9 +102,9 @@ def test_closing_ends_an_engine_that_did_not_end_by_itself() -> None:
     parent, (before, engine, worker, after) = start("close")
     assert parent.stdout is not None
     assert parent.stdout.readline() == "closed\n"
-    assert vllm_guard.started(engine) is None
-    assert vllm_guard.started(worker) is None
-    assert vllm_guard.started(after)
+    assert watchdog.started(engine) is None
+    assert watchdog.started(worker) is None
+    assert watchdog.started(after)
     finish(parent, before, after)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.vllm_options import VLLMOptions
-from h2htalk.chat.vllm_start import check_copies
+from h2htalk.chat.vllm.engine_options import VLLMOptions
+from h2htalk.chat.vllm.startup import check_copies
 from h2htalk.errors import ConfigError, MissingExtraError
 
 
@@ -95,7 +95,7 @@ def test_a_slip_of_the_keyboard_does_not_start_a_thousand_processes() -> None:
 
 def test_without_vllm_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm", None)
-    monkeypatch.setattr("h2htalk.chat.vllm_start.find_spec", lambda name: None)
+    monkeypatch.setattr("h2htalk.chat.vllm.startup.find_spec", lambda name: None)
     with pytest.raises(
         MissingExtraError, match=r"pip install 'h2htalk\[vllm\]' in an environment of its own"
     ):

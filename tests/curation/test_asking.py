@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from providers import ProviderServer, price_file
 
-from h2htalk.chat.base import Message, Request, Sampling
+from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.curation.asking import Asking, AskSettings, check_model
 from h2htalk.curation.stages import Incomplete
 from h2htalk.errors import ConfigError, DataError

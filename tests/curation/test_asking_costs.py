@@ -19,8 +19,8 @@ from provider_books import PRICES
 from providers import JobPlan, ProviderServer, price_file
 from quick_batches import hurried
 
-from h2htalk.chat.base import Message, Request, Sampling
-from h2htalk.chat.batch_jobs import BatchFolder, BatchJournal
+from h2htalk.chat.batch.job_journal import BatchFolder, BatchJournal
+from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.curation.asking import Asking, AskSettings
 from h2htalk.curation.compose import make_stage
 from h2htalk.curation.gather import run_gather

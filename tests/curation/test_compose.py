@@ -18,7 +18,7 @@ from compose_made import (
     talk,
 )
 
-from h2htalk.chat.base import Reply, Request
+from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import make_stage
 from h2htalk.curation.compose_drafts import Draft, Refused, scenario_of

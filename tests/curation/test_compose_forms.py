@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from compose_made import NOTHING, PROPOSALS, proposal, proposals, reference, talk
 
-from h2htalk.chat.base import Reply
+from h2htalk.chat.protocol import Reply
 from h2htalk.curation.compose_drafts import broken_rules, scenario_of
 from h2htalk.curation.compose_forms import PROPOSALS as PROPOSALS_FORM
 from h2htalk.curation.compose_forms import REFERENCE as REFERENCE_FORM

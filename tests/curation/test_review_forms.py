@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from h2htalk.chat.base import Reply
+from h2htalk.chat.protocol import Reply
 from h2htalk.curation.faireval import EvidenceSample
 from h2htalk.curation.prompting import Prompts
 from h2htalk.curation.review_forms import PairReply, RubricReply, read_pair, read_rubric

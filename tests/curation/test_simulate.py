@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.chat.base import Reply, Request
+from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.gather import run_gather
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.parts import Counts

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from h2htalk.chat.base import Message, Reply, Request, Sampling
 from h2htalk.chat.engines import open_chat
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.errors import ConfigError
 from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.bookings import Booking, Settlement, Totals, dollars_text, money_text, sum_totals
+from h2htalk.chat.costs.reservations import Booking, Settlement, Totals, dollars_text, money_text, sum_totals
 from h2htalk.text.escaping import csv_text
 from h2htalk.text.printable import printable
 

@@ -14,7 +14,7 @@ from h2htalk.benchmark.report.cost_text import (
     totals_text,
 )
 from h2htalk.benchmark.run_costs import read_calls, read_costs
-from h2htalk.chat.bookings import sum_totals
+from h2htalk.chat.costs.reservations import sum_totals
 from h2htalk.data.run_folder import RunFolder
 
 

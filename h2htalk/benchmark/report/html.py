@@ -16,7 +16,7 @@ from typing import Any
 from h2htalk.benchmark.composite import METRIC_NAMES, ItemScore, SampleScore
 from h2htalk.benchmark.report.page_view import page_view
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_text
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.scenario import Scenario

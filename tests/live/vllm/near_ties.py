@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from h2htalk.chat.base import Message
-from h2htalk.chat.checkpoints import open_checkpoint
-from h2htalk.chat.templates import ChatTemplate
+from h2htalk.chat.local.chat_template import ChatTemplate
+from h2htalk.chat.local.checkpoints import open_checkpoint
+from h2htalk.chat.protocol import Message
 
 # Two engines in float32 differ by less than this in a logit (measured: some 1e-4); logits range over tens.
 MARGIN = 0.01

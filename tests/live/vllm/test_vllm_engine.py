@@ -16,10 +16,10 @@ from pydantic import BaseModel, ConfigDict
 from tiny_llama import NO_SYSTEM_TEMPLATE
 from vllm_runs import CONTEXT, vllm_processes, wait_until_gone, write_adapter, write_tiny
 
-from h2htalk.chat.base import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.structured import Form
+from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.response_schema import Form
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError
 
@@ -117,9 +117,9 @@ def test_a_sample_depends_on_its_own_seed(chat: Chat) -> None:
 
 def test_the_checkpoint_s_own_sampling_does_not_slip_in(tmp_path: Path, tiny: Path) -> None:
     """Its generation config asks for sampling and a strong repetition penalty: greedy stays greedy."""
-    from h2htalk.chat.checkpoints import describe_checkpoint, find_source
-    from h2htalk.chat.vllm_options import VLLMOptions
-    from h2htalk.chat.vllm_start import engine_arguments
+    from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
+    from h2htalk.chat.vllm.engine_options import VLLMOptions
+    from h2htalk.chat.vllm.startup import engine_arguments
 
     arguments = engine_arguments(
         VLLMOptions(), describe_checkpoint(find_source("vllm", str(tiny))), None, True

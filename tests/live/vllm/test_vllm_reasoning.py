@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.chat.vllm_reasoning import ReasoningReader
+from h2htalk.chat.vllm.reasoning import ReasoningReader
 
 pytestmark = pytest.mark.live
 

@@ -13,7 +13,7 @@ from vllm_runs import evaluate_command
 
 from h2htalk.benchmark.prompting import PromptSet
 from h2htalk.benchmark.sap import Sap
-from h2htalk.chat.base import Message
+from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split

@@ -11,7 +11,7 @@ from typing import Any
 
 from tiny_llama import SYSTEM_TEMPLATE, VOCABULARY, write_tiny_llama
 
-from h2htalk.chat.vllm_guard import children, family, started
+from h2htalk.chat.vllm.watchdog import children, family, started
 
 CONTEXT = 512
 

@@ -1,0 +1,234 @@
+"""Batch jobs of hosted APIs: half the price, hours to wait, and no job lost or paid twice when this is killed.
+
+Everything is written down before it is done (`batch_jobs`), so that what a killed run left behind can be told apart:
+
+planned     nothing was sent: its calls are free, and are planned anew
+sending     the job may exist: it is looked for; found, proven absent, or, where that cannot be told, possibly paid
+submitted   the job is waited for by its id and its results are read, again if need be: reading costs nothing
+
+A job goes on at the provider while nobody waits; nothing is cancelled from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from h2htalk.chat.batch.job_journal import UNSENT, BatchFolder, BatchJournal, BatchRecord, free_calls
+from h2htalk.chat.batch.polling import Pace, Patience, WaitLine
+from h2htalk.chat.batch.provider import Job, JobCallError, JobsApi
+from h2htalk.chat.batch.results import Outcomes
+from h2htalk.chat.batch.submission import Submitter
+from h2htalk.chat.calls import Api
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.costs.reservations import add, dollars_text
+from h2htalk.chat.protocol import OnDone, Outcome, Request
+from h2htalk.chat.provider_replies import scrub
+from h2htalk.errors import ConfigError, ModelCallError
+
+__all__ = ["BatchFolder", "Pace", "run_batches"]
+
+
+def run_batches(
+    jobs: JobsApi,
+    api: Api,
+    requests: Sequence[Request],
+    options: ChatOptions,
+    on_done: OnDone | None = None,
+    *,
+    pace: Pace | None = None,
+) -> list[Outcome]:
+    """Answer all requests by batch jobs; `Chat.complete` of a hosted API where `options.batch` is set.
+
+    Jobs that an earlier run left open are collected first, then a new one is made of what is still missing:
+
+        return run_batches(OpenAIJobs(openai.OpenAI(...)), api, requests, self._options, on_done)
+        return run_batches(AnthropicJobs(anthropic.Anthropic(...)), api, requests, self._options, on_done)
+
+    Args:
+        jobs: the provider's batch jobs, over a synchronous client of its SDK.
+        api: builds the bodies and reads the replies.
+        requests: any number; with none, what is open is collected and settled.
+        options: `batch` is the folder of the journal; `attempts`: batches that may ask for an item.
+        on_done: as in `Chat.complete`, called in this thread in whatever order results come.
+        pace: when to ask again.
+
+    Returns:
+        One outcome a request, in the order of `requests`.
+
+    Raises:
+        ConfigError: the batch might pass the limit of costs (nothing is sent then), the provider refuses the job, or
+            the folder holds an open job of another model.
+        ModelCallError: the provider cannot be used. A job that runs goes on; the same call attaches to it.
+        DataError: the journal is damaged, or another process writes it.
+    """
+    if options.batch is None:
+        raise ValueError("options.batch names no folder")
+    if not requests and not options.batch.records():
+        return []
+    ledger = options.ledger or Ledger(None, model=api.model, price=None)
+    outcomes = Outcomes(api, ledger, requests, on_done, options.attempts)
+    with BatchJournal(options.batch) as journal:
+        pace, line = pace or Pace(), WaitLine()
+        run = _Run(jobs, api, options, journal, outcomes, pace, line, Patience(api, journal, pace, line))
+        try:
+            return run.finish()
+        except KeyboardInterrupt:
+            run.say_goodbye()
+            raise
+        finally:
+            line.clear()
+
+
+@dataclass(slots=True)
+class _Run:
+    jobs: JobsApi
+    api: Api
+    options: ChatOptions
+    journal: BatchJournal
+    outcomes: Outcomes
+    pace: Pace
+    line: WaitLine
+    patience: Patience
+    fruitless: int = 0  # jobs in a row that came to nothing
+
+    def finish(self) -> list[Outcome]:
+        """Collect what is open, ask for what is missing, until nothing is."""
+        for record in self.journal.open_records():
+            if record.model != self.api.model:
+                raise ConfigError(
+                    f"{self.journal.folder.path} holds open batch job {record.label} of {record.model}: "
+                    f"collect it with that model, or name another folder"
+                )
+            if record.state != "planned":
+                self.outcomes.asked(record)
+        submitter = Submitter(self.jobs, self.api, self.options, self.journal, self.outcomes, self.pace.sleep)
+        while True:
+            self._wait_for_all()
+            if self.outcomes.fatal is not None:
+                raise ModelCallError(self.outcomes.fatal)
+            if not (missing := self.outcomes.missing()):
+                return [outcome for outcome in self.outcomes.done if outcome is not None]
+            submitter.submit(missing, self.pace.clock)
+
+    def say_goodbye(self) -> None:
+        """Ctrl-C: say what goes on without us."""
+        running = [record for record in self.journal.open_records() if record.state != "planned"]
+        if running:
+            labels = ", ".join(record.label for record in running)
+            plural = "s" if len(running) > 1 else ""
+            self.line.say(f"batch job{plural} {labels} left running: the same command attaches again")
+
+    # --- Waiting ------------------------------------------------------------------------------------------------
+
+    def _wait_for_all(self) -> None:
+        """Until no job is open."""
+        pause = self.pace.first
+        while records := self.journal.open_records():
+            moved = [record for record in records if self._step(record)]
+            if moved:
+                pause = self.pace.first
+                continue
+            self.patience.pause(pause)
+            pause = min(pause * self.pace.growth, self.pace.longest)
+
+    def _step(self, record: BatchRecord) -> bool:
+        """Look after one job; whether it came further."""
+        if record.state == "planned":
+            self._abandon(record, UNSENT)
+            return True
+        try:
+            if record.state == "sending":
+                return self._look_for(record)
+            assert record.job is not None
+            job = self.jobs.retrieve(record.job)
+            self.patience.rest()
+        except JobCallError as error:
+            self.patience.endure(error, record)
+            return False
+        if job.state == "running":
+            self._show(record, job)
+            return False
+        self.journal.note(record, "ended", status=job.status)
+        if job.state == "failed":
+            self._take_refusal(record, job)
+        else:
+            self._collect(record, job)
+        return True
+
+    def _look_for(self, record: BatchRecord) -> bool:
+        """A job that may have been made: attach to it, or find out that there is none."""
+        search = self.jobs.find(record, self.journal.jobs())
+        self.patience.rest()
+        if search.job is not None:
+            self.journal.note(record, "submitted", job=search.job.id)
+            return True
+        young = abs(self.pace.clock() - record.when) < self.pace.settle
+        if search.running or young:
+            what = ", ".join(job.id for job in search.running) or "the list of jobs"
+            self.line.show(f"batch {record.batch}: was it submitted? waiting for {what}", record.batch)
+            return False
+        if search.unreadable:
+            jobs = ", ".join(search.unreadable)
+            self._abandon(record, f"cannot be told from {jobs}, whose results are no longer kept", lost=True)
+        else:
+            self._abandon(record, "never submitted")
+        return True
+
+    def _abandon(self, record: BatchRecord, reason: str, lost: bool = False) -> None:
+        """Give up a job that gives no results; what is still missing is asked for anew."""
+        free_calls(self.outcomes.ledger, record, reason, lost)
+        self.journal.note(record, "abandoned", reason=reason, charge="lost" if lost else "free")
+        if record.state == "planned":
+            return
+        if not lost:
+            self.outcomes.asked(record, -1)
+        self.fruitless += 1
+        if self.fruitless >= self.options.attempts:
+            raise ModelCallError(
+                f"{self.fruitless} batch jobs in a row came to nothing, the last one: {reason}; see the provider's "
+                "status page, then start again"
+            )
+
+    def _take_refusal(self, record: BatchRecord, job: Job) -> None:
+        """A job that failed before it began: nothing was computed."""
+        others = [other for other in self.journal.open_records() if other.batch != record.batch]
+        problem = scrub(job.problem, None) or job.status
+        free_calls(self.outcomes.ledger, record, "refused")
+        self.journal.note(record, "abandoned", reason=problem, charge="free")
+        if job.crowded and any(other.state == "submitted" for other in others):
+            self.outcomes.asked(record, -1)  # sent anew when the others have made room
+            return
+        advice = "wait until other batches of the account have ended" if job.crowded else "correct that"
+        raise ConfigError(
+            f"batch job {job.id} was refused, nothing was charged: {problem}; {advice}, then start again"
+        )
+
+    # --- Collecting ---------------------------------------------------------------------------------------------
+
+    def _collect(self, record: BatchRecord, job: Job) -> None:
+        try:
+            results = self.patience.read(record, lambda: self.jobs.results(job))
+            counts = self.outcomes.take(record, job, results)
+        except JobCallError as error:  # they are gone, and what was not read may well have been paid
+            self._abandon(record, f"its results are no longer kept ({error.message})", lost=True)
+            return
+        self.journal.note(record, "collected", **counts)
+        self.fruitless = 0
+        if counts["ignored"]:
+            self.line.say(
+                f"batch job {job.id}: ignored {counts['ignored']:,} results that are not ours or came twice"
+            )
+
+    def _show(self, record: BatchRecord, job: Job) -> None:
+        """How a job stands, and what it may cost at most."""
+        calls = frozenset(record.calls)
+        bookings = self.outcomes.ledger.open_bookings(record.group)
+        worst = add(*(booking.worst for booking in bookings if booking.items in calls))
+        money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
+        minutes = max(self.pace.clock() - record.when, 0.0) / 60
+        done = "?" if job.finished is None else f"{job.finished:,}"
+        counts = f"batch  {done}/{len(record.calls):,}  {job.status}"
+        # The id comes last: it is long, and a narrow terminal cuts what stands there.
+        self.line.show(f"{counts}  {minutes:,.0f} min{money}  {job.id}", f"{job.id} {counts}")

@@ -1,0 +1,201 @@
+"""What the loop over batch jobs asks of a provider, and the words in which both providers answer it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from h2htalk.chat.batch.job_journal import BatchRecord
+
+# What a call came to. The two last were never computed and cost nothing.
+Kind = Literal["succeeded", "errored", "expired", "canceled"]
+LONGEST_LINE = 1 << 26  # bytes of one result; beyond it the results are broken (64 MiB)
+CONNECT_TIMEOUT = 30.0  # seconds
+TRANSFER_TIMEOUT = 600.0  # seconds without a byte, while a job's requests or results go over the wire
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A batch job as its provider describes it.
+
+    Attributes:
+        id, status: the provider's own words.
+        state: `failed` means that it was refused whole: none of its calls was computed.
+        calls, finished: how many it holds, and how many of them are done; None where not said.
+        succeeded: how many gave a reply; None where not said.
+        leftover: what calls are that have no result, once it has ended.
+        outputs: where its results are.
+        problem: of a failed one, why.
+        crowded: it failed only because too much waits in the account's queue already.
+    """
+
+    id: str
+    status: str
+    state: Literal["running", "ended", "failed"]
+    calls: int | None = None
+    finished: int | None = None
+    succeeded: int | None = None
+    leftover: Literal["missing", "expired", "canceled"] = "missing"
+    outputs: tuple[str, ...] = ()
+    problem: str = ""
+    crowded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call of a job came to.
+
+    `status` (0: not said) and `body` are those of the live API. `free`: the provider charges nothing for it; of an
+    error where it does not say so, the live API's rules hold.
+    """
+
+    custom_id: str
+    kind: Kind
+    body: object = None
+    status: int = 200
+    request_id: str | None = None
+    free: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What looking for a job found whose id is not known.
+
+    `job`: it is this one. Otherwise it can still be one of `running`, which their results will tell; or one of
+    `unreadable`, which have ended and can no longer be read. All empty: there is none.
+    """
+
+    job: Job | None = None
+    running: tuple[Job, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+class JobCallError(Exception):
+    """A call about a job gave no usable answer. Internal: `batches` turns it into a wait or into an error.
+
+    Attributes:
+        status: of HTTP; None where no answer was read.
+        reached: whether anything was sent at all.
+        body, headers: of the answer.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        reached: bool = True,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message, self.status, self.reached = message, status, reached
+        self.body, self.headers = body, headers or {}
+
+
+class JobsApi(Protocol):
+    """One provider's batch jobs. Every method may raise JobCallError."""
+
+    @property
+    def most_calls(self) -> int:
+        """Calls that a job may hold, with a margin."""
+        ...
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that its requests may have, with a margin."""
+        ...
+
+    def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """One call as a job holds it."""
+        ...
+
+    def upload(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> str | None:
+        """Store the requests ahead, where the provider wants that; returns their id. Costs nothing."""
+        ...
+
+    def newest(self) -> str | None:
+        """The newest job there is, where `find` needs to know it; None where not, or there is none."""
+        ...
+
+    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> Job:
+        """Submit the job. It may exist even if this raises, unless the answer was a plain refusal."""
+        ...
+
+    def find(self, record: BatchRecord, known: Collection[str]) -> Search:
+        """Look for a job that may have been made; `known`: ids that belong to others of our jobs."""
+        ...
+
+    def retrieve(self, job: str) -> Job:
+        """How a job stands."""
+        ...
+
+    def results(self, job: Job) -> Iterator[Result | None]:
+        """Stream the results of an ended job, in any order; None stands for a line that cannot be read."""
+        ...
+
+
+@dataclass(slots=True)
+class JsonLines:
+    """Cuts a stream of bytes into JSON objects. Only a line feed ends a line: text may hold other separators."""
+
+    chunks: Iterable[bytes]
+    _parts: list[bytes] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any] | None]:
+        """Objects, in order; None for a line that is none. Empty lines are left out."""
+        size = 0
+        for chunk in self.chunks:
+            *ended, rest = chunk.split(b"\n")
+            for part in ended:
+                self._parts.append(part)
+                line = b"".join(self._parts)
+                self._parts.clear()
+                size = 0
+                if line.strip():
+                    yield _read_object(line)
+            size += len(rest)
+            if size > LONGEST_LINE:
+                raise JobCallError(f"a result is longer than {LONGEST_LINE >> 20} MiB")
+            if rest:
+                self._parts.append(rest)
+        if (line := b"".join(self._parts)).strip():
+            yield _read_object(line)
+
+
+def _read_object(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        raw = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return raw if isinstance(raw, dict) else None
+
+
+def line_bytes(line: Mapping[str, Any]) -> bytes:
+    """A call as it goes over the wire. Half a surrogate pair becomes the escape that JSON has for it."""
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+
+
+def pick(raw: object, *path: str) -> Any:
+    """The value at a path of keys in JSON; None where there is none."""
+    for key in path:
+        raw = raw.get(key) if isinstance(raw, Mapping) else None
+    return raw
+
+
+def text_or_none(value: object) -> str | None:
+    """A text that says something; None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def count_or_none(value: object) -> int | None:
+    """A whole number from 0; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def total(values: Sequence[int | None]) -> int | None:
+    """A sum, unknown as soon as one part is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None

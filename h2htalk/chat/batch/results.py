@@ -1,0 +1,175 @@
+"""From the results of batch jobs to outcomes: each one is stored first, then its call is settled in the ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from h2htalk.chat.batch.job_journal import BatchRecord
+from h2htalk.chat.batch.provider import Job, Result
+from h2htalk.chat.calls import Api, Call, Charge, Trouble, outcomes
+from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.costs.reservations import Booking
+from h2htalk.chat.protocol import OnDone, Outcome, Request, Sampling
+from h2htalk.data.responses import SampleKey
+from h2htalk.errors import ConfigError
+
+_EXPIRED = Trouble(
+    "batch_expired", "the batch's time was over before this call was computed", "free", retry=True
+)
+_CANCELED = Trouble(
+    "canceled", "the batch was cancelled before this call was computed; the same command asks again", "free"
+)
+_MISSING = Trouble("missing_result", "the batch ended without a result for this call", "lost")
+_LEFTOVER = {"expired": _EXPIRED, "canceled": _CANCELED, "missing": _MISSING}
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """The outcomes of one call of `run_batches`, filled as results come in.
+
+    Attributes:
+        attempts: batches that may ask for an item, the first included.
+        done: one outcome a request, None while there is none.
+        tries: how many batches asked for a request so far.
+        fatal: advice, once a whole job came to nothing for a reason that no call survives.
+    """
+
+    api: Api
+    ledger: Ledger
+    requests: Sequence[Request]
+    on_done: OnDone | None
+    attempts: int
+    done: list[Outcome | None] = field(init=False)
+    tries: Counter[int] = field(default_factory=Counter)
+    fatal: str | None = None
+    _places: dict[SampleKey, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.done = [None] * len(self.requests)
+        self._places = {(r.id, r.sample): index for index, r in enumerate(self.requests)}
+        if len(self._places) < len(self.requests):
+            raise ConfigError("a batch cannot ask twice for the same sample of an item: number the samples")
+
+    def missing(self) -> list[int]:
+        """Places of the requests that have no outcome yet."""
+        return [index for index, outcome in enumerate(self.done) if outcome is None]
+
+    def asked(self, record: BatchRecord, times: int = 1) -> None:
+        """A job asks for these items (-1: it did not after all)."""
+        for items in record.calls:
+            for item in items:
+                if (index := self._places.get(item)) is not None:
+                    self.tries[index] += times
+
+    def give(self, call: Call, found: Sequence[Outcome]) -> None:
+        """Hand the outcomes of a call on, those that are still asked for."""
+        for index, outcome in zip(call.indexes, found, strict=True):
+            if index >= 0 and self.done[index] is None:
+                self.done[index] = outcome
+                if self.on_done is not None:
+                    self.on_done(index, outcome)
+
+    def take(self, record: BatchRecord, job: Job, results: Iterable[Result | None]) -> Counter[str]:
+        """Take all results of an ended job, in whatever order they come; returns how many there were of each kind.
+
+        Results that cannot be read, are of another job or come twice are `ignored`.
+        """
+        calls = frozenset(record.calls)
+        open_bookings = self.ledger.open_bookings(record.group)
+        bookings = {booking.items: booking for booking in open_bookings if booking.items in calls}
+        counts: Counter[str] = Counter()
+        hopeless: list[tuple[Call, Trouble]] = []
+        left = set(range(len(record.calls)))
+        for result in results:
+            number = None if result is None else record.number(result.custom_id)
+            if result is None or number is None or number not in left:
+                counts["ignored"] += 1
+                continue
+            left.remove(number)
+            counts[result.kind] += 1
+            call = self._call(record.calls[number])
+            trouble = self._take_one(call, bookings.pop(call.items, None), result)
+            if trouble is not None:
+                hopeless.append((call, trouble))
+        self._take_leftovers(record, job, left, bookings, counts)
+        self._take_hopeless(hopeless, counts["succeeded"])
+        return counts
+
+    def _call(self, items: tuple[SampleKey, ...]) -> Call:
+        """The call that a job made. Samples that are not asked for any more have the place -1: a reply to them is
+        read for what it cost."""
+        places = [self._places.get(item, -1) for item in items]
+        wanted = next((self.requests[place] for place in places if place >= 0), None)
+        like = wanted or Request(items[0][0], (), Sampling())
+        requests = tuple(
+            self.requests[place] if place >= 0 else replace(like, sample=sample)
+            for place, (_, sample) in zip(places, items, strict=True)
+        )
+        return Call(tuple(places), requests)
+
+    def _take_one(self, call: Call, booking: Booking | None, result: Result) -> Trouble | None:
+        """One result; returns the trouble that a whole job may have died of."""
+        if result.kind == "succeeded":
+            found = self.api.read(result.body, call, result.request_id)
+            self.give(call, outcomes(found, call, self._tries(call)))
+            if booking is not None:
+                self.ledger.paid(booking, found.usage, found.request_id)
+            return None
+        if result.kind == "errored":
+            trouble = self.api.read_error(result.status, result.body, {})
+            # A reply that the provider's filter blocked may have been written, so the API's rules hold for it.
+            charge: Charge = "free" if result.free and not trouble.refusal else trouble.charge
+            trouble = replace(trouble, charge=charge, request_id=trouble.request_id or result.request_id)
+        else:
+            trouble = _LEFTOVER[result.kind]
+        if trouble.fatal is not None:
+            self._settle(booking, trouble)
+            return trouble
+        self._give_trouble(call, booking, trouble)
+        return None
+
+    def _give_trouble(self, call: Call, booking: Booking | None, trouble: Trouble) -> None:
+        """An item without a reply: left for the next batch, or a failure."""
+        tries = self._tries(call)
+        if not trouble.retry or tries >= self.attempts:
+            self.give(call, outcomes(trouble, call, tries))
+        self._settle(booking, trouble)
+
+    def _take_leftovers(
+        self,
+        record: BatchRecord,
+        job: Job,
+        left: Iterable[int],
+        bookings: dict[tuple[SampleKey, ...], Booking],
+        counts: Counter[str],
+    ) -> None:
+        """Calls without a result. Where every reply that the provider counts has come, they were never computed;
+        else one of them may have been, and been paid."""
+        whole = job.succeeded is not None and counts["succeeded"] >= job.succeeded
+        trouble = replace(_LEFTOVER[job.leftover], charge="free" if whole else "lost")
+        for number in sorted(left):
+            counts["missing"] += 1
+            call = self._call(record.calls[number])
+            self._give_trouble(call, bookings.pop(call.items, None), trouble)
+
+    def _take_hopeless(self, hopeless: Sequence[tuple[Call, Trouble]], succeeded: int) -> None:
+        """What no call survives is fatal if none did. Beside replies it is the items' own failure."""
+        if hopeless and not succeeded:
+            self.fatal = hopeless[0][1].fatal
+            return
+        for call, trouble in hopeless:
+            self.give(call, outcomes(trouble, call, self._tries(call)))
+
+    def _tries(self, call: Call) -> int:
+        return max(1, *(self.tries[index] for index in call.indexes))
+
+    def _settle(self, booking: Booking | None, trouble: Trouble) -> None:
+        """Settle a call that gave no reply; one that was settled before a kill is no longer booked."""
+        if booking is None:
+            return
+        if trouble.charge == "lost":
+            self.ledger.lost(booking, trouble.reason)
+        else:
+            self.ledger.free(booking, trouble.reason)

@@ -1,0 +1,162 @@
+"""Hand requests over as batch jobs: split by the provider's limits, booked all or none, written down, sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from h2htalk.chat.batch.job_journal import BatchJournal, BatchRecord, free_calls
+from h2htalk.chat.batch.provider import JobCallError, JobsApi, line_bytes
+from h2htalk.chat.batch.results import Outcomes
+from h2htalk.chat.calls import Api, Call, Trouble, outcomes
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.costs.ledger import OverLimit
+from h2htalk.chat.costs.reservations import Booking, add
+from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0  # seconds between tries to submit
+_LONGEST_ID = "0" * 12 + "-" + "9" * 9  # of `BatchRecord.custom_id`: jobs are measured before they have marks
+
+
+@dataclass(frozen=True, slots=True)
+class Submitter:
+    """Makes jobs of requests. It says only that they were sent: `batches` waits for them.
+
+    Attributes:
+        outcomes: knows the requests, how often each was asked for, and the ledger.
+        pause: waits so many seconds between two tries to submit.
+    """
+
+    jobs: JobsApi
+    api: Api
+    options: ChatOptions
+    journal: BatchJournal
+    outcomes: Outcomes
+    pause: Callable[[float], None]
+
+    def submit(self, places: Sequence[int], clock: Callable[[], float]) -> None:
+        """Make jobs that ask for the requests at these places.
+
+        A job of which it is not known whether it was made is left `sending` in the journal.
+
+        Raises:
+            OverLimit: they might pass the limit; nothing was sent. (In a later round, when others have their
+                outcomes, these requests fail with `max_cost` instead.)
+            ConfigError, ModelCallError: the provider refuses.
+        """
+        chunks = self._split(self._calls(places))
+        records = self.journal.plan(self.api.model, [[c.items for c in chunk] for chunk in chunks], clock())
+        try:
+            booked = [(call.items, self.api.bound(call)) for chunk in chunks for call in chunk]
+            bookings = iter(self.outcomes.ledger.reserve_all(booked, records[0].group))
+        except OverLimit as error:
+            for record in records:
+                self.journal.note(record, "abandoned", reason="over the limit", charge="free")
+            self._take_over_limit(chunks, error)
+            return
+        try:
+            for record, chunk in zip(records, chunks, strict=True):
+                self.outcomes.asked(record)
+                self._send(record, chunk, [next(bookings) for _ in chunk], clock)
+        except H2HTalkError:
+            # Those that were not sent yet. What Ctrl-C or a kill leaves is resolved by the next run.
+            for record in self.journal.open_records():
+                if record.state == "planned":
+                    free_calls(self.outcomes.ledger, record, "refused")
+                    self.journal.note(record, "abandoned", reason="refused", charge="free")
+            raise
+
+    def _take_over_limit(self, chunks: Sequence[Sequence[Call]], error: OverLimit) -> None:
+        if not any(self.outcomes.tries.values()):
+            raise OverLimit(f"{error}; nothing of the batch was sent")
+        for chunk in chunks:
+            for call in chunk:
+                found = outcomes(Trouble("max_cost", str(error), "free"), call, self._tries(call))
+                self.outcomes.give(call, found)
+
+    def _tries(self, call: Call) -> int:
+        return max(self.outcomes.tries[index] for index in call.indexes)
+
+    def _calls(self, places: Sequence[int]) -> list[Call]:
+        """The calls for these requests, with their places among all."""
+        requests = self.outcomes.requests
+        calls = self.api.calls([requests[place] for place in places])
+        return [replace(call, indexes=tuple(places[index] for index in call.indexes)) for call in calls]
+
+    def _split(self, calls: Sequence[Call]) -> list[list[Call]]:
+        """Calls in order, in as few jobs as the provider's limits allow."""
+        chunks: list[list[Call]] = [[]]
+        size = 0
+        for call in calls:
+            body = self.api.body(call, batch=True)
+            length = len(line_bytes(self.jobs.line(_LONGEST_ID, body))) + 1
+            full = len(chunks[-1]) >= self.jobs.most_calls or size + length > self.jobs.most_bytes
+            if chunks[-1] and full:
+                chunks.append([])
+                size = 0
+            chunks[-1].append(call)
+            size += length
+        return chunks
+
+    def _lines(self, record: BatchRecord, calls: Sequence[Call]) -> Iterator[Mapping[str, Any]]:
+        for number, call in enumerate(calls):
+            yield self.jobs.line(record.custom_id(number), self.api.body(call, batch=True))
+
+    def _send(
+        self,
+        record: BatchRecord,
+        calls: Sequence[Call],
+        bookings: Sequence[Booking],
+        clock: Callable[[], float],
+    ) -> None:
+        """Submit one job. Only plain refusals are tried again here; after anything else it may exist."""
+        worst = add(*(booking.worst for booking in bookings))
+        deadline = clock() + self.options.deadline
+        tries = 0
+        while True:
+            tries += 1
+            sending = False
+            try:
+                if record.file is None and (file := self.jobs.upload(record, self._lines(record, calls))):
+                    record = self.journal.note(record, "uploaded", file=file)
+                after = self.jobs.newest()
+                record = self.journal.note(record, "sending", clock(), after=after, worst_usd=worst)
+                sending = True
+                job = self.jobs.create(record, self._lines(record, calls))
+                self.journal.note(record, "submitted", job=job.id)
+                return
+            except JobCallError as error:
+                if sending and not _is_refusal(error):
+                    return
+                trouble = self._read(error)
+            pause = max(min(_FIRST_PAUSE * 2 ** (tries - 1), _LONGEST_PAUSE), trouble.wait or 0.0)
+            again = trouble.retry and trouble.fatal is None and tries < self.options.attempts
+            if not again or clock() + pause > deadline:
+                free_calls(self.outcomes.ledger, record, trouble.reason)
+                self.journal.note(record, "abandoned", reason=trouble.message, charge="free")
+                raise _advice(trouble, pause if again else 0.0)
+            self.pause(pause)
+
+    def _read(self, error: JobCallError) -> Trouble:
+        if error.status is None or error.status == 200:
+            return Trouble("connection", error.message, "free", retry=True)
+        return self.api.read_error(error.status, error.body, error.headers)
+
+
+def _is_refusal(error: JobCallError) -> bool:
+    """Whether a job that was to be made surely was not: nothing was sent, or the API itself said no. A server that
+    broke may have made it before."""
+    if error.status is None:
+        return not error.reached
+    return (400 <= error.status < 500 and error.status not in (408, 499)) or error.status == 529
+
+
+def _advice(trouble: Trouble, pause: float) -> H2HTalkError:
+    if trouble.fatal is not None or not trouble.retry:
+        return ConfigError(f"the batch was refused, nothing was charged: {trouble.fatal or trouble.message}")
+    wait = f", which asks to wait {pause:,.0f} s" if pause > _LONGEST_PAUSE else ""
+    advice = "start again later"
+    if trouble.reason == "connection":
+        advice = "check the connection, its proxy and the base URL in the environment, then start again"
+    return ModelCallError(f"the batch could not be submitted: {trouble.message}{wait}; {advice}")

@@ -1,0 +1,185 @@
+"""The journal of paid calls, read: what was sent, how each call ended, and what that makes in all.
+
+A journal is a JSONL file. A call is written before it goes out and once more when its end is known:
+
+    {"event": "opened", "stage": "generate", "model": "openai:gpt-4o", "prices": "2026-11-20", "limit": "5"}
+    {"event": "sent", "call": 1, "items": [["item-1", 0]], "bound": [1200, 256], "usd": "0.00556"}
+    {"event": "paid", "call": 1, "usage": {"input_tokens": 311, ...}, "usd": "0.0012", "request_id": "req_1"}
+    {"event": "free", "call": 2, "reason": "rate_limited"}
+    {"event": "lost", "call": 3, "reason": "timeout"}
+
+`usd` of `sent` is the call's worst case, of `paid` what it cost; null where the price was unknown then. A call in a
+batch names its `batch`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from h2htalk.chat.calls import Bound, Charge
+from h2htalk.chat.costs.prices import Price
+from h2htalk.chat.costs.reservations import Booking, Settlement, Totals, add
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.responses import Usage
+from h2htalk.errors import DataError, quoted
+
+_NOTHING = Decimal(0)
+_MONEY = re.compile(r"[0-9]{1,12}(\.[0-9]+)?")  # plain digits, as `money_text` writes them
+_TOKENS = ("input_tokens", "cache_read_tokens", "output_tokens")
+
+
+@dataclass(slots=True)
+class Account:
+    """Folds a journal: the same sums whether calls are booked now or read again.
+
+    `price` is for calls whose price was unknown when they were booked; what was known then stays as it was.
+    """
+
+    price: Price | None = None
+    model: str = ""
+    stage: str = ""
+    prices: str = ""
+    last: int = 0
+    open: dict[int, Booking] = field(default_factory=dict)
+    _counts: Counter[str] = field(default_factory=Counter)
+    _paid: Decimal | None = _NOTHING
+    _possible: Decimal | None = _NOTHING
+    _open: Decimal = _NOTHING  # of those whose worst case is known
+    _unknown_open: int = 0
+
+    def totals(self) -> Totals:
+        """What all calls so far come to."""
+        return Totals(
+            calls=self.last,
+            open=len(self.open),
+            usd_paid=self._paid,
+            usd_possible=self._possible,
+            usd_open=self._usd_open,
+            prices=self.prices,
+            **self._counts,
+        )
+
+    @property
+    def committed(self) -> Decimal | None:
+        """See `Totals.usd_committed`."""
+        return add(self._paid, self._possible, self._usd_open)
+
+    @property
+    def _usd_open(self) -> Decimal | None:
+        return None if self._unknown_open else self._open
+
+    def opened(self, stage: str, model: str, prices: str) -> None:
+        """A run starts or goes on: what the calls to come are for, and the date of the prices they are booked under."""
+        self.stage, self.model, self.prices = stage, model, prices
+
+    def sent(self, booking: Booking) -> None:
+        """A call was reserved."""
+        self.last = booking.number
+        self.open[booking.number] = booking
+        self._unknown_open += booking.worst is None
+        self._open += booking.worst or 0
+
+    def settled(self, end: Settlement) -> None:
+        """An open call ended. Raises KeyError for one that is not open."""
+        booking = self.open.pop(end.booking.number)
+        self._unknown_open -= booking.worst is None
+        self._open -= booking.worst or 0
+        self._counts[end.charge] += 1
+        if end.charge == "lost" or end.unmetered:
+            self._possible = add(self._possible, booking.worst)
+        elif end.charge == "paid":
+            self._paid = add(self._paid, end.usd)
+        if end.unmetered:
+            self._counts["unmetered"] += 1
+        for name in _TOKENS if end.usage is not None else ():
+            self._counts[name] += getattr(end.usage, name) or 0
+
+    def read(self, record: Mapping[str, Any], where: str) -> Settlement | None:
+        """Take one line of a journal; returns how a call ended where the line says that.
+
+        Raises:
+            DataError: it is no such line, or one that cannot follow those before it; starts with `where`.
+        """
+        event = record.get("event")
+        try:
+            if event == "opened":
+                texts = [record[key] for key in ("stage", "model", "prices")]
+                if not all(isinstance(text, str) for text in texts):
+                    raise ValueError("stage, model and prices must be text")
+                self.opened(*texts)
+            elif event == "sent":
+                self.sent(self._read_booking(record))
+            elif event in get_args(Charge):
+                end = self._read_end(record, cast(Charge, event), where)
+                self.settled(end)
+                return end
+            else:
+                raise ValueError(f"event is {quoted(event)}")
+        except KeyError as error:
+            raise DataError(f"{where}: not a line of a cost journal: {error.args[0]} is missing") from error
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{where}: not a line of a cost journal: {error}") from error
+        return None
+
+    def _read_booking(self, record: Mapping[str, Any]) -> Booking:
+        number = _whole(record["call"])
+        if number != self.last + 1:
+            raise ValueError(f"call {number} cannot follow call {self.last}")
+        items = tuple((_word(item_id), _whole(sample)) for item_id, sample in record["items"])
+        bound = Bound(*map(_whole, record["bound"]))
+        worst, batch = _money(record["usd"]), record.get("batch")
+        if worst is None and self.price is not None:
+            worst = self.price.worst(bound.input_tokens, bound.output_tokens, batch is not None)
+        return Booking(number, items, bound, worst, None if batch is None else _word(batch))
+
+    def _read_end(self, record: Mapping[str, Any], charge: Charge, where: str) -> Settlement:
+        booking = self.open.get(_whole(record["call"]))
+        if booking is None:
+            raise ValueError(f"call {record['call']} is not open")
+        if charge != "paid":
+            return Settlement(booking, charge, reason=_word(record["reason"]))
+        usage = Usage.from_dict(record["usage"], where) if "usage" in record else None
+        usd, request_id = _money(record["usd"]), record.get("request_id")
+        if usd is None and usage is not None and self.price is not None:
+            usd = self.price.cost(usage, booking.batch is not None)
+        return Settlement(booking, charge, usage, usd, None if request_id is None else _word(request_id))
+
+
+def read_journal(path: Path, account: Account) -> Iterator[Settlement]:
+    """Stream how the calls of a journal ended, folding it into `account`; what is left open is in `account.open`.
+
+    A last line that was torn by a kill is left out. Nothing is written and no lock is needed.
+
+    Raises:
+        DataError: a damaged line; names file and line.
+    """
+    for where, record in read_jsonl(path, torn_tail=True):
+        end = account.read(record, where)
+        if end is not None:
+            yield end
+
+
+def _money(value: object) -> Decimal | None:
+    if value is None:
+        return None
+    if not _MONEY.fullmatch(_word(value)):
+        raise ValueError(f"{quoted(value)} is no amount of money")
+    return Decimal(_word(value))
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{quoted(value)} is no whole number")
+    return value
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{quoted(value)} is no text")
+    return value

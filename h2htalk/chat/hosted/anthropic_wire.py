@@ -1,0 +1,267 @@
+"""What Anthropic's messages API is told, and how its answers and errors are read. No connection is made here.
+
+It takes no temperature, seed or `n`: several samples are several calls, drawn as the model draws by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from h2htalk.chat.calls import Answer, Bound, Call, Trouble
+from h2htalk.chat.protocol import Message, Reply, Request
+from h2htalk.chat.provider_replies import (
+    ErrorBody,
+    count,
+    input_bound,
+    malformed_answer,
+    plain_trouble,
+    read_error_body,
+    request_name,
+    scrub,
+    whole_counts,
+)
+from h2htalk.chat.schemas import STRING_FORMATS, described
+from h2htalk.chat.server.wire import well_formed
+from h2htalk.data.responses import Usage
+from h2htalk.errors import ConfigError
+
+# The least that any model caches is 1,024 tokens (some take 2,048 or 4,096). Three bytes a token err towards
+# marking, which costs nothing: a mark on less is ignored.
+LEAST_CACHED_BYTES = 3 * 1024
+# Calls from which on a cached prefix pays: writing it costs 1.25 times its tokens for five minutes and twice for
+# an hour, reading it a tenth.
+LEAST_SHARERS, LEAST_SHARERS_IN_BATCH = 2, 3
+
+# Models that replaced the word for no reasoning, and families that reason by a budget only
+# (platform.claude.com/docs: "What's new in Claude Sonnet 5.5", "Extended thinking"; seen 2026-11-20).
+_NO_THINKING = {"claude-sonnet-5-5": "between_tools"}
+_BUDGETED = ("claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5")
+LEAST_BUDGET = 1024
+
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "context",
+}
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_NOT_ENFORCED = frozenset(
+    {
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+    }
+)
+# Stands for what opened a conversation before its first message: the API begins every one with the user.
+_OPENING = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class AnthropicApi:
+    """Anthropic's wire, for one model; the key is known only to be taken out of what the API says."""
+
+    name: str
+    key: str | None = field(default=None, repr=False)
+
+    @property
+    def model(self) -> str:
+        return f"anthropic:{self.name}"
+
+    def calls(self, requests: Sequence[Request]) -> list[Call]:
+        """A call a request; those that share a prefix one after the other, in the order of the first ones."""
+        asked = list(requests)  # a sequence may write each prompt anew
+        prefixes = [_prefix_name(request) for request in asked]
+        sharers = Counter(prefixes)
+        first: dict[str | None, int] = {}
+        for index, prefix in enumerate(prefixes):
+            first.setdefault(prefix, index)
+        calls = [
+            Call((index,), (request,), prefix, sharers[prefix])
+            if prefix is not None and sharers[prefix] >= LEAST_SHARERS
+            else Call((index,), (request,))
+            for index, (request, prefix) in enumerate(zip(asked, prefixes, strict=True))
+        ]
+        return sorted(calls, key=lambda c: (first[c.prefix] if c.prefix else c.indexes[0], c.indexes))
+
+    def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
+        """See `Api.body`. A prefix is cached for five minutes live and for an hour in a batch."""
+        request, sampling = call.request, call.request.sampling
+        system, messages = _conversation(request.messages)
+        body: dict[str, Any] = {
+            "model": self.name,
+            "max_tokens": sampling.budget,
+            "messages": messages,
+        }
+        if blocks := _system_blocks(system, _lifetime(call, batch)):
+            body["system"] = blocks
+        if sampling.thinking is not None:
+            body["thinking"] = _thinking(self.name, sampling.thinking)
+        if not batch:
+            body["service_tier"] = "standard_only"  # whose prices the price file holds
+        if request.form is not None:
+            schema = described(request.form.schema(), _unenforced)
+            body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        return body
+
+    def bound(self, call: Call) -> Bound:
+        """See `Api.bound`."""
+        return Bound(input_bound(call.request), call.request.sampling.budget)
+
+    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | Trouble:
+        """See `Api.read`. What is scored is read strictly; token counts that make no sense become unknown."""
+        usage = _read_usage(body.get("usage")) if isinstance(body, dict) else Usage()
+        name = request_name(request_id, body, self.key)
+        try:
+            blocks, finish = body["content"], body.get("stop_reason")  # type: ignore[index,attr-defined]
+            text = "".join([block["text"] for block in blocks if block["type"] == "text"])
+            thinking = "".join([block["thinking"] for block in blocks if block["type"] == "thinking"])
+        except (LookupError, TypeError, AttributeError):
+            return malformed_answer("not a message", body, self.key, usage, name)
+        if not isinstance(blocks, list) or not isinstance(finish, str | None):
+            return malformed_answer("a field has the wrong type", body, self.key, usage, name)
+        reason = _FINISH.get(finish, scrub(finish, self.key)) if finish else "unknown"
+        thought = well_formed(thinking) or None
+        return Answer((Reply(well_formed(text), reason, usage, thought, name),), usage, name)
+
+    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> Trouble:
+        """See `Api.read_error`."""
+        error = read_error_body(body, self.key)
+        status = status or _STATUS.get(error.kind, 500)
+        trouble = plain_trouble(status, error, headers, self.key)
+        said = error.text.lower()
+        if status == 400 and "content filtering" in said:
+            # The reply was blocked, not the prompt: somebody may have to pay for what was written.
+            return replace(trouble, reason="refusal", refusal=True, charge="lost")
+        if status == 402 or (status == 400 and "credit balance" in said):
+            advice = (
+                f"the Anthropic account has no credit left ({trouble.message}): add credit, then start again"
+            )
+            return replace(trouble, reason="no_credit", retry=False, fatal=advice)
+        if status == 401:
+            message = "HTTP 401: the key was refused"
+            advice = "Anthropic refused the key (HTTP 401): check ANTHROPIC_API_KEY"
+            return replace(trouble, reason="unauthorized", message=message, fatal=advice)
+        if status == 404:
+            advice = (
+                f"Anthropic has no model {self.name!r} for this key ({trouble.message}): check the model's name "
+                "and ANTHROPIC_BASE_URL"
+            )
+            return replace(trouble, reason="not_found", fatal=advice)
+        if status == 403 and error.kind:
+            advice = (
+                f"Anthropic does not let this key in ({trouble.message}): check the account and its workspace"
+            )
+            return replace(trouble, reason="unauthorized", fatal=advice)
+        return replace(trouble, fatal=self._unsupported(error) if status == 400 else None)
+
+    def _unsupported(self, error: ErrorBody) -> str | None:
+        """Advice where the model refuses what every call asks for."""
+        said = error.text.lower()
+        if "support" not in said:
+            return None
+        if "thinking" in said:
+            return f"{self.model} cannot think that way ({error.text}): change or leave out --thinking"
+        if "output_config" in said or "structured output" in said or "output format" in said:
+            return f"{self.model} has no structured output ({error.text}): choose another model"
+        return None
+
+
+def _thinking(model: str, tokens: int) -> Mapping[str, Any]:
+    """How a model is told to reason, or not to. Only the oldest take a budget; the others size their own."""
+    if not tokens:
+        return {"type": _NO_THINKING.get(model, "disabled")}
+    if not model.startswith(_BUDGETED):
+        return {"type": "adaptive"}
+    if tokens < LEAST_BUDGET:
+        raise ConfigError(f"--thinking {tokens}: {model} takes {LEAST_BUDGET:,} tokens or more, or 0")
+    return {"type": "enabled", "budget_tokens": tokens}
+
+
+def _unenforced(keyword: str, value: Any) -> bool:
+    """What the server does not enforce; the SDK moves the same into descriptions. One item at least it does."""
+    if keyword == "format":
+        return value not in STRING_FORMATS
+    return keyword in _NOT_ENFORCED and (keyword != "minItems" or value > 1)
+
+
+def _conversation(messages: Sequence[Message]) -> tuple[Message, list[dict[str, Any]]]:
+    """The system text in one, and the turns as the API wants them: the user first, in turns, none of them blank."""
+    parts = [message for message in messages if message.role == "system" and message.content.strip()]
+    system = Message("system", "\n\n".join(part.content for part in parts), parts[0].shared if parts else 0)
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        content = well_formed(message.content)
+        if message.role == "system" or not content.strip():
+            continue
+        if turns and turns[-1]["role"] == message.role:
+            turns[-1]["content"] += f"\n{content}"
+        else:
+            turns.append({"role": message.role, "content": content})
+    if not turns or turns[0]["role"] != "user":
+        turns.insert(0, {"role": "user", "content": _OPENING})
+    return system, turns
+
+
+def _system_blocks(system: Message, lifetime: str | None) -> list[dict[str, Any]]:
+    """The system text as blocks: the shared part by itself where it is to be cached."""
+    content = well_formed(system.content)
+    if lifetime is None:
+        return [{"type": "text", "text": content}] if content else []
+    cached, rest = content[: system.shared], content[system.shared :]
+    control = {"type": "ephemeral", "ttl": lifetime}
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": cached, "cache_control": control}]
+    # A block of white space is refused; the little that is lost ends the text.
+    return [*blocks, {"type": "text", "text": rest}] if rest.strip() else blocks
+
+
+def _lifetime(call: Call, batch: bool) -> str | None:
+    if call.prefix is None or (batch and call.sharers < LEAST_SHARERS_IN_BATCH):
+        return None
+    return "1h" if batch else "5m"
+
+
+def _prefix_name(request: Request) -> str | None:
+    """What names the start of a prompt that can be cached; None where it is too short."""
+    system, _ = _conversation(request.messages)
+    shared = well_formed(system.content)[: system.shared].encode()
+    if len(shared) < LEAST_CACHED_BYTES:
+        return None
+    # A form changes what stands before the system text, and reasoning how the turns are read.
+    form = "" if request.form is None else request.form.name
+    kind = f"\0{form}\0{request.sampling.thinking is None}\0{bool(request.sampling.thinking)}"
+    return hashlib.sha256(shared + kind.encode()).hexdigest()[:16]
+
+
+def _read_usage(raw: object) -> Usage:
+    """Anthropic counts apart what was read from the cache, what was written there, and the rest of the prompt."""
+    plain, output = count(raw, "input_tokens"), count(raw, "output_tokens")
+    read, written = count(raw, "cache_read_input_tokens"), count(raw, "cache_creation_input_tokens")
+    kinds = raw.get("cache_creation") if isinstance(raw, dict) else None
+    hour = count(kinds, "ephemeral_1h_input_tokens")
+    details = raw.get("output_tokens_details") if isinstance(raw, dict) else None
+    whole = None if plain is None else plain + (read or 0) + (written or 0)
+    short = None if written is None else max(written - (hour or 0), 0)
+    return whole_counts(Usage(whole, output, read, short, hour, count(details, "thinking_tokens")))

@@ -1,0 +1,77 @@
+"""Connections to hosted APIs: through the environment's proxies and certificates, to where a call was booked to go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from h2htalk.errors import ConfigError
+
+if TYPE_CHECKING:
+    import httpx2
+
+# Answers come as they are: compressed ones could not be bounded before they are unpacked.
+_PLAIN = {"accept-encoding": "identity"}
+KEEP_ALIVE = 15.0  # seconds: shorter than any gateway's, whose closing in the same moment would lose a call
+
+
+def open_pool(url: str, concurrency: int) -> httpx2.AsyncClient:
+    """A connection pool that follows no redirect: a call goes where it was booked to go."""
+    import httpx2
+
+    async def prepare(response: httpx2.Response) -> None:
+        _prepare(response)
+
+    limits = httpx2.Limits(
+        max_connections=concurrency, max_keepalive_connections=concurrency, keepalive_expiry=KEEP_ALIVE
+    )
+    with _network_settings():
+        return httpx2.AsyncClient(
+            limits=limits,
+            follow_redirects=False,
+            trust_env=not _is_loopback(url),
+            headers=_PLAIN,
+            event_hooks={"response": [prepare]},
+        )
+
+
+def open_client(url: str) -> httpx2.Client:
+    """A connection for calls one after the other, such as those about batch jobs."""
+    import httpx2
+
+    with _network_settings():
+        return httpx2.Client(
+            follow_redirects=True,
+            trust_env=not _is_loopback(url),
+            headers=_PLAIN,
+            event_hooks={"response": [_prepare]},
+        )
+
+
+def _prepare(response: httpx2.Response) -> None:
+    """Before an answer is read: bound it, and take it for UTF-8, as JSON is, whatever a header says. The SDKs'
+    reading of an error breaks at charsets that are none."""
+    from h2htalk.chat.reply_size_limit import bound_reply
+
+    response.encoding = "utf-8"
+    bound_reply(response)
+
+
+@contextmanager
+def _network_settings() -> Iterator[None]:
+    """Proxies and certificates come from the environment. A proxy's address may hold a password: none is quoted."""
+    try:
+        yield
+    except (ValueError, ImportError, OSError):
+        names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, SSL_CERT_FILE, SSL_CERT_DIR"
+        raise ConfigError(
+            f"no connection can be set up: correct or unset what is wrong among {names}"
+        ) from None
+
+
+def _is_loopback(url: str) -> bool:
+    """Whether it is this machine itself, which no proxy stands before."""
+    host = urlsplit(url).hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")

@@ -1,0 +1,85 @@
+"""An engine over a hosted API, live or as batch jobs; what differs by provider is its record and its wire."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib import import_module
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from h2htalk.chat.batch.batch_runner import run_batches
+from h2htalk.chat.calls import Api, Trouble
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.hosted.connections import open_client, open_pool
+from h2htalk.chat.hosted.http_attempt import Arrived, Provider, Send, Wire, check_name, exchange, silence_sdks
+from h2htalk.chat.hosted.live_calls import run_calls
+from h2htalk.chat.protocol import OnDone, Outcome, Request
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class HostedChat(ABC):
+    """A model of a hosted API. Every call is booked in `ChatOptions.ledger` before it is sent."""
+
+    provider: ClassVar[Provider]
+
+    def __init__(
+        self, name: str, options: ChatOptions, http_client: httpx2.AsyncClient | None = None
+    ) -> None:
+        """Check name, key and address; nothing is sent before `complete`.
+
+        Args:
+            name: the model, such as `gpt-4o`.
+            options: `timeout` limits an attempt, `deadline` a request in all.
+            http_client: another transport for live calls; it stays the caller's to close.
+
+        Raises:
+            ConfigError: the name, or the key or address in the environment, cannot be used.
+        """
+        self._name = check_name(name, self.provider)
+        self._key, self._url = self.provider.read_key(), self.provider.read_url()
+        self._options, self._http_client = options, http_client
+        self._api = self.wire(self._name, self._key)
+
+    @abstractmethod
+    def wire(self, name: str, key: str) -> Api:
+        """What builds the calls of a model and reads its answers."""
+
+    @property
+    def subject(self) -> Mapping[str, str]:
+        """`backend` and `model`."""
+        return {"backend": self.provider.module, "model": self._name}
+
+    def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
+        """See `Chat.complete`; live in `run_calls`, with `ChatOptions.batch` in `run_batches`."""
+        if not requests and self._options.batch is None:  # with batches, open jobs are collected and settled
+            return []
+        silence_sdks()
+        if self._options.batch is None:
+            wire = Wire(self.provider, self._url, self._api, self._connect)
+            return run_calls(wire, requests, self._options, on_done)
+        module, _, jobs_class = self.provider.jobs.partition(":")
+        with self.provider.open_client(self._key, self._url, open_client(self._url)) as client:
+            jobs = getattr(import_module(module), jobs_class)(client)
+            return run_batches(jobs, self._api, requests, self._options, on_done)
+
+    def close(self) -> None:  # noqa: B027  part of the protocol of engines
+        """Connections live no longer than a call of `complete`: nothing is held."""
+
+    @asynccontextmanager
+    async def _connect(self) -> AsyncIterator[Send]:
+        pool = self._http_client or open_pool(self._url, self._options.concurrency)
+        create = attrgetter(self.provider.create)(self.provider.open_client(self._key, self._url, pool))
+        sdk = import_module(self.provider.module)
+
+        async def send(body: Mapping[str, Any], seconds: float) -> Arrived | Trouble:
+            return await exchange(lambda timeout: create(**body, timeout=timeout), seconds, sdk, self._key)
+
+        try:
+            yield send
+        finally:
+            if self._http_client is None:
+                await pool.aclose()

@@ -1,0 +1,239 @@
+"""One attempt through a provider's SDK: what came back over the wire, or how the connection failed.
+
+The SDKs bring today's headers, addresses and authentication. Their retries, redirects, logs and typed models stay
+unused: every attempt is booked, and what arrives is read strictly in `openai_wire` and `anthropic_wire`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from h2htalk.chat.calls import Answer, Api, Call, Trouble
+from h2htalk.chat.provider_replies import scrub
+from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_TIMEOUT = 30.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider's names: for people, in its SDK, and of the variables that hold key and address.
+
+    Attributes:
+        module: of the SDK, and the engine's name. client: the SDK's class; the asynchronous one begins with `Async`.
+        create: the client's method that sends a call, as a path of attributes.
+        example: a model of it.
+        jobs: `module:Class` of its batch jobs.
+        client_options: for the client's class.
+    """
+
+    title: str
+    module: str
+    key_variable: str
+    url_variable: str
+    url: str
+    client: str
+    create: str
+    example: str
+    jobs: str
+    client_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def open_client(self, key: str, url: str, http_client: Any) -> Any:
+        """The SDK's client over a connection of ours; asynchronous where the connection is."""
+        import httpx2
+
+        name = ("Async" if isinstance(http_client, httpx2.AsyncClient) else "") + self.client
+        client_class = getattr(import_module(self.module), name)
+        # The SDK's own retries are switched off: every attempt is reserved.
+        return client_class(
+            api_key=key, base_url=url, max_retries=0, http_client=http_client, **self.client_options
+        )
+
+    def read_key(self) -> str:
+        """The key in the environment. No message repeats it.
+
+        Raises:
+            ConfigError: there is none, or it cannot be one.
+        """
+        key = os.environ.get(self.key_variable, "").strip()
+        if not key:
+            raise ConfigError(f"{self.module}: needs a key: set {self.key_variable}")
+        if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
+            raise ConfigError(f"{self.key_variable} holds characters that no key has; set it again")
+        return key
+
+    def read_url(self) -> str:
+        """The address that the SDK will use: its own variable's, else the provider's.
+
+        Raises:
+            ConfigError: it is no address, or holds a user or password, which messages might repeat.
+        """
+        import httpx2
+
+        url = os.environ.get(self.url_variable, "").strip() or self.url
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            httpx2.URL(url)  # is stricter about what a host may be called
+        except (ValueError, httpx2.InvalidURL):
+            usable = False
+        if not usable or "@" in parts.netloc or parts.query or not url.isprintable():
+            raise ConfigError(
+                f"{self.url_variable} is no usable address: give one such as {self.url}, without user or query"
+            )
+        return url
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """An answer that arrived whole, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+# Sends one body; the second argument is the seconds that it may take in all.
+Send = Callable[[Mapping[str, Any], float], Awaitable[Arrived | Trouble]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A provider's wire: who and where it is, how its bodies read, how a connection is opened (in the event loop)."""
+
+    provider: Provider
+    url: str
+    api: Api
+    connect: Callable[[], AbstractAsyncContextManager[Send]]
+
+    def read(self, arrived: Arrived, call: Call) -> Answer | Trouble:
+        """What an answer that arrived means."""
+        status, headers = arrived.status, arrived.headers
+        if 300 <= status < 400:
+            variable = self.provider.url_variable
+            advice = f"{self._place} redirects (HTTP {status}): set {variable} to the final address"
+            return Trouble(f"http_{status}", f"HTTP {status}", "free", fatal=advice)
+        try:
+            body: object = json.loads(arrived.content)
+        except (ValueError, RecursionError):
+            body = arrived.content
+        if status >= 300:
+            return self.api.read_error(status, body, headers)
+        return self.api.read(body, call, headers.get("x-request-id") or headers.get("request-id"))
+
+    def end_of_all(self, found: Trouble, answered: bool) -> H2HTalkError | None:
+        """The error for a trouble that no call survives; `answered`: something has answered a call before."""
+        if found.fatal is not None:
+            return (ModelCallError if found.reason == "no_credit" else ConfigError)(found.fatal)
+        if found.reason == "connection" and found.charge == "free" and not answered:
+            where = f"check the connection and its proxy, or {self.provider.url_variable}"
+            return ModelCallError(f"{self._place} does not answer ({found.message}): {where}")
+        return None
+
+    def no_api(self, why: str) -> ConfigError:
+        """The error where something answers that is not the provider's API."""
+        return ConfigError(
+            f"{self._place} is no {self.provider.title} API ({why}): check {self.provider.url_variable}"
+        )
+
+    @property
+    def _place(self) -> str:
+        """The host alone: the path of a gateway may hold what is nobody's business."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+
+def check_name(name: str, provider: Provider) -> str:
+    """A model's name, which is written to every run; raises ConfigError when it cannot be one."""
+    if not name or not name.isprintable() or any(c.isspace() for c in name):
+        engine = provider.module
+        raise ConfigError(f"{engine}: needs the name of a model, such as {engine}:{provider.example}")
+    return name
+
+
+def silence_sdks() -> None:
+    """Keep what the SDKs and their transport log or warn of from the terminal: it may quote whole prompts."""
+    for name in ("openai", "anthropic", "httpx2", "httpcore2"):
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+    # The SDK warns of models that are to be switched off, wherever its caller happens to be.
+    warnings.filterwarnings("ignore", r"The model .* is deprecated", DeprecationWarning)
+
+
+# The SDKs put more than the key into headers: OPENAI_ORG_ID, OPENAI_PROJECT_ID, ..._CUSTOM_HEADERS. What such a
+# variable holds may be secret, so it is not quoted.
+_UNSENT = Trouble(
+    "connection",
+    "nothing was sent: the address, or a header from the environment, holds characters that none may",
+    "free",
+)
+
+
+async def exchange(
+    post: Callable[[Any], Awaitable[Any]], seconds: float, sdk: ModuleType, key: str
+) -> Arrived | Trouble:
+    """One attempt, the reading of its answer included, in `seconds`: an answer that drips is cut there.
+
+    Args:
+        post: sends, given the transport's timeouts, and returns the SDK's raw response.
+        sdk: the SDK's module, for its errors.
+    """
+    import httpx2
+
+    # The transport's own limits only tell a connection that was never made from an answer that did not come.
+    timeouts = httpx2.Timeout(seconds + 1, connect=min(CONNECT_TIMEOUT, seconds / 2))
+    try:
+        async with asyncio.timeout(seconds):
+            raw = await post(timeouts)
+        return _arrived(raw.http_response)
+    except TimeoutError:
+        return Trouble("timeout", f"no complete answer within {seconds:.3g} s", "lost", retry=True)
+    except (UnicodeEncodeError, httpx2.InvalidURL):
+        return _UNSENT
+    except sdk.APIStatusError as error:
+        return _arrived(error.response)
+    except sdk.APIConnectionError as error:
+        return _broken(error.__cause__ or error, key)
+
+
+def _arrived(response: httpx2.Response) -> Arrived:
+    return Arrived(response.status_code, response.headers, response.content)
+
+
+def _broken(error: BaseException, key: str) -> Trouble:
+    """The trouble of a connection that failed: before anything was sent it is free, later nobody knows."""
+    import httpx2
+
+    from h2htalk.chat.reply_size_limit import ReplyTooLarge
+
+    said = scrub(str(error), key) or type(error).__name__
+    if isinstance(error, ReplyTooLarge):
+        return Trouble("malformed_reply", said, "paid")
+    lost = Trouble("connection", f"the connection broke: {said}", "lost", retry=True)
+    if isinstance(error, httpx2.ConnectTimeout):
+        return replace(lost, message="no connection: nothing answers", charge="free")
+    if isinstance(error, httpx2.ConnectError | httpx2.PoolTimeout | httpx2.ProxyError):
+        return replace(lost, message=f"no connection: {said}", charge="free")
+    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError):
+        return _UNSENT
+    if isinstance(error, httpx2.DecodingError):
+        return Trouble("malformed_reply", f"the answer cannot be decompressed: {said}", "paid")
+    if isinstance(error, httpx2.TimeoutException):
+        return replace(lost, reason="timeout", message="the connection stood still for too long")
+    return lost

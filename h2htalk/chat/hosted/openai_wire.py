@@ -1,0 +1,211 @@
+"""What OpenAI's chat completions are told, and how their answers and errors are read. No connection is made here.
+
+Chat completions rather than responses: they have `n`, `seed` and `temperature`, and a batch endpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from h2htalk.chat.calls import Answer, Bound, Call, Trouble
+from h2htalk.chat.protocol import Reply, Request, Sampling
+from h2htalk.chat.provider_replies import (
+    ErrorBody,
+    count,
+    input_bound,
+    malformed_answer,
+    plain_trouble,
+    read_error_body,
+    request_name,
+    scrub,
+    whole_counts,
+)
+from h2htalk.chat.schemas import STRING_FORMATS, described
+from h2htalk.chat.server.wire import well_formed
+from h2htalk.data.responses import Usage
+from h2htalk.errors import ConfigError
+
+MOST_CHOICES = 128  # that one call may ask for
+
+_FINISH = {"content_filter": "refusal"}
+# The provider's own filter declined the prompt before any model read it.
+_DECLINED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_STATUS = {"invalid_request_error": 400, "rate_limit_exceeded": 429, "requests": 429, "tokens": 429}
+# What some models refuse, and what to do then.
+_ADVICE = {
+    "reasoning_effort": "leave out --thinking",
+    "response_format": "it has no structured output: choose another model",
+    **dict.fromkeys(("temperature", "top_p", "seed", "n"), "leave sampling to it: add --model-sampling"),
+}
+_UNSUPPORTED = re.compile(r"support|unrecognized", re.IGNORECASE)
+_HIGHEST_TEMPERATURE = 2.0
+_NOT_STRICT = frozenset({"minLength", "maxLength", "uniqueItems"})
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIApi:
+    """OpenAI's wire, for one model; the key is known only to be taken out of what the API says."""
+
+    name: str
+    key: str | None = field(default=None, repr=False)
+
+    @property
+    def model(self) -> str:
+        return f"openai:{self.name}"
+
+    def calls(self, requests: Sequence[Request]) -> list[Call]:
+        """One call for the samples of an item, in the order of the first ones.
+
+        Models that draw by themselves get a call a sample: among them are those that refuse `n`.
+        """
+        asked = list(requests)  # a sequence may write each prompt anew
+        groups: dict[object, list[int]] = {}
+        for index, request in enumerate(asked):
+            alone = request.sampling.temperature is None
+            alike = (request.id, request.messages, replace(request.sampling, seed=0), request.form)
+            groups.setdefault(index if alone else alike, []).append(index)
+        chunks = (
+            indexes[start : start + MOST_CHOICES]
+            for indexes in groups.values()
+            for start in range(0, len(indexes), MOST_CHOICES)
+        )
+        return [Call(tuple(chunk), tuple(asked[index] for index in chunk)) for chunk in chunks]
+
+    def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
+        """See `Api.body`. A service tier is asked for live only: the price file holds the default one's prices."""
+        request = call.request
+        body: dict[str, Any] = {
+            "model": self.name,
+            "messages": [{"role": m.role, "content": well_formed(m.content)} for m in request.messages],
+            "max_completion_tokens": request.sampling.budget,
+            "store": False,
+            **_sampling(request.sampling),
+        }
+        if len(call.requests) > 1:
+            body["n"] = len(call.requests)
+        if not batch:
+            body["service_tier"] = "default"
+        if cache_key := _cache_key(request):
+            body["prompt_cache_key"] = cache_key
+        if request.form is not None:
+            schema = described(request.form.schema(), _unenforced)
+            form = {"name": request.form.name, "schema": schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        return body
+
+    def bound(self, call: Call) -> Bound:
+        """See `Api.bound`. The prompt is billed once, the replies each."""
+        return Bound(input_bound(call.request), call.request.sampling.budget * len(call.requests))
+
+    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | Trouble:
+        """See `Api.read`. What is scored is read strictly; token counts that make no sense become unknown."""
+        usage = _read_usage(body.get("usage")) if isinstance(body, dict) else Usage()
+        name = request_name(request_id, body, self.key)
+        try:
+            choices = sorted(body["choices"], key=lambda choice: choice.get("index", 0))  # type: ignore[index]
+            texts = [_read_choice(choice, self.key) for choice in choices]
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return malformed_answer("not a chat completion", body, self.key, usage, name)
+        if len(texts) != len(call.requests):
+            what = f"{len(texts)} choices where {len(call.requests)} were asked for"
+            return malformed_answer(what, body, self.key, usage, name)
+        each = usage if len(texts) == 1 else Usage()
+        replies = tuple(Reply(text, finish, each, request_id=name) for text, finish in texts)
+        return Answer(replies, usage, name)
+
+    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> Trouble:
+        """See `Api.read_error`."""
+        error = read_error_body(body, self.key)
+        status = status or _STATUS.get(error.code) or _STATUS.get(error.kind, 500)
+        trouble = plain_trouble(status, error, headers, self.key)
+        if {error.code, error.kind} & _DECLINED and status in (400, 403):
+            return replace(trouble, reason="refusal", refusal=True, retry=False)
+        if {error.code, error.kind} & _NO_CREDIT or status == 402:
+            advice = (
+                f"the OpenAI account has no credit left ({trouble.message}): add credit, then start again"
+            )
+            return replace(trouble, reason="no_credit", retry=False, limited=False, wait=None, fatal=advice)
+        if status == 401 or error.code == "invalid_api_key":
+            # Its text likes to quote the key.
+            message = f"HTTP {status}: the key was refused"
+            advice = f"OpenAI refused the key (HTTP {status}): check OPENAI_API_KEY"
+            return replace(trouble, reason="unauthorized", message=message, retry=False, fatal=advice)
+        if status == 404 or error.code == "model_not_found":
+            advice = (
+                f"OpenAI has no model {self.name!r} for this key ({trouble.message}): check the model's name "
+                "and OPENAI_BASE_URL"
+            )
+            return replace(trouble, reason="not_found", retry=False, fatal=advice)
+        if status == 403 and error.kind:
+            advice = f"OpenAI does not let this key in ({trouble.message}): check the account and its project"
+            return replace(trouble, reason="unauthorized", fatal=advice)
+        if status == 429 and "request too large" in error.text.lower():
+            # Larger than all the tokens that the account may send in a minute: no wait helps.
+            return replace(trouble, reason="bad_request", retry=False, limited=False, wait=None)
+        return replace(trouble, fatal=self._unsupported(error) if status == 400 else None)
+
+    def _unsupported(self, error: ErrorBody) -> str | None:
+        """Advice where the model refuses what every call asks for."""
+        if not (error.code.startswith("unsupported") or _UNSUPPORTED.search(error.text)):
+            return None
+        named = error.param.partition(".")[0] or next(
+            (n for n in _ADVICE if len(n) > 1 and n in error.text), ""
+        )
+        if named not in _ADVICE:
+            return None
+        return f"{self.model} does not take {named} ({error.text}): {_ADVICE[named]}"
+
+
+def _unenforced(keyword: str, value: Any) -> bool:
+    """What strict schemas do not take."""
+    return keyword in _NOT_STRICT or (keyword == "format" and value not in STRING_FORMATS)
+
+
+def _sampling(sampling: Sampling) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    if sampling.temperature is not None:
+        if sampling.temperature > _HIGHEST_TEMPERATURE:
+            raise ConfigError(f"openai: takes a temperature of 0 to 2, not {sampling.temperature:g}")
+        settings = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
+    if sampling.thinking == 0:
+        settings["reasoning_effort"] = "none"
+    return settings
+
+
+def _cache_key(request: Request) -> str | None:
+    """One name for all prompts that start alike: the API caches prefixes by itself, where it routes them together."""
+    shared = "\0".join(m.content[: m.shared] for m in request.messages if m.shared)
+    return f"h2htalk-{hashlib.sha256(well_formed(shared).encode()).hexdigest()[:24]}" if shared else None
+
+
+def _read_choice(choice: Any, key: str | None) -> tuple[str, str]:
+    """Text and finish reason; raises LookupError, TypeError or ValueError when it is no choice."""
+    message, finish = choice["message"], choice.get("finish_reason")
+    content, refusal = message.get("content"), message.get("refusal")
+    if "content" not in message and refusal is None:
+        raise ValueError("a message without content")
+    if any(not isinstance(value, str | None) for value in (content, refusal, finish)):
+        raise TypeError("a field is not text")
+    if refusal and not content:
+        return well_formed(refusal), "refusal"
+    return well_formed(content or ""), _FINISH.get(finish, scrub(finish, key)) if finish else "unknown"
+
+
+def _read_usage(raw: object) -> Usage:
+    if not isinstance(raw, dict):
+        return Usage()
+    prompt, completion = raw.get("prompt_tokens_details"), raw.get("completion_tokens_details")
+    return whole_counts(
+        Usage(
+            input_tokens=count(raw, "prompt_tokens"),
+            output_tokens=count(raw, "completion_tokens"),
+            cache_read_tokens=count(prompt, "cached_tokens"),
+            cache_write_tokens=count(prompt, "cache_write_tokens"),
+            reasoning_tokens=count(completion, "reasoning_tokens"),
+        )
+    )

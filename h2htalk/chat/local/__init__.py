@@ -1,0 +1,1 @@
+"""Answer requests on this machine: `embedded` (OpenVINO) and `hf` (transformers)."""

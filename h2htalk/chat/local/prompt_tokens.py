@@ -1,0 +1,98 @@
+"""Requests as prompts of tokens, for engines that read a checkpoint themselves: `hf:` and `vllm:` ask the same."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from h2htalk.chat.local.chat_template import ChatTemplate, MarkRefusal, Prompt, TemplateRefusal
+from h2htalk.chat.protocol import Message, OnDone, Request, Sampling
+from h2htalk.data.responses import Failure
+from h2htalk.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A request whose prompt is tokens; `index` is its place among the requests.
+
+    `thinks`: the prompt ends inside a think block.
+    """
+
+    index: int
+    request: Request
+    prompt: array[int]
+    thinks: bool
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.request.sampling
+
+    @property
+    def tokens(self) -> int:
+        """What the cache must hold at the end."""
+        return len(self.prompt) + self.sampling.budget
+
+
+def prepare(
+    template: ChatTemplate, where: str, context: int | None, requests: Sequence[Request], finish: OnDone
+) -> list[Job]:
+    """Prompts as tokens; a request that cannot be asked is finished here, as a failure.
+
+    Args:
+        template: the model's.
+        where: opens a message: `hf:FOLDER`.
+        context: tokens that prompt and reply may have together; None where the model does not say.
+        requests: samples of one item that lie side by side are read once.
+        finish: called as `(index, failure)`.
+
+    Raises:
+        ConfigError: a request wants no reasoning, which this template always opens; or no temperature.
+    """
+    jobs = []
+    last: tuple[tuple[Message, ...], int | None] | None = None
+    prompt: Prompt | Failure = Failure("missing", "no prompt")
+    for index, request in enumerate(requests):
+        request.sampling.require_temperature()
+        thinking = request.sampling.thinking
+        if thinking == 0 and template.always_thinks:
+            raise ConfigError(
+                f"{where}: its chat template always opens a think block, so thinking cannot be 0; name a number "
+                "of tokens, such as 2048"
+            )
+        if last != (request.messages, thinking):
+            prompt, last = _read(template, request.messages, thinking), (request.messages, thinking)
+        if isinstance(prompt, Failure):
+            finish(index, prompt)
+            continue
+        job = Job(index, request, prompt.tokens, prompt.thinks)
+        if context is not None and job.tokens > context:
+            finish(index, _beyond_context(job, context))
+        else:
+            jobs.append(job)
+    return jobs
+
+
+def refuse_form(request: Request, engine: str) -> None:
+    """Raise ConfigError when a request wants JSON of a form, which `engine` cannot be held to."""
+    if request.form is not None:
+        raise ConfigError(
+            f"{engine} cannot be held to a form of JSON, which {request.form.name} needs; choose vllm:, openai:, "
+            "anthropic: or a server:"
+        )
+
+
+def _read(template: ChatTemplate, messages: Sequence[Message], thinking: int | None) -> Prompt | Failure:
+    try:
+        return template.prompt(messages, thinking)
+    except TemplateRefusal as error:
+        return Failure("chat_template", f"the template refuses these messages: {error}")
+    except MarkRefusal as error:
+        return Failure("special_tokens", str(error))
+    except UnicodeEncodeError as error:
+        return Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}")
+
+
+def _beyond_context(job: Job, context: int) -> Failure:
+    asked = f"the prompt has {len(job.prompt)} tokens; with {job.sampling.budget} for the answer"
+    return Failure("context_length", f"{asked} that is more than the model's {context}")

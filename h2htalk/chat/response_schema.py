@@ -1,0 +1,163 @@
+"""Replies that must be JSON of one form: the strict reading of what comes. Schemas are in `schemas`.
+
+A provider's promise that a reply follows its schema is checked, not trusted: some keep it but for number ranges,
+and a reply that was cut or refused follows none.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.chat.protocol import Reply
+from h2htalk.chat.schemas import strict_schema
+from h2htalk.chat.server.wire import clean
+from h2htalk.data.responses import Failure
+from h2htalk.errors import ConfigError, quoted, shorten
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+_CUT = frozenset({"length", "context"})
+# A reply that ended by itself, or of which its server does not say how it ended.
+_ENDED = frozenset({"stop", "unknown"})
+# What pydantic calls a bound that is broken, of numbers, texts and lists.
+_BOUNDS = frozenset(
+    {
+        "greater_than",
+        "greater_than_equal",
+        "less_than",
+        "less_than_equal",
+        "multiple_of",
+        "string_too_short",
+        "string_too_long",
+        "too_short",
+        "too_long",
+    }
+)
+_MOST_DIGITS = 1000  # of a whole number: Python itself refuses a few thousand, in words for programmers
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form by name (up to 64 letters, digits, `_` and `-`). Fields are written in the model's order: put evidence
+    before score."""
+
+    name: str
+    model: type[BaseModel]
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ConfigError(f"form {quoted(self.name)}: a name has 1 to 64 letters, digits, _ and -")
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema: every object closed, every property required, in field order.
+
+        Raises:
+            ConfigError: the model holds what no provider can promise, such as an object with free keys.
+        """
+        return copy.deepcopy(strict_schema(self.model, f"form {self.name}"))
+
+    def read(self, reply: Reply) -> BaseModel | Failure:
+        """The filled form, or why the reply is none.
+
+        Exactly one JSON object and white space around it; every field there and of its type, none besides; and the
+        reply ended by itself.
+
+        Returns:
+            The model, or a Failure: `refusal`, `truncated`, `malformed_output`, `out_of_range` (the form is whole,
+            but a number, text or list breaks a bound).
+        """
+        from pydantic import ValidationError
+
+        if reply.finish_reason == "refusal":
+            return Failure(
+                "refusal", f"form {self.name}: the model declined: {clean(reply.text)}".rstrip(": ")
+            )
+        try:
+            _check_object(reply.text)
+            # Strict, so that no "7" becomes 7 and no true becomes 1.
+            filled = self.model.model_validate_json(reply.text, strict=True, extra="forbid")
+        except ValidationError as error:
+            return self._wrong(error.errors(include_url=False, include_context=False))
+        except (ValueError, RecursionError) as error:
+            reason = "truncated" if reply.finish_reason in _CUT else "malformed_output"
+            why = "nested too deeply" if isinstance(error, RecursionError) else clean(str(error))
+            said = shorten(quoted(reply.text), 80) if reply.text.strip() else "the reply is empty"
+            return Failure(reason, f"form {self.name}: {why}: {said}")
+        if missing := _missing(filled):
+            return Failure("malformed_output", f"form {self.name}: {missing} is missing")
+        if reply.finish_reason in _ENDED:
+            return filled
+        # One that was cut may lack its last digit, and be closed by the server's constraint.
+        reason = "refusal" if reply.finish_reason == "content_filter" else "truncated"
+        return Failure(reason, f"form {self.name}: the reply did not end by itself ({reply.finish_reason})")
+
+    def _wrong(self, errors: Sequence[ErrorDetails]) -> Failure:
+        """The failure for what pydantic found: a form with a wrong type is no form, whatever its numbers are."""
+        types = [error for error in errors if error["type"] not in _BOUNDS]
+        first = (types or errors)[0]
+        where = clean(".".join(map(str, first["loc"]))) or "the object"
+        message = f"form {self.name}: {where}: {clean(first['msg'])}, not {quoted(first['input'])}"
+        if first["type"] == "missing":
+            message = f"form {self.name}: {where} is missing"
+        return Failure("malformed_output" if types else "out_of_range", message)
+
+
+def _check_object(text: str) -> None:
+    """Raise ValueError unless the text is one JSON object, without doubled keys and numbers that are none."""
+    value = json.loads(
+        text,
+        object_pairs_hook=_without_doubles,
+        parse_constant=_no_number,
+        parse_float=_finite,
+        parse_int=_short,
+    )
+    if not isinstance(value, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - the reply is wrong, not the caller
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key stands twice")
+    return value
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+def _short(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError("a number is too large")
+    return int(text)
+
+
+def _missing(filled: object) -> str | None:
+    """The first property that has a default and was left out: the schema asked for every one."""
+    from pydantic import BaseModel
+
+    parts: Iterable[tuple[object, object]] = ()
+    if isinstance(filled, BaseModel):
+        left_out = [name for name in type(filled).model_fields if name not in filled.model_fields_set]
+        if left_out:
+            return left_out[0]
+        parts = filled
+    elif isinstance(filled, list | tuple):
+        parts = enumerate(filled)
+    return next((f"{name}.{inner}" for name, part in parts if (inner := _missing(part))), None)

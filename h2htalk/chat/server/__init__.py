@@ -1,0 +1,1 @@
+"""Answer requests through an OpenAI-compatible server at a URL; read `engine` first."""

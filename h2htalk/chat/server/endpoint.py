@@ -1,0 +1,80 @@
+"""Where an OpenAI-compatible server is, and what it takes to reach it: URL, key, proxy."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
+
+from yarl import URL
+
+from h2htalk.chat.server.wire import clean
+from h2htalk.errors import ConfigError
+
+EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"
+KEY_VARIABLE = "H2HTALK_SERVER_KEY"
+
+_ROUTE = "/chat/completions"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model and the URL that its requests go to (the whole chat completions URL)."""
+
+    model: str
+    url: str
+
+    @property
+    def is_loopback(self) -> bool:
+        host = urlsplit(self.url).hostname or ""
+        return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def parse_endpoint(name: str) -> Endpoint:
+    """Split `MODEL@URL` at the last `@http://` or `@https://`; a model name may hold `/`, `:` and `@`.
+
+    Raises:
+        ConfigError: a part is missing, or the URL carries a user, password or query. A model's name is
+            written to every run, so nothing that may be secret can be part of it; no message repeats it.
+    """
+    at = max(name.rfind("@http://"), name.rfind("@https://"))
+    model, url = name[:at], name[at + 1 :]
+    if at <= 0 or not model.strip() or not model.isprintable():
+        raise ConfigError(f"server needs a model and a URL, such as {EXAMPLE}")
+    try:
+        parts = urlsplit(url)
+        host, _, _ = parts.hostname, parts.port, URL(url)
+    except ValueError:
+        host = None
+    if not host or any(c.isspace() or not c.isprintable() for c in url):
+        raise ConfigError(f"server:{clean(model)}@... has no usable URL; give one such as {EXAMPLE}")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ConfigError(
+            f"the URL of server:{clean(model)} holds a user, password or query; "
+            f"take it out (a key belongs in {KEY_VARIABLE})"
+        )
+    path = parts.path.rstrip("/")
+    path = path if path.endswith(_ROUTE) else path + _ROUTE
+    return Endpoint(model, urlunsplit(parts._replace(path=path)))
+
+
+def read_key() -> str | None:
+    """The key in the environment, None when there is none. No message repeats it."""
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
+        raise ConfigError(f"{KEY_VARIABLE} holds characters that no key has; set it again")
+    return key or None
+
+
+def read_proxy(endpoint: Endpoint) -> str | None:
+    """The proxy that the environment names for this URL; never one for this machine itself."""
+    parts = urlsplit(endpoint.url)
+    if endpoint.is_loopback or proxy_bypass(parts.hostname or ""):
+        return None
+    proxy = getproxies().get(parts.scheme)
+    if proxy and not proxy.startswith(("http://", "https://")):
+        raise ConfigError(
+            f"{parts.scheme}_proxy is not an HTTP proxy: unset it, or name the host in no_proxy"
+        )
+    return proxy or None

@@ -1,0 +1,209 @@
+"""`server:MODEL@URL`: any OpenAI-compatible server, spoken to over aiohttp.
+
+This is the hot path of an evaluation: the official SDK costs 1.0-1.5 ms of CPU a call, this about a tenth
+(docs/measurements.md). A fixed number of workers takes requests from one iterator, over one connection pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import aiohttp
+from yarl import URL
+
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.event_loop import run_all, run_alone
+from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
+from h2htalk.chat.server.endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
+from h2htalk.chat.server.wire import (
+    Fault,
+    clean,
+    read_error,
+    read_reply,
+    request_body,
+    wait_before_retry,
+)
+from h2htalk.data.responses import Failure
+from h2htalk.errors import ConfigError, ModelCallError
+
+LARGEST_REPLY = 8 * 2**20  # bytes
+CONNECT_TIMEOUT = 30.0  # seconds
+KEEP_ALIVE = 4.0  # seconds: uvicorn, which serves vLLM, closes a connection that was idle for 5
+SHORTEST_TRY = 0.1  # of `timeout`: a try with less time left would only hide why the one before it failed
+
+
+@dataclass(slots=True)
+class _Batch:
+    """One call of `complete`, shared by its workers."""
+
+    session: aiohttp.ClientSession
+    todo: Iterator[tuple[int, Request]]
+    outcomes: list[Outcome | None]
+    on_done: OnDone | None
+    answered: bool = False  # the server has answered one request: from here on failures are the items' own
+
+
+class ServerChat:
+    """An OpenAI-compatible chat completions server."""
+
+    def __init__(self, name: str, options: ChatOptions) -> None:
+        """Check the name, the key and the proxy; nothing is sent before `complete`.
+
+        Args:
+            name: `MODEL@URL`, such as `qwen2.5@http://127.0.0.1:8000/v1`.
+            options: `concurrency` requests are in flight at once; one may take 2 x `timeout` seconds in all.
+
+        Raises:
+            ConfigError: name, key or proxy cannot be used.
+        """
+        self._endpoint = parse_endpoint(name)
+        self._options = options
+        self._url = URL(self._endpoint.url)
+        self._key = read_key()
+        self._proxy = read_proxy(self._endpoint)
+
+    @property
+    def subject(self) -> Mapping[str, str]:
+        """`backend` and `model`. The URL is where the model is, not what it is: a server may move between
+        a run and its restart."""
+        return {"backend": "server", "model": self._endpoint.model}
+
+    @property
+    def url(self) -> str:
+        """Where requests go."""
+        return self._endpoint.url
+
+    def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
+        """See `Chat.complete`. Runs an event loop of its own; `on_done` is called in this thread.
+
+        Raises:
+            ConfigError: before its first answer the server refuses the key or does not know the model, or
+                this is called inside a running event loop.
+            ModelCallError: no server answers at the URL.
+        """
+        return run_alone(lambda: self._complete(requests, on_done))
+
+    def close(self) -> None:
+        """Connections live no longer than a call of `complete`: nothing is held."""
+
+    async def _complete(self, requests: Sequence[Request], on_done: OnDone | None) -> list[Outcome]:
+        if not requests:
+            return []
+        concurrency, timeout = self._options.concurrency, self._options.timeout
+        headers = {"content-type": "application/json"}
+        if self._key is not None:
+            headers["authorization"] = f"Bearer {self._key}"
+        async with aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=concurrency, keepalive_timeout=KEEP_ALIVE),
+            headers=headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_TIMEOUT, timeout / 2)),
+        ) as session:
+            batch = _Batch(session, iter(enumerate(requests)), [None] * len(requests), on_done)
+            workers = min(concurrency, len(requests))
+            await run_all([asyncio.create_task(self._work(batch)) for _ in range(workers)])
+        return [outcome for outcome in batch.outcomes if outcome is not None]
+
+    async def _work(self, batch: _Batch) -> None:
+        for index, request in batch.todo:
+            outcome = await self._ask(batch, request)
+            batch.outcomes[index] = outcome
+            if batch.on_done is not None:
+                try:
+                    batch.on_done(index, outcome)
+                except BaseException:
+                    batch.on_done = None  # nor is it called for what ends before the others are cancelled
+                    raise
+
+    async def _ask(self, batch: _Batch, request: Request) -> Outcome:
+        """One request with its retries, in 2 x `timeout` seconds at most: two tries that time out fill it."""
+        body = request_body(self._endpoint.model, request)
+        clock, timeout = asyncio.get_running_loop().time, self._options.timeout
+        deadline = clock() + 2 * timeout
+        tries = 0
+        while True:
+            tries += 1
+            found = await self._try(batch.session, body, min(timeout, deadline - clock()))
+            if isinstance(found, Reply):
+                batch.answered = True
+                return found
+            if not batch.answered:
+                self._raise_if_hopeless(found)
+            wait = wait_before_retry(found, tries)
+            if (
+                not found.retry
+                or tries >= self._options.attempts
+                or clock() + wait + SHORTEST_TRY * timeout > deadline
+            ):
+                return Failure(found.reason, found.message, tries)
+            await asyncio.sleep(wait)
+
+    async def _try(self, session: aiohttp.ClientSession, body: bytes, seconds: float) -> Reply | Fault:
+        """One try, its body included, in `seconds`."""
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                session.post(self._url, data=body, allow_redirects=False, proxy=self._proxy) as answer,
+            ):
+                content = await _read_body(answer)
+        except aiohttp.ConnectionTimeoutError:
+            return Fault("connection", "no connection: nothing answers", True, reached=False)
+        except TimeoutError:
+            return Fault("timeout", f"no complete answer within {seconds:.3g} s", True)
+        except aiohttp.ClientConnectorError as error:
+            return Fault("connection", f"no connection: {_reason(error)}", True, reached=False)
+        except aiohttp.ClientHttpProxyError as error:
+            return Fault("connection", f"the proxy answers HTTP {error.status}", True, reached=False)
+        except aiohttp.ClientResponseError:
+            return Fault("malformed_reply", "the answer is not HTTP", True)
+        except (aiohttp.ClientError, OSError) as error:  # after TimeoutError, which is an OSError
+            return Fault("connection", f"the connection broke: {_reason(error)}", True)
+        if content is None:
+            what = f"the reply is larger than {LARGEST_REPLY // 2**20} MB"
+            return Fault("malformed_reply", what, False)
+        if answer.status != 200:
+            return read_error(answer.status, answer.headers, content, self._key)
+        return read_reply(content, answer.headers.get("x-request-id"), self._key)
+
+    def _raise_if_hopeless(self, fault: Fault) -> None:
+        """Before the first answer, what went wrong for one request goes wrong for all."""
+        url, model = self._endpoint.url, self._endpoint.model
+        if not fault.reached:
+            what = "check host, port and proxy" if self._proxy else "start it, or check host and port"
+            raise ModelCallError(f"no server answers at {url} ({fault.message}): {what}")
+        if fault.reason == "unauthorized":
+            what = "check" if self._key else "set"
+            raise ConfigError(f"{url} refused the call (HTTP {fault.status}): {what} {KEY_VARIABLE}")
+        if fault.reason == "not_found":
+            raise ConfigError(
+                f"{url} knows no model {model!r} ({fault.message}): check the model's name, "
+                "and the URL (most end in /v1)"
+            )
+        if fault.status is not None and 300 <= fault.status < 400:
+            raise ConfigError(
+                f"{url} redirects (HTTP {fault.status}), which is not followed: give the final URL"
+            )
+
+
+async def _read_body(answer: aiohttp.ClientResponse) -> bytes | None:
+    """The whole body, decompressed; None when it is larger than LARGEST_REPLY."""
+    chunks: list[bytes] = []
+    left = LARGEST_REPLY
+    async for chunk in answer.content.iter_any():
+        left -= len(chunk)
+        if left < 0:
+            answer.close()
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _reason(error: Exception) -> str:
+    """What broke, in the system's words where it has some (OpenSSL numbers its errors apart)."""
+    number = getattr(error, "errno", None)
+    if number and number > 0 and not isinstance(error, aiohttp.ClientSSLError):
+        return os.strerror(number)
+    return clean(str(error)) or type(error).__name__

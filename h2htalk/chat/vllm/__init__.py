@@ -1,0 +1,1 @@
+"""Answer requests with vLLM on this machine's GPUs or CPU; read `engine` first."""
