@@ -29,8 +29,8 @@ from h2htalk.curation.faireval import (
     gate,
     hand_off,
 )
-from h2htalk.rounds.agreement import cohen_kappa
-from h2htalk.rounds.vote_table import Vote
+from h2htalk.rounds.aggregation.agreement import cohen_kappa
+from h2htalk.rounds.aggregation.vote_table import Vote
 
 SHARES = (0.1, 0.2)
 # As strategies: how the judge was asked. The others of the file ask several times themselves.

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from openpyxl import load_workbook
 
-from h2htalk.rounds.ballots import Ballots
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import make_spec
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import make_spec
+from h2htalk.rounds.spreadsheets.platform import Ballots
 
 ITEMS, ANNOTATORS = 400, 20
 SAID = "I have been thinking about the evening class all week, and about what you said. " * 2

@@ -16,8 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from h2htalk.rounds.agreement import agreement_of, fleiss_kappa
-from h2htalk.rounds.votes import Decision, Vote, VoteTable, dawid_skene, expected_accuracy, majority, tabulate
+from h2htalk.rounds.aggregation.agreement import agreement_of, fleiss_kappa
+from h2htalk.rounds.aggregation.majority import (
+    Decision,
+    Vote,
+    VoteTable,
+    dawid_skene,
+    expected_accuracy,
+    majority,
+    tabulate,
+)
 
 # The published accuracy of Dawid-Skene and the exact expectation of a majority with fair ties, in percent.
 FLOORS = {

@@ -40,8 +40,8 @@ def round_open(
     ] = None,
 ) -> None:
     """Put items to people. The same command again finishes what was interrupted, and changes nothing else."""
-    from h2htalk.rounds.round import open_round
-    from h2htalk.rounds.spec import make_spec
+    from h2htalk.rounds.opening import open_round
+    from h2htalk.rounds.settings import make_spec
 
     given: dict[str, Any] = {
         "backend": backend,
@@ -79,7 +79,7 @@ def round_close(
 ) -> None:
     """Decide: decisions.jsonl, agreement.json and voters.csv in the round's folder."""
     from h2htalk.rounds.closing import close_round
-    from h2htalk.rounds.report import decisions_table
+    from h2htalk.rounds.terminal import decisions_table
 
     found, settled = close_round(round, early=early, adjudication=adjudication)
     for line in found.notes:
@@ -108,8 +108,8 @@ def round_list(
     folder: Annotated[Path, typer.Argument(help="Where to look, with all folders below.")] = Path("."),
 ) -> None:
     """The rounds of a folder, as they were at their last look."""
-    from h2htalk.rounds.report import rounds_table
     from h2htalk.rounds.status import list_rounds
+    from h2htalk.rounds.terminal import rounds_table
 
     found = list(list_rounds(folder))
     console().print(rounds_table(found))
@@ -119,7 +119,7 @@ def round_list(
 
 
 def _print_status(found: Status, voters: bool = False) -> None:
-    from h2htalk.rounds.report import status_lines, voters_table
+    from h2htalk.rounds.terminal import status_lines, voters_table
 
     for line in status_lines(found):
         say(line)

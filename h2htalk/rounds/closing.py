@@ -8,13 +8,13 @@ from pathlib import Path
 
 from h2htalk.data.files import remove_file, write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError, counted
-from h2htalk.rounds.backends import Pulled, open_backend
-from h2htalk.rounds.decide import Settled
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.intact import require_intact, require_names
+from h2htalk.rounds.adjudication import require_over
+from h2htalk.rounds.aggregation.decisions import Settled
+from h2htalk.rounds.integrity import require_intact, require_names
 from h2htalk.rounds.outcome import QUALIFIED, agreement_table, payment_table, qualified_table, voter_table
+from h2htalk.rounds.platforms import Pulled, open_backend
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import Status, bring_in, require_out, status_of
-from h2htalk.rounds.ties import require_over
 from h2htalk.rounds.words import decided, take_adjudications, told_of_unfit, with_adjudications
 
 

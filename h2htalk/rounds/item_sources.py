@@ -67,7 +67,7 @@ def _read(name: str, status: Collection[str], seen: Counter[str]) -> Iterable[It
     """Items, one by one; `seen` counts each record's status."""
     path = Path(name)
     if (path / "round.json").is_file():
-        from h2htalk.rounds.ties import items_of_ties
+        from h2htalk.rounds.adjudication import items_of_ties
 
         return items_of_ties(path)
     if (path / "kept").is_dir():

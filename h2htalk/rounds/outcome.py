@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from h2htalk.rounds.agreement import agreement_of
-from h2htalk.rounds.answers import skips
-from h2htalk.rounds.decide import Settled, answered_items, votes_on
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.voter_figures import VoterFigures, figures_csv, figures_of, qualified
-from h2htalk.rounds.voters import COLUMNS
+from h2htalk.rounds.aggregation.agreement import agreement_of
+from h2htalk.rounds.aggregation.annotator_statistics import VoterFigures, figures_csv, figures_of, qualified
+from h2htalk.rounds.aggregation.decisions import Settled, answered_items, votes_on
+from h2htalk.rounds.annotations import skips
+from h2htalk.rounds.annotators import COLUMNS
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.text.escaping import csv_text
 
 # Of the private folder: who passed the gold items, as `--voters` takes it.

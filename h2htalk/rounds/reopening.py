@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.errors import RoundError, counted
-from h2htalk.rounds.answers import Answer, changes, latest
-from h2htalk.rounds.backends import Backend, Pulled, open_backend
-from h2htalk.rounds.decide import answered_items
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.intact import require_intact, require_names
-from h2htalk.rounds.outstanding import reach, to_ask
-from h2htalk.rounds.round import next_wave
+from h2htalk.rounds.aggregation.decisions import answered_items
+from h2htalk.rounds.annotations import Answer, changes, latest
+from h2htalk.rounds.annotator_changes import changed_voters
+from h2htalk.rounds.annotators import Voter
+from h2htalk.rounds.assignment.outstanding import reach, to_ask
+from h2htalk.rounds.assignment.remaining_annotations import still_wanted
+from h2htalk.rounds.integrity import require_intact, require_names
+from h2htalk.rounds.opening import next_wave
+from h2htalk.rounds.platforms import Backend, Pulled, open_backend
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import Status, require_out, status_of
-from h2htalk.rounds.voter_list import changed_voters
-from h2htalk.rounds.voters import Voter
-from h2htalk.rounds.wanting import still_wanted
 
 
 def reopen_round(

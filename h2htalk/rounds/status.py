@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from h2htalk.errors import H2HTalkError, RoundError, counted
-from h2htalk.rounds.answers import changes, skips
-from h2htalk.rounds.backends import Pulled, open_backend
-from h2htalk.rounds.decide import answered_items
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.intact import require_intact, require_names
-from h2htalk.rounds.outstanding import reach, to_ask
-from h2htalk.rounds.voters import Voter
-from h2htalk.rounds.wanting import still_wanted
+from h2htalk.rounds.aggregation.decisions import answered_items
+from h2htalk.rounds.annotations import changes, skips
+from h2htalk.rounds.annotators import Voter
+from h2htalk.rounds.assignment.outstanding import reach, to_ask
+from h2htalk.rounds.assignment.remaining_annotations import still_wanted
+from h2htalk.rounds.integrity import require_intact, require_names
+from h2htalk.rounds.platforms import Pulled, open_backend
+from h2htalk.rounds.round_folder import RoundFolder
 
 
 @dataclass(frozen=True, slots=True)

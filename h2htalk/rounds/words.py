@@ -7,8 +7,16 @@ from dataclasses import asdict
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import counted
-from h2htalk.rounds.decide import ADJUDICATION, TIE, Adjudication, Settled, adjudicated, decide, tie_id
-from h2htalk.rounds.folder import RoundFolder, read_records
+from h2htalk.rounds.aggregation.decisions import (
+    ADJUDICATION,
+    TIE,
+    Adjudication,
+    Settled,
+    adjudicated,
+    decide,
+    tie_id,
+)
+from h2htalk.rounds.round_folder import RoundFolder, read_records
 
 
 def decided(folder: RoundFolder) -> list[Settled]:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
 
-from h2htalk.rounds.argilla_server import wire
-from h2htalk.rounds.argilla_server.records import record_id
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import Care, RoundSpec
+from h2htalk.rounds.argilla import client
+from h2htalk.rounds.argilla.records import record_id
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import Care, RoundSpec
 
 ITEMS: list[dict[str, Any]] = [
     {"id": "a", "language": "en", "prompt": "Good morning.", "reference": "Good morning to you."},
@@ -35,7 +35,7 @@ def named(round: RoundFolder, item: str) -> str:
 @contextmanager
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
     """The server, signed in to, with nobody waiting for it for long."""
-    monkeypatch.setattr(wire.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(client.time, "sleep", lambda seconds: None)
     with ArgillaDouble() as double:
         monkeypatch.setenv("ARGILLA_API_URL", double.url)
         monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)

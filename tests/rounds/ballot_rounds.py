@@ -12,12 +12,12 @@ from typing import Any
 
 from openpyxl import Workbook, load_workbook
 
-from h2htalk.rounds.backends import Pulled
-from h2htalk.rounds.ballots import Ballots
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import RoundSpec
-from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound, read_ballot_round
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.platforms import Pulled
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import RoundSpec
+from h2htalk.rounds.spreadsheets.assigned_files import Ballot, BallotRound, read_ballot_round
+from h2htalk.rounds.spreadsheets.platform import Ballots
 
 SAID = {
     "en": ("My tomatoes have their first flowers!", "After all that watering. Which one was first?"),

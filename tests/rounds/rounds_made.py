@@ -13,10 +13,10 @@ from ballot_rounds import csv_rows, item, write_csv_rows
 from h2htalk.data.append_log import Shard
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import make_spec
-from h2htalk.rounds.spreadsheets.files import read_ballot_round
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import make_spec
+from h2htalk.rounds.spreadsheets.assigned_files import read_ballot_round
 
 # item, voter name -> what is typed into the row
 Typist = Callable[[str, str], Mapping[str, str]]

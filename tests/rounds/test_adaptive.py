@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from votes_made import counted, vote_lists
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.adaptive import needs_more, needs_more_by_posterior
-from h2htalk.rounds.votes import Vote
+from h2htalk.rounds.aggregation.adaptive_overlap import needs_more, needs_more_by_posterior
+from h2htalk.rounds.aggregation.majority import Vote
 
 
 def one(counts: tuple[int, ...], **settings: int) -> int:

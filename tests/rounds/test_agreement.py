@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from votes_made import counted, public_votes, vote_lists, votes_of
 
 from h2htalk.errors import MissingExtraError, RoundError
-from h2htalk.rounds.agreement import agreement_of, cohen_kappa, fleiss_kappa, krippendorff_alpha
+from h2htalk.rounds.aggregation.agreement import agreement_of, cohen_kappa, fleiss_kappa, krippendorff_alpha
+from h2htalk.rounds.aggregation.majority import Vote
 from h2htalk.rounds.questions import Level
-from h2htalk.rounds.votes import Vote
 
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): 12 units, 4 observers (here a line a unit).
 TEXTBOOK = """

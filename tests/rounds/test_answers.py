@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.errors import DataError
-from h2htalk.rounds.answers import Answer, changes, latest, skips
+from h2htalk.rounds.annotations import Answer, changes, latest, skips
 
 ITEMS, VOTERS = st.sampled_from("ab"), st.sampled_from("xyz")
 VALUES = st.none() | st.sampled_from(["keep", "drop"]) | st.integers(1, 5)

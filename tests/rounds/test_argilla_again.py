@@ -9,11 +9,11 @@ import pytest
 from argilla_double import ArgillaDouble
 from argilla_made import DATASET, named, opened, spec_in
 
-from h2htalk.rounds.argilla_rounds import ASIDE, ArgillaRounds
-from h2htalk.rounds.argilla_server.aside import Aside
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.plan import Wave
-from h2htalk.rounds.round import open_round
+from h2htalk.rounds.argilla.discards import Aside
+from h2htalk.rounds.argilla.platform import ASIDE, ArgillaRounds
+from h2htalk.rounds.assignment.assignments import Wave
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import status
 
 SAYS = {"subtask": "none", "keep": "keep", "quality": 4}

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.rounds.argilla_server.answers import Read, Response, read_responses, responses_of
-from h2htalk.rounds.decide import answered_items
+from h2htalk.rounds.aggregation.decisions import answered_items
+from h2htalk.rounds.annotators import Voter
+from h2htalk.rounds.argilla.read_annotations import Read, Response, read_responses, responses_of
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for
-from h2htalk.rounds.voters import Voter
 
 ITEM = Item("a", "en", (Turn("user", "hi"),), response="hello")
 ANN = Voter("111", "ann", ("en",))

@@ -10,10 +10,10 @@ import pytest
 from argilla_double import ArgillaDouble
 from argilla_made import DATASET, named, opened
 
-from h2htalk.rounds.argilla_rounds import ASIDE, ArgillaRounds
-from h2htalk.rounds.argilla_server.aside import Aside
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.plan import Wave
+from h2htalk.rounds.argilla.discards import Aside
+from h2htalk.rounds.argilla.platform import ASIDE, ArgillaRounds
+from h2htalk.rounds.assignment.assignments import Wave
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import status
 
 SAYS: dict[str, Any] = {"subtask": "none", "keep": "keep", "quality": 4}

@@ -10,10 +10,10 @@ from argilla_double import ArgillaDouble
 from argilla_made import DATASET, named, opened, spec_in
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_server import settings
+from h2htalk.rounds.argilla import dataset_settings
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import ArgillaSettings
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.settings import ArgillaSettings
 from h2htalk.rounds.status import status
 
 CHINESE = DATASET.replace("en", "zh")

@@ -10,11 +10,11 @@ from argilla_double import OWNER_KEY, ArgillaDouble
 from argilla_made import DATASET, ITEMS, named, opened, spec_in
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_rounds import ArgillaRounds
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.argilla.platform import ArgillaRounds
+from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.round import open_round
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import status
 
 
@@ -88,7 +88,7 @@ def test_killed_at_any_request_and_repeated_it_is_the_same_round(
 ) -> None:
     """The opening process loses its server at its n-th writing request, done but unanswered, for every n."""
     for patience in ("PATIENCE", "FIRST_PATIENCE"):
-        monkeypatch.setattr(f"h2htalk.rounds.argilla_rounds.{patience}", 0.0)
+        monkeypatch.setattr(f"h2htalk.rounds.argilla.platform.{patience}", 0.0)
     for nth in range(1, 200):
         with ArgillaDouble() as server:
             monkeypatch.setenv("ARGILLA_API_URL", server.url)

@@ -10,11 +10,11 @@ from argilla_double import ArgillaDouble
 from argilla_made import DATASET, named, opened
 
 from h2htalk.data.files import json_line, read_jsonl
-from h2htalk.rounds.argilla_rounds import SEEN, ArgillaRounds
+from h2htalk.rounds.argilla.platform import SEEN, ArgillaRounds
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.round import open_round
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import status
 
 CHINESE = DATASET.replace("en", "zh")

@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.data.dialogue import LANGUAGES, Language, Turn
-from h2htalk.rounds.argilla_server.aside import set_aside
-from h2htalk.rounds.argilla_server.comparing import differences, missing_parts, words_print
-from h2htalk.rounds.argilla_server.page import PAGE_WORDS, inert_json, page
-from h2htalk.rounds.argilla_server.records import batches, record_id, record_ids
-from h2htalk.rounds.argilla_server.settings import (
+from h2htalk.rounds.annotators import Voter
+from h2htalk.rounds.argilla.dataset_settings import (
     MAX_DESCRIPTION,
     MAX_TITLE,
     plain_name,
     question_for,
 )
+from h2htalk.rounds.argilla.discards import set_aside
+from h2htalk.rounds.argilla.record_page import PAGE_WORDS, inert_json, page
+from h2htalk.rounds.argilla.records import batches, record_id, record_ids
+from h2htalk.rounds.argilla.settings_diff import differences, missing_parts, words_print
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, Kind
-from h2htalk.rounds.texts import word
-from h2htalk.rounds.voters import Voter
+from h2htalk.rounds.texts.interface import word
 
 pytest.importorskip("argilla")
 

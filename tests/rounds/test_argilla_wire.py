@@ -12,8 +12,8 @@ import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_server import wire as wires
-from h2htalk.rounds.argilla_server.wire import connect, headers_for, require_search
+from h2htalk.rounds.argilla import client as wires
+from h2htalk.rounds.argilla.client import connect, headers_for, require_search
 
 pytest.importorskip("argilla")
 
@@ -107,7 +107,7 @@ def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch, address: str, 
 def test_a_search_engine_that_hangs_is_asked_once(
     server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("h2htalk.rounds.argilla_server.wire.LOOK", 0.2)
+    monkeypatch.setattr("h2htalk.rounds.argilla.client.LOOK", 0.2)
     wire = connect(60.0)
     free = threading.Event()
 

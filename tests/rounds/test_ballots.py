@@ -26,14 +26,14 @@ from ballot_rounds import (
 )
 
 from h2htalk.errors import MissingExtraError, RoundError
-from h2htalk.rounds.ballots import Ballots
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder, now
+from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import questions_for
 from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.round import open_round
+from h2htalk.rounds.round_folder import RoundFolder, now
+from h2htalk.rounds.spreadsheets.platform import Ballots
 from h2htalk.rounds.status import status
-from h2htalk.rounds.texts import label_text, rating_text, word
+from h2htalk.rounds.texts.interface import label_text, rating_text, word
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 ANSWERS: dict[str, dict[str, Any]] = {
@@ -131,7 +131,7 @@ def test_a_write_that_is_killed_leaves_no_ballot_and_the_next_one_finishes_it(
     workbook_path(round).unlink()
     with monkeypatch.context() as killed:
         killed.setattr(Path, "unlink", lambda *_, **__: None)
-        killed.setattr("h2htalk.rounds.ballots.os.replace", _die)
+        killed.setattr("h2htalk.rounds.spreadsheets.platform.os.replace", _die)
         with pytest.raises(KeyboardInterrupt):
             Ballots().publish(round)
     assert not workbook_path(round).exists()

@@ -10,10 +10,10 @@ import pytest
 from ballot_rounds import csv_rows, fill_csv, item, opened, places, pull, values, write_csv_rows
 
 from h2htalk.errors import ConfigError
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.spec import make_spec
-from h2htalk.rounds.spreadsheets.files import MAX_FILE
-from h2htalk.rounds.texts import word
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import make_spec
+from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE
+from h2htalk.rounds.texts.interface import word
 
 FULL = {"subtask": "dialogue_base", "keep": "keep", "quality": "4"}
 Rows = list[dict[str, str]]

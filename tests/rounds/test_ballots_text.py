@@ -11,11 +11,11 @@ from openpyxl import Workbook, load_workbook
 
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import KEEP, KINDS, QUESTIONS, SUBTASK, Question, questions_for
-from h2htalk.rounds.spreadsheets.answers import Choices
-from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
-from h2htalk.rounds.spreadsheets.styles import add_styles, put
-from h2htalk.rounds.spreadsheets.text import cell_text, line_count
-from h2htalk.rounds.texts import label_text, rating_text
+from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
+from h2htalk.rounds.spreadsheets.item_text import cell_text, line_count
+from h2htalk.rounds.spreadsheets.row_answers import Choices
+from h2htalk.rounds.spreadsheets.xlsx_styles import add_styles, put
+from h2htalk.rounds.texts.interface import label_text, rating_text
 
 ANY = st.text(st.characters(), max_size=200)
 LINES = st.text(st.sampled_from("ab 番茄=@\n\t_xX0"), max_size=300)

@@ -28,11 +28,11 @@ from ballot_rounds import (
 from openpyxl import load_workbook
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.spreadsheets.files import MAX_FILE
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE
 from h2htalk.rounds.spreadsheets.xlsx_reading import MAX_TAGS, MAX_UNPACKED, read_xlsx
 from h2htalk.rounds.spreadsheets.xlsx_writing import MAX_PROMPT_TITLE
-from h2htalk.rounds.texts import question_title, word
+from h2htalk.rounds.texts.interface import question_title, word
 
 FULL = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 

@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.rounds.answers import Answer
-from h2htalk.rounds.decide import Adjudication, Settled, adjudicated, answered_items, decide, tie_id
+from h2htalk.rounds.aggregation.decisions import (
+    Adjudication,
+    Settled,
+    adjudicated,
+    answered_items,
+    decide,
+    tie_id,
+)
+from h2htalk.rounds.annotations import Answer
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, Question, Value, questions_for
 

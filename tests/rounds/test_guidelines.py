@@ -17,10 +17,10 @@ from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.help_rows import help_rows
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
-from h2htalk.rounds.guidelines import _render, _values, guidelines
 from h2htalk.rounds.questions import KINDS, QUESTIONS, VIOLATIONS, Kind, Question, questions_for
-from h2htalk.rounds.spec import Adaptive, Care, RoundSpec
-from h2htalk.rounds.texts import label_help, label_text, question_help, question_title, rating_text
+from h2htalk.rounds.settings import Adaptive, Care, RoundSpec
+from h2htalk.rounds.texts.guidelines import _render, _values, guidelines
+from h2htalk.rounds.texts.interface import label_help, label_text, question_help, question_title, rating_text
 
 TIES = questions_for("adjudication", [["keep", "drop"], ["dialogue_base", "dialogue_emotion"]])
 ROUNDS: tuple[tuple[Kind, tuple[Question, ...]], ...] = (
@@ -217,7 +217,7 @@ def test_lines_of_one_day_have_one_date(monkeypatch: pytest.MonkeyPatch) -> None
         directory=replace(book.directory, date=day),
         lines=tuple(replace(line, date=day) for line in book.lines),
     )
-    monkeypatch.setattr("h2htalk.rounds.guidelines.read_help_lines", lambda: same)
+    monkeypatch.setattr("h2htalk.rounds.texts.guidelines.read_help_lines", lambda: same)
     assert "Looked up on 31 January 2027 on pages of the lines themselves or of governments. Num" in written()
     assert "2027 年 1 月 31 日查自各热线或政府的网页。号" in written(language="zh")
 

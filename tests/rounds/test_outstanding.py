@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from ballot_rounds import item
 
-from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.annotations import Answer
+from h2htalk.rounds.annotators import Voter
+from h2htalk.rounds.assignment.assignments import Seat, Wave
+from h2htalk.rounds.assignment.outstanding import Reach, reach, to_ask
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.outstanding import Reach, reach, to_ask
-from h2htalk.rounds.plan import Seat, Wave
-from h2htalk.rounds.voters import Voter
 
 ITEM = Item.from_dict(item(0), "made")
 ANNA, BO, CEM, DEE = (

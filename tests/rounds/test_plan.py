@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from h2htalk.data.dialogue import Language, Turn
 from h2htalk.errors import RoundError
+from h2htalk.rounds.annotators import Voter
+from h2htalk.rounds.assignment.assignments import group, seat, sittings
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.plan import group, seat, sittings
-from h2htalk.rounds.spec import Care
-from h2htalk.rounds.voters import Voter
+from h2htalk.rounds.settings import Care
 
 CARE = Care(sitting=10, crisis_share=0.2)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.rounds.ratings import mean_of, t_quantile
+from h2htalk.rounds.aggregation.ratings import mean_of, t_quantile
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from rounds_made import NAMES, answer, begin, decisions, expert, files_of, peopl
 
 from h2htalk.errors import H2HTalkError, RoundError
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import make_spec
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.status import list_rounds, status
 
 

@@ -9,10 +9,10 @@ from rounds_made import NAMES, answer, begin, decisions, events, expert, files_o
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.report import status_lines
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import status
+from h2htalk.rounds.terminal import status_lines
 
 
 def tied(folder: Path, panel: int = 3) -> Path:

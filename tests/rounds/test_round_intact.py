@@ -13,9 +13,9 @@ from rounds_made import adjudicated, answer, begin, decisions, expert, files_of,
 
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.intact import fingerprint
+from h2htalk.rounds.integrity import fingerprint
 from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import list_rounds, status
 
 

@@ -9,8 +9,8 @@ from ballot_rounds import csv_rows, write_csv_rows
 from rounds_made import NAMES, answer, begin, decisions, expert, kill_at, people
 
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
 from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import status
 
 OTHERS = ("annalena", "chen_wei", "daraigh")

@@ -12,15 +12,15 @@ from rounds_made import NAMES, answer, begin, expert, files_of, people
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
-from h2htalk.rounds.answers import Answer
-from h2htalk.rounds.ballots import Ballots
+from h2htalk.rounds.annotations import Answer
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder, now
 from h2htalk.rounds.item_sources import read_items
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.opening import next_wave, open_round
 from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.round import next_wave, open_round
-from h2htalk.rounds.spec import RoundSpec, make_spec
+from h2htalk.rounds.round_folder import RoundFolder, now
+from h2htalk.rounds.settings import RoundSpec, make_spec
+from h2htalk.rounds.spreadsheets.platform import Ballots
 from h2htalk.rounds.status import list_rounds, status
 
 
@@ -48,7 +48,7 @@ def test_two_openings_at_once_leave_the_first_as_it_is(
             there.update(files_of(path))
         return items
 
-    monkeypatch.setattr("h2htalk.rounds.round.read_items", slow)
+    monkeypatch.setattr("h2htalk.rounds.opening.read_items", slow)
     if same:
         assert open_round(second, path)[0].state == "open"
     else:

@@ -9,14 +9,14 @@ from ballot_rounds import csv_rows, item, write_csv_rows
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
+from h2htalk.rounds.annotators import read_voters
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import make_spec
-from h2htalk.rounds.spreadsheets.files import read_ballot_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import make_spec
+from h2htalk.rounds.spreadsheets.assigned_files import read_ballot_round
 from h2htalk.rounds.status import status
-from h2htalk.rounds.voters import read_voters
 
 PEOPLE = "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\ndaraigh,en,yes\n"
 

@@ -9,8 +9,8 @@ from ballot_rounds import fill, item, opened, stems, workbook_path
 from rich.console import Console
 
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.report import decisions_table, voters_table
 from h2htalk.rounds.status import Status, list_rounds, status
+from h2htalk.rounds.terminal import decisions_table, voters_table
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 

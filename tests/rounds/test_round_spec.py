@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.errors import ConfigError, H2HTalkError
-from h2htalk.rounds.spec import RoundSpec, make_spec, require_same
+from h2htalk.rounds.settings import RoundSpec, make_spec, require_same
 
 
 def test_what_is_not_said_is_the_paper_s() -> None:

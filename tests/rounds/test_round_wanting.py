@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from ballot_rounds import item
 
-from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.annotations import Answer
+from h2htalk.rounds.annotators import Voter
+from h2htalk.rounds.assignment.remaining_annotations import first_wanted, is_pilot, still_wanted
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS
-from h2htalk.rounds.spec import Adaptive, RoundSpec
-from h2htalk.rounds.voters import Voter
-from h2htalk.rounds.wanting import first_wanted, is_pilot, still_wanted
+from h2htalk.rounds.settings import Adaptive, RoundSpec
 
 CROWD = RoundSpec("crowd", "items.jsonl", overlap=2)
 PANEL = [Voter(f"v{n}", f"v{n}", ("en",)) for n in range(6)]

@@ -14,7 +14,7 @@ import pytest
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.rounds.questions import QUESTIONS, SUBTASK, VIOLATIONS, questions_for
-from h2htalk.rounds.texts import (
+from h2htalk.rounds.texts.interface import (
     label_help,
     label_text,
     passage_title,

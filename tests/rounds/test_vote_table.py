@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from votes_made import vote_lists, votes_of
 
-from h2htalk.rounds.votes import Vote, dawid_skene, majority, tabulate
+from h2htalk.rounds.aggregation.majority import Vote, dawid_skene, majority, tabulate
 
 
 @settings(deadline=None)
@@ -22,5 +22,5 @@ def test_a_table_holds_the_votes_sorted_and_may_stand_in_for_them(votes: list[Vo
 def test_more_votes_than_are_read_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     votes = votes_of("a b a\nb b .\n. a a")
     whole = majority(votes)
-    monkeypatch.setattr("h2htalk.rounds.vote_table.CHUNK", 2)
+    monkeypatch.setattr("h2htalk.rounds.aggregation.vote_table.CHUNK", 2)
     assert majority(vote for vote in votes) == whole

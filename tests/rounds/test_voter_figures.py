@@ -10,10 +10,16 @@ from collections.abc import Sequence
 import pytest
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.aggregation.annotator_statistics import (
+    HEADINGS,
+    Share,
+    figures_csv,
+    figures_of,
+    qualified,
+)
+from h2htalk.rounds.annotations import Answer
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Value
-from h2htalk.rounds.voter_figures import HEADINGS, Share, figures_csv, figures_of, qualified
 
 CROWD, EXPERT = QUESTIONS["crowd"], QUESTIONS["expert"]
 

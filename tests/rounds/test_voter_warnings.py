@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.rounds.answers import Answer
+from h2htalk.rounds.aggregation.annotator_statistics import VoterFigures, figures_of
+from h2htalk.rounds.aggregation.annotator_warnings import chance_of, least_seconds, pace, read_sheets
+from h2htalk.rounds.annotations import Answer
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Kind, Value
-from h2htalk.rounds.voter_figures import VoterFigures, figures_of
-from h2htalk.rounds.voter_warnings import chance_of, least_seconds, pace, read_sheets
 
 # 987 characters: a minute's reading in English, 20 s at three times that pace.
 ITEMS = [Item(f"i{n:02}", "en", (Turn("user", "x" * 900),), response="y" * 87) for n in range(60)]

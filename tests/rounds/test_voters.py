@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.voters import join, made_up, read_voters, voter_id
+from h2htalk.rounds.annotators import join, made_up, read_voters, voter_id
 
 SALT = b"salt"
 

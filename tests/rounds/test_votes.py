@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from votes_made import public_votes, vote_lists, votes_of
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.votes import Decision, Recipe, Vote, dawid_skene, expected_accuracy, majority
+from h2htalk.rounds.aggregation.majority import (
+    Decision,
+    Recipe,
+    Vote,
+    dawid_skene,
+    expected_accuracy,
+    majority,
+)
 
 # --- Majority ---------------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from h2htalk.data.dialogue import Language
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
-from h2htalk.rounds.spreadsheets.text import (
+from h2htalk.rounds.spreadsheets.assigned_files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.item_text import (
     MOST_LINES,
     cell_text,
     joined,
@@ -18,7 +18,14 @@ from h2htalk.rounds.spreadsheets.text import (
     replies,
     suggestion,
 )  # fmt: skip
-from h2htalk.rounds.texts import label_help, label_text, question_help, question_title, rating_text, word
+from h2htalk.rounds.texts.interface import (
+    label_help,
+    label_text,
+    question_help,
+    question_title,
+    rating_text,
+    word,
+)
 
 # Those whose text the row's seal covers.
 SEALED = ("notice", "text", "reply", "suggestion")

@@ -10,6 +10,7 @@ from pathlib import Path
 from h2htalk.data.files import write_text
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import Question
+from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE, Ballot, BallotRound, require_size
 from h2htalk.rounds.spreadsheets.columns import (
     Row,
     answer_columns,
@@ -17,11 +18,10 @@ from h2htalk.rounds.spreadsheets.columns import (
     shown_choices,
     text_columns,
 )  # fmt: skip
-from h2htalk.rounds.spreadsheets.files import MAX_FILE, Ballot, BallotRound, require_size
-from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
+from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
+from h2htalk.rounds.spreadsheets.item_text import cell_text, joined, lines_shown, whole_text
 from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, Raw, ReturnedRow, table_rows
-from h2htalk.rounds.spreadsheets.text import cell_text, joined, lines_shown, whole_text
-from h2htalk.rounds.texts import question_help, question_title, word
+from h2htalk.rounds.texts.interface import question_help, question_title, word
 from h2htalk.text.escaping import longest_field
 
 # Without it spreadsheet programs take UTF-8 for the coding of the country.

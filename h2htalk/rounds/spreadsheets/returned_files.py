@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.spreadsheets.answers import Choices, Reading, read_row
+from h2htalk.rounds.spreadsheets.assigned_files import Ballot, BallotRound
 from h2htalk.rounds.spreadsheets.columns import SEALED, answer_columns
 from h2htalk.rounds.spreadsheets.csv_format import read_csv
-from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
 from h2htalk.rounds.spreadsheets.returned_rows import ReturnedRow
+from h2htalk.rounds.spreadsheets.row_answers import Choices, Reading, read_row
 from h2htalk.rounds.spreadsheets.xlsx_reading import read_xlsx
 from h2htalk.text.printable import printable
 

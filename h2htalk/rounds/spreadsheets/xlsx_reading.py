@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.spreadsheets.files import require_size
+from h2htalk.rounds.spreadsheets.assigned_files import require_size
 from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, Formula, Raw, ReturnedRow, table_rows
 from h2htalk.rounds.spreadsheets.xlsx_writing import FIRST_ROW
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h2htalk.data.dialogue import Language
+from h2htalk.rounds.spreadsheets.assigned_files import Ballot, BallotRound
 from h2htalk.rounds.spreadsheets.columns import (
     Column,
     Row,
@@ -15,11 +16,10 @@ from h2htalk.rounds.spreadsheets.columns import (
     choices_of,
     text_columns,
 )  # fmt: skip
-from h2htalk.rounds.spreadsheets.files import Ballot, BallotRound
-from h2htalk.rounds.spreadsheets.guideline_sheets import guideline_lines
-from h2htalk.rounds.spreadsheets.styles import TURNED_HEIGHT, add_styles, finish_sheet, link, put
-from h2htalk.rounds.spreadsheets.text import lines_shown, portions, whole_text
-from h2htalk.rounds.texts import label_text, word
+from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
+from h2htalk.rounds.spreadsheets.item_text import lines_shown, portions, whole_text
+from h2htalk.rounds.spreadsheets.xlsx_styles import TURNED_HEIGHT, add_styles, finish_sheet, link, put
+from h2htalk.rounds.texts.interface import label_text, word
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet

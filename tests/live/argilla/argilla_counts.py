@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from h2htalk.data.files import read_jsonl
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.round_folder import RoundFolder
 
 
 def check_counts(round: RoundFolder, said: Mapping[tuple[str, str, str], Any]) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx
 
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import RoundSpec
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.settings import RoundSpec
 
 
 def main(spec: str, out: str, last: int) -> None:

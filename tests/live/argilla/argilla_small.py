@@ -9,10 +9,10 @@ from typing import Any
 from argilla_stack import Stack
 from argilla_voters import SimulatedVoter, item_of, made_items, signed_in, write_items, write_voters
 
-from h2htalk.rounds.argilla_server.wire import Wire
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import Care, RoundSpec
+from h2htalk.rounds.argilla.client import Wire
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import Care, RoundSpec
 
 SAYS: dict[str, Any] = {"subtask": "none", "keep": "keep", "quality": 4}
 NAMES = ("small-a", "small-b", "small-c")

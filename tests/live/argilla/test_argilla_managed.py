@@ -12,9 +12,9 @@ from argilla_stack import Stack
 from argilla_voters import SimulatedVoter, write_voters
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla_rounds import ArgillaRounds
-from h2htalk.rounds.argilla_server.wire import Wire, connect
-from h2htalk.rounds.round import open_round
+from h2htalk.rounds.argilla.client import Wire, connect
+from h2htalk.rounds.argilla.platform import ArgillaRounds
+from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.status import status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]

@@ -14,12 +14,12 @@ from argilla_stack import OWNER_KEY, Stack
 from argilla_voters import write_items, write_voters
 
 from h2htalk.data.help_rows import help_rows
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import SKIPPED
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import Care, RoundSpec
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import Care, RoundSpec
 from h2htalk.rounds.status import status
-from h2htalk.rounds.texts import word
+from h2htalk.rounds.texts.interface import word
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator, Locator, Page

@@ -11,11 +11,11 @@ from argilla_voters import SimulatedVoter, made_items, signed_in, write_items, w
 
 from h2htalk.data.files import read_jsonl
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import QUESTIONS
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import Care, RoundSpec
-from h2htalk.rounds.spreadsheets.files import read_ballot_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import Care, RoundSpec
+from h2htalk.rounds.spreadsheets.assigned_files import read_ballot_round
 from h2htalk.rounds.status import status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]

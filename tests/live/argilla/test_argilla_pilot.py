@@ -11,9 +11,9 @@ from argilla_stack import OWNER_KEY, Stack
 from argilla_voters import item_of, made_items, signed_in, write_items
 
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.folder import RoundFolder
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import Care, RoundSpec
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import Care, RoundSpec
 from h2htalk.rounds.status import status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]

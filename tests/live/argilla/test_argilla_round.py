@@ -24,17 +24,17 @@ from argilla_stack import OWNER_KEY, Stack
 from argilla_voters import SimulatedVoter, item_of, made_items, signed_in, truth, write_items, write_voters
 
 from h2htalk.data.files import read_jsonl
-from h2htalk.rounds.answers import Answer
-from h2htalk.rounds.argilla_server.records import record_ids
-from h2htalk.rounds.argilla_server.wire import connect
+from h2htalk.rounds.aggregation.decisions import TIE, decide
+from h2htalk.rounds.annotations import Answer
+from h2htalk.rounds.annotators import voter_id
+from h2htalk.rounds.argilla.client import connect
+from h2htalk.rounds.argilla.records import record_ids
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.decide import TIE, decide
-from h2htalk.rounds.folder import RoundFolder
+from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
-from h2htalk.rounds.round import open_round
-from h2htalk.rounds.spec import Care, RoundSpec
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import Care, RoundSpec
 from h2htalk.rounds.status import Status, status
-from h2htalk.rounds.voters import voter_id
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(1500)]
 

@@ -1,0 +1,266 @@
+"""How far voters agree: Krippendorff's alpha with its interval, and kappa where votes are equally many."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+from h2htalk.errors import MissingExtraError, RoundError, quoted
+from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
+from h2htalk.rounds.questions import Level
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.float64]
+
+INSTALL = 'pip install "h2htalk[rounds]"'
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+NO_PAIRS = "no item has two votes"
+NO_VARIETY = "all votes on items with two votes or more are one label: agreement cannot be told from a habit"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Krippendorff's alpha of some votes.
+
+    Attributes:
+        level: of the values that were compared.
+        alpha: 1 for full agreement, 0 for that of chance, below 0 for less; None where it is not defined.
+        interval: 95 %, percentile bootstrap over items (1,000 resamples); None without alpha or with one item.
+        items, votes: that could be paired: items with two votes or more, and the votes on those.
+        reason: why there is no alpha; empty where there is one.
+    """
+
+    level: Level
+    alpha: float | None
+    interval: tuple[float, float] | None
+    items: int
+    votes: int
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "level": self.level,
+            "alpha": None if self.alpha is None else round(self.alpha, 6),
+            "interval": None if self.interval is None else [round(edge, 4) for edge in self.interval],
+            "items": self.items,
+            "votes": self.votes,
+            "reason": self.reason,
+        }
+
+
+def krippendorff_alpha(votes: Iterable[Vote] | VoteTable, level: Level) -> float:
+    """Krippendorff's alpha, computed by the library `krippendorff`; items may have different numbers of votes.
+
+    Args:
+        votes: of one question.
+        level: `nominal` for labels; `ordinal` or `interval` for ratings, whose labels are numbers as text.
+
+    Returns:
+        At most 1; nan where it is not defined: no item has two votes, or only one label occurs on those that have.
+        The library needs some 32 bytes * items * labels^2.
+
+    Raises:
+        MissingExtraError: the library is not installed.
+        RoundError: a voter gave an item two labels, or a rating is no number.
+        ValueError: another level.
+    """
+    pairable = _pairable(tabulate(votes), level)
+    return math.nan if pairable.reason else _alpha(pairable, level)
+
+
+def agreement_of(votes: Iterable[Vote] | VoteTable, level: Level, seed: int = 0) -> Agreement:
+    """Alpha with its interval. Arguments and errors as of `krippendorff_alpha`; `seed` is of the resamples."""
+    pairable = _pairable(tabulate(votes), level)
+    items, given = len(pairable.counts), int(pairable.counts.sum())
+    if pairable.reason:
+        return Agreement(level, None, None, items, given, pairable.reason)
+    return Agreement(level, _alpha(pairable, level), _interval(pairable, level, seed), items, given)
+
+
+def fleiss_kappa(votes: Iterable[Vote] | VoteTable) -> float:
+    """Fleiss' kappa (J. L. Fleiss, Psychological Bulletin 76(5), 1971) of items with equal numbers of votes.
+
+    Returns:
+        At most 1; nan where only one label occurs, or there are no votes.
+
+    Raises:
+        RoundError: the items have different numbers of votes, or one each.
+    """
+    counts = tabulate(votes).counts()
+    if not len(counts):
+        return math.nan
+    sizes = sorted({int(size) for size in counts.sum(axis=1)})
+    if len(sizes) > 1 or sizes[0] < 2:
+        found = f"{sizes[0]} to {sizes[-1]} votes" if len(sizes) > 1 else "one vote each"
+        raise RoundError(
+            f"Fleiss' kappa is for items with one number of votes, two or more, and these have {found}; "
+            "krippendorff_alpha takes any"
+        )
+    n = sizes[0]
+    # Sums of whole numbers: the order of labels cannot matter.
+    same = int((counts * (counts - 1)).sum())
+    totals = counts.sum(axis=0)
+    return _beyond_chance(same, len(counts) * n * (n - 1), int((totals**2).sum()), int(totals.sum()) ** 2)
+
+
+def cohen_kappa(votes: Iterable[Vote] | VoteTable) -> float:
+    """Cohen's kappa (J. Cohen, Educational and Psychological Measurement 20(1), 1960) of two voters.
+
+    Returns:
+        Over the items that both voted on, at most 1; nan where there are none, or only one label occurs on them.
+
+    Raises:
+        RoundError: there are not two voters.
+    """
+    import numpy as np
+
+    table = tabulate(votes)
+    if len(table.voters) != 2:
+        raise RoundError(
+            f"Cohen's kappa compares two voters, not {len(table.voters)}; krippendorff_alpha takes any number"
+        )
+    # Sorted by item, then voter: an item that both voted on is two rows in a row.
+    first = np.flatnonzero(table.item[1:] == table.item[:-1])
+    one, other = table.label[first], table.label[first + 1]
+    labels = len(table.labels)
+    chance = int(np.bincount(one, minlength=labels) @ np.bincount(other, minlength=labels))
+    return _beyond_chance(int((one == other).sum()), len(first), chance, len(first) ** 2)
+
+
+def _beyond_chance(same: int, of: int, same_by_chance: int, of_chance: int) -> float:
+    """(observed - expected) / (1 - expected), of whole numbers; nan where chance alone explains everything."""
+    if not of or same_by_chance == of_chance:
+        return math.nan
+    observed, expected = same / of, same_by_chance / of_chance
+    return (observed - expected) / (1 - expected)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairable:
+    """Votes by item (only items with two or more) and label (only those that occur on them); the labels' values."""
+
+    counts: Any
+    values: Any
+    reason: str
+
+
+def _pairable(table: VoteTable, level: Level) -> _Pairable:
+    import numpy as np
+
+    if level not in get_args(Level):
+        raise ValueError(f"level is {level!r}; choose from {', '.join(get_args(Level))}")
+    counts = table.counts()
+    values = np.arange(len(table.labels), dtype=np.float64)
+    if level != "nominal":
+        numbers = [_number(label) for label in table.labels]
+        values = np.array(sorted(set(numbers)))
+        merged = np.zeros((len(counts), len(values)), dtype=np.int64)
+        for column, number in enumerate(numbers):  # "4" and "4.0" are one rating
+            merged[:, np.searchsorted(values, number)] += counts[:, column]
+        counts = merged
+    counts = counts[counts.sum(axis=1) > 1]
+    here = np.flatnonzero(counts.any(axis=0))
+    if level == "nominal":  # for sums and draws in one order whatever the labels are called
+        here = here[_nameless_order(counts[:, here])]
+    counts, values = counts[:, here], values[here]
+    # Items in an order without names, too: sums of fractions depend on it in their last bit.
+    counts = counts[np.lexsort(counts.T)] if counts.size else counts
+    reason = NO_PAIRS if not len(counts) else NO_VARIETY if len(values) < 2 else ""
+    return _Pairable(counts, values, reason)
+
+
+def _number(label: str) -> float:
+    try:
+        number = float(label)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise RoundError(
+            f"{quoted(label)} is no number, so ratings of this level cannot be compared; give numbers, or level nominal"
+        )
+    return number
+
+
+def _alpha(pairable: _Pairable, level: Level) -> float:
+    try:
+        import krippendorff
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("Krippendorff's alpha", INSTALL) from error
+    # The level always: the library's own default is `interval`.
+    return float(
+        krippendorff.alpha(
+            value_counts=pairable.counts, value_domain=pairable.values, level_of_measurement=level
+        )
+    )
+
+
+def _nameless_order(counts: Any) -> Any:
+    """Columns by how often their label was given, then by how it was given beside others: no names in it."""
+    import numpy as np
+
+    _, row_kind = np.unique(np.sort(counts, axis=1), axis=0, return_inverse=True)
+    keys = []
+    for column in counts.T:
+        kinds = np.unique(np.stack([column, row_kind.ravel()]), axis=1, return_counts=True)
+        keys.append((int(column.sum()), np.vstack([*kinds]).T.tolist()))
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+
+
+def _interval(pairable: _Pairable, level: Level, seed: int) -> tuple[float, float] | None:
+    """The bootstrap's 2.5th and 97.5th percentile, over resamples in which alpha is defined.
+
+    Items whose votes fall alike are drawn together: how often each kind of item is drawn is multinomial.
+    """
+    import numpy as np
+
+    items = len(pairable.counts)
+    if items < 2:
+        return None
+    kinds, often = np.unique(pairable.counts, axis=0, return_counts=True)
+    rng = np.random.default_rng([seed, zlib.crc32(level.encode())])
+    labels = kinds.shape[1]
+    # Pairs of values within an item of each kind, each item weighing as many as it has votes (Krippendorff 2011).
+    pairs = (kinds[:, :, None] * kinds[:, None, :] - kinds[:, :, None] * np.eye(labels)).reshape(
+        len(kinds), -1
+    )
+    pairs /= kinds.sum(axis=1, keepdims=True) - 1
+    alphas: list[Any] = []
+    block = max(1, 20_000_000 // len(kinds))  # bounds the memory
+    for start in range(0, RESAMPLES, block):
+        drawn = rng.multinomial(items, often / items, size=min(block, RESAMPLES - start))
+        together = (drawn.astype(np.float64) @ pairs).reshape(-1, labels, labels)
+        alphas.append(_alphas(together, pairable.values, level))
+    found = np.concatenate(alphas)
+    found = found[np.isfinite(found)]
+    if not len(found):
+        return None
+    tail = 100 * (1 - CONFIDENCE) / 2
+    low, high = np.percentile(found, [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def _alphas(together: Numbers, values: Numbers, level: Level) -> Numbers:
+    """Alpha of each coincidence matrix, shape (resamples, labels, labels); nan where it is not defined."""
+    import numpy as np
+
+    each = together.sum(axis=2)
+    if level == "nominal":
+        distance = 1 - np.eye(len(values))[None]
+    elif level == "interval":
+        distance = ((values[:, None] - values[None, :]) ** 2)[None]
+    else:
+        # Ratings between two values, the two of them by half.
+        place = each.cumsum(axis=1) - each / 2
+        distance = (place[:, :, None] - place[:, None, :]) ** 2
+    total = each.sum(axis=1)
+    seen = (together * distance).sum(axis=(1, 2))
+    chance = (each[:, :, None] * each[:, None, :] * distance).sum(axis=(1, 2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(1 - (total - 1) * seen / chance)

@@ -1,0 +1,1 @@
+"""Assign items to annotators and count what is still needed; read `assignments` first."""

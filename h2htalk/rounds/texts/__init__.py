@@ -1,0 +1,1 @@
+"""The questions, labels and guidelines of rounds in the annotators' languages."""
