@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.pii import Span, find_spans_many
+from h2htalk.curation.anonymize import Span, find_spans_many
 
 Gold = Mapping[str, Any]
 

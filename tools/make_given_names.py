@@ -1,4 +1,4 @@
-"""Derive the lists of English names and words that `h2htalk/curation/pii/english_words` ships.
+"""Derive the lists of English names and words that `h2htalk/curation/anonymize/english/words` ships.
 
 Sources, all free: the US Census Bureau's names of 1990 (public domain, as carried by the package `names` 0.3.0, MIT),
 Faker's name providers (MIT), LemmInflect's dictionary (MIT), and counts of lower-case words in counsel-chat and
@@ -113,7 +113,7 @@ def main(names_package: Path, data: Path) -> None:
     lower, capital = counts(data)
     census_given, census_surnames = census(names_package)
     given, surnames = faker_names()
-    # What ends so is known for a word without the list: h2htalk/curation/pii/english_lists.py.
+    # What ends so is known for a word without the list: h2htalk/curation/anonymize/english/word_lists.py.
     with (TARGET / "grammar.toml").open("rb") as file:
         endings = tuple(tomllib.load(file)["endings"].split())
     known = {word for word in lower if getAllLemmas(word)}

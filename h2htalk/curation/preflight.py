@@ -8,9 +8,9 @@ from importlib import import_module
 from pathlib import Path
 
 from h2htalk.curation import simulate
+from h2htalk.curation.anonymize.ner_models import BUNDLED, name_finder
 from h2htalk.curation.asking import AskSettings, check_model
 from h2htalk.curation.gather import require_sources
-from h2htalk.curation.pii.extra_names import BUNDLED, name_finder
 from h2htalk.curation.review_gate import read_gold, require_reachable
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import require_finished

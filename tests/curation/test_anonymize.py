@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from curation_made import all_bytes, dialogue, gathered
+from h2htalk.curation.anonymize.stage.values import dialogue_values
 
-from h2htalk.curation.anonymize import anonymized, make_stage
+from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.stage import anonymized, make_stage
 from h2htalk.curation.outcomes import Kept, Rejected
-from h2htalk.curation.pii import dialogue_values
-from h2htalk.curation.pii.spans import Span
 from h2htalk.curation.spec import AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.curation.stages import run_stage
 from h2htalk.data.dialogue import Dialogue

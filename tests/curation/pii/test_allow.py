@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.curation.pii.allow import NameIndex, allowances, called, claimed, spoken_to
+from h2htalk.curation.anonymize.allow_list import NameIndex, allowances, called, claimed, spoken_to
 
 
 def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from h2htalk.curation.pii import Span
-from h2htalk.curation.pii.chinese import find_chinese_many
-from h2htalk.curation.pii.english import find_english_many
-from h2htalk.curation.pii.structured import find_structured
+from h2htalk.curation.anonymize import Span
+from h2htalk.curation.anonymize.chinese.recognizer import find_chinese_many
+from h2htalk.curation.anonymize.english.recognizer import find_english_many
+from h2htalk.curation.anonymize.structured.structured import find_structured
 
 HERE = Path(__file__).parent
 FIND = {"en": find_english_many, "zh": find_chinese_many}

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from h2htalk.curation.pii.dialogue_values import find_in_dialogue
+from h2htalk.curation.anonymize.values.dialogue_values import find_in_dialogue
 
 
 def marked(language: str, *texts: str, allow: tuple[str, ...] = ()) -> list[list[str]]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.pii.disguise import unveil
-from h2htalk.curation.pii.normalize import read
+from h2htalk.curation.anonymize.normalization import read
+from h2htalk.curation.anonymize.structured.deobfuscation import unveil
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.pii.name_parts import chinese_gender, name_parts
+from h2htalk.curation.anonymize.values.name_parts import chinese_gender, name_parts
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.pii.normalize import plain, read
+from h2htalk.curation.anonymize.normalization import plain, read
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from h2htalk.curation.pii import find_spans
+from h2htalk.curation.anonymize import find_spans
 from h2htalk.errors import ConfigError
 
 pytest.importorskip("presidio_analyzer")
 
 from presidio_anonymizer import AnonymizerEngine
 
-from h2htalk.curation.pii.presidio import analyzer, recognizers, registry_with_ours
+from h2htalk.curation.anonymize.presidio_adapter import analyzer, recognizers, registry_with_ours
 
 
 @pytest.fixture(autouse=True)

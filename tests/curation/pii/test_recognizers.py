@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.pii import Span, find_spans
-from h2htalk.curation.pii.chinese import find_chinese, find_chinese_many
-from h2htalk.curation.pii.english import find_english, find_english_many
-from h2htalk.curation.pii.english_organizations import find_organizations
-from h2htalk.curation.pii.english_tokens import tokens
-from h2htalk.curation.pii.structured import find_structured
+from h2htalk.curation.anonymize import Span, find_spans
+from h2htalk.curation.anonymize.chinese.recognizer import find_chinese, find_chinese_many
+from h2htalk.curation.anonymize.english.organizations import find_organizations
+from h2htalk.curation.anonymize.english.recognizer import find_english, find_english_many
+from h2htalk.curation.anonymize.english.token_features import tokens
+from h2htalk.curation.anonymize.structured.structured import find_structured
 
 # By what `by` of a case says; `all` is the whole of `find_spans`.
 FINDERS: dict[str, Callable[[str, str], list[Span]]] = {

@@ -8,7 +8,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.pii.spans import TYPES, Span, resolve
+from h2htalk.curation.anonymize.spans import TYPES, Span, resolve
 
 spans = st.builds(
     lambda at, length, kind, score: Span(at, at + length, kind, score),

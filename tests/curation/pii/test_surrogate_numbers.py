@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from stdnum import iban
 from stdnum.gb import nhs
 
-from h2htalk.curation.pii.identities import luhn, resident, resident_check, social_security
-from h2htalk.curation.pii.surrogate_draws import Draw
-from h2htalk.curation.pii.surrogate_net import email, ip_address, url
-from h2htalk.curation.pii.surrogate_numbers import (
+from h2htalk.curation.anonymize.structured.identity_numbers import (
+    luhn,
+    resident,
+    resident_check,
+    social_security,
+)
+from h2htalk.curation.anonymize.surrogates.numbers import (
     NUMBERS,
     account,
     card,
@@ -25,7 +28,9 @@ from h2htalk.curation.pii.surrogate_numbers import (
     qq,
     wechat,
 )
-from h2htalk.curation.pii.surrogate_shapes import shape_of
+from h2htalk.curation.anonymize.surrogates.seeded_random import Draw
+from h2htalk.curation.anonymize.surrogates.web import email, ip_address, url
+from h2htalk.curation.anonymize.values.value_shape import shape_of
 
 MANY = range(30)
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from h2htalk.curation.pii.dialogue_values import find_in_dialogue
-from h2htalk.curation.pii.surrogates import Surrogates
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
+from h2htalk.curation.anonymize.values.dialogue_values import find_in_dialogue
 
 
 def replaced(language: str, *texts: str) -> list[str]:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.pii.dialogue_values import DialogueData, Values, find_in_dialogue
-from h2htalk.curation.pii.pools import latin_names, pools
-from h2htalk.curation.pii.spans import Span
-from h2htalk.curation.pii.surrogates import Surrogates, norm
+from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, norm
+from h2htalk.curation.anonymize.surrogates.pools import latin_names, pools
+from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, Values, find_in_dialogue
 
 KEY = b"k" * 32
 

@@ -1,0 +1,1 @@
+"""Recognise Chinese names, organisations and addresses; read `recognizer` first."""

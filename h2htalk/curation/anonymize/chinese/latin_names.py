@@ -1,0 +1,137 @@
+"""Names in Latin letters inside Chinese text: English given names and pinyin (`Kevin`, `David Chen`, `liu yang`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from h2htalk.curation.anonymize.chinese.name_segmenter import KIN, left_cue, right_cue
+from h2htalk.curation.anonymize.chinese.words import sections
+from h2htalk.curation.anonymize.english.word_lists import RARE, folded, words
+
+_LETTER = "A-Za-z\u00c0-\u024f"
+_WORD = re.compile(rf"(?<![{_LETTER}0-9@._/-])[{_LETTER}]{{2,20}}(?![{_LETTER}0-9@_/])")
+_PREFIX = "阿小老"
+_TITLE = re.compile(
+    "(?:老师|医生|同学|先生|女士|小姐|阿姨|叔叔|学长|学姐|学妹|学弟|师兄|师姐|教练|经理|总监|教授|大哥|姐姐|哥哥|姐|哥|总|叔|姨|妈妈|爸爸|妈|爸)(?![姐妹哥夫])"
+)
+_FINALS = (
+    "iang|iong|uang|ang|eng|ian|iao|ing|ong|uai|uan|ai|an|ao|ei|en|er|ia|ie|in"
+    "|iu|ou|ua|ue|ui|un|uo|ve|a|e|i|o|u|v"
+)
+_SYLLABLE = f"(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:{_FINALS})"
+_GIVEN = re.compile(f"(?:{_SYLLABLE}){{1,2}}")
+_SHORTEST_PINYIN = (
+    6  # letters of surname and given name in one word: shorter ones are too often something else
+)
+_LONGEST_RUN = 4  # more Latin words in a row are a foreign sentence
+_BEFORE = 1.9
+
+
+@cache
+def _latin() -> dict[str, str]:
+    return {name.lower(): name for name in sections("foreign_names")["latin"]}
+
+
+@cache
+def _words() -> frozenset[str]:
+    return frozenset(word.lower() for word in sections("foreign_names")["latin_words"])
+
+
+def _full_pinyin(word: str) -> bool:
+    """Whether a word is a surname and a given name in pinyin, or 小, 老, 阿 and a character."""
+    names = sections("foreign_names")
+    lower = word.lower()
+    if len(lower) < _SHORTEST_PINYIN or lower in names["not_pinyin"]:
+        return False
+    starts = [
+        size for size in range(2, 7) if lower[:size] in names["pinyin_surnames"] or lower[:size] == "xiao"
+    ]
+    return any(_GIVEN.fullmatch(lower, size) for size in starts)
+
+
+def latin_names(text: str) -> Iterator[tuple[int, int, float]]:
+    """(start, end, score in [0, 1]) of each name, from left to right."""
+    run: list[re.Match[str]] = []
+    for word in _WORD.finditer(text):
+        if run and text[run[-1].end() : word.start()] not in (" ", "·"):
+            yield from _in_run(text, run)
+            run = []
+        run.append(word)
+    yield from _in_run(text, run)
+
+
+def _in_run(text: str, run: list[re.Match[str]]) -> Iterator[tuple[int, int, float]]:
+    if not run or len(run) > _LONGEST_RUN:
+        return
+    if _public(text[run[0].start() : run[-1].end()]):
+        return
+    at = 0
+    while at < len(run):
+        size, score = _name(text, run, at)
+        if size and not _public(text[run[at].start() : run[at + size - 1].end()]):
+            yield *_titled(text, run[at].start(), run[at + size - 1].end()), score
+        at += max(size, 1)
+
+
+def _titled(text: str, start: int, end: int) -> tuple[int, int]:
+    """With the form of address on either side: 阿May, Vivian姐."""
+    title = _TITLE.match(text, end)
+    before = text[start - 1 : start]
+    return start - 1 if before and before in _PREFIX else start, title.end() if title else end
+
+
+def _public(name: str) -> bool:
+    return name.lower() in _public_names()
+
+
+@cache
+def _public_names() -> frozenset[str]:
+    return frozenset(name.lower() for name in sections("public_figures")[""] if name.isascii())
+
+
+def _name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
+    """How many words from `at` on are a name, and how sure that is."""
+    first = run[at].group()
+    second = run[at + 1].group() if at + 1 < len(run) else ""
+    left = left_cue(text, run[at].start()) if at == 0 else 0.0
+    surnames = sections("foreign_names")["pinyin_surnames"]
+    if first.lower() in _latin() and (first.lower() not in _words() or left >= KIN):
+        written = first[0].isupper()
+        if second and written and second[0].isupper() and (second.lower() in surnames or len(run) == 2):
+            return 2, 0.85
+        return (1, 0.8) if written or len(run) == 1 else (0, 0.0)
+    if _told(text, run, at, left):
+        return 1, 0.7
+    alike = bool(second) and first[0].isupper() == second[0].isupper()
+    if alike and _two_words(first.lower(), second.lower(), surnames):
+        around = max(left, right_cue(text, run[at + 1].end()))
+        if first[0].isupper() or around > _BEFORE or left > 1.0:
+            return 2, 0.8
+    if len(run) == 1 and _full_pinyin(first):
+        around = max(left, right_cue(text, run[at].end()))
+        return (1, 0.7) if around > 1.3 else (0, 0.0)
+    return 0, 0.0
+
+
+def _told(text: str, run: list[re.Match[str]], at: int, left: float) -> bool:
+    """A capitalised word that the English lists know as a given name, or that stands with a form of address."""
+    word = run[at].group()
+    if len(run) > 1 or not word[0].isupper() or (word.isupper() and len(word) > 1):
+        return False
+    lists = words()
+    name = folded(word)
+    start, end = _titled(text, run[at].start(), run[at].end())
+    if end - start > len(word) and name not in lists.never:
+        return True
+    kind = lists.given.get(name, 0)
+    return kind >= RARE or (kind > 0 and left >= KIN)
+
+
+def _two_words(first: str, second: str, surnames: frozenset[str]) -> bool:
+    names = sections("foreign_names")
+    ordered = (first, second) if first in surnames else (second, first)
+    if ordered[0] not in surnames or ordered[1] in names["english"] or ordered[0] in names["english"]:
+        return False
+    return _GIVEN.fullmatch(ordered[1]) is not None

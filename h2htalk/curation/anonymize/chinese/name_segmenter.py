@@ -1,0 +1,298 @@
+"""How likely a stretch of Chinese text is a person's name, by its characters and by what stands around it.
+
+Natural logarithms, on the scale of a unigram segmenter: a name is taken where it explains the characters better than
+the dictionary's words do (`chinese_segments.py`). The priors were set on chat text by hand (docs/measurements.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from math import log
+
+from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags, usual
+from h2htalk.curation.anonymize.chinese.words import sections, table, words
+from h2htalk.text.chinese_surnames import looks_foreign
+
+# Of a thousand characters, a handful belong to names, in chat; each shape has its share.
+_FULL, _GIVEN, _NICK, _TITLED, _DOUBLED, _FOREIGN = -6.0, -7.5, -8.0, -10.0, -9.5, -8.0
+STRONG, KIN, _BEFORE, _EDGE, _INSIDE = 7.0, 3.5, 2.0, 1.2, -1.2
+_RIGHT_EDGE, _AFTER, _RIGHT_INSIDE = 0.6, 1.4, -1.5
+_RARE = 0.4  # weight of a character that is not listed among those of given names
+_LONGEST_CUE, _LONGEST_TITLE = 6, 4
+# Characters that stand in no name: pronouns, particles, and what makes verbs and questions.
+_NEVER = frozenset("的了是我你他她它们在不就都这那没有吗呢吧啊呀哦嘛哈么什很太最也又还才您咱俺這對個們來說沒")
+# Nor these, unless the text says that a name comes.
+_SELDOM = frozenset(
+    "给把被让跟和与或但而且因为所以如果说想看听去到得着过能会要该做吃喝走跑哭死骂打送问找买卖住用个只些几每某此其己谁哪怎样时候点分秒号"
+    "日今昨晚早午后前里外上下中间左右边地者之对从向比离当再刚已将曾正常叫请帮陪见觉知道应必须然虽却爱恨怕病疼累气坏钱吵架谈聊话讲回"
+    "收发抽拿放坐站躺睡起开关出进入為讓給還會時麼後應該無與從實現種樣顿首位瓶感营"
+)
+# Surnames that are small words before all else: a name starts with them only where something says so.
+_WEAK = frozenset("东那向应时明成当师解管全伏单能和计原初别连由")
+_WEAK_TITLED = _WEAK | frozenset("从")
+# 丽姐, 强哥: one character of a given name and one of these.
+_FAMILIES = frozenset("姐哥叔姨")
+_FAMILIAR = -8.5  # log probability of a usual given name after a surname
+_KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
+_TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
+# A few of these do stand in given names.
+_ALLOWED = frozenset("刚进开点出外上会能起关样首位相平正中然常爱知道上应时日如从向当开和华")
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """A way to read `text[start:end]` as a person: `score` is a log probability, `cue` how firm the context is."""
+
+    start: int
+    end: int
+    score: float
+    cue: float
+    shape: str
+
+
+@cache
+def surnames() -> dict[str, float]:
+    """Log probabilities of surnames."""
+    weights = {
+        letter: float(weight)
+        for weight, letters in table("persons")["surnames"].items()
+        if weight != "double"
+        for letter in letters
+    }
+    weights |= dict.fromkeys(table("persons")["surnames"]["double"].split(), 0.8)
+    total = sum(weights.values())
+    return {name: log(weight / total) for name, weight in weights.items()}
+
+
+@cache
+def _given() -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for weight, letters in table("persons")["given"].items():
+        for letter in letters:
+            weights.setdefault(letter, float(weight))
+    total = sum(weights.values())
+    return {letter: log(weight / total) for letter, weight in weights.items()}
+
+
+@cache
+def _rare() -> float:
+    return log(_RARE) - log(sum(float(w) * len(s) for w, s in table("persons")["given"].items()))
+
+
+def given(letter: str, left: float = 0.0) -> float | None:
+    """Log probability of a character of a given name; None where no name has it."""
+    refused = letter in _NEVER or (letter in _SELDOM and letter not in _ALLOWED and left < STRONG)
+    known = _given().get(letter)
+    if refused or known is not None:
+        return None if refused else known
+    return _rare() if "\u4e00" <= letter <= "\u9fff" else None
+
+
+@cache
+def _cues() -> tuple[dict[str, float], dict[str, float]]:
+    before: dict[str, float] = {}
+    for key, gain in (("before", _BEFORE), ("kin", KIN), ("strong", STRONG)):
+        before |= dict.fromkeys(words("persons", "context", key), gain)
+    return before, dict.fromkeys(words("persons", "context", "after"), _AFTER)
+
+
+def is_letter(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and "\u4e00" <= text[at] <= "\u9fff"
+
+
+def left_cue(text: str, start: int) -> float:
+    """What stands before says of a name here, from none (negative) to "my name is"."""
+    known = _cues()[0]
+    gap = start
+    while gap > 0 and start - gap < 3 and text[gap - 1] in "\"“”'‘’「」:：( （【*":
+        gap -= 1
+    for length in range(min(_LONGEST_CUE, gap), 0, -1):
+        gain = known.get(text[gap - length : gap])
+        if gain is not None and (gap == start or gain >= KIN):
+            return gain
+    if text[gap - 1 : gap] in "、，,和":
+        return _BEFORE if text[gap - 1 : gap] == "、" else _EDGE
+    return _INSIDE if is_letter(text, start - 1) else _EDGE
+
+
+def right_cue(text: str, end: int) -> float:
+    known = _cues()[1]
+    if text[end : end + 1] == "了":
+        return -0.5
+    for length in (2, 1):
+        if text[end : end + length] in known:
+            return _AFTER
+    return _RIGHT_INSIDE if is_letter(text, end) else _RIGHT_EDGE
+
+
+@cache
+def _lists() -> dict[str, frozenset[str]]:
+    entries = table("persons")
+    found = {
+        key: frozenset(entries["nicknames"][key].split()) for key in entries["nicknames"] if key != "doubled"
+    }
+    found["doubled"] = frozenset(entries["nicknames"]["doubled"])
+    found |= {key: frozenset(entries["titles"][key].split()) for key in ("after_surname", "not_title")}
+    found["short"] = frozenset(entries["titles"]["short"])
+    found["transliterated"] = sections("foreign_names")["transliterated"]
+    found["japanese"] = sections("foreign_names")["japanese_surnames"]
+    return found
+
+
+@cache
+def ordinary() -> frozenset[str]:
+    """Words that look like full names and are none."""
+    return words("persons", "ordinary", "words")
+
+
+def listed_characters(name: str) -> bool:
+    """Whether what follows a surname is written with characters common in given names."""
+    rest = name[2:] if name[:2] in surnames() else name[1:] if name[:1] in surnames() else name
+    return all(letter in _given() for letter in rest)
+
+
+def _title_end(text: str, at: int) -> int:
+    """Where a title that starts here ends, `at` where there is none."""
+    titles = _lists()["after_surname"]
+    for length in range(_LONGEST_TITLE, 0, -1):
+        word = text[at : at + length]
+        if word in titles:
+            return at + len(word)
+    return at
+
+
+def namings(text: str, start: int) -> Iterator[Naming]:
+    """The ways in which a name may begin here."""
+    first = text[start]
+    family = surnames()
+    left: float | None = None
+    if first in family or text[start : start + 2] in family or first in _given() or first in "阿老大":
+        left = left_cue(text, start)
+        for size in (1, 2):
+            surname = text[start : start + size]
+            if surname in family:
+                yield from _after_surname(text, start, start + size, family[surname], left)
+        if first in "小老阿大":
+            yield from _nick(text, start, left)
+        if first in _given():
+            yield from _given_only(text, start, left)
+        if (
+            first in family
+            and text[start - 1 : start] == "姓"
+            and (not is_letter(text, start + 1) or text[start + 1] == "的")
+        ):
+            yield Naming(start, start + 1, 0.0, STRONG, "surname")
+    yield from _listed(text, start, left)
+
+
+def _after_surname(text: str, start: int, at: int, family: float, left: float) -> Iterator[Naming]:
+    # 对于|妈妈, 或许|姐姐, 男方|家长: the surname belongs to the word before.
+    weak = left < KIN and (text[start] in _WEAK_TITLED or (start > 0 and usual(text[start - 1 : at])))
+    end = _title_end(text, at)
+    if (
+        end > at
+        and not weak
+        and ((left >= KIN and text[at] == "总") or text[start:end] not in _lists()["not_title"])
+    ):
+        short = end - at == 1 and text[at] in _lists()["short"]
+        loss = -1.5 if short and left < _EDGE else 0.0
+        around = max(left, 0.0) + loss + max(right_cue(text, end), -0.5)
+        yield Naming(start, end, _TITLED + family + around, left, "title")
+    score = _FULL + family + left
+    one = given(text[at : at + 1] or " ", left)
+    if one is None or (left < KIN and text[start] in _WEAK):
+        return
+    yield from _closed(text, start, at + 1, score + one - 1.0, left, "full")
+    two = given(text[at + 1 : at + 2] or " ", left)
+    known = text[at] in _given() or text[at + 1 : at + 2] in _given()
+    pair = _FAMILIAR if text[at : at + 2] in _lists()["given"] else -99.0
+    if (
+        two is not None
+        and (known or left >= _BEFORE)
+        and (left >= STRONG or text[start : at + 1] not in ordinary())
+    ):
+        yield from _closed(text, start, at + 2, score + max(one + two, pair), left, "full")
+
+
+def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Naming]:
+    """The name as it is, and with a title that follows it."""
+    if left >= STRONG or text[start:end] not in ordinary():
+        yield Naming(start, end, score + right_cue(text, end), left, shape)
+    titled = _title_end(text, end)
+    if titled > end and (left >= STRONG or not _said_of(text[start:end])):
+        yield Naming(
+            start,
+            titled,
+            score + _AFTER + (_TITLE_WORD if titled - end > 1 else _TITLE_LETTER),
+            left,
+            shape + "+title",
+        )
+
+
+def _said_of(word: str) -> bool:
+    """Whether a word before a title is none of its name: 照顾|妈妈, 心理|咨询师."""
+    return word in ordinary() or (usual(word) and tags().get(word) in ("v", "vn", "a", "d", "c", "r", "m"))
+
+
+def _nick(text: str, start: int, left: float) -> Iterator[Naming]:
+    prefix, name = text[start], text[start + 1 : start + 2]
+    word = prefix + name
+    lists = _lists()
+    refused = {"小": "not_small", "老": "not_old", "阿": "not_a"}.get(prefix)
+    if not name or (refused and word in lists[refused]):
+        return
+    family = surnames().get(name, -99.0)
+    chosen = given(name)
+    if prefix in "老大":
+        score = family if family > log(0.004) or (prefix == "老" and family > log(0.002)) else -99.0
+        score -= 3.0 if prefix == "大" else 0.0
+    else:
+        least = _rare() if left >= KIN else -99.0
+        score = max(family, (_given().get(name, least) if chosen is not None else -99.0) + 0.5)
+    if score > -20.0:
+        yield from _closed(text, start, start + 2, _NICK + score + left + 1.0, left, "nick")
+
+
+def _given_only(text: str, start: int, left: float) -> Iterator[Naming]:
+    first, second = text[start], text[start + 1 : start + 2]
+    if not second or left < 0:
+        return
+    lists = _lists()
+    word = first + second
+    if second in _FAMILIES and left >= _EDGE and word not in lists["not_title"]:
+        score = _TITLED + _given()[first] + left + min(right_cue(text, start + 2), 1.0)
+        yield Naming(start, start + 2, score, left, "title")
+    if word in lists["given"] and (word not in lists["not_doubled"] or left >= KIN):
+        yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
+    if first == second:
+        likely = first in lists["doubled"] or surnames().get(first, -99.0) > log(0.004)
+        if likely and (left >= KIN or text[start : start + 2] not in lists["not_doubled"]):
+            yield from _closed(text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled")
+        return
+    one, two = given(first), given(second)
+    if one is not None and two is not None and second in _given():
+        yield from _closed(text, start, start + 2, _GIVEN + one + two + left, left, "given")
+
+
+def _listed(text: str, start: int, left: float | None) -> Iterator[Naming]:
+    lists = _lists()
+    for length in range(5, 1, -1):
+        word = text[start : start + length]
+        if len(word) < length:
+            continue
+        known = word in lists["transliterated"] or word in lists["zi"]
+        if known or (length > 2 and looks_foreign(word)):
+            left = left_cue(text, start) if left is None else left
+            if not known and left < KIN:
+                continue
+            score = _FOREIGN - 3.0 if known else _FOREIGN - 4.5 * length
+            yield from _closed(text, start, start + length, score + left, left, "foreign")
+        if word in lists["japanese"]:
+            left = left_cue(text, start) if left is None else left
+            for more in (0, 1, 2):
+                rest = text[start + length : start + length + more]
+                if len(rest) == more and all(given(letter) is not None for letter in rest):
+                    score = _FOREIGN + left - (6.0 + 5.0 * more if more else 7.0)
+                    yield from _closed(text, start, start + length + more, score, left, "foreign")

@@ -1,0 +1,1 @@
+"""Recognise English names, organisations and addresses; read `recognizer` first."""

@@ -1,0 +1,227 @@
+"""A text as tokens with what English name rules ask of each: the word, how it is written, where a sentence starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from h2htalk.curation.anonymize.english.word_lists import COMMON, RARE, folded, hint, is_word, words
+from h2htalk.curation.anonymize.spans import Span
+
+# Letters, with an apostrophe or a hyphen only between letters: O'Malley, Hye-jin, don't.
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*+")
+_TITLED_QUOTE = re.compile(r"[\"“]([^\"“”\n]{3,60})[\"”]")
+# Between two words of one sentence stands nothing but these.
+_INNER = frozenset(" ,;&/'’()-–_*~\t0123456789#@+")
+_POSSESSIVE = ("'s", "’s", "'S", "’S")
+_SHORTENED = tuple(mark + part for mark in "'’" for part in ("ll", "re", "ve", "d", "m", "t"))
+_ARTICLED = re.compile(r"(?:al-|el-|d['’]|de-)[A-Z]")  # al-Rashid, d'Angelo
+_GLUE = frozenset("@_/\\")  # part of an address in the net, not of a sentence
+_JOINED = re.compile(r"[a-z][A-Z]")
+# How Korean given names are written: Hye-jin, Soo-Ah.
+_KOREAN = re.compile(r"[A-Z][a-z]{1,4}-[A-Za-z][a-z]{1,4}")
+LOWER, CAPITAL, UPPER, INITIAL = range(4)
+
+
+@dataclass(slots=True)
+class Tokens:
+    """The words of a text, lists of one length: place i speaks of word i."""
+
+    text: str
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)  # without a possessive 's
+    words: list[str] = field(default_factory=list)  # folded
+    kinds: list[int] = field(
+        default_factory=list
+    )  # what the lists of given names say; 0 where they do not hold it
+    shapes: list[int] = field(default_factory=list)
+    opens: list[bool] = field(default_factory=list)  # first of its sentence
+    possessive: list[bool] = field(default_factory=list)
+    spaced: list[bool] = field(
+        default_factory=list
+    )  # nothing but one space between this word and the one before
+    blocked: list[bool] = field(
+        default_factory=list
+    )  # part of other personal data, of a title, of a known name
+    famous: set[str] = field(
+        default_factory=set
+    )  # words of the known names of several words that the text holds
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def word(self, place: int) -> str:
+        """The folded word at a place; empty before the first and after the last."""
+        return self.words[place] if 0 <= place < len(self.words) else ""
+
+    def gap(self, place: int) -> str:
+        """What stands between a word and the one before it (of a long stretch the last characters)."""
+        before = self.ends[place - 1] if place else 0
+        return self.text[max(before, self.starts[place] - 12) : self.starts[place]]
+
+    def after(self, place: int, length: int = 3) -> str:
+        """The characters that follow a word."""
+        return self.text[self.ends[place] : self.ends[place] + length]
+
+    def same_clause(self, place: int) -> bool:
+        """No mark and no line end stands between the word and the one before it."""
+        return 0 < place < len(self.words) and not self.opens[place] and "," not in self.gap(place)
+
+    def foreign(self, place: int) -> bool:
+        """Whether the words around are Spanish or French: then small words and capitals are no evidence."""
+        around = self.words[max(0, place - 8) : place + 9]
+        return sum(word in hint("foreign") for word in around) > 2
+
+    def block(self, spans: Iterable[Span]) -> None:
+        """Words that lie in a span are nobody's name from now on. Spans in any order."""
+        ordered = sorted(spans)
+        place = 0
+        for span in ordered:
+            while place < len(self.words) and self.ends[place] <= span.start:
+                place += 1
+            while place < len(self.words) and self.starts[place] < span.end:
+                self.blocked[place] = True
+                place += 1
+
+
+def tokens(text: str, taken: Sequence[Span] = ()) -> Tokens:
+    """The words of a text, those within `taken` blocked. Linear in the text's length."""
+    found = Tokens(text)
+    before = 0
+    title = False
+    known_titles = words().hints["titles"]
+    for match in _TOKEN.finditer(text):
+        raw = match[0]
+        start, end = match.span()
+        possessive = raw.endswith(_POSSESSIVE) and len(raw) > 2
+        if possessive:
+            raw = raw[:-2]
+        gap = text[before:start] if start - before < 12 else "\n"
+        word, kind = _read(raw)
+        # Digits stay in the sentence, but what they count starts nothing; a point after "Dr" ends nothing.
+        inner = all(c in _INNER for c in gap) or (title and gap in (". ", "."))
+        found.starts.append(start)
+        found.ends.append(start + len(raw))
+        found.words.append(word)
+        found.kinds.append(kind)
+        found.shapes.append(_shape(raw))
+        found.opens.append(before == 0 or not inner)
+        found.possessive.append(possessive)
+        found.spaced.append(gap in (" ", ". ") if title else gap == " ")
+        glued = text[start - 1 : start] in _GLUE or text[end : end + 1] in _GLUE
+        found.blocked.append(glued or raw.lower().endswith(_SHORTENED))
+        before = end
+        title = word in known_titles or word == "st"
+    _forget_case(found)
+    found.block(taken)
+    _block_known(found)
+    return found
+
+
+def _read(raw: str) -> tuple[str, int]:
+    """A word folded, and its kind. Of a word with a hyphen the parts are asked: Jean-Luc is a name, Self-Help none."""
+    lists = words()
+    word = folded(raw)
+    kind = lists.given.get(word, 0)
+    if not kind and len(word) > 4 and word.endswith("s") and lists.given.get(word[:-1]) == COMMON:
+        # "sarahs mom": a possessive in a hurry, unless it is a word or a surname ("williams").
+        kind = 0 if is_word(word) or word in lists.surnames else RARE
+    if not kind and len(word) > 4 and word[-1] == word[-2] and word not in lists.words:
+        # "jaydenn", "sarahhh": a name drawn out.
+        kind = min(RARE, lists.given.get(word.rstrip(word[-1]) + word[-1], 0))
+    if kind or "-" not in raw:
+        return word, kind
+    parts = [folded(part) for part in raw.split("-") if part]
+    if parts and parts[0] in hint("kin"):
+        return parts[0], 0  # brother-in-law
+    if all(is_word(part) or len(part) == 1 for part in parts):
+        return parts[-1] if is_word(parts[-1]) else word, 0
+    kinds = [lists.given.get(part, 0) for part in parts]
+    if _KOREAN.fullmatch(raw):
+        return word, COMMON
+    if kinds[0] >= RARE or (kinds[0] and parts[-1] in lists.surnames):
+        return word, max(RARE, kinds[0])
+    return word, 0
+
+
+def _shape(raw: str) -> int:
+    if raw[0].islower() and not _ARTICLED.match(raw):
+        return LOWER
+    if len(raw) == 1:
+        return INITIAL
+    if (
+        _JOINED.search(raw)
+        and not raw.startswith(("Mc", "Mac", "De", "La", "Le", "Di", "Van", "O'", "O’"))
+        and "-" not in raw
+    ):
+        return LOWER  # "RelationshipsGoneRight"
+    return UPPER if raw.isupper() else CAPITAL
+
+
+def _forget_case(found: Tokens) -> None:
+    """SENTENCES WRITTEN SO, and Those Written So, are read as if in lower case: their capitals say nothing."""
+    first = 0
+    for place in range(1, len(found) + 1):
+        if place < len(found) and not found.opens[place]:
+            continue
+        shapes = found.shapes[first:place]
+        small = [
+            shape
+            for shape, word in zip(shapes[1:], found.words[first + 1 : place], strict=True)
+            if word in hint("small")
+        ]
+        shouted = sum(shape == UPPER for shape in shapes)
+        if (len(shapes) > 1 and shouted * 10 >= len(shapes) * 7) or (small and LOWER not in small):
+            found.shapes[first:place] = [LOWER] * (place - first)
+        first = place
+
+
+def _block_known(found: Tokens) -> None:
+    """Public and invented people, and what stands in quotation marks as titles do."""
+    known, works = words().known, words().works
+    for place, word in enumerate(found.words):
+        for name in (*known.get(word, ()), *works.get(word, ())):
+            if tuple(found.words[place : place + len(name)]) == name and _is_known(found, place, len(name)):
+                found.blocked[place : place + len(name)] = [True] * len(name)
+                found.famous.update(name if len(name) > 1 else ())
+                break
+    titles = [m.span(1) for m in _TITLED_QUOTE.finditer(found.text) if _is_title(m[1])]
+    found.block(Span(start, end, "TITLE", 1.0) for start, end in titles)
+
+
+def _is_known(found: Tokens, place: int, length: int) -> bool:
+    """One word alone names somebody known only where no other name stands at its side; "my name is Tom Hanks" never."""
+    before = found.word(place - 1)
+    if before in words().hints["kin"] or (before == "is" and found.word(place - 2) == "name"):
+        return False
+    if length > 1:
+        return not (length == 2 and _may_be_private(found, place))
+    for side in (place - 1, place + 1):
+        if not 0 <= side < len(found) or (found.possessive[place] and side > place):
+            continue
+        named = found.words[side] in words().given or found.words[side] in hint("titles")
+        if named and found.shapes[side] == CAPITAL and found.spaced[max(place, side)]:
+            return False
+    return True
+
+
+def _may_be_private(found: Tokens, place: int) -> bool:
+    """Whether a famous name is also one of many people's (Sam Smith), or is spoken of as one that the speaker knows."""
+    second = found.words[place + 1]
+    if found.kinds[place] < RARE or second not in words().surnames:
+        return False
+    before, after = found.word(place - 1), found.word(place + 2)
+    spoken = before in ("told", "asked", "texted", "dating", "with", "im", "am") or after in hint(
+        "told_verbs"
+    )
+    if spoken:
+        return True
+    return second in hint("frequent_surnames") and hint("media").isdisjoint(found.words)
+
+
+def _is_title(quoted: str) -> bool:
+    parts = [part for part in quoted.split() if part[:1].isalpha()]
+    if len(parts) < 2 or not parts[0][0].isupper():
+        return False
+    return sum(part[0].isupper() or len(part) < 4 for part in parts) == len(parts)

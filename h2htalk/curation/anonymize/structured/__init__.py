@@ -1,0 +1,1 @@
+"""Recognise e-mail addresses, URLs, numbers, identities and licence plates; read `structured` first."""

@@ -1,0 +1,160 @@
+"""Surrogates: what stands in for the personal data of one dialogue.
+
+They are a function of the dialogue's own texts and of the workspace's secret key: the same value gets the same one
+wherever the dialogue says it, and another in every other dialogue. They are of the value's kind and shape, and numbers
+among them are unusable on purpose. Nobody can go back from them without the key (HMAC-SHA256), nor with it, but by
+trying.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from h2htalk.curation.anonymize.allow_list import allowances, low
+from h2htalk.curation.anonymize.normalization import plain, read
+from h2htalk.curation.anonymize.spans import TYPES, Span
+from h2htalk.curation.anonymize.surrogates.addresses import Draws, address, organization
+from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, national
+from h2htalk.curation.anonymize.surrogates.persons import person_surrogates
+from h2htalk.curation.anonymize.surrogates.seeded_random import Draw, dialogue_secret
+from h2htalk.curation.anonymize.surrogates.surrogate_parts import ends, owners, part
+from h2htalk.curation.anonymize.surrogates.web import email, ip_address, name_of_email, url
+from h2htalk.curation.anonymize.values.dialogue_values import DialogueData
+from h2htalk.curation.anonymize.values.value_shape import numbers_in, shape_of
+from h2htalk.curation.anonymize.values.value_variants import LEAKING, shown_value
+
+# So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
+_PATIENCE = 400
+PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
+_PROVINCE = re.compile(f"[{PROVINCES}]")
+_SPACE = re.compile(r"\s+")
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+
+
+class Surrogates:
+    """The surrogates of one dialogue."""
+
+    def __init__(self, key: bytes, texts: Sequence[str], data: DialogueData) -> None:
+        """All of them are settled here, in an order that does not depend on where or when a value was found.
+
+        Args:
+            key: the workspace's secret.
+            texts: the dialogue's messages (and its system prompt), as given.
+            data: what was found in them (`find_in_dialogue`).
+        """
+        self._secret = dialogue_secret(key, texts)
+        self._language = data.language
+        self._values = data.values
+        found = data.spans
+        self._made: dict[tuple[str, str], str] = {}
+        raws = {
+            (s.type, text[s.start : s.end]) for text, spans in zip(texts, found, strict=True) for s in spans
+        }
+        people = {raw for kind, raw in raws if kind == "PERSON"}
+        others = {(kind, raw) for kind, raw in raws if kind != "PERSON"}
+        self._taken = {norm(kind, raw) for kind, raw in others} | {low(shown_value(raw)) for raw in people}
+        self._taken |= numbers_in(texts)
+        self._people(people, texts)
+        self._others(others)
+
+    def replace(self, text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
+        """The text with a surrogate in the place of each span, and where the surrogates stand in it.
+
+        `spans` are in order, do not overlap, and were all given when these were made.
+        """
+        parts: list[str] = []
+        placed: list[Span] = []
+        at = length = 0
+        for span in spans:
+            parts.append(text[at : span.start])
+            length += span.start - at
+            made = self._made[span.type, text[span.start : span.end]]
+            parts.append(made)
+            placed.append(Span(length, length + len(made), span.type, span.score))
+            length += len(made)
+            at = span.end
+        return "".join([*parts, text[at:]]), placed
+
+    def _people(self, names: Iterable[str], texts: Sequence[str]) -> None:
+        shown = {name: shown_value(name) for name in names}
+        if not shown:
+            return
+        said = {low(word) for text in texts for word in _WORD.findall(plain(text))}
+        made = person_surrogates(self._secret, set(shown.values()), said, self._again)
+        for name, seen in shown.items():
+            self._made["PERSON", name] = made[seen]
+        self._taken |= {low(surrogate) for surrogate in made.values()}
+
+    def _again(self, made: str) -> bool:
+        """Whether a surrogate says one of the dialogue's own values, or is the name of a public figure."""
+        return any(
+            span.end - span.start >= LEAKING or span.end - span.start == len(made)
+            for span in self._values.find(made)
+        ) or bool(allowances(made, self._language))
+
+    def _others(self, raws: Iterable[tuple[str, str]]) -> None:
+        """Of a value written in several dresses one surrogate, in each of them."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for kind, raw in sorted(raws):
+            groups.setdefault(norm(kind, raw), []).append((kind, raw))
+        parts = owners(groups)
+        told = set(parts.values())
+        for value, written in sorted(groups.items()):
+            if value in parts:
+                continue
+            # The same digits as a QQ number here and a telephone number there are one value.
+            kind = min((kind for kind, _ in written), key=TYPES.index)
+            attempt = 0
+            while True:
+                if attempt >= _PATIENCE:
+                    made = {raw: f"[{kind} {len(self._taken)}]" for _, raw in written}
+                    break
+                made = {raw: self._render(kind, value, raw, attempt) for _, raw in written}
+                norms = {norm(kind, surrogate) for surrogate in made.values()}
+                if value in told:
+                    norms |= ends(kind, made.values())
+                if not norms & self._taken and not any(self._again(m) for m in made.values()):
+                    break
+                attempt += 1
+            self._taken |= {norm(kind, surrogate) for surrogate in made.values()}
+            for own_kind, raw in written:
+                self._made[own_kind, raw] = made[raw]
+        for value, owner in sorted(parts.items()):
+            whole_kind, whole = groups[owner][0]
+            for kind, raw in groups[value]:
+                end = part(kind, raw, whole, self._made[whole_kind, whole])
+                self._made[kind, raw] = f"[{kind}]" if end is None else end
+
+    def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
+        draw = Draw(self._secret, kind, value, str(attempt))
+        if kind in NUMBERS:
+            shape = shape_of(raw, numeric=True)
+            if not shape.compact:
+                return f"[{kind}]"
+            made = shape.dressed(NUMBERS[kind](draw, shape.compact, self._language, attempt))
+            return (
+                _PROVINCE.sub(lambda m: draw.one(PROVINCES), made, count=1)
+                if kind == "LICENSE_PLATE"
+                else made
+            )
+        if kind == "EMAIL_ADDRESS":
+            return email(draw, read(raw).shown)
+        if kind == "URL":
+            return url(draw, read(raw).shown)
+        if kind == "IP_ADDRESS":
+            return ip_address(draw, read(raw).shown, attempt)
+        draws = Draws(self._secret, value, attempt)
+        return (
+            address(draws, shown_value(raw)) if kind == "ADDRESS" else organization(draws, shown_value(raw))
+        )
+
+
+def norm(kind: str, value: str) -> str:
+    """What two spellings of one value have in common: digits without marks, words in lower case without spaces."""
+    if kind == "PHONE_NUMBER":
+        return national(shape_of(value, numeric=True).compact) or value
+    if kind in NUMBERS or kind == "IP_ADDRESS":
+        return shape_of(value, numeric=True).compact or value
+    seen = low(shown_value(value))
+    return name_of_email(seen) if kind in ("EMAIL_ADDRESS", "URL") else _SPACE.sub("", seen)

@@ -1,0 +1,84 @@
+"""Whether a value is still to be read in a text: stricter than the search that marks values, and apart from it.
+
+Both are compared in one case and one width, without unseen characters and marks; numbers by their digits alone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from h2htalk.curation.anonymize.normalization import HAN_DIGITS, plain, read
+
+LONG = 4  # characters: shorter values are too often part of something else
+_NUMBER = 6
+_HAN_NAME = 3
+_HAN = re.compile("[\u4e00-\u9fff]")
+_TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+")
+_DIGITS = str.maketrans(HAN_DIGITS)
+_NO_NUMBER = re.compile("[^0-9a-z]+")
+# Between digits of one number.
+_MARKS = re.compile(r"(?<=[0-9])[^\w\n]{1,3}(?=[0-9])")
+
+
+class Leaks:
+    """Texts in one dress, asked for values."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._tokens: list[list[str]] = []
+        self._streams: list[tuple[str, frozenset[int], frozenset[int]]] = []
+        self._numbers: list[str] = []
+        for text in texts:
+            dressed = _undressed(text)
+            tokens = _TOKEN.findall(dressed)
+            starts, ends, at = set(), set(), 0
+            for token in tokens:
+                starts.add(at)
+                at += len(token)
+                ends.add(at)
+            self._tokens.append(tokens)
+            self._streams.append(("".join(tokens), frozenset(starts), frozenset(ends)))
+            self._numbers.append(_MARKS.sub("", dressed.translate(_DIGITS)))
+        self._words = frozenset(token for tokens in self._tokens for token in tokens)
+
+    def holds(self, values: Sequence[str]) -> bool:
+        """Whether one of the values, as written, stands in a text."""
+        return any(self._number(value) or self._name(value) for value in values)
+
+    def _number(self, value: str) -> bool:
+        digits = _NO_NUMBER.sub("", _undressed(value).translate(_DIGITS))
+        if not digits.isdigit() or len(digits) < _NUMBER:
+            return False
+        return any(digits in text for text in self._numbers)
+
+    def _name(self, value: str) -> bool:
+        tokens = _TOKEN.findall(_undressed(value))
+        whole = "".join(tokens)
+        if len(whole) < (_HAN_NAME if _HAN.match(whole) else LONG):
+            return False
+        if len(tokens) == 1:
+            return whole in self._words
+        return any(_stands(whole, *stream) for stream in self._streams)
+
+
+def _stands(value: str, stream: str, starts: frozenset[int], ends: frozenset[int]) -> bool:
+    """Whether a value stands in a text as words of its own, whatever parts its own words."""
+    at = stream.find(value)
+    while at >= 0:
+        if at in starts and at + len(value) in ends:
+            return True
+        at = stream.find(value, at + 1)
+    return False
+
+
+@lru_cache(maxsize=4096)
+def _undressed(text: str) -> str:
+    """In one case and width, without what nobody sees."""
+    folded = unicodedata.normalize("NFKC", plain(read(text).shown)).casefold()
+    return (
+        "".join([c for c in folded if unicodedata.category(c) not in ("Cf", "Mn")])
+        if not folded.isascii()
+        else folded
+    )

@@ -1,0 +1,241 @@
+"""The parts of a name: 张老师 is a surname and a title, "Dr Emily Carter's" a title, a given name and a surname.
+
+By its parts a name is known again where it is said in another way, and its surrogate keeps its form of address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from h2htalk.curation.anonymize.chinese.words import sections, words
+from h2htalk.curation.anonymize.normalization import plain
+from h2htalk.text.chinese_surnames import DOUBLE_SURNAMES, SURNAMES, looks_foreign
+
+Role = Literal["surname", "given", "nick", "doubled", "foreign", "latin_given", "latin_surname", "pinyin_surname",
+               "pinyin_given", "initial", "kept"]  # fmt: skip
+Gender = Literal["female", "male", "neutral"]
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+_WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*\.?|[^\w\s]|\s+|[\w]", re.UNICODE)
+# One or two syllables, roughly: the surname before them says the rest.
+_PINYIN = re.compile("(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?[aeiouv]{1,3}(?:ng|n|r)?){1,2}")
+_PREFIXES = "小老阿大"
+_FEMALE_TITLES = re.compile("姐|妹|姨|婶|姑|嫂|奶|婆|妈|娘|女士|小姐|太太|夫人|姥姥|师姐|学姐")
+_MALE_TITLES = re.compile("哥|弟|叔|伯|爷|公|爸|先生|兄|学长|姥爷|大爷")
+_FEMALE_LETTERS = frozenset(
+    "娟丽芳娜婷燕霞玲秀敏静洁莉琳雪梅兰英花萍红艳娇媛莹倩薇琪颖蕾菲瑶璐露婉嫣妍怡彤萱妮姗珊珍凤玉芬淑惠慧巧香月翠婷雯蓉娥姣桂萌欣"
+)
+_MALE_LETTERS = frozenset(
+    "伟强军勇杰涛超刚平辉鹏飞磊斌波建国志豪浩峰龙海东林泽宇轩凯俊健威毅鑫亮旭栋彬坤武胜刚雄彪根柱栓铁壮虎"
+)
+_MALE_EN = "mr mister sir uncle father brother grandpa grandad granddad"
+_FEMALE_EN = "mrs ms miss madam lady aunt auntie aunty sister grandma granny nana mother"
+_NEUTRAL_EN = "dr doctor prof professor coach pastor rev reverend nurse officer judge captain mx rabbi imam"
+_TITLES_EN: Mapping[str, Gender] = dict(
+    [
+        *((title, "male") for title in _MALE_EN.split()),
+        *((title, "female") for title in _FEMALE_EN.split()),
+        *((title, "neutral") for title in _NEUTRAL_EN.split()),
+    ]
+)
+_BEFORE_SURNAMES = "mr mister mrs ms miss dr doctor prof professor coach officer judge captain mx"
+_SURNAME_TITLES = frozenset(_BEFORE_SURNAMES.split())
+_SMALL = (
+    "van von der den de del della di da dos al el bin bint ibn ben la le ter st mac o y junior jr sr ii iii"
+)
+_PARTICLES = frozenset(_SMALL.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a name as it is written, and what it is; `kept` pieces stay as they are."""
+
+    text: str
+    role: Role
+
+    @property
+    def key(self) -> str:
+        """What it is known by, in any dress."""
+        return plain(self.text).lower().replace("’", "'")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A name in its parts; joined they are the name. `gender` is what its form of address says."""
+
+    parts: tuple[Part, ...]
+    gender: Gender = "neutral"
+
+    def of(self, *roles: Role) -> list[Part]:
+        """The parts that are one of these."""
+        return [part for part in self.parts if part.role in roles]
+
+
+def name_parts(names: Iterable[str]) -> dict[str, Parts]:
+    """The parts of all names of a dialogue, each read with the others in mind: 文静 is a given name beside 张文静.
+
+    The order of the names makes no difference.
+    """
+    every = sorted(set(names))
+    givens = frozenset(p.key for n in every for p in _chinese(n, frozenset()).of("given") if len(_han(n)) > 2)
+    surnames = frozenset(
+        p.key for n in every if not _HAN.search(n) for p in _latin(n, frozenset()).of("latin_surname")
+    )
+    return {n: _chinese(n, givens) if _HAN.search(n) else _latin(n, surnames) for n in every}
+
+
+def _han(name: str) -> str:
+    return "".join(_HAN.findall(name))
+
+
+@cache
+def _titles() -> tuple[str, ...]:
+    """Forms of address that follow a name, the longest first."""
+    return tuple(sorted(words("persons", "titles", "after_surname"), key=lambda title: (-len(title), title)))
+
+
+def _chinese(name: str, givens: frozenset[str]) -> Parts:
+    """A name that holds Han characters."""
+    title = next((t for t in _titles() if name.endswith(t) and len(t) < len(name)), "")
+    core = name.removesuffix(title)
+    gender: Gender = "neutral"
+    if title:
+        gender = (
+            "female" if _FEMALE_TITLES.search(title) else "male" if _MALE_TITLES.search(title) else "neutral"
+        )
+    prefix = core[0] if len(core) in (2, 3) and core[0] in _PREFIXES and _known(core[1:]) else ""
+    rest = core.removeprefix(prefix)
+    parts = [Part(prefix, "kept")] if prefix else []
+    parts += _core(rest, givens, called=bool(prefix))
+    parts += [Part(title, "kept")] if title else []
+    return Parts(tuple(parts), gender)
+
+
+def _known(rest: str) -> bool:
+    """Whether 小 before it is a form of address: 小王, 小婷婷; 小林志 is no such."""
+    return len(rest) == 1 or rest in DOUBLE_SURNAMES or (len(rest) == 2 and rest[0] == rest[1])
+
+
+def _core(core: str, givens: frozenset[str], *, called: bool) -> list[Part]:
+    """The name itself, without what stands around it."""
+    if not core:
+        return []
+    if not all(_HAN.match(letter) for letter in core):
+        return _mixed(core)
+    if len(core) == 1:
+        surname = core in SURNAMES or core in _surnames()
+        return [Part(core, "surname" if surname else "nick")]
+    if core in DOUBLE_SURNAMES:
+        return [Part(core, "surname")]
+    if len(core) == 2 and core[0] == core[1]:
+        return [Part(core, "doubled")]
+    if core in givens or called:
+        return [Part(core, "given")]
+    if looks_foreign(core) and (len(core) > 3 or core[0] not in SURNAMES):
+        return [Part(core, "foreign")]
+    if core[:2] in DOUBLE_SURNAMES and len(core) <= 4:
+        return [Part(core[:2], "surname"), Part(core[2:], "given")]
+    if core[0] in _surnames() and len(core) <= 3 and core not in _given_alone():
+        return [Part(core[0], "surname"), Part(core[1:], "given")]
+    if len(core) == 4 and core[0] in SURNAMES and core[1] in SURNAMES:  # 王李思琪: both parents'
+        return [Part(core[0], "surname"), Part(core[1], "surname"), Part(core[2:], "given")]
+    return [Part(core, "given" if len(core) <= 3 else "foreign")]
+
+
+@cache
+def _surnames() -> frozenset[str]:
+    from h2htalk.curation.anonymize.chinese.name_segmenter import surnames
+
+    return frozenset(SURNAMES) | {name for name in surnames() if len(name) == 1}
+
+
+@cache
+def _given_alone() -> frozenset[str]:
+    """Two characters that begin like a surname and are said as a given name: 文静, 安琪."""
+    return frozenset(w for w in words("persons", "nicknames", "given") if w[0] not in SURNAMES[:60])
+
+
+def _mixed(core: str) -> list[Part]:
+    """Han and other characters: 买买提·阿不都, Vivian姐, 阿May."""
+    parts: list[Part] = []
+    runs = re.findall("[\u4e00-\u9fff]+|[^\u4e00-\u9fff]+", core)
+    dotted = any(run.strip() in "·•・‧.-" for run in runs if not _HAN.match(run))
+    for run in runs:
+        if _HAN.match(run):
+            short = len(run) == 1 and not dotted
+            role: Role = "kept" if short and run in _PREFIXES else "nick" if short else "foreign"
+            parts.append(Part(run, role))
+        else:
+            parts += _latin(run, frozenset()).parts
+    return parts
+
+
+def _latin(name: str, surnames: frozenset[str]) -> Parts:
+    """A name in Latin (or other) letters."""
+    pieces = _WORD.findall(name)
+    keys = [plain(p).lower().rstrip(".") for p in pieces]
+    spoken = [at for at, piece in enumerate(pieces) if piece[0].isalpha()]
+    gender: Gender = "neutral"
+    titled = False
+    while spoken and keys[spoken[0]] in _TITLES_EN and len(spoken) > 1:
+        gender = _TITLES_EN[keys[spoken[0]]]
+        titled = titled or keys[spoken[0]] in _SURNAME_TITLES
+        spoken = spoken[1:]
+    names = [
+        at
+        for at in spoken
+        if keys[at] not in _PARTICLES or len(spoken) == 1 or (pieces[at][:1].isupper() and len(keys[at]) == 1)
+    ]
+    roles = dict(
+        zip(
+            names,
+            _roles([keys[at] for at in names], [pieces[at] for at in names], titled, surnames),
+            strict=True,
+        )
+    )
+    parts = []
+    for at, piece in enumerate(pieces):
+        role = roles.get(at, "kept")
+        if role != "kept" and piece.endswith(("'s", "’s")) and len(piece) > 3:
+            parts += [Part(piece[:-2], role), Part(piece[-2:], "kept")]
+        elif role != "kept" and piece.endswith(".") and role != "initial":
+            parts += [Part(piece[:-1], role), Part(".", "kept")]
+        else:
+            parts.append(Part(piece, role))
+    return Parts(tuple(parts), gender)
+
+
+def _roles(keys: Sequence[str], shown: Sequence[str], titled: bool, surnames: frozenset[str]) -> list[Role]:
+    """What each word of a name is."""
+    if _is_pinyin(keys):
+        given: Role = "pinyin_given"
+        return ["pinyin_surname", *(given for _ in keys[1:])]
+    roles: list[Role] = []
+    for at, key in enumerate(keys):
+        if len(key) == 1 and len(keys) > 1:
+            roles.append("initial")
+        elif len(keys) == 1:
+            roles.append("latin_surname" if titled or key in surnames else "latin_given")
+        else:
+            roles.append("latin_surname" if at == len(keys) - 1 else "latin_given")
+    return roles
+
+
+def _is_pinyin(keys: Sequence[str]) -> bool:
+    if len(keys) not in (2, 3) or keys[0] not in sections("foreign_names")["pinyin_surnames"]:
+        return False
+    return all(_PINYIN.fullmatch(key.replace("-", "").replace("'", "")) for key in keys[1:])
+
+
+def chinese_gender(given: str) -> Gender:
+    """What the characters of a given name say, the last before the others."""
+    for letter in reversed(given):
+        if letter in _FEMALE_LETTERS:
+            return "female"
+        if letter in _MALE_LETTERS:
+            return "male"
+    return "neutral"

@@ -1,0 +1,163 @@
+"""The forms in which a piece of personal data is said again: a name's parts, an address's street, a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from h2htalk.curation.anonymize.allow_list import low
+from h2htalk.curation.anonymize.normalization import plain, read
+from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.surrogates.numbers import national
+from h2htalk.curation.anonymize.values.name_parts import Parts, name_parts
+from h2htalk.curation.anonymize.values.place_variants import address_forms, organization_forms, postcodes
+from h2htalk.curation.anonymize.values.value_shape import shape_of
+
+# A value this long must not be seen again, in whatever place; shorter ones are too often part of something else.
+LEAKING = 4
+_HAN = re.compile("[\u4e00-\u9fff]")
+_NUMBERED = frozenset(
+    {"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"}
+)
+_WORDS = re.compile(r"[^\W\d_]+")
+# Surnames that are words too, beside those of the list of everyday words.
+_ALSO_WORDS = """
+archer baker bailey banks barber barker bass beach bell bird bishop black blake bloom bond booth bowman branch bridge
+brook brooks brown bush butcher butler carpenter carver castle chambers chance chandler chase church clay cole cook
+cooper cotton court cox crane cross crow dale day dean diamond draper drake dyer english farmer fields finch fisher
+fletcher flood flowers ford forest foster fowler fox french frost fuller gamble gardener gardner gates glass glover
+golden gold goodman grant graves gray green grey grove hall hardy hart hawk hay heath hill hood hook horn house hunt
+hunter joiner joy judge keen key king kitchen knight lake lamb lane law leach leaf little long love lynch major marsh
+marshall martin mason may mayor mead mercer mills miller moody moon moore moss needle noble norman north page painter
+park parker parks parsons peach pepper perry piper pitt pike plant pool pope porter post potter potts powers price
+pride prince quick rains reader reed rice rich rivers roach robin rock rose rush sailor salmon savage sawyer sellers
+sharp shepherd short silver singer slater small snow south sparks speaker spears spicer spring stamp steel stern stone
+storm story street strong summers swan sweet swift tailor tanner taylor teller thatcher thorn tiller towers town trapper
+tucker turner tyler underwood violet wade walker wall waller ward waters weaver webb webber welch wells west wheeler
+white wild winter winters wise wolf wood woods worth wright young
+"""
+_SURNAME_WORDS = frozenset(_ALSO_WORDS.split())
+_TIMES = """
+january february march april may june july august september october november december monday tuesday wednesday thursday
+friday saturday sunday christmas easter spring summer autumn winter
+"""
+_MONTHS_AND_DAYS = frozenset(_TIMES.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A piece of personal data: `form` in plain lower case, as it is looked for.
+
+    `written` is its case where that counts: a name that is a word as well ("Will", "Grace") is only meant with its
+    capital, inside a sentence. A `cued` name is a Chinese word as well (周末): only what stands beside it tells.
+    `dress`: the letters and digits by which a number or a full name is known in whatever other marks.
+    """
+
+    form: str
+    type: str
+    score: float
+    written: str = ""
+    cued: bool = False
+    dress: str = ""
+
+
+def spoken_again(texts: Sequence[str], found: Sequence[Sequence[Span]]) -> list[Value]:
+    """The values of a dialogue in every form in which they are looked for again."""
+    values = []
+    people: dict[str, float] = {}
+    for text, spans in zip(texts, found, strict=True):
+        for span in spans:
+            written = shown_value(text[span.start : span.end])
+            if span.type == "PERSON":
+                people[written] = max(span.score, people.get(written, 0.0))
+            elif len(written) >= LEAKING:
+                values += _forms_of_thing(written, span)
+    parts = name_parts(people)
+    for name, score in people.items():
+        values += _forms_of(name, parts[name], score)
+    return values
+
+
+def shown_value(value: str) -> str:
+    """A value in plain characters, without unseen ones."""
+    return plain(read(value).shown)
+
+
+def _forms_of_thing(written: str, span: Span) -> list[Value]:
+    """How what is no person is said again."""
+    kind, score = span.type, span.score
+    if kind in _NUMBERED:
+        dress = shape_of(written, numeric=True).compact
+        dress = dress if any(map(str.isdigit, dress)) else ""
+        values = [Value(low(written), kind, score, dress=dress)]
+        home = national(dress).removeprefix("0") if kind == "PHONE_NUMBER" else dress
+        return values if home == dress or len(home) < 9 else [*values, Value(home, kind, score, dress=home)]
+    values = [Value(low(written), kind, score)]
+    if kind == "ADDRESS":
+        values += [
+            Value(form, kind, score)
+            for form in address_forms(written)
+            if not (_HAN.search(form) and _is_word(form))
+        ]
+        values += [Value(code, kind, score, dress=code) for code in postcodes(written)]
+    elif kind == "ORGANIZATION":
+        values += [Value(form, kind, score) for form in organization_forms(written)]
+    return values
+
+
+def _letters(name: str) -> str:
+    """The letters of a full name, as it is written in one word; '' where it has one part."""
+    words = _WORDS.findall(low(name))
+    if _HAN.search(name):
+        return name if len(words) == 1 and len(name) <= 4 else ""
+    return "".join(words) if len(words) > 1 and all(len(word) > 1 for word in words) else ""
+
+
+def _forms_of(name: str, parts: Parts, score: float) -> list[Value]:
+    """How a person is called again."""
+    values = []
+    if len(name) > 1 and (" " in name or _HAN.search(name)):
+        cued = _HAN.search(name) is not None and _is_word(name)
+        values.append(Value(low(name), "PERSON", score, cued=cued, dress="" if cued else _letters(name)))
+    if _HAN.search(name):
+        core = "".join(p.text for p in parts.parts if p.role not in ("kept", "nick"))
+        if len(core) > 1 and len(core) < len(name) and _HAN.search(core) and not _is_word(core):
+            values.append(Value(low(core), "PERSON", score))
+        values += [
+            Value(p.key, "PERSON", score) for p in parts.of("given") if len(p.key) > 1 and not _is_word(p.key)
+        ]
+    for part in parts.of("latin_given", "latin_surname", "foreign", "pinyin_given"):
+        if part.role == "foreign":
+            if len(part.text) > 2:
+                values.append(Value(part.key, "PERSON", score))
+        elif part.role != "pinyin_given" or len(part.key) > 4:
+            single = _latin_form(part.text, score, surname=part.role == "latin_surname")
+            values += [single] if single is not None else []
+    return values
+
+
+def _latin_form(word: str, score: float, *, surname: bool = False) -> Value | None:
+    """One word of a name: in any case, or with its capital alone where it could be something else."""
+    key = low(plain(word)).replace("’", "'")
+    if len(key) < 2 or key in _MONTHS_AND_DAYS:
+        return None
+    if len(key) == 2 or key in _english_words() or (surname and (len(key) == 3 or key in _SURNAME_WORDS)):
+        return Value(low(plain(word)), "PERSON", score, plain(word)) if word[0].isupper() else None
+    return Value(low(plain(word)), "PERSON", score)
+
+
+@cache
+def _english_words() -> frozenset[str]:
+    from h2htalk.curation.anonymize.english.word_lists import words
+
+    return frozenset(words().words)
+
+
+def _is_word(name: str) -> bool:
+    """Whether Chinese says it as a word too: 明天, 美丽, 文静."""
+    from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags
+
+    tag = tags().get(name)
+    return tag is not None and not tag.startswith("nr")
