@@ -26,7 +26,7 @@ from h2htalk.errors import ConfigError, quoted
 
 # How each stage is run: by a rule that `make_stage` describes, or by a function of its own.
 _STAGES = {
-    "gather": "h2htalk.curation.gather:run_gather",
+    "gather": "h2htalk.curation.gather.stage:run_gather",
     "anonymize": "h2htalk.curation.anonymize.stage:make_stage",
     "safety": "h2htalk.curation.safety:make_stage",
     "dedup": "h2htalk.curation.dedup:run_dedup",

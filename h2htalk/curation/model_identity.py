@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from h2htalk.curation.sources.raw_files import sha256_of
+from h2htalk.curation.gather.raw_files import sha256_of
 from h2htalk.curation.spec import model_kind
 from h2htalk.errors import ConfigError
 

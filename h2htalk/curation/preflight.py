@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from h2htalk.curation import simulate
 from h2htalk.curation.anonymize.ner_models import BUNDLED, name_finder
 from h2htalk.curation.asking import AskSettings, check_model
-from h2htalk.curation.gather import require_sources
+from h2htalk.curation.gather.stage import require_sources, simulation
 from h2htalk.curation.review_gate import read_gold, require_reachable
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import require_finished
@@ -38,7 +37,7 @@ def preflight(names: Sequence[str], spec: CurateSpec, base: Path, workspace: Wor
         if name == "gather":
             require_sources(spec, base)
             if spec.gather.simulate.dialogues:
-                simulate.open_simulation(spec, base)
+                simulation.open_simulation(spec, base)
             continue
         before = order[order.index(name) - 1]
         if before not in names:

@@ -23,7 +23,7 @@ from h2htalk.chat.batch.job_journal import BatchFolder, BatchJournal
 from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.curation.asking import Asking, AskSettings
 from h2htalk.curation.compose import make_stage
-from h2htalk.curation.gather import run_gather
+from h2htalk.curation.gather.stage import run_gather
 from h2htalk.curation.parts import Counts
 from h2htalk.curation.spec import ComposeSettings, CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.curation.stages import Incomplete, run_stage

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from h2htalk.chat.protocol import Reply, Request
-from h2htalk.curation.gather import run_gather
+from h2htalk.curation.gather.simulation import END, Simulation, open_simulation
+from h2htalk.curation.gather.simulation_grid import grid
+from h2htalk.curation.gather.stage import run_gather
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.parts import Counts
-from h2htalk.curation.simulate import END, Simulation, open_simulation
-from h2htalk.curation.simulate_grid import grid
 from h2htalk.curation.spec import CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.curation.stages import Incomplete
 from h2htalk.curation.workspace import Workspace

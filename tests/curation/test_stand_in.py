@@ -7,9 +7,9 @@ from itertools import combinations
 
 import pytest
 
-from h2htalk.curation.sources.intake import clean
-from h2htalk.curation.sources.items import RawDialogue
-from h2htalk.curation.stand_in import generated
+from h2htalk.curation.gather.cleaning import clean
+from h2htalk.curation.gather.mock_dialogues import generated
+from h2htalk.curation.gather.raw_items import RawDialogue
 from h2htalk.data.dialogue import Dialogue, Language
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from h2htalk.curation.sources import READERS
-from h2htalk.curation.sources.items import Item, RawDialogue, RefusedItem
-from h2htalk.curation.sources.memory_bank import iso_date
+from h2htalk.curation.gather.formats import READERS
+from h2htalk.curation.gather.formats.memory_bank import iso_date
+from h2htalk.curation.gather.raw_items import Item, RawDialogue, RefusedItem
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.errors import ConfigError, DataError
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from h2htalk.curation.sources.intake import LONGEST_MESSAGE, breaks_off, clean
-from h2htalk.curation.sources.items import RawDialogue, RefusedItem
-from h2htalk.curation.sources.markup import plain_text
+from h2htalk.curation.gather.cleaning import LONGEST_MESSAGE, breaks_off, clean
+from h2htalk.curation.gather.html_text import plain_text
+from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.data.dialogue import Language, Role, Turn
 
 USER, COMPANION = "user", "companion"

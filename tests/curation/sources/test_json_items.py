@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.curation.sources import READERS
-from h2htalk.curation.sources.items import Item, RawDialogue, RefusedItem
-from h2htalk.curation.sources.json_items import members
+from h2htalk.curation.gather.formats import READERS
+from h2htalk.curation.gather.json_items import members
+from h2htalk.curation.gather.raw_items import Item, RawDialogue, RefusedItem
 from h2htalk.errors import DataError
 
 GOOD = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.sources.items import Item, OnRead, RawDialogue, RefusedItem
-from h2htalk.curation.sources.raw_files import open_raw, raw_lines, raw_text, text_of
+from h2htalk.curation.gather.raw_files import open_raw, raw_lines, raw_text, text_of
+from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem
 from h2htalk.data.files import MAX_LINE
 from h2htalk.errors import DataError
 

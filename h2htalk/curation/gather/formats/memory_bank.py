@@ -8,8 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.sources.items import Item, OnRead, RawDialogue, RefusedItem, own_name
-from h2htalk.curation.sources.json_items import members
+from h2htalk.curation.gather.json_items import members
+from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem, own_name
 from h2htalk.data.dialogue import Role
 
 _DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?\s*")

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from h2htalk.curation.sources.items import OnRead, RefusedItem
+from h2htalk.curation.gather.raw_items import OnRead, RefusedItem
 from h2htalk.data.files import MAX_LINE
 from h2htalk.errors import ConfigError, DataError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from h2htalk.curation.sources.items import RefusedItem
+from h2htalk.curation.gather.raw_items import RefusedItem
 from h2htalk.data.dialogue import Role
 
 _USERS = """user human client seeker usr person patient visitor customer help_seeker helpseeker

@@ -22,8 +22,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from h2htalk.curation.sources.items import RawDialogue, RefusedItem
-from h2htalk.curation.sources.raw_files import require_unicode
+from h2htalk.curation.gather.raw_files import require_unicode
+from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.data.dialogue import Language, Role, Turn
 
 LONGEST_MESSAGE = 100_000  # characters

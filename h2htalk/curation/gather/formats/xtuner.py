@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.sources.items import Item, OnRead, RawDialogue, RefusedItem, own_name
-from h2htalk.curation.sources.json_items import read_objects
+from h2htalk.curation.gather.json_items import read_objects
+from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem, own_name
 from h2htalk.data.dialogue import Role
 
 

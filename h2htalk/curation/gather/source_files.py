@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation import stand_in
-from h2htalk.curation.sources import READERS
-from h2htalk.curation.sources.items import Item, RawDialogue, RefusedItem
-from h2htalk.curation.sources.raw_files import sha256_of
+from h2htalk.curation.gather.formats import READERS
+from h2htalk.curation.gather.raw_files import sha256_of
+from h2htalk.curation.gather.raw_items import Item, RawDialogue, RefusedItem
+from h2htalk.curation.gather.stage import mock_dialogues
 from h2htalk.curation.spec import Source, resolve
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.errors import ConfigError, quoted
@@ -53,7 +53,7 @@ class SourcePlan:
         """Its items; `limit` counts dialogues, so lines that only repeat another one's beginning do not count."""
         if self.path is None:
             seed = zlib.crc32(self.source.name.encode())  # two sources do not get the same dialogues
-            made = stand_in.generated(self.limit or 0, seed, self.source.language)
+            made = mock_dialogues.generated(self.limit or 0, seed, self.source.language)
             yield from (Item(row, row, _as_raw(dialogue)) for row, dialogue in enumerate(made, 1))
             return
         count = 0
@@ -79,7 +79,7 @@ def plan_source(source: Source, base: Path, standing_in: int) -> SourcePlan:
         count = min(standing_in, source.limit or standing_in)
         told = f"gather: {name} is not set; {count} generated dialogues stand in for source {source.name!r}"
         print(printable(told), file=sys.stderr, flush=True)
-        return SourcePlan(source, None, f"generated-{stand_in.VERSION}", 0, count)
+        return SourcePlan(source, None, f"generated-{mock_dialogues.VERSION}", 0, count)
     return SourcePlan(source, path, sha256_of(path), path.stat().st_size, source.limit)
 
 
@@ -115,7 +115,7 @@ def find_source(source: Source, base: Path, standing_in: int) -> Path | None:
 def _as_raw(dialogue: Dialogue) -> RawDialogue:
     turns = tuple((turn.role, turn.content) for turn in dialogue.messages)
     metadata = {key: str(value) for key, value in dialogue.metadata.items()}
-    return RawDialogue(turns, metadata=metadata, licence=stand_in.LICENCE, tags=(STAND_IN,))
+    return RawDialogue(turns, metadata=metadata, licence=mock_dialogues.LICENCE, tags=(STAND_IN,))
 
 
 @dataclass(slots=True)

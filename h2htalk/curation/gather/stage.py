@@ -14,11 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from h2htalk.curation import simulate, simulate_grid
-from h2htalk.curation.licences import find, refusal, require_allowed
-from h2htalk.curation.outcomes import Kept, Outcomes, Rejected, each
-from h2htalk.curation.parts import Counts, StageFolder, part_name
-from h2htalk.curation.source_plans import (
+from h2htalk.curation.gather.cleaning import clean
+from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
+from h2htalk.curation.gather.source_files import (
     STAND_IN,
     NamedItem,
     SourcePlan,
@@ -26,8 +24,10 @@ from h2htalk.curation.source_plans import (
     named_items,
     plan_source,
 )
-from h2htalk.curation.sources.intake import clean
-from h2htalk.curation.sources.items import RawDialogue, RefusedItem
+from h2htalk.curation.gather.stage import simulation, simulation_grid
+from h2htalk.curation.licences import find, refusal, require_allowed
+from h2htalk.curation.outcomes import Kept, Outcomes, Rejected, each
+from h2htalk.curation.parts import Counts, StageFolder, part_name
 from h2htalk.curation.spec import CurateSpec, Source
 from h2htalk.curation.stages import Incomplete, Opener, Stage, claim, finish
 from h2htalk.curation.tombstones import Tombstones, marks_of
@@ -69,7 +69,7 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
     settings = spec.gather
     require_sources(spec, base)
     plans = [plan_source(source, base, settings.stand_in) for source in settings.sources]
-    simulation = simulate.open_simulation(spec, base) if settings.simulate.dialogues else None
+    simulation = simulation.open_simulation(spec, base) if settings.simulate.dialogues else None
     folder = workspace.stage(STAGE)
     finished = (folder.path / "summary.json").exists()
     if finished:
@@ -105,10 +105,10 @@ def require_sources(spec: CurateSpec, base: Path) -> None:
     settings = spec.gather
     licences = [(source.name, source.licence) for source in settings.sources]
     if settings.simulate.dialogues:
-        licences.append((simulate_grid.SOURCE, settings.simulate.licence))
+        licences.append((simulation_grid.SOURCE, settings.simulate.licence))
     require_allowed(licences, settings.licence)
-    if any(source.name == simulate_grid.SOURCE for source in settings.sources):
-        raise ConfigError(f"a source cannot be named {simulate_grid.SOURCE!r}: simulated dialogues are")
+    if any(source.name == simulation_grid.SOURCE for source in settings.sources):
+        raise ConfigError(f"a source cannot be named {simulation_grid.SOURCE!r}: simulated dialogues are")
     for source in settings.sources:
         find_source(source, base, settings.stand_in)
 
@@ -269,12 +269,12 @@ def _listed(reasons: Mapping[str, int]) -> str:
 # --- Simulated dialogues ------------------------------------------------------------------------------------------
 
 
-def _simulate(simulation: simulate.Simulation, parts: _Parts, erased: frozenset[str]) -> None:
+def _simulate(simulation: simulation.Simulation, parts: _Parts, erased: frozenset[str]) -> None:
     """The parts of the simulation; one whose calls fail is left out, and the others are still made."""
     failed: list[Incomplete] = []
     with simulation.asking(parts.folder.path) as speakers:
 
-        def rule(chunk: Sequence[simulate_grid.Plan], part: str) -> list[Outcomes]:
+        def rule(chunk: Sequence[simulation_grid.Plan], part: str) -> list[Outcomes]:
             wanted = [plan for plan in chunk if plan.id not in erased]
             return [[outcome] for outcome in simulation.talk(wanted, speakers, part)]
 

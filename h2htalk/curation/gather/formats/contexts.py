@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from h2htalk.curation.sources.items import Item, OnRead, RawDialogue, RefusedItem
-from h2htalk.curation.sources.raw_files import raw_lines, text_of
+from h2htalk.curation.gather.raw_files import raw_lines, text_of
+from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem
 from h2htalk.data.dialogue import Role
 
 # A turn begins with its numbers, so that somebody may write EOS; columns may be tabs too.

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.curation.sources.items import Item, OnRead, RawDialogue, RefusedItem
-from h2htalk.curation.sources.markup import plain_text
-from h2htalk.curation.sources.raw_files import raw_lines, require_unicode
+from h2htalk.curation.gather.html_text import plain_text
+from h2htalk.curation.gather.raw_files import raw_lines, require_unicode
+from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem
 from h2htalk.data.files import MAX_LINE
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.escaping import longest_field
