@@ -18,8 +18,8 @@ from pathlib import Path
 from crisis.texts import CRISIS, by_writer
 from eval_safety import Share, count, esconv_rows, one_message, smilechat, speed
 
-from h2htalk.curation.safety import assess
-from h2htalk.curation.safety_policy import Assessment
+from h2htalk.curation.safety.policy import Assessment
+from h2htalk.curation.safety.stage import assess
 from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language
 
 INSULTS = Path(__file__).parents[1] / "tests/curation/dev_insults.json"

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from h2htalk.curation.detached import offence
-from h2htalk.curation.safety import assess
+from h2htalk.curation.safety.insults import offence
+from h2htalk.curation.safety.stage import assess
 from h2htalk.data.dialogue import Dialogue, Language, Turn
 
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"

@@ -26,8 +26,8 @@ from crisis.texts import EVERYDAY, OFFENSIVE
 from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
 
-from h2htalk.curation.ngram_classifier import NgramClassifier
-from h2htalk.curation.text_folding import fold_spelling
+from h2htalk.curation.safety.ngram_classifier import NgramClassifier
+from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[1]

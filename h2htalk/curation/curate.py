@@ -28,7 +28,7 @@ from h2htalk.errors import ConfigError, quoted
 _STAGES = {
     "gather": "h2htalk.curation.gather.stage:run_gather",
     "anonymize": "h2htalk.curation.anonymize.stage:make_stage",
-    "safety": "h2htalk.curation.safety:make_stage",
+    "safety": "h2htalk.curation.safety.stage:make_stage",
     "dedup": "h2htalk.curation.dedup:run_dedup",
     "compose": "h2htalk.curation.compose:make_stage",
     "review": "h2htalk.curation.review:run_review",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from h2htalk.curation.anonymize import Span, find_spans_many
-from h2htalk.curation.safety import assess
+from h2htalk.curation.safety.stage import assess
 from h2htalk.data.dialogue import Dialogue, Language, Turn
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from h2htalk.curation.guard import Guard, moderated, parse
-from h2htalk.curation.safety import assess
-from h2htalk.curation.safety_policy import settle
+from h2htalk.curation.safety.guard_model import Guard, moderated, parse
+from h2htalk.curation.safety.policy import settle
+from h2htalk.curation.safety.stage import assess
 from h2htalk.curation.stages import Incomplete
 from h2htalk.data.dialogue import Dialogue, Turn
 

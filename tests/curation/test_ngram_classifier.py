@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.curation import crisis, political
-from h2htalk.curation.detached import OFFENSIVE, offence
-from h2htalk.curation.ngram_classifier import Features, _read, load
+from h2htalk.curation.safety.insults import OFFENSIVE, offence
+from h2htalk.curation.safety.ngram_classifier import Features, _read, load
+from h2htalk.curation.safety.stage import crisis, political
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 SMALL = Features("splitmix", 10, characters=(1, 2), words=(1,), gaps=True, window=20, sentences=False)
@@ -145,7 +145,7 @@ def test_weights_are_small_and_nothing_is_pickled() -> None:
 
 def test_scoring_needs_neither_scikit_learn_nor_scipy() -> None:
     code = (
-        "import sys; from h2htalk.curation.detached import offence; offence('a', 'zh'); "
+        "import sys; from h2htalk.curation.safety.insults import offence; offence('a', 'zh'); "
         "print([name for name in ('sklearn', 'scipy', 'spacy', 'torch') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

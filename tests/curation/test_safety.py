@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from h2htalk.curation.outcomes import Kept, Rejected
-from h2htalk.curation.safety import assess, make_stage, open_rule, outcome
-from h2htalk.curation.safety_policy import Assessment
+from h2htalk.curation.safety.policy import Assessment
+from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome
 from h2htalk.curation.spec import CurateSpec, GatherSettings, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Language, Turn

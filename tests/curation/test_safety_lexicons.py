@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.curation.lexicon_lists import compiled, hidden_entry
-from h2htalk.curation.safety_lexicons import DATA, evidence, without_everyday
+from h2htalk.curation.safety.lexicon_matching import compiled, hidden_entry
+from h2htalk.curation.safety.lexicons import DATA, evidence, without_everyday
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 

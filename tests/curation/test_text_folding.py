@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.text_folding import fold, fold_spelling, original_places, spelling_place
+from h2htalk.curation.safety.text_folding import fold, fold_spelling, original_places, spelling_place
 from h2htalk.data.dialogue import LANGUAGES
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from safety import corpora
 
-from h2htalk.curation.detached import OFFENSIVE, offence
-from h2htalk.curation.ngram_classifier import NgramClassifier, load
-from h2htalk.curation.safety_lexicons import evidence
+from h2htalk.curation.safety.insults import OFFENSIVE, offence
+from h2htalk.curation.safety.lexicons import evidence
+from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load
 
 TOLERANCE = 0.002
 MOST_BYTES = 2_000_000

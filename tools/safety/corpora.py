@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.text_folding import fold
+from h2htalk.curation.safety.text_folding import fold
 
 OWN = Path(__file__).parent
 # How much a text of ours, and one of the domain, counts beside one of a large collection.

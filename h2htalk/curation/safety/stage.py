@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation import crisis, political, safety_lexicons, safety_rules
-from h2htalk.curation.detached import OFFENSIVE, beside_insults, names_group, offence, report
-from h2htalk.curation.evidence import Evidence
-from h2htalk.curation.guard import Guard, Verdict
 from h2htalk.curation.model_identity import model_identity
-from h2htalk.curation.ngram_classifier import load
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue
-from h2htalk.curation.safety_policy import HARD, Assessment, Thresholds, decide, settle
+from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.guard_model import Guard, Verdict
+from h2htalk.curation.safety.insults import OFFENSIVE, beside_insults, names_group, offence, report
+from h2htalk.curation.safety.ngram_classifier import load
+from h2htalk.curation.safety.policy import HARD, Assessment, Thresholds, decide, settle
+from h2htalk.curation.safety.stage import content_rules, crisis, lexicons, political
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import Opener, Stage
 from h2htalk.curation.workspace import Workspace
@@ -50,9 +50,9 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     seen: list[Evidence] = []
     offending = []
     for at, turn in enumerate(read):
-        listed = safety_lexicons.evidence(turn.content, language)
+        listed = lexicons.evidence(turn.content, language)
         # Of the rubbish that is taken out, nothing is said against anybody.
-        score = offence(safety_lexicons.without_everyday(turn.content, language), language)
+        score = offence(lexicons.without_everyday(turn.content, language), language)
         found = [*listed, political.find(turn.content, language, terms, turn.role == "user")]
         if score >= low:
             offending.append(at)
@@ -66,7 +66,7 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     # What tells whom an insult is for matters only beside one.
     if offending:
         seen += _targets(read, offending, language)
-    seen += safety_rules.look(dialogue)
+    seen += content_rules.look(dialogue)
     return decide(dialogue, seen, Thresholds(low, high, SINGLE.get(language, high)))
 
 

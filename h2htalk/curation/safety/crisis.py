@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.evidence import Evidence
-from h2htalk.curation.ngram_classifier import NgramClassifier, load
-from h2htalk.curation.text_folding import fold_spelling, spelling_place
+from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load
+from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 DATA = "crisis_data"

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
-from h2htalk.curation.text_folding import fold
+from h2htalk.curation.safety.text_folding import fold
 
 HASH_DIGITS = 24
 # What people put between the characters of a word to hide it.

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from h2htalk.curation.evidence import Evidence
-from h2htalk.curation.lexicon_lists import Lexicon, Place, Rule, compiled
-from h2htalk.curation.text_folding import fold, original_places
+from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.lexicon_matching import Lexicon, Place, Rule, compiled
+from h2htalk.curation.safety.text_folding import fold, original_places
 from h2htalk.data.dialogue import Language
 
 DATA = Path(__file__).parent / "safety_data"

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from h2htalk.curation.evidence import Evidence
-from h2htalk.curation.text_folding import fold, is_chinese
+from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.text_folding import fold, is_chinese
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.text.contracts.prompt_leakage import find_repeated_run
 

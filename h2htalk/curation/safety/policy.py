@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from h2htalk.curation.evidence import Evidence
+from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.data.dialogue import Dialogue
 
 Action = Literal["keep", "keep_tag", "review", "remove"]

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.evidence import Evidence
-from h2htalk.curation.ngram_classifier import load
-from h2htalk.curation.text_folding import fold
+from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.ngram_classifier import load
+from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import Language, find_language
 
 OFFENSIVE = "safety_data"  # the classifier of offensive language, and whom insults are for
