@@ -23,7 +23,7 @@ from pathlib import Path
 
 import dedup_texts as texts
 
-from h2htalk.curation.dedup import run_dedup
+from h2htalk.curation.dedup.stage import run_dedup
 from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.parts import StageFolder, part_name
 from h2htalk.curation.spec import CurateSpec, DedupSettings, GatherSettings

@@ -29,7 +29,7 @@ _STAGES = {
     "gather": "h2htalk.curation.gather.stage:run_gather",
     "anonymize": "h2htalk.curation.anonymize.stage:make_stage",
     "safety": "h2htalk.curation.safety.stage:make_stage",
-    "dedup": "h2htalk.curation.dedup:run_dedup",
+    "dedup": "h2htalk.curation.dedup.stage:run_dedup",
     "compose": "h2htalk.curation.compose:make_stage",
     "review": "h2htalk.curation.review:run_review",
 }

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from h2htalk.curation.dedup import LOSERS, WORK
+from h2htalk.curation.dedup.stage import LOSERS, WORK
 from h2htalk.curation.erase_who import Index, near_copies, place_of, read_index, require_own, who
 from h2htalk.curation.outcomes import Record, dialogue_of, own_ids
 from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, StageFolder, remove_for_good, require_no_links

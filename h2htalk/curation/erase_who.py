@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from itertools import chain
 from typing import Any
 
-from h2htalk.curation.dedup import LOSERS
+from h2htalk.curation.dedup.stage import LOSERS
 from h2htalk.curation.outcomes import dialogue_of
 from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.tombstones import source_of

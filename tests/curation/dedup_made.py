@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.dedup import run_dedup
+from h2htalk.curation.dedup.stage import run_dedup
 from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.parts import StageFolder, part_name
 from h2htalk.curation.spec import CurateSpec, DedupSettings, GatherSettings

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from dedup_made import deduplicated, dialogue, edited, spec_of, words, workspace_of
 
-from h2htalk.curation.dedup import run_dedup
+from h2htalk.curation.dedup.stage import run_dedup
 from h2htalk.data.split_export import export_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
@@ -166,7 +166,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from dedup_made import spec_of
-from h2htalk.curation.dedup import run_dedup
+from h2htalk.curation.dedup.stage import run_dedup
 from h2htalk.curation.workspace import Workspace
 workspace = Workspace(Path({folder!r}))
 print("ready", flush=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from dedup_made import dialogue, edited, words
 
-from h2htalk.curation.dedup_contamination import SplitIndex, item_texts
+from h2htalk.curation.dedup.contamination import SplitIndex, item_texts
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import NULL_MEMORY

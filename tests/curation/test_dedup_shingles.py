@@ -9,7 +9,7 @@ from dedup_made import edited, words
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.dedup_shingles import (
+from h2htalk.curation.dedup.minhash import (
     plain,
     plain_side,
     shingle_hashes,
@@ -67,7 +67,7 @@ def test_shared_values_estimate_the_jaccard_similarity():
 
 def test_hashes_are_the_same_in_every_process():
     code = (
-        "from h2htalk.curation.dedup_shingles import *;"
+        "from h2htalk.curation.dedup.minhash import *;"
         "print(text_hash('你好', 'a'), signatures(['hello there'], 3).sum())"
     )
     said = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from dedup_made import edited, words
 
-from h2htalk.curation.dedup_shingles import signatures, text_hash
-from h2htalk.curation.near_duplicates import candidate_pairs
+from h2htalk.curation.dedup.minhash import signatures, text_hash
+from h2htalk.curation.dedup.minhash_lsh import candidate_pairs
 
 
 def found(texts):

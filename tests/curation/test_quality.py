@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from dedup_made import dialogue
 
-from h2htalk.curation.quality import is_complete, quality
+from h2htalk.curation.dedup.dialogue_quality import is_complete, quality
 
 REVIEW = {"safety": {"action": "review"}}
 

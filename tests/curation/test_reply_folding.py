@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from dedup_made import deduplicated, dialogue, spec_of, words, workspace_of
 
-import h2htalk.curation.reply_folding as module
+import h2htalk.curation.dedup.reply_folding as module
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import make_stage
-from h2htalk.curation.dedup import run_dedup
+from h2htalk.curation.dedup.stage import run_dedup
 from h2htalk.curation.explain import explain
 from h2htalk.curation.spec import ComposeSettings
 from h2htalk.curation.stages import run_stage

@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h2htalk.curation.dedup_map import KINDS, read_arrays
-from h2htalk.curation.dedup_shingles import unique_values
-from h2htalk.curation.dedup_similarity import LEAST_INPUTS, LEAST_REFERENCES, Sides
-from h2htalk.curation.near_duplicates import candidate_pairs
-from h2htalk.curation.quality import Quality
+from h2htalk.curation.dedup.dialogue_quality import Quality
+from h2htalk.curation.dedup.hashing import KINDS, read_arrays
+from h2htalk.curation.dedup.minhash import unique_values
+from h2htalk.curation.dedup.minhash_lsh import candidate_pairs
+from h2htalk.curation.dedup.similarity import LEAST_INPUTS, LEAST_REFERENCES, Sides
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.files import write_problem
 from h2htalk.errors import DataError

@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.dedup_clusters import Loser
-from h2htalk.curation.dedup_shingles import plain
-from h2htalk.curation.dedup_similarity import similarity
+from h2htalk.curation.dedup.clustering import Loser
+from h2htalk.curation.dedup.dialogue_quality import quality
+from h2htalk.curation.dedup.minhash import plain
+from h2htalk.curation.dedup.similarity import similarity
 from h2htalk.curation.licences import mixture
 from h2htalk.curation.outcomes import Record
-from h2htalk.curation.quality import quality
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import write_jsonl
 

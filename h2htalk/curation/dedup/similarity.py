@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from h2htalk.curation.dedup_shingles import shingle_hashes, unique_values
+from h2htalk.curation.dedup.minhash import shingle_hashes, unique_values
 from h2htalk.data.dialogue import Language
 
 On = Literal["inputs", "references", "both"]

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
-from h2htalk.curation.dedup_contamination import SplitIndex
-from h2htalk.curation.dedup_shingles import SCALES, VALUES, plain_side, signatures, text_hash
-from h2htalk.curation.dedup_similarity import LEAST_INPUTS
+from h2htalk.curation.dedup.contamination import SplitIndex
+from h2htalk.curation.dedup.dialogue_quality import Quality, quality
+from h2htalk.curation.dedup.minhash import SCALES, VALUES, plain_side, signatures, text_hash
+from h2htalk.curation.dedup.similarity import LEAST_INPUTS
 from h2htalk.curation.outcomes import Record
-from h2htalk.curation.quality import Quality, quality
 from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language
 from h2htalk.data.files import remove_file, write_problem
 from h2htalk.data.splits import load_split

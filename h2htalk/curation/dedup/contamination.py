@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from h2htalk.curation.dedup_shingles import SCALES, plain, shingle_hashes, unique_values
-from h2htalk.curation.dedup_similarity import similarity
+from h2htalk.curation.dedup.minhash import SCALES, plain, shingle_hashes, unique_values
+from h2htalk.curation.dedup.similarity import similarity
 from h2htalk.data.dialogue import LANGUAGES, ROLES, Dialogue, Language, Role, Turn
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split

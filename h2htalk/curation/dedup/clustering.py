@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.dedup_groups import Gathered, Nodes, Pairs
-from h2htalk.curation.dedup_similarity import Match, match
+from h2htalk.curation.dedup.candidate_pairs import Gathered, Nodes, Pairs
+from h2htalk.curation.dedup.similarity import Match, match
 
 if TYPE_CHECKING:
     import numpy as np

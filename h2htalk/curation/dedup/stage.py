@@ -15,12 +15,12 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
-from h2htalk.curation.dedup_clusters import choose
-from h2htalk.curation.dedup_groups import Gathered, Nodes, group
-from h2htalk.curation.dedup_map import map_part, open_index
+from h2htalk.curation.dedup.candidate_pairs import Gathered, Nodes, group
+from h2htalk.curation.dedup.clustering import choose
+from h2htalk.curation.dedup.hashing import map_part, open_index
+from h2htalk.curation.dedup.reply_folding import fold
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.parts import Counts, StageFolder
-from h2htalk.curation.reply_folding import fold
 from h2htalk.curation.spec import CurateSpec
 from h2htalk.curation.stages import Opener, Stage, claim, in_processes, require_finished, run_stage
 from h2htalk.curation.workspace import Workspace

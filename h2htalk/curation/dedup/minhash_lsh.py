@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.dedup_shingles import VALUES, unique_values
+from h2htalk.curation.dedup.minhash import VALUES, unique_values
 
 if TYPE_CHECKING:
     import numpy as np
