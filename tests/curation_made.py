@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each
-from h2htalk.curation.parts import StageFolder, part_name
-from h2htalk.curation.stages import Opener, Stage, claim, finish
+from h2htalk.curation.pipeline import Opener, Stage, claim, finish
+from h2htalk.curation.stage_folder import StageFolder, part_name
 from h2htalk.curation.workspace import Workspace
 
 # What the raw files call a person.

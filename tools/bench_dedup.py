@@ -25,8 +25,8 @@ import dedup_texts as texts
 
 from h2htalk.curation.dedup.stage import run_dedup
 from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.parts import StageFolder, part_name
-from h2htalk.curation.spec import CurateSpec, DedupSettings, GatherSettings
+from h2htalk.curation.settings import CurateSpec, DedupSettings, GatherSettings
+from h2htalk.curation.stage_folder import StageFolder, part_name
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import LANGUAGES, Dialogue, Turn
 from h2htalk.data.files import write_json

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Literal
 
-from h2htalk.curation.faireval import (
+from h2htalk.curation.review.faireval import (
     Calibration,
     EvidenceSample,
     Verdict,

@@ -75,7 +75,7 @@ def curate_erase(
 ) -> None:
     """Take a person out again, through every stage and table."""
     from h2htalk.curation.erase import erase
-    from h2htalk.curation.erase_who import OthersGoToo
+    from h2htalk.curation.erasure_scope import OthersGoToo
     from h2htalk.curation.workspace import Workspace
 
     try:

@@ -16,10 +16,10 @@ from importlib import import_module
 from pathlib import Path
 
 from h2htalk.curation.erase import finish_erasure
-from h2htalk.curation.parts import Counts, require_no_links
+from h2htalk.curation.pipeline import Incomplete, run_stage
 from h2htalk.curation.preflight import preflight, to_review
-from h2htalk.curation.spec import CurateSpec, read_spec
-from h2htalk.curation.stages import Incomplete, run_stage
+from h2htalk.curation.settings import CurateSpec, read_spec
+from h2htalk.curation.stage_folder import Counts, require_no_links
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, quoted
@@ -30,8 +30,8 @@ _STAGES = {
     "anonymize": "h2htalk.curation.anonymize.stage:make_stage",
     "safety": "h2htalk.curation.safety.stage:make_stage",
     "dedup": "h2htalk.curation.dedup.stage:run_dedup",
-    "compose": "h2htalk.curation.compose:make_stage",
-    "review": "h2htalk.curation.review:run_review",
+    "compose": "h2htalk.curation.compose.stage:make_stage",
+    "review": "h2htalk.curation.review.stage:run_review",
 }
 
 

@@ -16,10 +16,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from h2htalk.curation.dedup.stage import LOSERS, WORK
-from h2htalk.curation.erase_who import Index, near_copies, place_of, read_index, require_own, who
+from h2htalk.curation.erasure_scope import Index, near_copies, place_of, read_index, require_own, who
 from h2htalk.curation.outcomes import Record, dialogue_of, own_ids
-from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, StageFolder, remove_for_good, require_no_links
-from h2htalk.curation.stages import finish
+from h2htalk.curation.pipeline import finish
+from h2htalk.curation.stage_folder import (
+    AUDIT,
+    KEPT,
+    REJECTED,
+    StageFolder,
+    remove_for_good,
+    require_no_links,
+)
 from h2htalk.curation.tombstones import marks_of, source_of, write_tombstones
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_jsonl, write_json, write_jsonl

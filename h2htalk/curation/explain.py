@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.curation.erase_who import read_index, who
+from h2htalk.curation.erasure_scope import read_index, who
 from h2htalk.curation.outcomes import Record, dialogue_of, source_ids
-from h2htalk.curation.parts import AUDIT, KEPT, REJECTED
+from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.errors import DataError, quoted
 

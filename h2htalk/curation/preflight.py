@@ -8,11 +8,11 @@ from importlib import import_module
 from pathlib import Path
 
 from h2htalk.curation.anonymize.ner_models import BUNDLED, name_finder
-from h2htalk.curation.asking import AskSettings, check_model
 from h2htalk.curation.gather.stage import require_sources, simulation
-from h2htalk.curation.review_gate import read_gold, require_reachable
-from h2htalk.curation.spec import CurateSpec
-from h2htalk.curation.stages import require_finished
+from h2htalk.curation.model_calls.stored_calls import AskSettings, check_model
+from h2htalk.curation.pipeline import require_finished
+from h2htalk.curation.review.gold_check import read_gold, require_reachable
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.errors import ConfigError
 from h2htalk.text.printable import printable

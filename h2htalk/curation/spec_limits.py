@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from h2htalk.errors import ConfigError, quoted
 
 if TYPE_CHECKING:
-    from h2htalk.curation.spec import CurateSpec
+    from h2htalk.curation.settings import CurateSpec
 
 _MOST_DOLLARS = 1_000_000
 _MOST_DIALOGUES = 10_000_000

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.parts import StageFolder
+from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.tombstones import Tombstones
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import read_json_object, remove_file, write_json, write_problem

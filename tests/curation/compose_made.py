@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.compose import make_stage
+from h2htalk.curation.compose.stage import make_stage
 from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.parts import Counts, part_name
-from h2htalk.curation.spec import ComposeSettings, CurateSpec, GatherSettings
-from h2htalk.curation.stages import Opener, Stage, claim, finish, run_stage
+from h2htalk.curation.pipeline import Opener, Stage, claim, finish, run_stage
+from h2htalk.curation.settings import ComposeSettings, CurateSpec, GatherSettings
+from h2htalk.curation.stage_folder import Counts, part_name
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.parts import Counts, part_name
-from h2htalk.curation.review import run_review
-from h2htalk.curation.spec import CurateSpec, GatherSettings, ReviewSettings
-from h2htalk.curation.stages import Opener, Stage, claim, finish
+from h2htalk.curation.pipeline import Opener, Stage, claim, finish
+from h2htalk.curation.review.stage import run_review
+from h2htalk.curation.settings import CurateSpec, GatherSettings, ReviewSettings
+from h2htalk.curation.stage_folder import Counts, part_name
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.splits import load_split
 

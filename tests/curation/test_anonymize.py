@@ -13,8 +13,8 @@ from h2htalk.curation.anonymize.stage.values import dialogue_values
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.stage import anonymized, make_stage
 from h2htalk.curation.outcomes import Kept, Rejected
-from h2htalk.curation.spec import AnonymizeSettings, CurateSpec, GatherSettings, Source
-from h2htalk.curation.stages import run_stage
+from h2htalk.curation.pipeline import run_stage
+from h2htalk.curation.settings import AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.errors import ConfigError
 

@@ -9,8 +9,8 @@ import pytest
 from providers import ProviderServer, price_file
 
 from h2htalk.chat.protocol import Message, Request, Sampling
-from h2htalk.curation.asking import Asking, AskSettings, check_model
-from h2htalk.curation.stages import Incomplete
+from h2htalk.curation.model_calls.stored_calls import Asking, AskSettings, check_model
+from h2htalk.curation.pipeline import Incomplete
 from h2htalk.errors import ConfigError, DataError
 
 SAMPLING = Sampling(max_tokens=16)

@@ -21,12 +21,12 @@ from quick_batches import hurried
 
 from h2htalk.chat.batch.job_journal import BatchFolder, BatchJournal
 from h2htalk.chat.protocol import Message, Request, Sampling
-from h2htalk.curation.asking import Asking, AskSettings
-from h2htalk.curation.compose import make_stage
+from h2htalk.curation.compose.stage import make_stage
 from h2htalk.curation.gather.stage import run_gather
-from h2htalk.curation.parts import Counts
-from h2htalk.curation.spec import ComposeSettings, CurateSpec, GatherSettings, SimulateSettings
-from h2htalk.curation.stages import Incomplete, run_stage
+from h2htalk.curation.model_calls.stored_calls import Asking, AskSettings
+from h2htalk.curation.pipeline import Incomplete, run_stage
+from h2htalk.curation.settings import ComposeSettings, CurateSpec, GatherSettings, SimulateSettings
+from h2htalk.curation.stage_folder import Counts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl
 from h2htalk.errors import ConfigError

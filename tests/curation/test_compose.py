@@ -20,14 +20,14 @@ from compose_made import (
 
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.compose import make_stage
-from h2htalk.curation.compose_drafts import Draft, Refused, scenario_of
-from h2htalk.curation.compose_forms import read_proposals
-from h2htalk.curation.compose_writing import Composer
+from h2htalk.curation.compose.drafts import Draft, Refused, scenario_of
+from h2htalk.curation.compose.generation import Composer
+from h2htalk.curation.compose.reply_schemas import read_proposals
+from h2htalk.curation.compose.stage import make_stage
 from h2htalk.curation.gather.mock_dialogues import generated
-from h2htalk.curation.prompting import Prompts
-from h2htalk.curation.spec import ComposeSettings, CurateSpec, GatherSettings
-from h2htalk.curation.stages import Incomplete, run_stage
+from h2htalk.curation.model_calls.prompts import Prompts
+from h2htalk.curation.pipeline import Incomplete, run_stage
+from h2htalk.curation.settings import ComposeSettings, CurateSpec, GatherSettings
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.help_rows import help_rows
 from h2htalk.data.persona import bundled_personas

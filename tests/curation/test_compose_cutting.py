@@ -7,7 +7,7 @@ from compose_made import talk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.compose_cutting import (
+from h2htalk.curation.compose.extraction import (
     MOST_CHARACTERS,
     MOST_CUTS,
     MOST_TURNS,

@@ -11,18 +11,18 @@ import pytest
 from compose_made import NOTHING, PROPOSALS, proposal, proposals, reference, talk
 
 from h2htalk.chat.protocol import Reply
-from h2htalk.curation.compose_drafts import broken_rules, scenario_of
-from h2htalk.curation.compose_forms import PROPOSALS as PROPOSALS_FORM
-from h2htalk.curation.compose_forms import REFERENCE as REFERENCE_FORM
-from h2htalk.curation.compose_forms import (
+from h2htalk.curation.compose.drafts import broken_rules, scenario_of
+from h2htalk.curation.compose.generation import Composer
+from h2htalk.curation.compose.reply_schemas import PROPOSALS as PROPOSALS_FORM
+from h2htalk.curation.compose.reply_schemas import REFERENCE as REFERENCE_FORM
+from h2htalk.curation.compose.reply_schemas import (
     AnyProposal,
     ProposalsReply,
     ReferenceReply,
     read_proposals,
     read_reference,
 )
-from h2htalk.curation.compose_writing import Composer
-from h2htalk.curation.prompting import Prompts
+from h2htalk.curation.model_calls.prompts import Prompts
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.responses import Failure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from compose_made import talk
 
-from h2htalk.curation.compose_tags import feelings, is_pleasantry, read_emotion, strength, tags_of
+from h2htalk.curation.compose.tagging import feelings, is_pleasantry, read_emotion, strength, tags_of
 from h2htalk.data.dialogue import Language, Turn
 from h2htalk.errors import DataError
 

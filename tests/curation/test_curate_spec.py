@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.curation.spec import read_spec, resolve
+from h2htalk.curation.settings import read_spec, resolve
 from h2htalk.errors import ConfigError
 
 SOURCE = """

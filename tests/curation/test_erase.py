@@ -16,10 +16,10 @@ from curation_made import all_files, dialogue, gathered
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase, purge
-from h2htalk.curation.erase_who import OthersGoToo, place_of
+from h2htalk.curation.erasure_scope import OthersGoToo, place_of
 from h2htalk.curation.explain import explain
 from h2htalk.curation.gather.stage import run_gather
-from h2htalk.curation.spec import CurateSpec, GatherSettings, Source
+from h2htalk.curation.settings import CurateSpec, GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, DataError

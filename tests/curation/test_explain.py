@@ -8,7 +8,7 @@ import pytest
 from curation_made import dialogue, dropping, gathered, keeping, stage
 
 from h2htalk.curation.explain import explain, story
-from h2htalk.curation.stages import Opener, run_stage
+from h2htalk.curation.pipeline import Opener, run_stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.errors import DataError
 

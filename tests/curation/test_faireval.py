@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.faireval import (
+from h2htalk.curation.review.faireval import (
     Calibration,
     EvidenceSample,
     Order,

@@ -8,7 +8,7 @@ import pytest
 
 from h2htalk.curation.curate import StageCounts
 from h2htalk.curation.funnel import draw_funnel, funnel_table, notes
-from h2htalk.curation.parts import Counts
+from h2htalk.curation.stage_folder import Counts
 from h2htalk.errors import ConfigError
 
 FOUND = [

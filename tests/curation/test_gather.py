@@ -12,8 +12,8 @@ from curation_made import all_files
 from h2htalk.curation.erase import erase
 from h2htalk.curation.explain import explain
 from h2htalk.curation.gather.stage import run_gather
-from h2htalk.curation.parts import Counts
-from h2htalk.curation.spec import CurateSpec, GatherSettings, Source, SourceFormat
+from h2htalk.curation.settings import CurateSpec, GatherSettings, Source, SourceFormat
+from h2htalk.curation.stage_folder import Counts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Language
 from h2htalk.errors import ConfigError, DataError

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from h2htalk.curation.pipeline import Incomplete
 from h2htalk.curation.safety.guard_model import Guard, moderated, parse
 from h2htalk.curation.safety.policy import settle
 from h2htalk.curation.safety.stage import assess
-from h2htalk.curation.stages import Incomplete
 from h2htalk.data.dialogue import Dialogue, Turn
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.curation.outcomes import Kept, Rejected, dialogue_of
-from h2htalk.curation.parts import StageFolder, part_name
+from h2htalk.curation.stage_folder import StageFolder, part_name
 
 PART = part_name(0)
 

@@ -12,11 +12,11 @@ from dedup_made import deduplicated, dialogue, spec_of, words, workspace_of
 
 import h2htalk.curation.dedup.reply_folding as module
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.compose import make_stage
+from h2htalk.curation.compose.stage import make_stage
 from h2htalk.curation.dedup.stage import run_dedup
 from h2htalk.curation.explain import explain
-from h2htalk.curation.spec import ComposeSettings
-from h2htalk.curation.stages import run_stage
+from h2htalk.curation.pipeline import run_stage
+from h2htalk.curation.settings import ComposeSettings
 from h2htalk.data.dialogue import Dialogue, Turn
 
 QUESTION = "I failed the exam in chemistry on Friday and cannot tell my mother."

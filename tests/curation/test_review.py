@@ -22,11 +22,11 @@ from review_made import (
 )
 
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.faireval import EvidenceSample, calibrate
-from h2htalk.curation.review import run_review
-from h2htalk.curation.review_outcome import Pair, Rubric, choose_reference, decide
-from h2htalk.curation.spec import CurateSpec, GatherSettings, ReviewSettings
-from h2htalk.curation.stages import Incomplete
+from h2htalk.curation.pipeline import Incomplete
+from h2htalk.curation.review.faireval import EvidenceSample, calibrate
+from h2htalk.curation.review.review_outcome import Pair, Rubric, choose_reference, decide
+from h2htalk.curation.review.stage import run_review
+from h2htalk.curation.settings import CurateSpec, GatherSettings, ReviewSettings
 from h2htalk.errors import ConfigError
 
 

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from h2htalk.chat.protocol import Reply
-from h2htalk.curation.faireval import EvidenceSample
-from h2htalk.curation.prompting import Prompts
-from h2htalk.curation.review_forms import PairReply, RubricReply, read_pair, read_rubric
+from h2htalk.curation.model_calls.prompts import Prompts
+from h2htalk.curation.review.faireval import EvidenceSample
+from h2htalk.curation.review.reviewer import PairReply, RubricReply, read_pair, read_rubric
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.responses import Failure
 

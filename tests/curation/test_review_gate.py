@@ -14,11 +14,11 @@ from review_made import BETTER, WORSE, candidates, composed, script
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.funnel import notes
-from h2htalk.curation.parts import Counts
-from h2htalk.curation.review import make_stage, run_review
-from h2htalk.curation.review_gate import read_gold, require_reachable
-from h2htalk.curation.spec import CurateSpec, GatherSettings, ReviewSettings
-from h2htalk.curation.stages import Incomplete
+from h2htalk.curation.pipeline import Incomplete
+from h2htalk.curation.review.gold_check import read_gold, require_reachable
+from h2htalk.curation.review.stage import make_stage, run_review
+from h2htalk.curation.settings import CurateSpec, GatherSettings, ReviewSettings
+from h2htalk.curation.stage_folder import Counts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import ConfigError, DataError
@@ -185,7 +185,7 @@ def test_stopped_at_the_gate_it_goes_on_without_asking_twice(
     spec, workspace = gated(tmp_path / "stopped", gold_lines(10), 4)
     for name in ("secret.key", "workspace.json"):
         (workspace.path / name).write_bytes((whole.path / name).read_bytes())
-    import h2htalk.curation.review_gate as module
+    import h2htalk.curation.review.gold_check as module
 
     def stopping(*_: object) -> None:
         raise KeyboardInterrupt

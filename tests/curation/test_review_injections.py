@@ -14,11 +14,11 @@ from loopback import LoopbackServer
 from review_made import BETTER, candidates, composed, review, scoring
 
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.prompting import Fence, Prompts
-from h2htalk.curation.review import reviews_path, run_review
-from h2htalk.curation.review_forms import Reviewer
-from h2htalk.curation.review_record import Reviewed
-from h2htalk.curation.spec import CurateSpec, GatherSettings, ReviewSettings
+from h2htalk.curation.model_calls.prompts import Fence, Prompts
+from h2htalk.curation.review.review_record import Reviewed
+from h2htalk.curation.review.reviewer import Reviewer
+from h2htalk.curation.review.stage import reviews_path, run_review
+from h2htalk.curation.settings import CurateSpec, GatherSettings, ReviewSettings
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.subtasks import SUBTASKS
 

@@ -15,9 +15,9 @@ from h2htalk.curation.gather.simulation import END, Simulation, open_simulation
 from h2htalk.curation.gather.simulation_grid import grid
 from h2htalk.curation.gather.stage import run_gather
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
-from h2htalk.curation.parts import Counts
-from h2htalk.curation.spec import CurateSpec, GatherSettings, SimulateSettings
-from h2htalk.curation.stages import Incomplete
+from h2htalk.curation.pipeline import Incomplete
+from h2htalk.curation.settings import CurateSpec, GatherSettings, SimulateSettings
+from h2htalk.curation.stage_folder import Counts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import LANGUAGES, Dialogue
 from h2htalk.data.persona import bundled_personas

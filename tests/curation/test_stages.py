@@ -10,8 +10,8 @@ import pytest
 from curation_made import all_bytes, dialogue, dropping, gathered, keeping, stage
 
 from h2htalk.curation.outcomes import Kept, PartRule, Rejected, each
-from h2htalk.curation.parts import Counts, remove_for_good
-from h2htalk.curation.stages import Incomplete, Opener, Stage, run_stage
+from h2htalk.curation.pipeline import Incomplete, Opener, Stage, run_stage
+from h2htalk.curation.stage_folder import Counts, remove_for_good
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_json
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
@@ -158,7 +158,7 @@ def test_a_removal_that_stops_halfway_leaves_no_part_to_other_settings(
             raise DataError("killed")
         remove_for_good(path)
 
-    monkeypatch.setattr("h2htalk.curation.parts.remove_for_good", remove)
+    monkeypatch.setattr("h2htalk.curation.stage_folder.remove_for_good", remove)
     with contextlib.suppress(DataError):
         folder.remove()
     monkeypatch.undo()

@@ -18,10 +18,10 @@ from h2htalk.curation.anonymize.ner_models import BUNDLED, name_finder
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import find_in_dialogue
-from h2htalk.curation.model_identity import model_identity
+from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
-from h2htalk.curation.spec import CurateSpec
-from h2htalk.curation.stages import Opener, Stage
+from h2htalk.curation.pipeline import Opener, Stage
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import LANGUAGES, Dialogue, Turn
 

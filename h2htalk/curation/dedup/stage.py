@@ -20,9 +20,9 @@ from h2htalk.curation.dedup.clustering import choose
 from h2htalk.curation.dedup.hashing import map_part, open_index
 from h2htalk.curation.dedup.reply_folding import fold
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Rejected, each_dialogue
-from h2htalk.curation.parts import Counts, StageFolder
-from h2htalk.curation.spec import CurateSpec
-from h2htalk.curation.stages import Opener, Stage, claim, in_processes, require_finished, run_stage
+from h2htalk.curation.pipeline import Opener, Stage, claim, in_processes, require_finished, run_stage
+from h2htalk.curation.settings import CurateSpec
+from h2htalk.curation.stage_folder import Counts, StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl, write_jsonl

@@ -18,15 +18,15 @@ from typing import Any
 
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, request_seed
-from h2htalk.curation.asking import Asking, AskSettings, sampling_of, shared_limit
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.curation.gather.simulation_grid import SOURCE, Plan, grid
 from h2htalk.curation.licences import find
-from h2htalk.curation.model_identity import model_identity
+from h2htalk.curation.model_calls.model_identity import model_identity
+from h2htalk.curation.model_calls.prompts import Prompts
+from h2htalk.curation.model_calls.stored_calls import Asking, AskSettings, sampling_of, shared_limit
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
-from h2htalk.curation.prompting import Prompts
-from h2htalk.curation.spec import CurateSpec, SimulateSettings, resolve
+from h2htalk.curation.settings import CurateSpec, SimulateSettings, resolve
 from h2htalk.data.dialogue import Dialogue, Role
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.responses import strip_thinking

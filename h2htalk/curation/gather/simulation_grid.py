@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
-from h2htalk.curation.spec import SimulateSettings
+from h2htalk.curation.settings import SimulateSettings
 from h2htalk.data.dialogue import Language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
 

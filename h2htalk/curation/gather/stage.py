@@ -27,9 +27,9 @@ from h2htalk.curation.gather.source_files import (
 from h2htalk.curation.gather.stage import simulation, simulation_grid
 from h2htalk.curation.licences import find, refusal, require_allowed
 from h2htalk.curation.outcomes import Kept, Outcomes, Rejected, each
-from h2htalk.curation.parts import Counts, StageFolder, part_name
-from h2htalk.curation.spec import CurateSpec, Source
-from h2htalk.curation.stages import Incomplete, Opener, Stage, claim, finish
+from h2htalk.curation.pipeline import Incomplete, Opener, Stage, claim, finish
+from h2htalk.curation.settings import CurateSpec, Source
+from h2htalk.curation.stage_folder import Counts, StageFolder, part_name
 from h2htalk.curation.tombstones import Tombstones, marks_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
-from h2htalk.curation.asking import Asking, AskSettings
-from h2htalk.curation.stages import Incomplete
+from h2htalk.curation.model_calls.stored_calls import Asking, AskSettings
+from h2htalk.curation.pipeline import Incomplete
 from h2htalk.data.append_log import Shard
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl

@@ -16,7 +16,7 @@ from h2htalk.curation.gather.stage.formats import (
     sharegpt,
     xtuner,
 )
-from h2htalk.curation.spec import SourceFormat
+from h2htalk.curation.settings import SourceFormat
 
 Reader = Callable[[Path, OnRead], Iterator[Item]]
 # Form -> how a file of it is read: `reader(path, on_read)`.

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from h2htalk.curation.compose_cutting import chat_draft, history
-from h2htalk.curation.compose_drafts import Draft, Refused
-from h2htalk.curation.compose_forms import AnyProposal, ChatProposal, ScheduleProposal, SynthesisProposal
-from h2htalk.curation.compose_tags import tags_of
+from h2htalk.curation.compose.drafts import Draft, Refused
+from h2htalk.curation.compose.extraction import chat_draft, history
+from h2htalk.curation.compose.reply_schemas import (
+    AnyProposal,
+    ChatProposal,
+    ScheduleProposal,
+    SynthesisProposal,
+)
+from h2htalk.curation.compose.tagging import tags_of
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.subtasks import NULL_MEMORY, find_subtask
 

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from h2htalk.curation.outcomes import PartRule, each
-from h2htalk.curation.parts import Counts, StageFolder
+from h2htalk.curation.stage_folder import Counts, StageFolder
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.errors import ConfigError, DataError, H2HTalkError

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from h2htalk.chat.protocol import Request
-from h2htalk.curation.asking import Answers
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.faireval import ORDERS, calibrate
-from h2htalk.curation.review_forms import Reviewer, pair_name, read_pair
-from h2htalk.curation.review_outcome import Pair
+from h2htalk.curation.model_calls.stored_calls import Answers
+from h2htalk.curation.review.faireval import ORDERS, calibrate
+from h2htalk.curation.review.review_outcome import Pair
+from h2htalk.curation.review.reviewer import Reviewer, pair_name, read_pair
 
 # Comparisons grow with the square of the references.
 MOST_COMPARED = 4

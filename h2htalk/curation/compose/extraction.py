@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from h2htalk.curation.candidates import ANSWER, Reference
-from h2htalk.curation.compose_drafts import Draft, broken_rules, drawn, scenario_of
-from h2htalk.curation.compose_tags import is_pleasantry, strength, tags_of
+from h2htalk.curation.compose.drafts import Draft, broken_rules, drawn, scenario_of
+from h2htalk.curation.compose.tagging import is_pleasantry, strength, tags_of
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.persona import Persona
 from h2htalk.text.contracts.contract import Violation

@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.engines import parse_model
-from h2htalk.curation.asking import Answers, Asking, AskSettings
 from h2htalk.curation.candidates import ORIGINAL, Candidate, Reference
-from h2htalk.curation.compose_cutting import CUTTABLE, Cuts, cut
-from h2htalk.curation.compose_drafts import (
+from h2htalk.curation.compose.drafts import (
     Draft,
     Found,
     Refused,
@@ -29,13 +27,15 @@ from h2htalk.curation.compose_drafts import (
     named_drafts,
     scenario_of,
 )
-from h2htalk.curation.compose_forms import read_proposals, unread
-from h2htalk.curation.compose_writing import TEMPLATES, Composer, proposals_name, reference_name
-from h2htalk.curation.model_identity import model_identity
+from h2htalk.curation.compose.extraction import CUTTABLE, Cuts, cut
+from h2htalk.curation.compose.generation import TEMPLATES, Composer, proposals_name, reference_name
+from h2htalk.curation.compose.reply_schemas import read_proposals, unread
+from h2htalk.curation.model_calls.model_identity import model_identity
+from h2htalk.curation.model_calls.prompts import Prompts
+from h2htalk.curation.model_calls.stored_calls import Answers, Asking, AskSettings
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected
-from h2htalk.curation.prompting import Prompts
-from h2htalk.curation.spec import ComposeSettings, CurateSpec
-from h2htalk.curation.stages import Opener, Stage
+from h2htalk.curation.pipeline import Opener, Stage
+from h2htalk.curation.settings import ComposeSettings, CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import LANGUAGES, Dialogue
 from h2htalk.data.persona import Persona, bundled_personas

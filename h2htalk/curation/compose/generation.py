@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.chat.protocol import Message, Reply, Request
-from h2htalk.curation.asking import sampling_of
 from h2htalk.curation.candidates import MODEL
-from h2htalk.curation.compose_drafts import Draft, Refused, broken_rules, drawn, scenario_of
-from h2htalk.curation.compose_forms import PROPOSALS, REFERENCE, AnyProposal, read_reference, unread
-from h2htalk.curation.compose_proposals import draft_of, written_inputs
-from h2htalk.curation.model_identity import model_name
-from h2htalk.curation.prompting import Fence, Prompts
+from h2htalk.curation.compose.drafts import Draft, Refused, broken_rules, drawn, scenario_of
+from h2htalk.curation.compose.proposals import draft_of, written_inputs
+from h2htalk.curation.compose.reply_schemas import PROPOSALS, REFERENCE, AnyProposal, read_reference, unread
+from h2htalk.curation.model_calls.model_identity import model_name
+from h2htalk.curation.model_calls.prompts import Fence, Prompts
+from h2htalk.curation.model_calls.stored_calls import sampling_of
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.help_rows import help_rows, help_text
 from h2htalk.data.persona import Persona

@@ -15,10 +15,10 @@ from pydantic import BaseModel, Field
 
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import Form
-from h2htalk.curation.asking import sampling_of
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.faireval import EvidenceSample, Order
-from h2htalk.curation.prompting import Fence, Prompts
+from h2htalk.curation.model_calls.prompts import Fence, Prompts
+from h2htalk.curation.model_calls.stored_calls import sampling_of
+from h2htalk.curation.review.faireval import EvidenceSample, Order
 from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 

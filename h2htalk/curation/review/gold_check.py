@@ -23,14 +23,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from h2htalk.curation.asking import Asking
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.faireval import Gate, Verdict, gate
-from h2htalk.curation.parts import StageFolder
-from h2htalk.curation.review_forms import Reviewer
-from h2htalk.curation.review_pairs import comparisons, read_comparisons
-from h2htalk.curation.spec import ReviewSettings
-from h2htalk.curation.stages import Incomplete
+from h2htalk.curation.model_calls.stored_calls import Asking
+from h2htalk.curation.pipeline import Incomplete
+from h2htalk.curation.review.comparisons import comparisons, read_comparisons
+from h2htalk.curation.review.faireval import Gate, Verdict, gate
+from h2htalk.curation.review.reviewer import Reviewer
+from h2htalk.curation.settings import ReviewSettings
+from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.data.dialogue import read_id, read_language
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import bundled_personas

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from h2htalk.curation.faireval import Calibration, EvidenceSample
+from h2htalk.curation.review.faireval import Calibration, EvidenceSample
 
 Status = Literal["accept", "revise", "reject", "needs_people"]
 # A criterion at this score or below rejects; below the next one it cannot be accepted.

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from h2htalk.curation.gather.raw_files import sha256_of
-from h2htalk.curation.spec import model_kind
+from h2htalk.curation.settings import model_kind
 from h2htalk.errors import ConfigError
 
 _SETTINGS = ("config.json", "gliner_config.json", "meta.json")

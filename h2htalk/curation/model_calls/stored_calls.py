@@ -18,10 +18,16 @@ from h2htalk.chat.costs.prices import PriceList, load_prices
 from h2htalk.chat.costs.reservations import dollars_text
 from h2htalk.chat.engines import open_chat, parse_model, require_batches
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
-from h2htalk.curation.asking_costs import StageLedger, StageLimit, journal_path
-from h2htalk.curation.asking_store import Known, line_of, prompt_fingerprint, read_line, stored_answers
-from h2htalk.curation.model_identity import model_identity, model_name
-from h2htalk.curation.stages import Incomplete
+from h2htalk.curation.model_calls.call_store import (
+    Known,
+    line_of,
+    prompt_fingerprint,
+    read_line,
+    stored_answers,
+)
+from h2htalk.curation.model_calls.cost_limit import StageLedger, StageLimit, journal_path
+from h2htalk.curation.model_calls.model_identity import model_identity, model_name
+from h2htalk.curation.pipeline import Incomplete
 from h2htalk.data.append_log import Shard
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.responses import Failure, Response, SampleKey, Usage

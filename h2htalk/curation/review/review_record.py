@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.faireval import EvidenceSample, calibrate
-from h2htalk.curation.review_forms import RubricReply
-from h2htalk.curation.review_outcome import Decision, Pair, Rubric
+from h2htalk.curation.review.faireval import EvidenceSample, calibrate
+from h2htalk.curation.review.review_outcome import Decision, Pair, Rubric
+from h2htalk.curation.review.reviewer import RubricReply
 from h2htalk.data.responses import Failure
 
 

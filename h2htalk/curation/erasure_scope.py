@@ -9,7 +9,7 @@ from typing import Any
 
 from h2htalk.curation.dedup.stage import LOSERS
 from h2htalk.curation.outcomes import dialogue_of
-from h2htalk.curation.parts import AUDIT, KEPT, REJECTED, StageFolder
+from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.tombstones import source_of
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.data.files import read_jsonl

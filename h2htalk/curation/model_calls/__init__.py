@@ -1,0 +1,1 @@
+"""Ask a model once and keep every reply: stored calls, cost limit, prompts."""
