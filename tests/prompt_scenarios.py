@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.persona import bundled_personas

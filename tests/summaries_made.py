@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from h2htalk.benchmark.aggregate import Cell, Row, Value, aggregate, aggregate_slices
 from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.composite import SampleScore, composite_score, item_score
-from h2htalk.benchmark.lexical import LexicalScores
-from h2htalk.benchmark.null_class import NullClass
-from h2htalk.benchmark.report.html import ItemView
-from h2htalk.benchmark.scoring import Metrics, score_answers
+from h2htalk.benchmark.metrics.composite import SampleScore, composite_score, item_score
+from h2htalk.benchmark.metrics.lexical import LexicalScores
+from h2htalk.benchmark.metrics.null_class import NullClass
+from h2htalk.benchmark.metrics.scoring import Metrics, score_answers
+from h2htalk.benchmark.report.html_page import ItemView
+from h2htalk.benchmark.statistics.table2_averages import Cell, Row, Value, aggregate, aggregate_slices
 from h2htalk.benchmark.summarize import Scored, summarize
 from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
 from h2htalk.chat.protocol import Message

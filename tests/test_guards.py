@@ -102,12 +102,15 @@ def test_imports_go_one_way() -> None:
         ("h2htalk.data.files", "from h2htalk.text.tokens import tokenize"),
         ("h2htalk.data.files", "from ..text import tokens"),
         ("h2htalk.text.tokens", "def f():\n    from h2htalk.chat import base"),
-        ("h2htalk.chat.protocol", "if TYPE_CHECKING:\n    from h2htalk.benchmark.spec import EvaluateSpec"),
-        ("h2htalk.chat.protocol", "ENGINES = {'x': 'h2htalk.benchmark.spec:EvaluateSpec'}"),
-        ("h2htalk.benchmark.spec", "from h2htalk.curation import build"),
+        (
+            "h2htalk.chat.protocol",
+            "if TYPE_CHECKING:\n    from h2htalk.benchmark.settings import EvaluateSpec",
+        ),
+        ("h2htalk.chat.protocol", "ENGINES = {'x': 'h2htalk.benchmark.settings:EvaluateSpec'}"),
+        ("h2htalk.benchmark.settings", "from h2htalk.curation import build"),
         ("h2htalk.analysis.figures", "from h2htalk import benchmark"),
         ("h2htalk.errors", "from h2htalk.data import files"),
-        ("h2htalk.benchmark.spec", "from h2htalk.cli import app"),
+        ("h2htalk.benchmark.settings", "from h2htalk.cli import app"),
     ],
 )
 def test_the_guard_sees_a_wrong_import_wherever_it_stands(module: str, source: str) -> None:

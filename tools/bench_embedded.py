@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.benchmark.prompting import PromptSet
-from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.protocol import Reply, Request, Sampling
 from h2htalk.data.persona import bundled_personas

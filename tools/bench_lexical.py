@@ -15,7 +15,7 @@ from typing import Any
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score.rouge_scorer import RougeScorer
 
-from h2htalk.benchmark.lexical import lexical_scores_of_tokens
+from h2htalk.benchmark.metrics.lexical import lexical_scores_of_tokens
 
 WEIGHTS = [(1.0,), (1 / 2,) * 2, (1 / 3,) * 3, (1 / 4,) * 4]
 Pairs = list[tuple[list[str], list[str]]]

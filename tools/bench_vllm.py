@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.prompting import PromptSet
-from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling

@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.benchmark.prompting import PromptSet
-from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS

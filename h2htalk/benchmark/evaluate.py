@@ -13,7 +13,9 @@ from pathlib import Path
 
 from h2htalk.benchmark.baselines import find_baseline
 from h2htalk.benchmark.generate import MissingRequests, generate
-from h2htalk.benchmark.prompting import PromptSet
+from h2htalk.benchmark.metrics.scoring import Metrics
+from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.results import (
     Material,
     metric_keys,
@@ -22,9 +24,7 @@ from h2htalk.benchmark.results import (
     write_floors,
 )
 from h2htalk.benchmark.run_costs import RunCosts
-from h2htalk.benchmark.sap import Sap
-from h2htalk.benchmark.scoring import Metrics
-from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import open_chat, parse_model
 from h2htalk.chat.protocol import Chat, Message

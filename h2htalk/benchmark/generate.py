@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
-from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.protocol import Chat, Message, Outcome, Request, Sampling, request_seed
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import Answers, RunWriter

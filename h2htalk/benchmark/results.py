@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.composite import METRICS_VERSION, ItemScore, item_score
 from h2htalk.benchmark.generate import PromptOf
-from h2htalk.benchmark.lexical import ROUGE_KINDS
-from h2htalk.benchmark.prompting import ASSEMBLY_VERSION, PromptSet
-from h2htalk.benchmark.report.html import ItemView, write_page
+from h2htalk.benchmark.metrics.composite import METRICS_VERSION, ItemScore, item_score
+from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
+from h2htalk.benchmark.metrics.scoring import Metrics, read_scores, score_answers, write_scores
+from h2htalk.benchmark.prompts.prompt_set import ASSEMBLY_VERSION, PromptSet
+from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.report.html_page import ItemView, write_page
 from h2htalk.benchmark.report.tables import write_tables
 from h2htalk.benchmark.run_costs import read_costs
-from h2htalk.benchmark.sap import Sap
-from h2htalk.benchmark.scoring import Metrics, read_scores, score_answers, write_scores
-from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.chat.protocol import Message

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
-from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.cost_log import Account, read_journal

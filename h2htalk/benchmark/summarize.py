@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from h2htalk import __version__
-from h2htalk.benchmark.aggregate import Cell, Row, Value, aggregate, aggregate_slices
-from h2htalk.benchmark.composite import METRIC_NAMES, ItemScore
-from h2htalk.benchmark.null_class import null_class
-from h2htalk.benchmark.scoring import Metrics
+from h2htalk.benchmark.metrics.composite import METRIC_NAMES, ItemScore
+from h2htalk.benchmark.metrics.null_class import null_class
+from h2htalk.benchmark.metrics.scoring import Metrics
+from h2htalk.benchmark.statistics.table2_averages import Cell, Row, Value, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import Answers

@@ -10,9 +10,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from h2htalk.benchmark.aggregate import Cell, Row
-from h2htalk.benchmark.composite import METRIC_NAMES
-from h2htalk.benchmark.null_class import NullClass
+from h2htalk.benchmark.metrics.composite import METRIC_NAMES
+from h2htalk.benchmark.metrics.null_class import NullClass
+from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.chat.costs.reservations import Totals
 from h2htalk.data.files import read_json_object
 from h2htalk.data.run_folder import SCORE_AGAIN

@@ -74,9 +74,9 @@ def evaluate(
         given["subtasks"] = tuple(subtask)
     if engine:
         given["engine"] = _pairs(engine)
-    from h2htalk.benchmark.estimate import estimate
+    from h2htalk.benchmark.cost_estimate import estimate
     from h2htalk.benchmark.evaluate import evaluate as run
-    from h2htalk.benchmark.spec import EvaluateSpec, read_spec
+    from h2htalk.benchmark.settings import EvaluateSpec, read_spec
 
     parsed = read_spec(spec, given) if spec else EvaluateSpec.from_dict(given, "command line")
     if dry_run:

@@ -33,7 +33,7 @@ def report(run: RunArgument, format: FormatOption = "terminal") -> None:
         from h2htalk.benchmark.results import report as run_report
 
         finish(run_report(run), run)
-    from h2htalk.benchmark.report.rows import model_rows
+    from h2htalk.benchmark.report.table2_rows import model_rows
     from h2htalk.benchmark.report.tables import table_text
     from h2htalk.benchmark.summary import read_summary
 
@@ -63,8 +63,8 @@ def leaderboard(
     format: FormatOption = "terminal",
 ) -> None:
     """Your runs beside the paper's Table 2."""
-    from h2htalk.benchmark import leaderboard as board
-    from h2htalk.benchmark.report.board import print_check, print_leaderboard
+    from h2htalk.benchmark.report import leaderboard as board
+    from h2htalk.benchmark.report.leaderboard_terminal import print_check, print_leaderboard
     from h2htalk.benchmark.report.tables import table_text
 
     require_format(format, *(("json",) if check_paper else ()))

@@ -24,7 +24,7 @@ def prompt(
     every: Annotated[bool, typer.Option("--all", help="JSONL of every scenario: id, messages.")] = False,
 ) -> None:
     """Print exactly what a model sees for a scenario."""
-    from h2htalk.benchmark.inspect_prompt import prompt_lines
+    from h2htalk.benchmark.prompts.show_prompt import prompt_lines
 
     if (scenario_id is None) != every:
         raise ConfigError("name a scenario by its id, or every one with --all")
@@ -71,7 +71,7 @@ def import_responses(
     embedder: Annotated[str, typer.Option(help=EMBEDDER_HELP)] = "bge-m3",
 ) -> None:
     """Score responses that another tool produced."""
-    from h2htalk.benchmark.imported import import_responses as run_import
+    from h2htalk.benchmark.import_run import import_responses as run_import
 
     finish(run_import(file, name, split, out, embedder), out)
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from h2htalk.benchmark import aggregate as module
-from h2htalk.benchmark.aggregate import (
+from h2htalk.benchmark.statistics import table2_averages as module
+from h2htalk.benchmark.statistics.table2_averages import (
     CONFIDENCE,
     Cell,
     Row,

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.benchmark.composite import METRIC_NAMES, SampleScore, composite_score, item_score, lexical_mean
-from h2htalk.benchmark.lexical import LexicalScores
+from h2htalk.benchmark.metrics.composite import (
+    METRIC_NAMES,
+    SampleScore,
+    composite_score,
+    item_score,
+    lexical_mean,
+)
+from h2htalk.benchmark.metrics.lexical import LexicalScores
 
 HALF = LexicalScores(0.5, 0.4, 0.3, 0.2, 0.6, 0.4)
 ONES = LexicalScores(1, 1, 1, 1, 1, 1)

@@ -13,9 +13,9 @@ from hosted_runs import MODELS
 from providers import ProviderServer, price_file
 from splits_made import write_split
 
-from h2htalk.benchmark.estimate import estimate
+from h2htalk.benchmark.cost_estimate import estimate
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.errors import ConfigError
 
 PRICED = re.compile(r"Price: about ([\d.,]+) US dollars .*, at most ([\d.,]+) if no reply is lost")

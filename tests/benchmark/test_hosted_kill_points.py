@@ -16,7 +16,7 @@ from providers import JobPlan, ProviderServer
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.run_costs import batch_folder
-from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.batch import batch_runner, submission
 from h2htalk.data.append_log import Shard
 

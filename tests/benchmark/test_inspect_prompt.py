@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from splits_made import scenario_records
 
-from h2htalk.benchmark.inspect_prompt import prompt_lines
+from h2htalk.benchmark.prompts.show_prompt import prompt_lines
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError
 

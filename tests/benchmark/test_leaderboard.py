@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from summaries_made import made_summary, same_values
 
-from h2htalk.benchmark.leaderboard import (
+from h2htalk.benchmark.report.leaderboard import (
     check_paper,
     check_table,
     leaderboard,
@@ -21,8 +21,8 @@ from h2htalk.benchmark.leaderboard import (
     read_summaries,
     unreadable_rows,
 )
-from h2htalk.benchmark.report.board import print_check, print_leaderboard
-from h2htalk.benchmark.report.layout import COLUMNS
+from h2htalk.benchmark.report.leaderboard_terminal import print_check, print_leaderboard
+from h2htalk.benchmark.report.table2_layout import COLUMNS
 from h2htalk.benchmark.report.tables import table_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import SUBTASKS

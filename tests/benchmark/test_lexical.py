@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score.rouge_scorer import RougeScorer
 
-from h2htalk.benchmark.lexical import LexicalScores, Rouge, lexical_scores, lexical_scores_of_tokens
+from h2htalk.benchmark.metrics.lexical import LexicalScores, Rouge, lexical_scores, lexical_scores_of_tokens
 from h2htalk.errors import ConfigError
 from h2htalk.text.tokens import tokenize
 

@@ -8,8 +8,8 @@ import random
 import pytest
 from pydantic import TypeAdapter
 
-from h2htalk.benchmark.aggregate import Cell
-from h2htalk.benchmark.null_class import NullClass, null_class
+from h2htalk.benchmark.metrics.null_class import NullClass, null_class
+from h2htalk.benchmark.statistics.table2_averages import Cell
 
 
 def values(found: NullClass) -> tuple[float | None, float | None, float | None]:

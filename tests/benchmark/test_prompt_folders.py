@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from prompt_scenarios import EVERY, FULL, NONE, REN, scenario, system
 
-from h2htalk.benchmark.prompting import PromptSet
-from h2htalk.benchmark.sap import PRINCIPLES, Sap
+from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -86,7 +86,9 @@ def test_a_runs_prompts_outlive_changes_of_the_package(
     for name, text in made.files().items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr("h2htalk.benchmark.prompting.help_rows", lambda language: ("another number",))
+    monkeypatch.setattr(
+        "h2htalk.benchmark.prompts.prompt_set.help_rows", lambda language: ("another number",)
+    )
     assert PromptSet.load().fingerprint != made.fingerprint
     stored = PromptSet.load(tmp_path)
     assert stored.fingerprint == made.fingerprint

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.benchmark.prompt_templates import TemplateSet
+from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.errors import ConfigError
 
 OWN = '{% extends "en/_companion.j2" %}\n{% block task %}Be brief, {{ persona_name }}.{% endblock %}\n'

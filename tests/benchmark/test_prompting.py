@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_scenarios import EVERY, FULL, INPUTS, NONE, REN, scenario, system
 
-from h2htalk.benchmark.prompting import PromptSet, repeatable
-from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.help_lines import lines_for, lines_of, read_help_lines

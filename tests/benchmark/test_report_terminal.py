@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 from summaries_made import FirstLetters, made_summary, same_values, summary_of
 
-from h2htalk.benchmark.aggregate import Cell, Row
 from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.null_class import null_class
+from h2htalk.benchmark.metrics.null_class import null_class
+from h2htalk.benchmark.metrics.scoring import Metrics
 from h2htalk.benchmark.report.terminal import print_summary
-from h2htalk.benchmark.scoring import Metrics
+from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS

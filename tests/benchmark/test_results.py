@@ -10,7 +10,7 @@ import pytest
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.results import report, score
-from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.append_log import Shard
 from h2htalk.data.files import json_line, write_jsonl
 from h2htalk.errors import DataError

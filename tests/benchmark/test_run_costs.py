@@ -12,7 +12,7 @@ from splits_made import write_split
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.run_costs import GENERATE, RunCosts, batch_folder, read_calls, read_costs
-from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.batch.job_journal import BatchJournal
 from h2htalk.chat.calls import Bound
 from h2htalk.chat.costs.ledger import Ledger

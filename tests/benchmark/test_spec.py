@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.benchmark.spec import EvaluateSpec, read_spec
+from h2htalk.benchmark.settings import EvaluateSpec, read_spec
 from h2htalk.errors import ConfigError, H2HTalkError
 
 WORK: dict[str, Any] = {"model": "embedded", "split": "mini", "out": "runs/a"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.benchmark.spec import EvaluateSpec, read_spec
+from h2htalk.benchmark.settings import EvaluateSpec, read_spec
 from h2htalk.errors import ConfigError
 
 WORK: dict[str, Any] = {"split": "mini", "out": "runs/a"}

@@ -145,8 +145,8 @@ def test_the_dearest_call_costs_a_token_for_every_byte_and_all_of_its_budget() -
 
 def test_the_prompts_of_a_split_are_known_by_their_own_words(server: ProviderServer) -> None:
     """What the end-to-end tests rely on: a scenario's last user message is unlike any other's."""
-    from h2htalk.benchmark.prompting import PromptSet
-    from h2htalk.benchmark.sap import Sap
+    from h2htalk.benchmark.prompts.prompt_set import PromptSet
+    from h2htalk.benchmark.prompts.sap import Sap
 
     split = load_split("mini").select("en", (), 40)
     sap, prompts = Sap.parse("full"), PromptSet.load(None)

@@ -9,9 +9,9 @@ from collections import Counter
 import pytest
 from rapidfuzz import fuzz
 
-from h2htalk.benchmark.prompting import PromptSet, repeatable
-from h2htalk.benchmark.sap import Sap
-from h2htalk.benchmark.scoring import instructions
+from h2htalk.benchmark.metrics.scoring import instructions
+from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.help_lines import lines_for
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS, Scenario

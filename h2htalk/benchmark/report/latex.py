@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from h2htalk.benchmark.aggregate import Cell
-from h2htalk.benchmark.report.cell_text import half_width_text
-from h2htalk.benchmark.report.layout import ALL_COLUMNS, COLUMNS, OTHER_MEANS, Column
-from h2htalk.benchmark.report.rows import TableRow
+from h2htalk.benchmark.report.number_format import half_width_text
+from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, COLUMNS, OTHER_MEANS, Column
+from h2htalk.benchmark.report.table2_rows import TableRow
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.text.printable import printable
 
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {

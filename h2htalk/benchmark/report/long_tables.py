@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from h2htalk.benchmark.aggregate import Cell, Row
-from h2htalk.benchmark.null_class import NullClass
-from h2htalk.benchmark.report.layout import ALL_COLUMNS, cell_at, ordered_slices, parts_of
-from h2htalk.benchmark.report.rows import TableRow, table_row
+from h2htalk.benchmark.metrics.null_class import NullClass
+from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, cell_at, ordered_slices, parts_of
+from h2htalk.benchmark.report.table2_rows import TableRow, table_row
+from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import Standing, Summary
 from h2htalk.text.escaping import csv_text
 

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.benchmark.aggregate import Cell
-from h2htalk.benchmark.composite import METRIC_NAMES
-from h2htalk.benchmark.report.cell_text import (
+from h2htalk.benchmark.metrics.composite import METRIC_NAMES
+from h2htalk.benchmark.report.number_format import (
     half_width_text,
     interval_text,
     items_text,
     percent_text,
     value_text,
 )
-from h2htalk.benchmark.report.layout import (
+from h2htalk.benchmark.report.table2_layout import (
     cell_at,
     main_row,
     measure_name,
@@ -25,6 +24,7 @@ from h2htalk.benchmark.report.layout import (
     part_title,
     subtasks_at_hand,
 )
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.text.printable import printable

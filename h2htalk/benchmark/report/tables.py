@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.aggregate import Cell
 from h2htalk.benchmark.report.cost_text import costs_csv
 from h2htalk.benchmark.report.latex import latex_table
-from h2htalk.benchmark.report.layout import ALL_COLUMNS
 from h2htalk.benchmark.report.long_tables import metrics_csv, slices_csv
-from h2htalk.benchmark.report.rows import TableRow, table_rows
+from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS
+from h2htalk.benchmark.report.table2_rows import TableRow, table_rows
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import write_text
 from h2htalk.errors import ConfigError

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from h2htalk.benchmark.aggregate import Cell
-from h2htalk.benchmark.report.cell_text import half_width_text, items_text, percent_text, value_text
 from h2htalk.benchmark.report.cost_text import cost_lines, limit_lines
-from h2htalk.benchmark.report.layout import (
+from h2htalk.benchmark.report.number_format import half_width_text, items_text, percent_text, value_text
+from h2htalk.benchmark.report.plain_console import PlainConsole
+from h2htalk.benchmark.report.table2_layout import (
     COLUMNS,
     cell_at,
     floors_reach,
@@ -24,8 +24,8 @@ from h2htalk.benchmark.report.layout import (
     parts_of,
     subtasks_at_hand,
 )
-from h2htalk.benchmark.report.plain_console import PlainConsole
 from h2htalk.benchmark.report.terminal_lines import count_lines, null_class_lines, slice_lines
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 

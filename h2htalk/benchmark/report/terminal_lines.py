@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from h2htalk.benchmark.null_class import NullClass
-from h2htalk.benchmark.report.cell_text import count_text, items_text, with_half_width
-from h2htalk.benchmark.report.layout import languages_of, most_first, ordered_slices
+from h2htalk.benchmark.metrics.null_class import NullClass
+from h2htalk.benchmark.report.number_format import count_text, items_text, with_half_width
+from h2htalk.benchmark.report.table2_layout import languages_of, most_first, ordered_slices
 from h2htalk.benchmark.summary import Summary
 
 # Tags with more values than this have a table on the page alone.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from summaries_made import failed_item, made_item, made_summary, mini_scenarios, same_values
 
-from h2htalk.benchmark.report.html import ItemView, write_page
+from h2htalk.benchmark.report.html_page import ItemView, write_page
 from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 

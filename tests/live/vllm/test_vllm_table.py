@@ -11,8 +11,8 @@ import pytest
 from near_ties import MARGIN, Judge
 from vllm_runs import evaluate_command
 
-from h2htalk.benchmark.prompting import PromptSet
-from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import RunFolder

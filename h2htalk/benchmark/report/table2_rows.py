@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from h2htalk.benchmark.aggregate import Cell
-from h2htalk.benchmark.report.layout import (
+from h2htalk.benchmark.report.table2_layout import (
     ALL_COLUMNS,
     cell_at,
     has_levels,
@@ -15,6 +14,7 @@ from h2htalk.benchmark.report.layout import (
     main_row,
     parts_of,
 )
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Standing, Summary
 
 Source = Literal["run", "floor", "paper"]

@@ -6,9 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.benchmark.report.cell_text import count_text, interval_text, items_text, percent_text, value_text
 from h2htalk.benchmark.report.cost_text import cost_lines, cost_view
-from h2htalk.benchmark.report.layout import (
+from h2htalk.benchmark.report.number_format import (
+    count_text,
+    interval_text,
+    items_text,
+    percent_text,
+    value_text,
+)
+from h2htalk.benchmark.report.part_view import BAR_WIDTH, NONE, Figure, figure_of, part_view
+from h2htalk.benchmark.report.table2_layout import (
     ALL_COLUMNS,
     cell_at,
     languages_of,
@@ -17,8 +24,7 @@ from h2htalk.benchmark.report.layout import (
     notes,
     parts_of,
 )
-from h2htalk.benchmark.report.part_view import BAR_WIDTH, NONE, Figure, figure_of, part_view
-from h2htalk.benchmark.report.rows import TableRow, table_rows
+from h2htalk.benchmark.report.table2_rows import TableRow, table_rows
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import DIMENSIONS
 from h2htalk.text.contracts.violations import RULES

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from h2htalk.benchmark.results import metric_keys, open_metrics, read_material, score_material, write_floors
-from h2htalk.benchmark.spec import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.importers import read_foreign_responses
 from h2htalk.data.run_folder import RunFolder, RunWriter

@@ -13,8 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.composite import METRIC_NAMES, ItemScore, SampleScore
-from h2htalk.benchmark.report.page_view import page_view
+from h2htalk.benchmark.metrics.composite import METRIC_NAMES, ItemScore, SampleScore
+from h2htalk.benchmark.report.html_view import page_view
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_text

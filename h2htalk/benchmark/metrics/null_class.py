@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.benchmark.aggregate import CONFIDENCE, RESAMPLES, Cell
+from h2htalk.benchmark.statistics.table2_averages import CONFIDENCE, RESAMPLES, Cell
 
 Floats = npt.NDArray[np.float64]
 

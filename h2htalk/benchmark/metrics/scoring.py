@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.composite import METRIC_NAMES, ItemScore, SampleScore, composite_score, item_score
 from h2htalk.benchmark.generate import PromptOf
-from h2htalk.benchmark.lexical import LexicalScores, Rouge, lexical_scores
-from h2htalk.benchmark.prompting import repeatable
-from h2htalk.benchmark.semantic import similarities
+from h2htalk.benchmark.metrics.composite import (
+    METRIC_NAMES,
+    ItemScore,
+    SampleScore,
+    composite_score,
+    item_score,
+)
+from h2htalk.benchmark.metrics.lexical import LexicalScores, Rouge, lexical_scores
+from h2htalk.benchmark.metrics.semantic import similarities
+from h2htalk.benchmark.prompts.prompt_set import repeatable
 from h2htalk.chat.protocol import Message
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.responses import FailedResponse, Response

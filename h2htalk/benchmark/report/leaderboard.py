@@ -14,9 +14,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.aggregate import Cell
-from h2htalk.benchmark.report.layout import COLUMNS, part_title, parts_of
-from h2htalk.benchmark.report.rows import TableRow, table_row
+from h2htalk.benchmark.report.table2_layout import COLUMNS, part_title, parts_of
+from h2htalk.benchmark.report.table2_rows import TableRow, table_row
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from h2htalk.benchmark.aggregate import Cell
+from h2htalk.benchmark.statistics.table2_averages import Cell
 
 
 def value_text(cell: Cell | None, none: str = "-") -> str:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from h2htalk.benchmark.prompt_templates import TemplateSet
-from h2htalk.benchmark.sap import Sap
+from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.chat.protocol import Message
 from h2htalk.data.dialogue import LANGUAGES, Language, Turn
 from h2htalk.data.help_rows import help_rows, help_text

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from h2htalk.benchmark.prompt_templates import TemplateSet
+from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.data.dialogue import Language
 from h2htalk.data.help_rows import help_rows
 from h2htalk.errors import ConfigError

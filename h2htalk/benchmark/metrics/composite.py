@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from h2htalk.benchmark.lexical import LexicalScores
+from h2htalk.benchmark.metrics.lexical import LexicalScores
 
 METRICS_VERSION = "1"
 METRIC_NAMES = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l")

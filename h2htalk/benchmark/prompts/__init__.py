@@ -1,0 +1,1 @@
+"""Turn a scenario into messages: templates, persona and SAP; read `prompt_set` first."""
