@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, LanguageAnalysis, SplitAnalysis, SplitFacts
-from h2htalk.analysis.comparison import comparison
-from h2htalk.analysis.coverage import coverage
-from h2htalk.analysis.diversity import measure_diversity
-from h2htalk.analysis.lengths import measure_lengths
-from h2htalk.analysis.parser_models import ParserModel
-from h2htalk.analysis.texts import SIDES, side_texts
-from h2htalk.analysis.verb_nouns import Pair, count_pairs
-from h2htalk.analysis.word_clouds import WordCount, count_words
+from h2htalk.analysis.measures.coverage import coverage
+from h2htalk.analysis.measures.diversity import measure_diversity
+from h2htalk.analysis.measures.lengths import measure_lengths
+from h2htalk.analysis.measures.log_odds import comparison
+from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
+from h2htalk.analysis.measures.words import WordCount, count_words
+from h2htalk.analysis.verb_nouns.pairs import Pair, count_pairs
+from h2htalk.analysis.verb_nouns.parsers import ParserModel
 from h2htalk.data.dialogue import Language
 from h2htalk.data.splits import load_split
 

@@ -47,7 +47,7 @@ def _complain() -> None:
 COMMAND = """
 import sys
 from concurrent.futures import FIRST_COMPLETED, wait
-from h2htalk.output import deaf_to_ctrl_c, one_line_errors, say
+from h2htalk.cli.output import deaf_to_ctrl_c, one_line_errors, say
 from h2htalk.parallel import ProcessPool
 from test_parallel import TASKS
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.analysis.verb_nouns import Pair, verb_noun_pairs
-from h2htalk.output import say
+from h2htalk.analysis.verb_nouns.pairs import Pair, verb_noun_pairs
+from h2htalk.cli.output import say
 
 FLOORS = {"en": 0.87, "zh": 0.75}
 FROZEN = {"en": ("en",), "zh": ("zh", "zh_2")}  # tests/analysis/golden/README.md says how blind each is

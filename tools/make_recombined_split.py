@@ -21,7 +21,7 @@ from typing import Any
 
 from make_synthetic_split import Writer, scenario_counts
 
-from h2htalk.analysis.texts import instruction_text
+from h2htalk.analysis.measures.scenario_texts import instruction_text
 from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.files import write_jsonl, write_text
 from h2htalk.data.scenario import Plan, Scenario, Turn

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from h2htalk import __version__
-from h2htalk.analysis.comparison import Comparison, comparison
-from h2htalk.analysis.coverage import Coverage, coverage
-from h2htalk.analysis.diversity import Diversity, compare_diversity, measure_diversity
-from h2htalk.analysis.lengths import Lengths, measure_lengths
-from h2htalk.analysis.parallel import PairJob, counting_pairs, good_processes
-from h2htalk.analysis.parser_models import ParserModel, choose_models
-from h2htalk.analysis.texts import SIDES, Side, SideText, side_texts
-from h2htalk.analysis.verb_nouns import PairCount
-from h2htalk.analysis.word_clouds import WordCount, comparable_counts, count_words
+from h2htalk.analysis.measures.coverage import Coverage, coverage
+from h2htalk.analysis.measures.diversity import Diversity, compare_diversity, measure_diversity
+from h2htalk.analysis.measures.lengths import Lengths, measure_lengths
+from h2htalk.analysis.measures.log_odds import Comparison, comparison
+from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText, side_texts
+from h2htalk.analysis.measures.words import WordCount, comparable_counts, count_words
+from h2htalk.analysis.verb_nouns.pair_counting import PairJob, counting_pairs, good_processes
+from h2htalk.analysis.verb_nouns.pairs import PairCount
+from h2htalk.analysis.verb_nouns.parsers import ParserModel, choose_models
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split

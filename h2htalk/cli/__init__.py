@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from h2htalk import __version__
-from h2htalk.cli import analyzing, curating, evaluating, rounding, runs, splits
-from h2htalk.output import one_line_errors
+from h2htalk.cli import analyze, curate, evaluate, round, runs, splits
+from h2htalk.cli.output import one_line_errors
 
 app = typer.Typer(
     name="h2htalk",
@@ -39,19 +39,19 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-for command in (evaluating.evaluate, runs.score, runs.report, runs.costs, splits.prompt, runs.leaderboard):
+for command in (evaluate.evaluate, runs.score, runs.report, runs.costs, splits.prompt, runs.leaderboard):
     app.command()(command)
-app.command()(analyzing.analyze)
-curate_app.command("run")(curating.curate_run)
-curate_app.command("funnel")(curating.curate_funnel)
-curate_app.command("explain")(curating.curate_explain)
-curate_app.command("erase")(curating.curate_erase)
-curate_app.command("purge")(curating.curate_purge)
-round_app.command("open")(rounding.round_open)
-round_app.command("status")(rounding.round_status)
-round_app.command("close")(rounding.round_close)
-round_app.command("reopen")(rounding.round_reopen)
-round_app.command("list")(rounding.round_list)
+app.command()(analyze.analyze)
+curate_app.command("run")(curate.curate_run)
+curate_app.command("funnel")(curate.curate_funnel)
+curate_app.command("explain")(curate.curate_explain)
+curate_app.command("erase")(curate.curate_erase)
+curate_app.command("purge")(curate.curate_purge)
+round_app.command("open")(round.round_open)
+round_app.command("status")(round.round_status)
+round_app.command("close")(round.round_close)
+round_app.command("reopen")(round.round_reopen)
+round_app.command("list")(round.round_list)
 split_app.command("list")(splits.split_list)
 split_app.command("info")(splits.split_info)
 split_app.command("export")(splits.split_export)

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from h2htalk.cli.options import EMBEDDER_HELP, FormatOption, RunArgument, console, finish, require_format
+from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError
-from h2htalk.output import say
 
 
 def score(

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
-from h2htalk.analysis.overview import overview
-from h2htalk.analysis.texts import SIDES, side_texts
-from h2htalk.analysis.verb_nouns import count_pairs, verb_noun_pairs
-from h2htalk.analysis.word_clouds import count_words
+from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
+from h2htalk.analysis.measures.words import count_words
+from h2htalk.analysis.report.terminal import overview
+from h2htalk.analysis.verb_nouns.pairs import count_pairs, verb_noun_pairs
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from h2htalk.analysis.chinese_pairs import bare_verb, chinese_pairs
-from h2htalk.analysis.chinese_pieces import pieces
-from h2htalk.analysis.verb_nouns import Pair, verb_noun_pairs
+from h2htalk.analysis.verb_nouns.chinese import bare_verb, chinese_pairs
+from h2htalk.analysis.verb_nouns.chinese_words_split import pieces
+from h2htalk.analysis.verb_nouns.pairs import Pair, verb_noun_pairs
 
 TAGS = {
     "N": "NOUN",

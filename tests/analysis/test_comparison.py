@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.analysis.comparison import (
+from h2htalk.analysis.measures.log_odds import (
     Comparison,
     LogOdds,
     comparison,

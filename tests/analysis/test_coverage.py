@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.analysis.coverage import Cell, Coverage, Marginal, coverage
+from h2htalk.analysis.measures.coverage import Cell, Coverage, Marginal, coverage
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Complexity, Interaction, Scenario, Tags
 from h2htalk.data.splits import load_split
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from h2htalk.analysis.diversity import (
+from h2htalk.analysis.measures.diversity import (
     SAMPLE_WORDS,
     SELF_BLEU_TEXTS,
     SPREAD_TEXTS,
@@ -21,7 +21,7 @@ from h2htalk.analysis.diversity import (
     measure_diversity,
     spread,
 )
-from h2htalk.analysis.texts import Side, SideText, side_texts
+from h2htalk.analysis.measures.scenario_texts import Side, SideText, side_texts
 from h2htalk.data.dialogue import Language
 from h2htalk.data.splits import load_split
 from h2htalk.text.embeddings.embedders import Vectors, unit_rows

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from h2htalk.analysis.english_lemmas import noun_lemma, verb_lemma
-from h2htalk.analysis.english_pairs import english_pairs
-from h2htalk.analysis.verb_nouns import verb_noun_pairs
+from h2htalk.analysis.verb_nouns.english import english_pairs
+from h2htalk.analysis.verb_nouns.english_lemmas import noun_lemma, verb_lemma
+from h2htalk.analysis.verb_nouns.pairs import verb_noun_pairs
 
 VOCAB = Vocab()
 KINDS = {

@@ -14,7 +14,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
-from h2htalk.analysis.fonts import BUNDLED, find_font
+from h2htalk.analysis.figures.fonts import BUNDLED, find_font
 from h2htalk.errors import ConfigError, MissingExtraError
 
 PAPER = "我们一起今天回忆用户微笑轻轻特别分享准备早餐散步放松伙伴"

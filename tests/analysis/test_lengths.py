@@ -11,8 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.analysis.lengths import MEASURES, Histogram, LengthSummary, measure_lengths, text_lengths
-from h2htalk.analysis.texts import Side, SideText, instruction_text, side_texts
+from h2htalk.analysis.measures.lengths import (
+    MEASURES,
+    Histogram,
+    LengthSummary,
+    measure_lengths,
+    text_lengths,
+)
+from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text, side_texts
 from h2htalk.data.dialogue import Language, Turn
 from h2htalk.data.scenario import Plan, Scenario
 from h2htalk.data.splits import load_split

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.analysis.parallel import (
+from h2htalk.analysis.verb_nouns.pair_counting import (
     CHUNK_CHARACTERS,
     CHUNK_PIECES,
     Chunk,
@@ -19,7 +19,7 @@ from h2htalk.analysis.parallel import (
     counting_pairs,
     good_processes,
 )
-from h2htalk.analysis.verb_nouns import PairCount
+from h2htalk.analysis.verb_nouns.pairs import PairCount
 from h2htalk.errors import ConfigError
 from h2htalk.parallel import usable_cores
 

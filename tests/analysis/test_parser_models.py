@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.analysis.parser_models import BUNDLED, choose_models
+from h2htalk.analysis.verb_nouns.parsers import BUNDLED, choose_models
 from h2htalk.errors import ConfigError, MissingExtraError
 
 
@@ -67,6 +67,6 @@ def test_a_folder_that_is_no_pipeline_is_an_error(tmp_path: Path, meta: object) 
 
 
 def test_without_spacy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("h2htalk.analysis.parser_models.find_spec", lambda name: None)
+    monkeypatch.setattr("h2htalk.analysis.verb_nouns.parsers.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[analysis\]"'):
         choose_models([], ["en"])

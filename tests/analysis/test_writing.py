@@ -14,9 +14,9 @@ import pytest
 from analysis_made import made_analysis
 
 from h2htalk.analysis.analyze import Analysis
-from h2htalk.analysis.verb_nouns import Pair
-from h2htalk.analysis.word_clouds import WordCount
-from h2htalk.analysis.writing import require_output, write_analysis
+from h2htalk.analysis.measures.words import WordCount
+from h2htalk.analysis.report.write_analysis import require_output, write_analysis
+from h2htalk.analysis.verb_nouns.pairs import Pair
 from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.errors import ConfigError, MissingExtraError
 
@@ -112,7 +112,7 @@ def test_hostile_words_stay_text_in_every_file(tmp_path: Path) -> None:
 
 def test_a_home_that_cannot_be_written_is_no_news(tmp_path: Path) -> None:
     code = "import sys; sys.path.insert(0, sys.argv[2]); from analysis_made import made_analysis as made\n"
-    code += "from pathlib import Path; from h2htalk.analysis.writing import write_analysis as write\n"
+    code += "from pathlib import Path; from h2htalk.analysis.report.write_analysis import write_analysis as write\n"
     code += "write(made(('en',), limit=2), Path(sys.argv[1]))"
     command = [sys.executable, "-c", code, str(tmp_path / "out"), str(Path(__file__).parents[1])]
     environment = {**os.environ, "HOME": "/proc/nowhere", "XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": ""}
@@ -130,6 +130,8 @@ def test_other_peoples_folders_are_left_alone(analysis: Analysis, tmp_path: Path
 
 def test_a_missing_library_is_known_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_output(tmp_path / "out")
-    monkeypatch.setattr("h2htalk.analysis.writing.find_spec", lambda name: None if name == "wordcloud" else 1)
+    monkeypatch.setattr(
+        "h2htalk.analysis.report.write_analysis.find_spec", lambda name: None if name == "wordcloud" else 1
+    )
     with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[analysis\]"'):
         require_output(tmp_path / "out")

@@ -16,7 +16,7 @@ pytest.importorskip("tokenizers", reason="the embedded extra is not installed")
 
 import tokenizers
 
-from h2htalk.analysis.texts import side_texts
+from h2htalk.analysis.measures.scenario_texts import side_texts
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text import token_counts

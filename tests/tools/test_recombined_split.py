@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.analysis.lengths import measure_lengths
-from h2htalk.analysis.texts import side_texts
+from h2htalk.analysis.measures.lengths import measure_lengths
+from h2htalk.analysis.measures.scenario_texts import side_texts
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError

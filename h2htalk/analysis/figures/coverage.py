@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.coverage import Coverage
+    from h2htalk.analysis.measures.coverage import Coverage
 
 ROW = 13.0  # points
 _DARK = 0.8  # from this share of the colour on, white numbers have more contrast than dark ones

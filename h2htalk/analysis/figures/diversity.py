@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.diversity import Diversity
+    from h2htalk.analysis.measures.diversity import Diversity
 
 ORDERS = (1, 2, 3, 4)
 # By side too: in grey print the two colours are one.

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.figures.style import BODY, FAMILIES, INK, plural
-from h2htalk.analysis.fonts import find_font
 from h2htalk.text.printable import printable
 
 if TYPE_CHECKING:

@@ -25,13 +25,13 @@ from h2htalk.analysis.figures.style import (
     thousands,
     tint,
 )
-from h2htalk.analysis.texts import SIDES, Side
+from h2htalk.analysis.measures.scenario_texts import SIDES, Side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.lengths import Histogram, LengthSummary
+    from h2htalk.analysis.measures.lengths import Histogram, LengthSummary
 
 UNITS = {
     "characters": "characters",

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.fonts import INSTALL_ANALYSIS, find_font
+from h2htalk.analysis.figures.fonts import INSTALL_ANALYSIS, find_font
 from h2htalk.errors import MissingExtraError
 
 if TYPE_CHECKING:

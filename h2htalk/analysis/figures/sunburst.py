@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.verb_nouns import VerbGroup
+    from h2htalk.analysis.verb_nouns.pairs import VerbGroup
 
 VERBS = 20  # of the inner ring, as Self-Instruct draws it (Wang et al. 2023, Fig. 3)
 RIM, MIDDLE, HOLE = 245.0, 127.0, 42.0  # points: of the rim, between the rings, of the hole

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from h2htalk.analysis.comparison import LogOdds, log_odds
-from h2htalk.analysis.coverage import Cell, Coverage
-from h2htalk.analysis.diversity import Diversity
-from h2htalk.analysis.lengths import Histogram, Lengths, LengthSummary, measure_lengths
-from h2htalk.analysis.texts import Side, SideText
-from h2htalk.analysis.verb_nouns import PairCount, VerbGroup, top_verbs
+from h2htalk.analysis.measures.coverage import Cell, Coverage
+from h2htalk.analysis.measures.diversity import Diversity
+from h2htalk.analysis.measures.lengths import Histogram, Lengths, LengthSummary, measure_lengths
+from h2htalk.analysis.measures.log_odds import LogOdds, log_odds
+from h2htalk.analysis.measures.scenario_texts import Side, SideText
+from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbGroup, top_verbs
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
 
 HOSTILE = (

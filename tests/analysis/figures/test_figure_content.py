@@ -24,7 +24,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from h2htalk.analysis.coverage import Coverage
 from h2htalk.analysis.figures import (
     draw_coverage,
     draw_diversity,
@@ -37,8 +36,9 @@ from h2htalk.analysis.figures import (
     draw_word_cloud,
 )
 from h2htalk.analysis.figures.style import TINY, house_style
-from h2htalk.analysis.verb_nouns import PairCount, top_verbs
-from h2htalk.analysis.word_clouds import WordCount
+from h2htalk.analysis.measures.coverage import Coverage
+from h2htalk.analysis.measures.words import WordCount
+from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
 from h2htalk.data.dialogue import Language
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -7,9 +7,9 @@ from figures_made import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.figures.labels import STAND_IN, label, replaced_note, shortened, width_of, write
 from h2htalk.analysis.figures.style import bare_panel, house_style, new_figure
-from h2htalk.analysis.fonts import find_font
 
 pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
 

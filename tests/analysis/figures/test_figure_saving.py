@@ -11,7 +11,7 @@ from figures_made import HOSTILE, made_groups, made_pairs
 from PIL import Image
 
 from h2htalk.analysis.figures import draw_pairs_bars, draw_sunburst, save_figure
-from h2htalk.analysis.verb_nouns import PairCount
+from h2htalk.analysis.verb_nouns.pairs import PairCount
 
 pytestmark = pytest.mark.filterwarnings("error")
 

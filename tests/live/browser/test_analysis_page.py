@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from analysis_made import made_analysis
 
-from h2htalk.analysis.verb_nouns import Pair
-from h2htalk.analysis.word_clouds import WordCount
-from h2htalk.analysis.writing import write_analysis
+from h2htalk.analysis.measures.words import WordCount
+from h2htalk.analysis.report.write_analysis import write_analysis
+from h2htalk.analysis.verb_nouns.pairs import Pair
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -97,11 +97,11 @@ def _load(language: str, model: str | None) -> None:
 
 def _rules(language: str) -> PairRules:
     if language == "en":
-        from h2htalk.analysis.english_pairs import english_pairs
+        from h2htalk.analysis.verb_nouns.english import english_pairs
 
         return english_pairs
     if language == "zh":
-        from h2htalk.analysis.chinese_pairs import chinese_pairs
+        from h2htalk.analysis.verb_nouns.chinese import chinese_pairs
 
         return chinese_pairs
     raise ConfigError(f"no verb-noun rules for language {language!r}; choose from en, zh")

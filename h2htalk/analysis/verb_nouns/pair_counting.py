@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from h2htalk.analysis.verb_nouns import PairCount, iter_pairs, top_pairs
+from h2htalk.analysis.verb_nouns.pairs import PairCount, iter_pairs, top_pairs
 from h2htalk.errors import ConfigError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress

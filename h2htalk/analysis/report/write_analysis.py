@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
-from h2htalk.analysis.csv_tables import Table, csv_text
-from h2htalk.analysis.exhibits import Exhibit, exhibits
 from h2htalk.analysis.figures import save_figure
-from h2htalk.analysis.page import page_text
-from h2htalk.analysis.parser_models import INSTALL
-from h2htalk.analysis.provenance import made_with
-from h2htalk.analysis.tables import histograms_table
+from h2htalk.analysis.report.csv_tables import Table, csv_text
+from h2htalk.analysis.report.figure_specs import Exhibit, exhibits
+from h2htalk.analysis.report.html_page import page_text
+from h2htalk.analysis.report.provenance import made_with
+from h2htalk.analysis.report.tables import histograms_table
+from h2htalk.analysis.verb_nouns.parsers import INSTALL
 from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY, replaced, require_folder
 from h2htalk.data.files import write_json, write_text
 from h2htalk.errors import MissingExtraError

@@ -8,12 +8,13 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, cast
 
-from h2htalk.analysis import figures, tables
+from h2htalk.analysis import figures
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
-from h2htalk.analysis.comparison import Comparison
-from h2htalk.analysis.csv_tables import Table, Value
-from h2htalk.analysis.texts import SIDES, Side
-from h2htalk.analysis.verb_nouns import top_verbs
+from h2htalk.analysis.measures.log_odds import Comparison
+from h2htalk.analysis.measures.scenario_texts import SIDES, Side
+from h2htalk.analysis.report import tables
+from h2htalk.analysis.report.csv_tables import Table, Value
+from h2htalk.analysis.verb_nouns.pairs import top_verbs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

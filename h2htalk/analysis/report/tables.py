@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from h2htalk.analysis.comparison import Comparison
-from h2htalk.analysis.coverage import Coverage
-from h2htalk.analysis.csv_tables import Table
-from h2htalk.analysis.diversity import Diversity
-from h2htalk.analysis.lengths import Lengths
-from h2htalk.analysis.texts import Side
-from h2htalk.analysis.verb_nouns import PairCount
-from h2htalk.analysis.word_clouds import WordCount
+from h2htalk.analysis.measures.coverage import Coverage
+from h2htalk.analysis.measures.diversity import Diversity
+from h2htalk.analysis.measures.lengths import Lengths
+from h2htalk.analysis.measures.log_odds import Comparison
+from h2htalk.analysis.measures.scenario_texts import Side
+from h2htalk.analysis.measures.words import WordCount
+from h2htalk.analysis.report.csv_tables import Table
+from h2htalk.analysis.verb_nouns.pairs import PairCount
 
 DECILES = tuple(f"d{tenth}0" for tenth in range(1, 10))
 ORDERS = (1, 2, 3, 4)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from h2htalk.cli.options import EMBEDDER_HELP, finish
+from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError, quoted
-from h2htalk.output import say
 
 
 def evaluate(

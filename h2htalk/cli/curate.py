@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from h2htalk.cli.options import console
+from h2htalk.cli.output import deaf_to_ctrl_c, say
 from h2htalk.errors import ConfigError
-from h2htalk.output import deaf_to_ctrl_c, say
 
 if TYPE_CHECKING:
     from h2htalk.curation.workspace import Workspace

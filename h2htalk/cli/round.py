@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from h2htalk.cli.options import OutOption, console
-from h2htalk.output import say
+from h2htalk.cli.output import say
 
 if TYPE_CHECKING:
     from h2htalk.rounds.status import Status

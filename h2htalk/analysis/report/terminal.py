@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
-from h2htalk.analysis.comparison import Comparison
-from h2htalk.analysis.exhibits import LANGUAGE_NAMES, MEASURE_NAMES, MEASURE_ORDER, SIDE_NAMES, split_names
-from h2htalk.analysis.texts import SIDES
+from h2htalk.analysis.measures.log_odds import Comparison
+from h2htalk.analysis.measures.scenario_texts import SIDES
+from h2htalk.analysis.report.figure_specs import (
+    LANGUAGE_NAMES,
+    MEASURE_NAMES,
+    MEASURE_ORDER,
+    SIDE_NAMES,
+    split_names,
+)
 from h2htalk.errors import shorten
 
 _MOST = 8  # words or pairs in a line

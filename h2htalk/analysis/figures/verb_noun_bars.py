@@ -22,7 +22,7 @@ from h2htalk.analysis.figures.style import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.verb_nouns import PairCount
+    from h2htalk.analysis.verb_nouns.pairs import PairCount
 
 STEP = 9.6  # points a row
 LABEL_ROOM = 110.0  # points

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from h2htalk.analysis.figures.fonts import INSTALL_ANALYSIS, find_font
 from h2htalk.analysis.figures.style import (
     DOUBLE_COLUMN,
     PALETTE,
@@ -17,14 +18,13 @@ from h2htalk.analysis.figures.style import (
     panel,
     plural,
 )
-from h2htalk.analysis.fonts import INSTALL_ANALYSIS, find_font
 from h2htalk.data.dialogue import Language
 from h2htalk.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.word_clouds import WordCount
+    from h2htalk.analysis.measures.words import WordCount
 
 WORDS = 150
 WIDTH, HEIGHT = 1600, 900  # pixels: 230 an inch

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from h2htalk.analysis.texts import SIDES, Side, SideText
+from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.token_counts import TokenCounter
 from h2htalk.text.tokens import Tokenize, tokenize

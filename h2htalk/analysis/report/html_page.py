@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from h2htalk.analysis.analyze import Analysis
-from h2htalk.analysis.exhibits import Exhibit
-from h2htalk.analysis.page_view import page_view
+from h2htalk.analysis.report.figure_specs import Exhibit
+from h2htalk.analysis.report.html_view import page_view
 from h2htalk.text.html_pages import render_page
 
 _PAGE = files("h2htalk.analysis") / "page"

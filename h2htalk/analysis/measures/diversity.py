@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from h2htalk.analysis.self_bleu import ORDERS, Tokens, ngrams, self_bleu
-from h2htalk.analysis.texts import SIDES, Side, SideText
+from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText
+from h2htalk.analysis.measures.self_bleu import ORDERS, Tokens, ngrams, self_bleu
 from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.text.embeddings.embedders import Embedder, Vectors
 from h2htalk.text.tokens import Tokenize, tokenize

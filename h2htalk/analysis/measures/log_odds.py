@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from h2htalk.analysis.texts import Side
+from h2htalk.analysis.measures.scenario_texts import Side
 from h2htalk.data.dialogue import Language
 
 ComparisonKind = Literal["words", "pairs", "emotions"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.comparison import LogOdds
+    from h2htalk.analysis.measures.log_odds import LogOdds
 
 EACH_WAY = 15
 STEP = 11.5  # points a row

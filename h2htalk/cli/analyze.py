@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from h2htalk.cli.options import OutOption
+from h2htalk.cli.output import say
 from h2htalk.data.splits import list_splits
 from h2htalk.errors import ConfigError
-from h2htalk.output import say
 
 
 def analyze(
@@ -34,8 +34,8 @@ def analyze(
     """Show what a split is made of: lengths, words, verb-noun pairs, diversity, coverage."""
     from h2htalk.analysis.analyze import AnalyzeSpec
     from h2htalk.analysis.analyze import analyze as run
-    from h2htalk.analysis.overview import overview
-    from h2htalk.analysis.writing import require_output, write_analysis
+    from h2htalk.analysis.report.terminal import overview
+    from h2htalk.analysis.report.write_analysis import require_output, write_analysis
     from h2htalk.parallel import usable_cores
 
     _require_name("SPLIT", split)

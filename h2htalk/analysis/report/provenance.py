@@ -42,7 +42,7 @@ def _split_text(facts: SplitFacts) -> str:
 
 def font_name(language: str) -> str:
     """The font that the figures of a language are drawn with, and where it comes from."""
-    from h2htalk.analysis.fonts import find_font
+    from h2htalk.analysis.figures.fonts import find_font
 
     font = find_font(language)
     return f"{font.name} ({font.source})"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from h2htalk.analysis.english_lemmas import noun_lemma, verb_lemma
-from h2htalk.analysis.verb_nouns import Pair
+from h2htalk.analysis.verb_nouns.english_lemmas import noun_lemma, verb_lemma
+from h2htalk.analysis.verb_nouns.pairs import Pair
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
-from h2htalk.analysis.csv_tables import Value
-from h2htalk.analysis.exhibits import LANGUAGE_NAMES, PAIRS_GROUP, SIDE_NAMES, Exhibit, split_names
-from h2htalk.analysis.texts import SIDES
+from h2htalk.analysis.measures.scenario_texts import SIDES
+from h2htalk.analysis.report.csv_tables import Value
+from h2htalk.analysis.report.figure_specs import LANGUAGE_NAMES, PAIRS_GROUP, SIDE_NAMES, Exhibit, split_names
 from h2htalk.text.printable import printable
 
 NONE = "–"

@@ -1,0 +1,1 @@
+"""Measure a split: lengths, words, diversity, coverage, differences of two splits."""

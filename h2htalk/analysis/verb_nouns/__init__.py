@@ -1,0 +1,1 @@
+"""Find and count verb-noun pairs; `pairs` holds the records, `english` and `chinese` the rules."""
