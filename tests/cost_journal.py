@@ -1,4 +1,4 @@
-"""A run's journal of costs, read by what `h2htalk.chat.costs.cost_log` documents and nothing else, and added up by hand."""
+"""A run's journal of costs, read by what `h2htalk.chat.costs.cost_log` documents alone, and added up by hand."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ def hurried() -> Iterator[None]:
     """Batch jobs are waited for in short steps, in this process."""
     pace = partial(batch_runner.Pace, first=0.03, longest=0.2, settle=0.5)
     with (
-        patch.object(batches, "Pace", pace),
-        patch.multiple(batch_submit, _FIRST_PAUSE=0.1, _LONGEST_PAUSE=0.4),
+        patch.object(batch_runner, "Pace", pace),
+        patch.multiple(submission, _FIRST_PAUSE=0.1, _LONGEST_PAUSE=0.4),
     ):
         yield
 

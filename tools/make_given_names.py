@@ -25,7 +25,7 @@ from pathlib import Path
 import faker
 from lemminflect import getAllLemmas
 
-TARGET = Path(__file__).parent.parent / "h2htalk" / "curation" / "pii" / "english_words"
+TARGET = Path(__file__).parent.parent / "h2htalk" / "curation" / "anonymize" / "english" / "words"
 _WORD = re.compile(r"(?<![\w'’])[A-Za-z]+(?![\w'’])")
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ'’-]+")
 # Locales whose names would be more noise than help (Icelandic patronymics, placeholders), or are in others' lists.

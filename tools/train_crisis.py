@@ -111,7 +111,7 @@ def figures(task: str, model: NgramClassifier) -> dict[str, float]:
 
 
 def home(task: str) -> Path:
-    return ROOT / "h2htalk" / "curation" / f"{task}_data"
+    return ROOT / "h2htalk" / "curation" / "safety" / f"{task}_data"
 
 
 def differs(task: str, language: Language, manifest: dict[str, Any], small: NDArray[np.int8]) -> bool:
@@ -153,7 +153,7 @@ def main() -> int:
             if not options.check:
                 write_classifier(home(task), language, manifest, small)
             elif differs(task, language, manifest, small):
-                print(f"{task} {language}: not what h2htalk/curation/{task}_data holds")
+                print(f"{task} {language}: not what h2htalk/curation/safety/{task}_data holds")
                 missed = True
     return int(missed)
 

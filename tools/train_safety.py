@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 MODELS = ("zh", "en")
-DATA = Path(__file__).parents[1] / "h2htalk" / "curation" / "safety_data"
+DATA = Path(__file__).parents[1] / "h2htalk" / "curation" / "safety" / "safety_data"
 
 
 def main() -> int:

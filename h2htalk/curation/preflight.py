@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 from h2htalk.curation.anonymize.ner_models import BUNDLED, name_finder
-from h2htalk.curation.gather.stage import require_sources, simulation
+from h2htalk.curation.gather import simulation
+from h2htalk.curation.gather.stage import require_sources
 from h2htalk.curation.model_calls.stored_calls import AskSettings, check_model
 from h2htalk.curation.pipeline import require_finished
 from h2htalk.curation.review.gold_check import read_gold, require_reachable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-_FILE = Path(__file__).parents[1] / "safety_data" / "traditional.txt"
+_FILE = Path(__file__).parent / "traditional.txt"
 
 
 def simplified(text: str) -> str:

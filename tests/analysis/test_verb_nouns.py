@@ -97,7 +97,7 @@ class TestEnglish:
             verb_noun_pairs(["Feed the cat."], "en", model="no_such_model")
 
     def test_without_lemminflect_the_error_says_what_to_type(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from h2htalk.analysis.verb_nouns.pairs import english_lemmas
+        from h2htalk.analysis.verb_nouns import english_lemmas
 
         monkeypatch.setitem(sys.modules, "lemminflect", None)
         english_lemmas._lemminflect.cache_clear()

@@ -77,7 +77,7 @@ class Flood(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(bounded_replies, "LARGEST_REPLY", MOST)
+    monkeypatch.setattr(reply_size_limit, "LARGEST_REPLY", MOST)
     Flood.sent = 0
     server = ThreadingHTTPServer(("127.0.0.1", 0), Flood)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -151,7 +151,7 @@ def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
 def test_results_that_are_larger_than_any_reply_are_collected(
     tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounded_replies, "LARGEST_REPLY", 4000)  # bytes: ten results have more
+    monkeypatch.setattr(reply_size_limit, "LARGEST_REPLY", 4000)  # bytes: ten results have more
     with ProviderServer() as server:
         run = HostedRun(server, tmp_path, MODELS[api], 20, {"batch": True})
         run.run()

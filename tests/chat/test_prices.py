@@ -14,7 +14,7 @@ import pytest
 from h2htalk.chat.costs.prices import load_prices
 from h2htalk.errors import ConfigError
 
-TEXT = files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8")
+TEXT = files("h2htalk.chat.costs").joinpath("prices.toml").read_text(encoding="utf-8")
 FILE = tomllib.loads(TEXT)
 MODELS: dict[str, dict[str, Any]] = FILE["models"]
 OWN_PAGES = {

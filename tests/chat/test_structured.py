@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from h2htalk.chat.calls import Call
-from h2htalk.chat.hosted.live_calls import anthropic_wire, openai_wire
+from h2htalk.chat.hosted import anthropic_wire, openai_wire
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import Form
 from h2htalk.data.responses import Failure

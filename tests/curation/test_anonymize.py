@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from curation_made import all_bytes, dialogue, gathered
-from h2htalk.curation.anonymize.stage.values import dialogue_values
 
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.stage import anonymized, make_stage
+from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.pipeline import run_stage
 from h2htalk.curation.settings import AnonymizeSettings, CurateSpec, GatherSettings, Source

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from h2htalk.curation.safety import crisis
 from h2htalk.curation.safety.crisis import CATEGORIES, cues
-from h2htalk.curation.safety.stage import crisis
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 HERE = Path(__file__).parent

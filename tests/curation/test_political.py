@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.curation.safety.stage import political
+from h2htalk.curation.safety import political
 from h2htalk.data.dialogue import LANGUAGES, Language
 
 

@@ -93,7 +93,7 @@ def test_a_later_release_that_asks_in_other_words_goes_on_with_an_open_round(
     server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     round = opened(tmp_path)
-    monkeypatch.setattr(settings, "question_title", lambda name, language: f"{name}, asked otherwise")
+    monkeypatch.setattr(dataset_settings, "question_title", lambda name, language: f"{name}, asked otherwise")
     open_round(round.spec(), round.path)
     assert status(round.path).notes == ()
 

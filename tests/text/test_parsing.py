@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spacy.language import Language
 
 from h2htalk.errors import ConfigError, DataError
+from h2htalk.text.parsing import parsing
 from h2htalk.text.parsing.parsing import (
     LONGEST_PIECE,
     MODELS,
@@ -21,7 +22,6 @@ from h2htalk.text.parsing.parsing import (
     load_parser,
     names,
     parse,
-    parsing,
     pieces,
 )
 

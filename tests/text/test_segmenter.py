@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from h2htalk.text.parsing import chinese_segmenter
 from h2htalk.text.parsing.chinese_lexicon import Lexicon
 from h2htalk.text.parsing.chinese_segmenter import (
     BEGIN,
@@ -22,7 +23,6 @@ from h2htalk.text.parsing.chinese_segmenter import (
     segment,
     word_ends,
 )
-from h2htalk.text.parsing.parsing import chinese_segmenter
 
 
 @pytest.mark.parametrize(

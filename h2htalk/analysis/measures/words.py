@@ -57,7 +57,7 @@ def stop_words(language: str) -> frozenset[str]:
 
 @cache
 def _stop_words(language: str) -> frozenset[str]:
-    path = files("h2htalk.analysis") / "stop_words" / f"{language}.txt"
+    path = files("h2htalk.analysis.measures") / "stop_words" / f"{language}.txt"
     lines = path.read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 

@@ -1,7 +1,7 @@
 """An analysis as one HTML file that needs no network, no server and no script: every figure with its table.
 
-Nothing in it can act, as in every page of `h2htalk.text.html_pages`; the pictures are SVG in image elements, where neither
-scripts nor links work.
+Nothing in it can act, as in every page of `h2htalk.text.html_pages`; the pictures are SVG in image elements, where
+neither scripts nor links work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from h2htalk.analysis.report.figure_specs import Exhibit
 from h2htalk.analysis.report.html_view import page_view
 from h2htalk.text.html_pages import render_page
 
-_PAGE = files("h2htalk.analysis") / "page"
+_PAGE = files("h2htalk.analysis.report") / "page"
 
 
 def page_text(

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from h2htalk.analysis.verb_nouns import chinese_words as lists
 from h2htalk.analysis.verb_nouns.chinese_words_split import LONGEST_CLAUSE, Kind, Piece, pieces
 from h2htalk.analysis.verb_nouns.pairs import Pair
-from h2htalk.analysis.verb_nouns.pairs import chinese_words as lists
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

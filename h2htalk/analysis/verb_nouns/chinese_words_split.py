@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from h2htalk.analysis.verb_nouns.pairs import chinese_words as lists
+from h2htalk.analysis.verb_nouns import chinese_words as lists
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -1,7 +1,7 @@
 """A run as one HTML file that needs no network and no server: the tables, and every item down to its prompt.
 
-Nothing in it can act, as in every page of `h2htalk.text.html_pages`; the items lie in a JSON block that the script shows
-as text only.
+Nothing in it can act, as in every page of `h2htalk.text.html_pages`; the items lie in a JSON block that the script
+shows as text only.
 """
 
 from __future__ import annotations

@@ -139,7 +139,9 @@ def load_prices(path: Path | None = None) -> PriceList:
     Raises:
         ConfigError: the file cannot be read, or an entry is not a price; names file, model and key.
     """
-    bundled = _read(files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml")
+    bundled = _read(
+        files("h2htalk.chat.costs").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml"
+    )
     if path is None:
         return bundled
     try:

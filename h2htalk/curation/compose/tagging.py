@@ -152,7 +152,7 @@ def _interaction(said: Sequence[str], language: Language, emotion: str) -> str:
 @cache
 def _names(language: Language) -> Mapping[str, str]:
     """Word -> emotion, in the file's order."""
-    path = files("h2htalk.curation") / "compose_emotions.toml"
+    path = files("h2htalk.curation.compose") / "emotions.toml"
     table = tomllib.loads(path.read_text(encoding="utf-8"))[language]
     return {word: emotion for emotion, words in table.items() for word in words}
 

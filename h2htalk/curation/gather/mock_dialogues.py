@@ -40,7 +40,7 @@ def generated(n: int, seed: int, language: Language | None = None) -> Iterator[D
 
 @cache
 def _parts(language: Language) -> Mapping[str, Any]:
-    path = files("h2htalk.curation") / f"stand_in_{language}.toml"
+    path = files("h2htalk.curation.gather") / f"mock_dialogues_{language}.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 

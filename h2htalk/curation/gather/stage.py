@@ -14,8 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from h2htalk.curation.gather import simulation_grid
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
+from h2htalk.curation.gather.simulation import Simulation, open_simulation
 from h2htalk.curation.gather.source_files import (
     STAND_IN,
     NamedItem,
@@ -24,7 +26,6 @@ from h2htalk.curation.gather.source_files import (
     named_items,
     plan_source,
 )
-from h2htalk.curation.gather.stage import simulation, simulation_grid
 from h2htalk.curation.licences import find, refusal, require_allowed
 from h2htalk.curation.outcomes import Kept, Outcomes, Rejected, each
 from h2htalk.curation.pipeline import Incomplete, Opener, Stage, claim, finish
@@ -69,7 +70,7 @@ def run_gather(spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -
     settings = spec.gather
     require_sources(spec, base)
     plans = [plan_source(source, base, settings.stand_in) for source in settings.sources]
-    simulation = simulation.open_simulation(spec, base) if settings.simulate.dialogues else None
+    simulation = open_simulation(spec, base) if settings.simulate.dialogues else None
     folder = workspace.stage(STAGE)
     finished = (folder.path / "summary.json").exists()
     if finished:
@@ -269,7 +270,7 @@ def _listed(reasons: Mapping[str, int]) -> str:
 # --- Simulated dialogues ------------------------------------------------------------------------------------------
 
 
-def _simulate(simulation: simulation.Simulation, parts: _Parts, erased: frozenset[str]) -> None:
+def _simulate(simulation: Simulation, parts: _Parts, erased: frozenset[str]) -> None:
     """The parts of the simulation; one whose calls fail is left out, and the others are still made."""
     failed: list[Incomplete] = []
     with simulation.asking(parts.folder.path) as speakers:

@@ -199,7 +199,7 @@ def load(folder: str, language: Language) -> NgramClassifier:
     """
     import numpy as np
 
-    home = files("h2htalk.curation") / folder
+    home = files("h2htalk.curation.safety") / folder
     try:
         manifest = json.loads((home / f"{language}.json").read_text(encoding="utf-8"))
         features = Features.from_dict(manifest["features"])

@@ -10,12 +10,12 @@ from typing import Any
 from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue
 from h2htalk.curation.pipeline import Opener, Stage
+from h2htalk.curation.safety import content_rules, crisis, lexicons, political
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.guard_model import Guard, Verdict
 from h2htalk.curation.safety.insults import OFFENSIVE, beside_insults, names_group, offence, report
 from h2htalk.curation.safety.ngram_classifier import load
 from h2htalk.curation.safety.policy import HARD, Assessment, Thresholds, decide, settle
-from h2htalk.curation.safety.stage import content_rules, crisis, lexicons, political
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language, Turn

@@ -131,6 +131,6 @@ def _render(name: str, values: Mapping[str, object]) -> str:
 
 @cache
 def _environment() -> Sandbox:
-    found = read_templates(Path(str(files("h2htalk.rounds") / "guidelines")))
+    found = read_templates(Path(str(files("h2htalk.rounds.texts") / "guidelines")))
     sources = {name: text for name, (_, text) in found.items()}
     return open_environment(sources, {name: str(path) for name, (path, _) in found.items()})

@@ -218,7 +218,7 @@ def word_ends(tags: list[int]) -> list[int]:
     return [at for at, tag in enumerate(tags, start=1) if tag in (END, SINGLE)]
 
 
-MODELS = Path(__file__).parent / "models"
+MODELS = Path(__file__).parents[1] / "models"
 _LOADING = Lock()
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Task = Literal["parser", "names"]
 Label = Literal["PERSON", "LOC", "ORG"]
-MODELS = Path(__file__).parent / "models"
+MODELS = Path(__file__).parents[1] / "models"
 INSTALL = 'pip install "h2htalk[analysis]"'
 # A piece is parsed at once; memory and time of a sentence without an end stay small.
 LONGEST_PIECE = 2000

@@ -19,7 +19,7 @@ from h2htalk.curation.anonymize.english.address_edges import house_before, reach
 from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span
 
-_FILE = Path(__file__).parent / "english_words" / "address_words.toml"
+_FILE = Path(__file__).parent / "words" / "address_words.toml"
 _SCORE, _GUESSED = 0.85, 0.6
 _NUMBER = r"(?:\d{1,3}/\d{1,3},?[ ]{1,2})?\d{1,6}(?:[ ]1/2|[-/–]\d{1,5})?[A-Za-z]?"
 _WORD = r"[^\W\d_][\w'’.-]{0,24}"

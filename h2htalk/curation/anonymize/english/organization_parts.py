@@ -9,7 +9,7 @@ from pathlib import Path
 from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, UPPER, Tokens
 from h2htalk.curation.anonymize.english.word_lists import folded, hint
 
-_FILE = Path(__file__).parent / "english_words" / "organization_words.toml"
+_FILE = Path(__file__).parent / "words" / "organization_words.toml"
 NAMED, PLACED = 0.8, 0.65  # by its own words, by the sentence
 LONGEST = 6  # words of a name on either side of its kind
 PLACE = frozenset(

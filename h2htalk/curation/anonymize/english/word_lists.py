@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_FOLDER = Path(__file__).parent / "english_words"
+_FOLDER = Path(__file__).parent / "words"
 _NEITHER = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "ß": "ss", "æ": "ae", "đ": "d", "ı": "i"})
 WORD_NAME, RARE, COMMON = 1, 2, 3
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from h2htalk.curation.anonymize.normalization import Reading
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.stage.structured import identity_numbers, phones
+from h2htalk.curation.anonymize.structured import identity_numbers, phones
 from h2htalk.curation.anonymize.structured.digit_runs import Run, Window, runs, windows
 from h2htalk.curation.anonymize.structured.number_cues import Cues, Near
 

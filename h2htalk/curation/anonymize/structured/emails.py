@@ -6,7 +6,7 @@ import re
 
 from h2htalk.curation.anonymize.normalization import HAN, Reading
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.stage.structured import domains
+from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cues
 
 _LOCAL = "abcdefghijklmnopqrstuvwxyz0123456789._%+-"

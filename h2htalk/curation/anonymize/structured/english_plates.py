@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from h2htalk.curation.anonymize.normalization import Reading
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.stage.structured import domains
+from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
 
 _ENGLISH = re.compile(r"(?<![a-z0-9])[a-z0-9]{1,8}(?:(?:[ .\-·_/]|\s-\s)[a-z0-9]{1,5}){0,7}(?![a-z0-9])")

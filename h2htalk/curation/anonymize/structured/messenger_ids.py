@@ -9,7 +9,7 @@ from functools import cache
 
 from h2htalk.curation.anonymize.normalization import HAN, Reading
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.stage.structured import domains
+from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
 from h2htalk.curation.anonymize.taken_characters import Places
 

@@ -6,7 +6,7 @@ import re
 
 from h2htalk.curation.anonymize.normalization import Reading
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.stage.structured import domains
+from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cues
 from h2htalk.curation.anonymize.taken_characters import Places
 

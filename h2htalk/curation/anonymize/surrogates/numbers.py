@@ -49,7 +49,11 @@ _CHECKS: dict[int, tuple[Callable[[str], bool], ...]] = {
 @cache
 def _fictional() -> list[tuple[str, re.Pattern[str], list[list[str]]]]:
     """Of each form of a telephone number its language ("" for any), and what follows its kept part (its groups)."""
-    raw = resources.files(__package__).joinpath("phones.toml").read_text(encoding="utf-8")
+    raw = (
+        resources.files("h2htalk.curation.anonymize.structured")
+        .joinpath("phones.toml")
+        .read_text(encoding="utf-8")
+    )
     return [(r["language"], re.compile(r["form"]), r["then"]) for r in tomllib.loads(raw)["fictional"]]
 
 

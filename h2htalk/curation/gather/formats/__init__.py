@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from h2htalk.curation.gather.raw_items import Item, OnRead
-from h2htalk.curation.gather.stage.formats import (
+from h2htalk.curation.gather.formats import (
     contexts,
     dialogues,
     memory_bank,
@@ -16,6 +15,7 @@ from h2htalk.curation.gather.stage.formats import (
     sharegpt,
     xtuner,
 )
+from h2htalk.curation.gather.raw_items import Item, OnRead
 from h2htalk.curation.settings import SourceFormat
 
 Reader = Callable[[Path, OnRead], Iterator[Item]]

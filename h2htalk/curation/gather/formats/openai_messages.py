@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from h2htalk.curation.gather.formats import messages
 from h2htalk.curation.gather.json_items import read_objects
 from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem
-from h2htalk.curation.gather.stage.formats import messages
 
 
 def read(path: Path, on_read: OnRead) -> Iterator[Item]:
