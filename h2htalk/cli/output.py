@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 
 from h2htalk.errors import H2HTalkError, shorten
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 # Characters of an error line: a quoted value may be a whole file.
 LONGEST_ERROR = 600

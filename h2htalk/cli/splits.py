@@ -42,8 +42,7 @@ def split_list() -> None:
 
 def split_info(name: Annotated[str, typer.Argument(help="A bundled split, a folder or a file.")]) -> None:
     """What a split holds: counts by subtask and language, personas, fingerprint."""
-    from h2htalk.data.split_info import describe_split
-    from h2htalk.data.splits import load_split
+    from h2htalk.data.splits import describe_split, load_split
 
     say(describe_split(load_split(name)).rstrip("\n"))
 

@@ -16,7 +16,7 @@ from h2htalk.curation.review.gold_check import read_gold, require_reachable
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import STAGES, Workspace
 from h2htalk.errors import ConfigError
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 
 def preflight(names: Sequence[str], spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -16,7 +17,7 @@ from h2htalk.data.files import read_jsonl
 from h2htalk.data.parquet import read_parquet
 from h2htalk.data.persona import Persona, bundled_personas, read_persona
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.subtasks import SUBTASKS, find_subtask
+from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, find_subtask
 from h2htalk.errors import ConfigError, DataError, quoted
 
 BUNDLED_FOLDER = Path(str(files("h2htalk.data") / "bundled" / "splits"))
@@ -259,3 +260,29 @@ def _read_header(source: Path) -> dict[str, str]:
         if not isinstance(value, str) or not (value.strip() or key == "description"):
             raise DataError(f"{path}: {key} must be text that is not empty, in quotes, not {quoted(value)}")
     return header | raw
+
+
+def describe_split(split: Split) -> str:
+    """Name, licence and fingerprint, a table of counts beside Table 1's, and the tags."""
+    counts = Counter((s.subtask, s.language) for s in split.scenarios)
+    languages = sorted({s.language for s in split.scenarios})
+    lines = [
+        f"{split.name} {split.version}: {len(split.scenarios):,} scenarios, {split.licence}",
+        *([split.description] if split.description else []),
+        f"fingerprint {split.fingerprint}; personas {', '.join(split.personas)}",
+        "",
+        f"{'subtask':<28}" + "".join(f"{language:>7}" for language in languages) + f"{'Table 1':>10}",
+    ]
+    for subtask in SUBTASKS.values():
+        row = "".join(f"{counts[subtask.name, language]:>7,}" for language in languages)
+        lines.append(f"{subtask.name:<28}{row}{subtask.count:>10,}")
+    totals = Counter(s.language for s in split.scenarios)
+    row = "".join(f"{totals[language]:>7,}" for language in languages)
+    lines.append(f"{'total':<28}{row}{TOTAL_COUNT:>10,}")
+    for tag in ("emotion", "complexity", "interaction", "risk"):
+        values = Counter(str(getattr(s.tags, tag)) for s in split.scenarios)
+        shown = ", ".join(
+            f"{value} {n:,}" for value, n in sorted(values.items(), key=lambda p: (-p[1], p[0]))
+        )
+        lines += ["", f"{tag}: {shown}"]
+    return "\n".join(lines) + "\n"

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from h2htalk.data.files import remove_file, write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError, counted
-from h2htalk.rounds.adjudication import require_over
-from h2htalk.rounds.aggregation.decisions import Settled
+from h2htalk.rounds.adjudication import (
+    decided,
+    require_over,
+    take_adjudications,
+    told_of_unfit,
+    with_adjudications,
+)
+from h2htalk.rounds.aggregation.agreement import agreement_of
+from h2htalk.rounds.aggregation.annotator_statistics import VoterFigures, figures_csv, figures_of, qualified
+from h2htalk.rounds.aggregation.decisions import Settled, answered_items, votes_on
+from h2htalk.rounds.annotations import skips
+from h2htalk.rounds.annotators import COLUMNS
 from h2htalk.rounds.integrity import require_intact, require_names
-from h2htalk.rounds.outcome import QUALIFIED, agreement_table, payment_table, qualified_table, voter_table
 from h2htalk.rounds.platforms import Pulled, open_backend
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import Status, bring_in, require_out, status_of
-from h2htalk.rounds.words import decided, take_adjudications, told_of_unfit, with_adjudications
+from h2htalk.text.escaping import csv_text
 
 
 def close_round(
@@ -160,3 +170,65 @@ def _require_as_closed(folder: RoundFolder) -> None:
             f"and {now['answers']} are there now, not the same; its decisions are left as they are. Put that file "
             f"back, or bring in what voters answered once more: `h2htalk round reopen {folder.path}`"
         )
+
+
+# Of the private folder: who passed the gold items, as `--voters` takes it.
+QUALIFIED = "qualified.csv"
+
+
+def agreement_table(folder: RoundFolder) -> dict[str, Any]:
+    """By question: Krippendorff's alpha at the question's level with its interval, votes and items."""
+    items = {item.id: item for item in folder.items()}
+    answers = list(folder.answers().values())
+    return {
+        question.name: agreement_of(votes_on(question, answers, items), question.level).to_dict()
+        for question in folder.questions()
+        if question.decided
+    }
+
+
+def voter_table(folder: RoundFolder, settled: Sequence[Settled]) -> str:
+    """CSV, a row a voter, by salted hash: accuracy, speed, warnings."""
+    return figures_csv(_figures(folder), folder.spec().pass_gold)
+
+
+def qualified_table(folder: RoundFolder) -> str | None:
+    """CSV of those who passed the gold items and are still there, in the form that `--voters` takes.
+
+    It holds names, so it belongs into the private folder. None where the round has no gold items; a first line alone
+    where nobody passed.
+    """
+    if not any(item.gold for item in folder.items()):
+        return None
+    passed = qualified(_figures(folder), folder.spec().pass_gold)
+    return csv_text(
+        COLUMNS,
+        [
+            (voter.name, " ".join(voter.languages), voter.crisis)
+            for voter in folder.voters()
+            if voter.here and passed[voter.id]
+        ],
+    )
+
+
+def _figures(folder: RoundFolder) -> list[VoterFigures]:
+    return figures_of(
+        folder.items(), folder.questions(), list(folder.answers().values()), [v.id for v in folder.voters()]
+    )
+
+
+def payment_table(folder: RoundFolder) -> str:
+    """CSV, a row a voter by name (so it lies in the private folder): items answered and skipped, minutes paid.
+
+    What was skipped is paid as what was answered: skipping costs a voter nothing.
+    """
+    spec = folder.spec()
+    answers = folder.answers()
+    done = answered_items(folder.items(), folder.questions(), answers)
+    skipped = skips(answers)
+    rows = []
+    for voter in folder.voters():
+        answered = sum(voter.id in who for who in done.values())
+        passed = sum(who == voter.id for _, who in skipped)
+        rows.append((voter.name, answered, passed, (answered + passed) * spec.minutes))
+    return csv_text(("voter", "items answered", "items skipped", "minutes"), rows)

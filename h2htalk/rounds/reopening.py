@@ -11,8 +11,7 @@ from h2htalk.rounds.aggregation.decisions import answered_items
 from h2htalk.rounds.annotations import Answer, changes, latest
 from h2htalk.rounds.annotator_changes import changed_voters
 from h2htalk.rounds.annotators import Voter
-from h2htalk.rounds.assignment.outstanding import reach, to_ask
-from h2htalk.rounds.assignment.remaining_annotations import still_wanted
+from h2htalk.rounds.assignment.remaining_annotations import reach, still_wanted, to_ask
 from h2htalk.rounds.integrity import require_intact, require_names
 from h2htalk.rounds.opening import next_wave
 from h2htalk.rounds.platforms import Backend, Pulled, open_backend

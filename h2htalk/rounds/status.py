@@ -11,8 +11,7 @@ from h2htalk.errors import H2HTalkError, RoundError, counted
 from h2htalk.rounds.aggregation.decisions import answered_items
 from h2htalk.rounds.annotations import changes, skips
 from h2htalk.rounds.annotators import Voter
-from h2htalk.rounds.assignment.outstanding import reach, to_ask
-from h2htalk.rounds.assignment.remaining_annotations import still_wanted
+from h2htalk.rounds.assignment.remaining_annotations import reach, still_wanted, to_ask
 from h2htalk.rounds.integrity import require_intact, require_names
 from h2htalk.rounds.platforms import Pulled, open_backend
 from h2htalk.rounds.round_folder import RoundFolder

@@ -12,7 +12,7 @@ from h2htalk.errors import counted
 from h2htalk.rounds.aggregation.agreement import NO_PAIRS, NO_VARIETY
 from h2htalk.rounds.aggregation.decisions import RULES, Settled
 from h2htalk.rounds.status import Status
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
     from rich.table import Table

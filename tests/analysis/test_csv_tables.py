@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from h2htalk.analysis.report.csv_tables import Table, csv_text
+from h2htalk.analysis.report.tables import Table, csv_text
 
 
 def test_the_first_line_names_the_columns_and_no_text_is_a_formula() -> None:

@@ -16,8 +16,7 @@ from analysis_made import made_analysis
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.report.figure_specs import ROWS_SHOWN, exhibits
-from h2htalk.analysis.report.html_page import page_text
-from h2htalk.analysis.report.html_view import picture_address, picture_size, value_text
+from h2htalk.analysis.report.html_page import page_text, picture_address, picture_size, value_text
 from h2htalk.analysis.verb_nouns.pairs import Pair
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e'

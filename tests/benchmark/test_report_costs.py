@@ -13,8 +13,14 @@ import pytest
 from rich.console import Console
 from summaries_made import made_summary
 
-from h2htalk.benchmark.report.cost_text import call_lines, calls_csv, cost_lines, costs_csv, limit_lines
-from h2htalk.benchmark.report.costs import costs_text
+from h2htalk.benchmark.report.costs import (
+    call_lines,
+    calls_csv,
+    cost_lines,
+    costs_csv,
+    costs_text,
+    limit_lines,
+)
 from h2htalk.benchmark.report.html_page import write_page
 from h2htalk.benchmark.report.tables import write_tables
 from h2htalk.benchmark.report.terminal import print_summary

@@ -13,10 +13,16 @@ from summaries_made import made_summary, same_values
 from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.report.latex import latex_escaped, latex_table
 from h2htalk.benchmark.report.leaderboard import paper_rows
-from h2htalk.benchmark.report.long_tables import metrics_csv, slices_csv
 from h2htalk.benchmark.report.table2_layout import COLUMNS
 from h2htalk.benchmark.report.table2_rows import TableRow, model_rows, table_row, table_rows
-from h2htalk.benchmark.report.tables import csv_table, json_table, table_text, write_tables
+from h2htalk.benchmark.report.tables import (
+    csv_table,
+    json_table,
+    metrics_csv,
+    slices_csv,
+    table_text,
+    write_tables,
+)
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError

@@ -11,7 +11,7 @@ import pytest
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.data.dialogue import LANGUAGES, Language
-from h2htalk.data.help_rows import help_rows
+from h2htalk.data.help_lines import help_rows
 from h2htalk.errors import ConfigError
 
 FULL = Sap()

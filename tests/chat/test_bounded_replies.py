@@ -18,8 +18,7 @@ from hosted_runs import MODELS, HostedRun
 from providers import ProviderServer
 
 from h2htalk.chat import reply_size_limit
-from h2htalk.chat.batch.batch_errors import sdk_errors
-from h2htalk.chat.batch.provider import JobCallError
+from h2htalk.chat.batch.provider import JobCallError, sdk_errors
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.engines import open_chat

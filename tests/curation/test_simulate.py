@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from h2htalk.chat.protocol import Reply, Request
-from h2htalk.curation.gather.simulation import END, Simulation, open_simulation
-from h2htalk.curation.gather.simulation_grid import grid
+from h2htalk.curation.gather.simulation import END, Simulation, grid, open_simulation
 from h2htalk.curation.gather.stage import run_gather
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.pipeline import Incomplete

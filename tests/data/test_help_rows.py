@@ -7,8 +7,7 @@ import re
 import pytest
 
 from h2htalk.data.dialogue import LANGUAGES, Language
-from h2htalk.data.help_lines import lines_of, read_help_lines
-from h2htalk.data.help_rows import help_rows, help_text
+from h2htalk.data.help_lines import help_rows, help_text, lines_of, read_help_lines
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

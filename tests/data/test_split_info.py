@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from h2htalk.data.split_info import describe_split
-from h2htalk.data.splits import load_split
+from h2htalk.data.splits import describe_split, load_split
 from h2htalk.data.subtasks import SUBTASKS
 
 

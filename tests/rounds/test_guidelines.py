@@ -13,8 +13,7 @@ import jinja2
 import pytest
 
 from h2htalk.data.dialogue import LANGUAGES, Language
-from h2htalk.data.help_lines import read_help_lines
-from h2htalk.data.help_rows import help_rows
+from h2htalk.data.help_lines import help_rows, read_help_lines
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import KINDS, QUESTIONS, VIOLATIONS, Kind, Question, questions_for

@@ -8,7 +8,7 @@ from ballot_rounds import item
 from h2htalk.rounds.annotations import Answer
 from h2htalk.rounds.annotators import Voter
 from h2htalk.rounds.assignment.assignments import Seat, Wave
-from h2htalk.rounds.assignment.outstanding import Reach, reach, to_ask
+from h2htalk.rounds.assignment.remaining_annotations import Reach, reach, to_ask
 from h2htalk.rounds.items import Item
 
 ITEM = Item.from_dict(item(0), "made")

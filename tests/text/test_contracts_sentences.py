@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.text.counting import count_length, is_in_language, split_actions
-from h2htalk.text.sentences import count_sentences
+from h2htalk.text.counting import count_length, count_sentences, is_in_language, split_actions
 
 SENTENCES = [
     ("", 0),

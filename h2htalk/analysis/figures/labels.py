@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.figures.style import BODY, FAMILIES, INK, plural
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side
 from h2htalk.analysis.report import tables
-from h2htalk.analysis.report.csv_tables import Table, Value
+from h2htalk.analysis.report.tables import Table, Value
 from h2htalk.analysis.verb_nouns.pairs import top_verbs
 
 if TYPE_CHECKING:

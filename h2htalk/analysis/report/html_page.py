@@ -6,12 +6,18 @@ neither scripts nor links work.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from itertools import groupby
+from typing import Any
+from urllib.parse import quote
 
-from h2htalk.analysis.analyze import Analysis
-from h2htalk.analysis.report.figure_specs import Exhibit
-from h2htalk.analysis.report.html_view import page_view
+from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
+from h2htalk.analysis.measures.scenario_texts import SIDES
+from h2htalk.analysis.report.figure_specs import LANGUAGE_NAMES, PAIRS_GROUP, SIDE_NAMES, Exhibit, split_names
+from h2htalk.analysis.report.tables import Value
+from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 
 _PAGE = files("h2htalk.analysis.report") / "page"
@@ -28,3 +34,151 @@ def page_text(
         made: with what the analysis was made, texts by name.
     """
     return render_page(_PAGE, page_view(analysis, shown, pictures, made), pictures=True)
+
+
+NONE = "–"
+_PARTS = {**LANGUAGE_NAMES, "diversity": "Diversity", "differences": "Differences"}
+_SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*', re.DOTALL)
+_HEIGHT = re.compile(r'\bheight="([\d.]+)pt"')
+_BROAD = 300.0  # points: a figure of two printed columns is wider
+_HEADING = 40  # characters
+# What a data address holds as it is; a picture's numbers and letters are nearly all of it.
+_UNQUOTED = " !$()*+,-./:;=?@_~"
+
+
+def page_view(
+    analysis: Analysis, shown: Sequence[Exhibit], pictures: Mapping[str, str], made: Mapping[str, str]
+) -> dict[str, Any]:
+    """Everything page.html needs, every text made printable.
+
+    Args:
+        shown: the exhibits in the page's order.
+        pictures: each exhibit's SVG, by its name.
+        made: what stands under "How it was made".
+    """
+    facts = analysis.split.facts
+    counts = [f"{n:,} {LANGUAGE_NAMES[language]}" for language, n in facts.scenarios.items()]
+    subtitle = f"version {facts.version}: {' and '.join(counts)} {_scenarios(sum(facts.scenarios.values()))}"
+    if analysis.against:
+        subtitle += f", compared with {analysis.against.facts.name} {analysis.against.facts.version}"
+    names = split_names(analysis)
+    return {
+        "split": printable(facts.name),
+        "subtitle": printable(subtitle),
+        "tiles": [tile for part in analysis.split.languages for tile in _tiles(part)],
+        "parts": [
+            {"id": part, "title": _PARTS[part], "groups": _groups(list(of), pictures, names)}
+            for part, of in groupby(shown, key=lambda exhibit: exhibit.part)
+        ],
+        "unmeasured": [f"Not measured: {printable(text)}." for text in analysis.unmeasured],
+        "made": [(printable(key), printable(value)) for key, value in made.items()],
+    }
+
+
+def _scenarios(count: int) -> str:
+    return "scenario" if count == 1 else "scenarios"
+
+
+def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
+    """A language's figures in short."""
+    name = LANGUAGE_NAMES[part.language]
+    tiles = [
+        {
+            "label": name,
+            "value": f"{part.scenarios:,}",
+            "note": _scenarios(part.scenarios),
+        }
+    ]
+    for side in SIDES:
+        for s in part.lengths.summaries:
+            if (s.side, s.group, s.measure) == (side, "all", "words"):
+                note = f"words, median; mean {s.mean:,.1f}"
+                tiles.append(
+                    {"label": f"{name} {SIDE_NAMES[side]}", "value": f"{s.median:,.0f}", "note": note}
+                )
+    share = f"{100 * part.coverage.filled / max(1, part.coverage.total):.0f} %"
+    cells = f"{part.coverage.filled:,} of {part.coverage.total:,} cells hold a scenario"
+    return [*tiles, {"label": f"{name} grid", "value": share, "note": cells}]
+
+
+def _groups(
+    shown: Iterable[Exhibit], pictures: Mapping[str, str], names: tuple[str, str]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "title": title,
+            "paired": title == PAIRS_GROUP,
+            "exhibits": [_exhibit(one, pictures[one.name], names) for one in of],
+        }
+        for title, of in groupby(shown, key=lambda exhibit: exhibit.group)
+    ]
+
+
+def _exhibit(exhibit: Exhibit, picture: str, names: tuple[str, str]) -> dict[str, Any]:
+    width, height = picture_size(picture)
+    return {
+        "name": exhibit.name,
+        "title": printable(exhibit.title),
+        "note": printable(exhibit.note),
+        "alt": printable(f"{exhibit.title}. {exhibit.note}".strip()),
+        "source": picture_address(picture),
+        "width": round(width * 4 / 3),
+        "height": round(height * 4 / 3),
+        "broad": width > _BROAD,
+        "files": [(kind.upper(), f"figures/{exhibit.name}.{kind}") for kind in ("svg", "pdf", "png")],
+        "table": _table(exhibit, names),
+    }
+
+
+def _table(exhibit: Exhibit, names: tuple[str, str]) -> dict[str, Any]:
+    rows = exhibit.shown.rows
+    headings = {"count_a": _short(names[0]), "count_b": _short(names[1])}
+    said = (
+        f"{len(rows):,} of {exhibit.total:,} rows" if len(rows) < exhibit.total else f"{exhibit.total:,} rows"
+    )
+    return {
+        "headings": [printable(headings.get(h, h.replace("_", " "))) for h in exhibit.shown.headings],
+        "numeric": [_is_numeric(row[place] for row in rows) for place in range(len(exhibit.shown.headings))],
+        "rows": [[value_text(value) for value in row] for row in rows],
+        "language": exhibit.language,
+        "said": said,
+        "link": f"tables/{exhibit.table.name}.csv",
+    }
+
+
+def _short(name: str) -> str:
+    """A split's name over a column of numbers: both its ends, for two may begin alike. The page's head has it whole."""
+    return name if len(name) <= _HEADING else f"{name[: _HEADING - 13].rstrip()}…{name[-12:].lstrip()}"
+
+
+def _is_numeric(values: Iterable[Value]) -> bool:
+    known = [value for value in values if value is not None]
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+
+
+def value_text(value: Value) -> str:
+    """A cell as the page writes it: three decimals below 1, else two, and thousands set apart."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:z,.3f}" if abs(value) < 1 else f"{value:,.2f}"  # z: no -0.000
+    return printable(value)
+
+
+def picture_size(svg: str) -> tuple[float, float]:
+    """Width and height of an SVG in points."""
+    width = _SIZE.search(svg)
+    height = _HEIGHT.search(width[0]) if width else None
+    if width is None or height is None:
+        raise ValueError("an SVG without width and height in points")
+    return float(width[1]), float(height[1])
+
+
+def picture_address(svg: str) -> str:
+    """The SVG as an address that needs no file: a picture of its own, whose ids and styles stay within it."""
+    # Line ends are white space to XML, and three characters to an address.
+    return "data:image/svg+xml," + quote(" ".join(svg.split()), safe=_UNQUOTED)

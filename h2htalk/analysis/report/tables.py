@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from h2htalk.analysis.measures.coverage import Coverage
 from h2htalk.analysis.measures.diversity import Diversity
@@ -10,8 +11,8 @@ from h2htalk.analysis.measures.lengths import Lengths
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import Side
 from h2htalk.analysis.measures.words import WordCount
-from h2htalk.analysis.report.csv_tables import Table
 from h2htalk.analysis.verb_nouns.pairs import PairCount
+from h2htalk.text import escaping
 
 DECILES = tuple(f"d{tenth}0" for tenth in range(1, 10))
 ORDERS = (1, 2, 3, 4)
@@ -95,3 +96,20 @@ def comparison_table(compared: Comparison) -> Table:
             for row in compared.rows
         ),
     )
+
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One file of `tables/`: its name without ending, its columns, its rows; None is an empty cell."""
+
+    name: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+def csv_text(table: Table) -> str:
+    """The table as CSV, by the rules of `h2htalk.text.escaping`."""
+    return escaping.csv_text(table.headings, table.rows)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.data.dialogue import Language
-from h2htalk.data.help_rows import help_rows
+from h2htalk.data.help_lines import help_rows
 from h2htalk.errors import ConfigError
 
 

@@ -11,7 +11,7 @@ from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, quoted
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 
 def prompt_lines(

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-from h2htalk.benchmark.report.cost_text import (
-    IN_ALL,
-    call_lines,
-    calls_csv,
-    costs_csv,
-    costs_json,
-    totals_text,
-)
 from h2htalk.benchmark.run_costs import read_calls, read_costs
-from h2htalk.chat.costs.reservations import sum_totals
+from h2htalk.benchmark.summary import Summary
+from h2htalk.chat.costs.reservations import Booking, Settlement, Totals, dollars_text, money_text, sum_totals
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.text.escaping import csv_text, printable
 
 
 def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
@@ -43,3 +40,192 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
     if len(costs) > 1:
         lines.append(f"{IN_ALL}: {totals_text(sum_totals(costs.values()))}")
     return "\n".join(lines)
+
+
+UNKNOWN = "unknown"
+IN_ALL = "in all"
+_TITLES = (
+    *("Stage", "Calls", "Paid", "Free", "No reply", "Open", "Tokens in", "From cache", "Tokens out"),
+    *("US dollars", "Possibly more", "Prices of"),
+)
+_CALL_FIELDS = (
+    *("stage", "call", "items", "charge", "batch", "input_tokens", "cache_read_tokens", "output_tokens"),
+    *("usd", "usd_at_most", "reason", "request_id"),
+)
+
+
+# What people are told of a charge; files have the journal's own words.
+_CHARGES = {"lost": "possibly paid"}
+
+# --- Lines ------------------------------------------------------------------------------------------------------
+
+
+def cost_lines(costs: Mapping[str, Totals]) -> list[str]:
+    """What a run cost, in a sentence; none where no call cost anything."""
+    return [f"Cost: {totals_text(sum_totals(costs.values()))}"] if costs else []
+
+
+def totals_text(totals: Totals) -> str:
+    """Money, calls and tokens in words."""
+    cached = f", {totals.cache_read_tokens:,} from cache" if totals.cache_read_tokens else ""
+    price = "price unknown" if totals.usd_paid is None else f"{dollars_text(totals.usd_paid)} US dollars"
+    parts = [
+        f"{price} for {_calls(totals.paid - totals.unmetered)} ({totals.input_tokens:,} tokens in{cached}; "
+        f"{totals.output_tokens:,} out)"
+    ]
+    doubtful = ((totals.lost, "whose reply never arrived"), (totals.unmetered, "whose reply named no usage"))
+    named = " and ".join(f"{_calls(n)} {why}" for n, why in doubtful if n)
+    if named:
+        parts.append(f"{_at_most(totals.usd_possible)} for {named}")
+    if totals.open:
+        parts.append(f"{_at_most(totals.usd_open)} for {_calls(totals.open)} still open")
+    if totals.prices:
+        parts.append(f"prices of {totals.prices}")
+    return "; ".join(parts)
+
+
+def _calls(number: int) -> str:
+    return f"{number:,} call{'' if number == 1 else 's'}"
+
+
+def _at_most(dollars: Decimal | None) -> str:
+    return "an unknown amount more" if dollars is None else f"at most {dollars_text(dollars, True)} more"
+
+
+def limit_lines(summary: Summary) -> list[str]:
+    """What to raise where `--max-cost` stopped the run; none otherwise."""
+    left = summary.counts.failures.get("max_cost", 0)
+    if not left:
+        return []
+    totals = sum_totals(summary.costs.values())
+    spent = f"{dollars_text(totals.usd_committed, True)} US dollars are spent or may be"
+    rest = ""
+    metered = totals.paid - totals.unmetered  # the others are no part of what was paid
+    if totals.usd_paid and metered:
+        # What paid calls cost on average: a call may hold several samples, so this errs upwards.
+        rest = f", the rest will cost about {dollars_text(totals.usd_paid / metered * left)} at this rate"
+    return [
+        f"--max-cost stopped the run: {left:,} answer{'' if left == 1 else 's'} not asked for; {spent}{rest}. "
+        "Raise --max-cost in the same command to go on."
+    ]
+
+
+# --- By stage ---------------------------------------------------------------------------------------------------
+
+
+def cost_view(costs: Mapping[str, Totals]) -> dict[str, Any] | None:
+    """Titles and rows for people: one a stage, and one of all where there are several."""
+    if not costs:
+        return None
+    return {"titles": _TITLES, "rows": [(printable(name), _texts(totals)) for name, totals in _rows(costs)]}
+
+
+def _rows(costs: Mapping[str, Totals]) -> list[tuple[str, Totals]]:
+    rows = list(costs.items())
+    return [*rows, (IN_ALL, sum_totals(costs.values()))] if len(rows) > 1 else rows
+
+
+def _texts(totals: Totals) -> list[str]:
+    counts = (totals.calls, totals.paid, totals.free, totals.lost, totals.open)
+    tokens = (totals.input_tokens, totals.cache_read_tokens, totals.output_tokens)
+    possible = _possible(totals)
+    return [
+        *(f"{count:,}" for count in (*counts, *tokens)),
+        dollars_text(totals.usd_paid),
+        UNKNOWN if possible is None else f"at most {dollars_text(possible, True)}" if possible else "-",
+        printable(totals.prices) or "-",
+    ]
+
+
+def _possible(totals: Totals) -> Decimal | None:
+    if totals.usd_possible is None or totals.usd_open is None:
+        return None
+    return totals.usd_possible + totals.usd_open
+
+
+def costs_csv(costs: Mapping[str, Totals]) -> str:
+    """One line a stage and one of all, exact; an unknown amount says so."""
+    rows = [
+        (name, totals.to_dict()) for name, totals in [*costs.items(), (IN_ALL, sum_totals(costs.values()))]
+    ]
+    headings = ["stage", *Totals().to_dict()]
+    return csv_text(headings, ([name, *map(_cell, fields.values())] for name, fields in rows))
+
+
+def costs_json(costs: Mapping[str, Totals], calls: Iterable[tuple[str, Settlement | Booking]] | None) -> Any:
+    """Stages and all as plain data; dollars are decimal text, None where unknown."""
+    table: dict[str, Any] = {
+        "stages": {stage: totals.to_dict() for stage, totals in costs.items()},
+        "in_all": sum_totals(costs.values()).to_dict(),
+    }
+    return table if calls is None else table | {"calls": list(call_records(calls))}
+
+
+# --- Call by call -----------------------------------------------------------------------------------------------
+
+
+def call_records(calls: Iterable[tuple[str, Settlement | Booking]]) -> Iterator[dict[str, Any]]:
+    """One record a call. `usd` is what it cost, `usd_at_most` what a call may have cost whose bill nobody knows."""
+    for stage, call in calls:
+        end = call if isinstance(call, Settlement) else None
+        booking = call if isinstance(call, Booking) else call.booking
+        usage = end.usage if end else None
+        paid = end is not None and end.charge == "paid" and not end.unmetered
+        free = end is not None and end.charge == "free"
+        values: Sequence[Any] = (
+            stage,
+            booking.number,
+            [f"{item_id}#{sample}" for item_id, sample in booking.items],
+            end.charge if end else "open",
+            booking.batch,
+            *(getattr(usage, key, None) for key in ("input_tokens", "cache_read_tokens", "output_tokens")),
+            money_text(end.usd) if end and paid else "0" if free else None,
+            None if paid or free else money_text(booking.worst),
+            end.reason or None if end else None,
+            end.request_id if end else None,
+        )
+        yield dict(zip(_CALL_FIELDS, values, strict=True))
+
+
+def calls_csv(calls: Iterable[tuple[str, Settlement | Booking]]) -> str:
+    """One line a call. An amount that is unknown says so."""
+    return csv_text(_CALL_FIELDS, (_call_cells(record) for record in call_records(calls)))
+
+
+def call_lines(calls: Iterable[tuple[str, Settlement | Booking]]) -> Iterator[str]:
+    """One line of text a call, for the terminal."""
+    for record in call_records(calls):
+        cached = f" ({record['cache_read_tokens']:,} from cache)" if record["cache_read_tokens"] else ""
+        tokens = f"{_count(record['input_tokens'])} in{cached}, {_count(record['output_tokens'])} out"
+        facts = [
+            f"{record['stage']} {record['call']}",
+            " ".join(record["items"]),
+            _CHARGES.get(record["charge"], record["charge"])
+            + (f" ({record['reason']})" if record["reason"] else ""),
+            tokens if record["charge"] == "paid" else "",
+            _amount(record),
+            f"batch {record['batch']}" if record["batch"] else "",
+            record["request_id"] or "",
+        ]
+        yield "  ".join(fact for fact in facts if fact)
+
+
+def _call_cells(record: Mapping[str, Any]) -> list[Any]:
+    cells = {**record, "items": " ".join(record["items"])}
+    if cells["usd"] is None and cells["usd_at_most"] is None:
+        cells["usd"] = UNKNOWN
+    return list(cells.values())
+
+
+def _amount(record: Mapping[str, Any]) -> str:
+    if record["usd"] is not None:
+        return f"{record['usd']} US dollars"
+    return f"at most {record['usd_at_most']} US dollars" if record["usd_at_most"] else "price unknown"
+
+
+def _count(tokens: int | None) -> str:
+    return UNKNOWN if tokens is None else f"{tokens:,}"
+
+
+def _cell(value: object) -> object:
+    return UNKNOWN if value is None else value

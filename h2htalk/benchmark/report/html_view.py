@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.benchmark.report.cost_text import cost_lines, cost_view
+from h2htalk.benchmark.metrics.composite import METRIC_NAMES
+from h2htalk.benchmark.report.costs import cost_lines, cost_view
 from h2htalk.benchmark.report.number_format import (
     count_text,
+    half_width_text,
     interval_text,
     items_text,
     percent_text,
     value_text,
 )
-from h2htalk.benchmark.report.part_view import BAR_WIDTH, NONE, Figure, figure_of, part_view
 from h2htalk.benchmark.report.table2_layout import (
     ALL_COLUMNS,
     cell_at,
     languages_of,
     main_row,
+    measure_name,
     most_first,
+    not_above,
     notes,
+    ordered_slices,
+    part_title,
     parts_of,
+    subtasks_at_hand,
 )
 from h2htalk.benchmark.report.table2_rows import TableRow, table_rows
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.subtasks import DIMENSIONS
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.text.contracts.violations import RULES
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 
 def page_view(summary: Summary) -> dict[str, Any]:
@@ -164,3 +172,155 @@ def _signature(summary: Summary) -> list[tuple[str, list[tuple[str, str]]]]:
     named = [(title, [(printable(k), printable(v)) for k, v in part.items()]) for title, part in parts]
     named[0][1].append(("fingerprint", summary.signature.fingerprint))
     return named
+
+
+BAR_WIDTH = 200.0  # of an interval bar, in the units of its picture
+SLICE_ROWS = 12  # values of a tag that stand in the open
+NONE = "–"
+_AVERAGES = (
+    ("overall", "Overall", "Table 1's weights"),
+    ("items_mean", "Mean of items", "those at hand"),
+    ("plain_mean", "Mean of cells", "unweighted"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A value, its interval and the floors as distances from the left, 0 to BAR_WIDTH."""
+
+    value: float
+    low: float
+    width: float
+    ticks: tuple[tuple[int, float], ...]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A cell as text: value, half width and interval (empty where there is none), n of total, all in one hint."""
+
+    value: str
+    half: str
+    interval: str
+    items: str
+    hint: str
+    bar: Bar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the main table; `floors` are figures with whether the model stays at or below them."""
+
+    label: str
+    hint: str
+    figure: Figure
+    lexical: Figure
+    contract: Figure
+    floors: tuple[tuple[Figure, bool], ...]
+
+
+def part_view(name: str, part: Summary) -> dict[str, Any]:
+    """What the template shows of a part; it has a title where another part stands beside it."""
+    scale = _scale(part)
+    dimensions = [dimension for dimension in DIMENSIONS if _names(part, dimension)]
+    return {
+        "title": part_title(part) if name else "",
+        "measure": measure_name(part),
+        "has_s": part.measure == "s",
+        "floors": [printable(floor) for floor in part.floors],
+        "scale": f"{scale:g}",
+        "groups": [_group(part, dimension, scale) for dimension in dimensions],
+        "averages": [
+            *(_line(part, f"{d}_avg", d.title(), "mean of cells", scale) for d in dimensions),
+            *(_line(part, key, label, hint, scale) for key, label, hint in _AVERAGES),
+        ],
+        "metrics": _metrics(part),
+        "slices": [_slice(tag, cells) for tag, cells in ordered_slices(part).items() if len(cells) > 1],
+    }
+
+
+def figure_of(cell: Cell | None, bar: Bar | None = None) -> Figure:
+    """A cell as the page writes it."""
+    interval, items = interval_text(cell), items_text(cell, NONE)
+    hint = "" if cell is None else f"95 % interval {interval or 'not known'}, {items} items"
+    return Figure(value_text(cell, NONE), half_width_text(cell), interval, items, hint, bar)
+
+
+# --- The main table ---------------------------------------------------------------------------------------------
+
+
+def _names(part: Summary, dimension: str) -> list[str]:
+    return [name for name in subtasks_at_hand(part) if SUBTASKS[name].dimension == dimension]
+
+
+def _group(part: Summary, dimension: str, scale: float) -> tuple[str, list[Line]]:
+    names = _names(part, dimension)
+    lines = [_line(part, name, SUBTASKS[name].column, SUBTASKS[name].title, scale) for name in names]
+    return dimension.title(), lines
+
+
+def _line(part: Summary, key: str, label: str, hint: str, scale: float) -> Line:
+    cell = cell_at(main_row(part), key)
+    floors = [cell_at(main_row(part, floor), key) for floor in part.floors.values()]
+    contract = cell_at(part.standing.compliance, key)
+    return Line(
+        label,
+        hint,
+        figure_of(cell, _bar(cell, floors, scale)),
+        figure_of(cell_at(part.standing.lexical, key)),
+        _percent_figure(contract),
+        tuple((figure_of(floor), not_above(cell, floor)) for floor in floors),
+    )
+
+
+def _percent_figure(cell: Cell | None) -> Figure:
+    figure = figure_of(cell)
+    return Figure(percent_text(cell, NONE), figure.half, figure.interval, figure.items, figure.hint)
+
+
+def _scale(part: Summary) -> float:
+    """The right end of the main table's bars: the next ten above all that is drawn."""
+    rows = [main_row(part), *(main_row(part, floor) for floor in part.floors.values())]
+    return _nice_end(cell for row in rows for cell in row.cells.values())
+
+
+def _nice_end(cells: Iterable[Cell]) -> float:
+    highest = max((v for cell in cells for v in (cell.value, cell.high) if v is not None), default=0.0)
+    return max(10.0, 10.0 * math.ceil(highest / 10))
+
+
+def _bar(cell: Cell | None, floors: Sequence[Cell | None], scale: float) -> Bar | None:
+    if cell is None or cell.value is None:
+        return None
+
+    def at(value: float) -> float:
+        return round(BAR_WIDTH * min(1.0, max(0.0, value / scale)), 1)
+
+    low, high = (cell.value if end is None else end for end in (cell.low, cell.high))
+    ticks = tuple((i, at(f.value)) for i, f in enumerate(floors) if f is not None and f.value is not None)
+    label = f"{cell.value:.2f}, 95 % interval {low:.2f} to {high:.2f}"
+    return Bar(at(cell.value), at(low), round(at(high) - at(low), 1), ticks, label)
+
+
+# --- Metrics and slices -----------------------------------------------------------------------------------------
+
+
+def _metrics(part: Summary) -> dict[str, Any]:
+    """A figure for each metric of each subtask, with the items that all of them are of."""
+    names = [*METRIC_NAMES, *(["ss"] if any("ss" in cells for cells in part.metrics.values()) else [])]
+    rows = [
+        (SUBTASKS[subtask].title, items_text(cells.get(names[0])), [figure_of(cells.get(n)) for n in names])
+        for subtask, cells in part.metrics.items()
+    ]
+    return {"titles": [name.upper().replace("_", "-") for name in names], "rows": rows}
+
+
+def _slice(tag: str, cells: Mapping[str, Cell]) -> dict[str, Any]:
+    """The first values of a tag, and the rest of a long list apart."""
+    scale = _nice_end(cells.values())
+    rows = [
+        (printable(name).replace("_", " "), figure_of(cell, _bar(cell, (), scale)))
+        for name, cell in cells.items()
+    ]
+    shown = len(rows) if len(rows) <= SLICE_ROWS + 2 else SLICE_ROWS
+    return {"tag": tag, "rows": rows[:shown], "more": rows[shown:]}

@@ -13,7 +13,7 @@ from h2htalk.benchmark.report.number_format import half_width_text
 from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, COLUMNS, OTHER_MEANS, Column
 from h2htalk.benchmark.report.table2_rows import TableRow
 from h2htalk.benchmark.statistics.table2_averages import Cell
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",

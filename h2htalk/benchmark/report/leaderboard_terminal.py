@@ -12,9 +12,9 @@ from rich.text import Text
 
 from h2htalk.benchmark.report.leaderboard import CHECK_TOLERANCE, CheckedRow, Group, Leaderboard
 from h2htalk.benchmark.report.number_format import items_text, with_half_width
-from h2htalk.benchmark.report.plain_console import PlainConsole
 from h2htalk.benchmark.report.table2_layout import COLUMNS, Column
 from h2htalk.benchmark.report.table2_rows import TableRow
+from h2htalk.benchmark.report.terminal import PlainConsole
 
 # All columns with two decimals from here on; with one decimal; below that averages alone.
 FULL, COMPACT = 132, 98

@@ -10,24 +10,34 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from h2htalk.benchmark.report.cost_text import cost_lines, limit_lines
-from h2htalk.benchmark.report.number_format import half_width_text, items_text, percent_text, value_text
-from h2htalk.benchmark.report.plain_console import PlainConsole
+from h2htalk.benchmark.metrics.null_class import NullClass
+from h2htalk.benchmark.report.costs import cost_lines, limit_lines
+from h2htalk.benchmark.report.number_format import (
+    count_text,
+    half_width_text,
+    items_text,
+    percent_text,
+    value_text,
+    with_half_width,
+)
 from h2htalk.benchmark.report.table2_layout import (
     COLUMNS,
     cell_at,
     floors_reach,
+    languages_of,
     main_row,
+    most_first,
     not_above,
     notes,
+    ordered_slices,
     part_title,
     parts_of,
     subtasks_at_hand,
 )
-from h2htalk.benchmark.report.terminal_lines import count_lines, null_class_lines, slice_lines
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.text.escaping import printable
 
 # From WIDE on intervals are written as [low, high] and headings in full; below it, no table needs more than MINIMUM.
 WIDE, MINIMUM = 118, 80
@@ -162,3 +172,78 @@ def _value(cell: Cell | None, say: PlainConsole) -> Text:
 def _floor(cell: Cell | None, floor: Cell | None) -> Text:
     reached = not_above(cell, floor)
     return Text(f"{value_text(floor)}{'!' if reached else ' '}", "bold yellow" if reached else "dim")
+
+
+# Tags with more values than this have a table on the page alone.
+SLICE_VALUES = 6
+
+
+def null_class_lines(parts: Mapping[str, Summary]) -> list[str]:
+    """The model's in each part, and those of floors that ever answer with the null line."""
+    lines = []
+    for name, part in parts.items():
+        named = {"": part.standing.null_class, **{n: floor.null_class for n, floor in part.floors.items()}}
+        lines += [
+            _null_class_line(null, [word for word in (languages_of(part) if name else "", floor) if word])
+            for floor, null in named.items()
+            if null and (not floor or null.answers)
+        ]
+    return lines
+
+
+def _null_class_line(null: NullClass, about: list[str]) -> str:
+    ratios = (("precision", null.precision), ("recall", null.recall), ("F1", null.f1))
+    shown = ", ".join(f"{name} {with_half_width(cell)}" for name, cell in ratios)
+    where = f" ({', '.join(about)})" if about else ""
+    return (
+        f"nothing to remember{where}: {shown}; of {items_text(null.f1)} items, {null.references:,} references and "
+        f"{count_text(null.answers)} answers are null, {count_text(null.hits)} both"
+    )
+
+
+def count_lines(summary: Summary) -> list[str]:
+    """Failures, odd replies and broken contract rules, over all items."""
+    counts = summary.counts
+    odd = {name: n for name in ("empty", "truncated", "refused") if (n := getattr(counts, name))}
+    kinds = (
+        ("unscored samples, by reason", counts.failures),
+        (f"of {counts.samples:,} replies", odd),
+        ("broken contract rules", summary.violations),
+    )
+    return [
+        f"{title}: {', '.join(f'{name} {n:,}' for name, n in most_first(numbers))}"
+        for title, numbers in kinds
+        if numbers
+    ]
+
+
+def slice_lines(parts: Mapping[str, Summary]) -> list[str]:
+    """Slices with few values; emotions have a table of their own on the page."""
+    return [
+        f"{tag}{f' ({languages_of(part)})' if name else ''}: "
+        + ", ".join(f"{value} {with_half_width(cell)} ({items_text(cell)})" for value, cell in cells.items())
+        for name, part in parts.items()
+        for tag, cells in ordered_slices(part).items()
+        if 1 < len(cells) <= SLICE_VALUES
+    ]
+
+
+class PlainConsole:
+    """Prints text as it is: no markup, no control characters, nothing that an ASCII terminal cannot show."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.ascii = console.options.ascii_only
+
+    def safe(self, text: str, style: str = "") -> Text:
+        """One line of text, made harmless."""
+        shown = printable(text)
+        return Text(shown.encode("ascii", "backslashreplace").decode() if self.ascii else shown, style)
+
+    def line(self, text: str, style: str = "") -> None:
+        """Print one line of text, wrapped at words."""
+        self.console.print(self.safe(text, style))
+
+    def half_width(self, text: str) -> str:
+        """Text with `±` as this terminal can show it."""
+        return text.replace("±", "+-") if self.ascii else text

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.chat.batch.batch_errors import sdk_errors
 from h2htalk.chat.batch.job_journal import BatchRecord
 from h2htalk.chat.batch.provider import (
     CONNECT_TIMEOUT,
@@ -23,6 +22,7 @@ from h2htalk.chat.batch.provider import (
     Search,
     count_or_none,
     pick,
+    sdk_errors,
     text_or_none,
     total,
 )

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from h2htalk.chat.batch.batch_errors import sdk_errors
 from h2htalk.chat.batch.job_journal import BatchRecord
 from h2htalk.chat.batch.provider import (
     CONNECT_TIMEOUT,
@@ -24,6 +23,7 @@ from h2htalk.chat.batch.provider import (
     count_or_none,
     line_bytes,
     pick,
+    sdk_errors,
     text_or_none,
 )
 from h2htalk.chat.server.wire import clean

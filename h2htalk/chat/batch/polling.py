@@ -13,7 +13,7 @@ from h2htalk.chat.batch.provider import JobCallError, Result
 from h2htalk.chat.calls import Api
 from h2htalk.errors import ModelCallError
 from h2htalk.progress import one_row
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 _LOG_EVERY = 300.0  # seconds between two lines where no terminal is
 

@@ -24,7 +24,7 @@ from h2htalk.chat.provider_replies import (
     scrub,
     whole_counts,
 )
-from h2htalk.chat.schemas import STRING_FORMATS, described
+from h2htalk.chat.response_schema import STRING_FORMATS, described
 from h2htalk.chat.server.wire import well_formed
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError

@@ -8,20 +8,30 @@ before anything is written to it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose.drafts import Draft, Refused, broken_rules, drawn, scenario_of
-from h2htalk.curation.compose.proposals import draft_of, written_inputs
-from h2htalk.curation.compose.reply_schemas import PROPOSALS, REFERENCE, AnyProposal, read_reference, unread
+from h2htalk.curation.compose.extraction import chat_draft, history
+from h2htalk.curation.compose.reply_schemas import (
+    PROPOSALS,
+    REFERENCE,
+    AnyProposal,
+    ChatProposal,
+    ScheduleProposal,
+    SynthesisProposal,
+    read_reference,
+    unread,
+)
+from h2htalk.curation.compose.tagging import tags_of
 from h2htalk.curation.model_calls.model_identity import model_name
 from h2htalk.curation.model_calls.prompts import Fence, Prompts
 from h2htalk.curation.model_calls.stored_calls import sampling_of
 from h2htalk.data.dialogue import Dialogue
-from h2htalk.data.help_rows import help_rows, help_text
+from h2htalk.data.help_lines import help_rows, help_text
 from h2htalk.data.persona import Persona
 from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Scenario
@@ -222,3 +232,59 @@ def material(scenario: Scenario) -> str:
     """A scenario's inputs, one a line, as JSON."""
     inputs: Mapping[str, Any] = scenario.to_dict()["inputs"]
     return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in inputs.items())
+
+
+def draft_of(proposal: AnyProposal, dialogue: Dialogue) -> Draft:
+    """The draft that a proposal makes, before anything is held against a subtask's fields.
+
+    Raises:
+        Refused: `inputs:turn`: no message of the user's to answer, or none to remember.
+        DataError: a tag is not what it must be.
+    """
+    said = proposal.model_dump()
+    if isinstance(proposal, ChatProposal | ScheduleProposal):
+        found = _answering(proposal.subtask, proposal.turn, dialogue)
+        turns = history(dialogue, proposal.turn - 1)
+    elif isinstance(proposal, SynthesisProposal):
+        found = _remembering(proposal, dialogue)
+        turns = dialogue.messages
+    else:
+        found = Draft(proposal.subtask, {}, tags_of(dialogue, dialogue.messages, said))
+        turns = dialogue.messages
+    fields = {name: said[name] for name, _ in find_subtask(proposal.subtask).inputs if name in said}
+    written = found.fixed is None
+    tags = tags_of(dialogue, turns, said)
+    return replace(found, inputs={**found.inputs, **fields}, tags=tags, written=written)
+
+
+def _answering(subtask: str, turn: int, dialogue: Dialogue) -> Draft:
+    """The draft that answers a message, counted from 1; the last one, which nobody answered, may be it too."""
+    at = turn - 1
+    if at >= len(dialogue.messages) or dialogue.messages[at].role != "user":
+        raise Refused("inputs:turn", f"message {turn} is none of the user's")
+    draft = chat_draft(dialogue, subtask, at)
+    if draft is None:
+        raise Refused("inputs:turn", f"message {turn} is too long")
+    return draft
+
+
+def _remembering(proposal: SynthesisProposal, dialogue: Dialogue) -> Draft:
+    first, last = proposal.first_turn - 1, proposal.last_turn - 1
+    inside = first <= last < len(dialogue.messages)
+    turns = history(dialogue, last, first) if inside else ()
+    if not any(turn.role == "user" for turn in turns):
+        raise Refused(
+            "inputs:turn", f"messages {first + 1} to {last + 1} hold nothing of the user's that fits"
+        )
+    null = None if proposal.memorable else NULL_MEMORY[dialogue.language]
+    inputs = {"history": [turn.to_dict() for turn in turns]}
+    return Draft(proposal.subtask, inputs, tags_of(dialogue, turns), last + 1, fixed=null)
+
+
+def written_inputs(draft: Draft) -> Iterator[str]:
+    """The texts of a draft that a model wrote: all but the conversation."""
+    for name, value in draft.inputs.items():
+        if name == "history":
+            continue
+        for item in [value] if isinstance(value, str) else value:
+            yield item if isinstance(item, str) else item["activity"]

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +23,16 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, request_seed
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
-from h2htalk.curation.gather.simulation_grid import SOURCE, Plan, grid
 from h2htalk.curation.licences import find
 from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.model_calls.prompts import Prompts
 from h2htalk.curation.model_calls.stored_calls import Asking, AskSettings, sampling_of, shared_limit
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.settings import CurateSpec, SimulateSettings, resolve
-from h2htalk.data.dialogue import Dialogue, Role
+from h2htalk.data.dialogue import Dialogue, Language, Role
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.responses import strip_thinking
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
 from h2htalk.errors import ConfigError
 
 # What the simulated user writes where the talk has come to its end; taken out of the dialogue.
@@ -247,3 +250,55 @@ class Simulation:
             plan.id, plan.language, cleaned.messages, provenance, self.licence, cleaned.metadata
         )
         return Kept(dialogue.to_dict(), ("simulated", *sorted(talk.tags)))
+
+
+SOURCE = "simulated"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One kind of conversation."""
+
+    interaction: str
+    emotion: str
+    complexity: str
+    persona: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A dialogue to be held: its id and row, its language, its cell."""
+
+    id: str
+    row: int
+    language: Language
+    cell: Cell
+
+
+def grid(settings: SimulateSettings, personas: Sequence[str], seed: int) -> tuple[Plan, ...]:
+    """The dialogues to hold: `settings.dialogues` of each language.
+
+    Every cell of interaction x emotion x complexity comes as often as any other, give or take one; the seed says which
+    come once more. Each cell meets every persona equally often, give or take one.
+    """
+    kinds = list(product(INTERACTIONS, settings.emotions, COMPLEXITIES))
+    plans: list[Plan] = []
+    cells: dict[tuple[int, str], Cell] = {}  # one object for each, however many dialogues
+    for language in settings.languages:
+        for at in range(settings.dialogues):
+            turn, place = divmod(at, len(kinds))
+            kind = _shuffled(len(kinds), f"{seed} {language} {turn} kinds")[place]
+            # Within as many rounds as there are personas, a kind has each of them once.
+            first = _shuffled(len(kinds), f"{seed} {language} {turn // len(personas)} personas")[kind]
+            persona = personas[(first + turn) % len(personas)]
+            cell = cells.setdefault((kind, persona), Cell(*kinds[kind], persona))
+            row = len(plans) + 1
+            plans.append(Plan(f"{SOURCE}-{row:06}", row, language, cell))
+    return tuple(plans)
+
+
+@lru_cache(maxsize=8)
+def _shuffled(count: int, seed: str) -> tuple[int, ...]:
+    order = list(range(count))
+    random.Random(seed).shuffle(order)
+    return tuple(order)

@@ -20,7 +20,7 @@ from h2htalk.curation.gather.raw_items import Item, RawDialogue, RefusedItem
 from h2htalk.curation.settings import Source, resolve
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.errors import ConfigError, quoted
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 # The tag and the form of generated dialogues, which the summary counts.
 STAND_IN = "stand_in"

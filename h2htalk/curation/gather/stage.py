@@ -14,10 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from h2htalk.curation.gather import simulation_grid
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
-from h2htalk.curation.gather.simulation import Simulation, open_simulation
+from h2htalk.curation.gather.simulation import SOURCE, Plan, Simulation, open_simulation
 from h2htalk.curation.gather.source_files import (
     STAND_IN,
     NamedItem,
@@ -36,7 +35,7 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.progress import Progress
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 VERSION = 1
 STAGE = "gather"
@@ -106,10 +105,10 @@ def require_sources(spec: CurateSpec, base: Path) -> None:
     settings = spec.gather
     licences = [(source.name, source.licence) for source in settings.sources]
     if settings.simulate.dialogues:
-        licences.append((simulation_grid.SOURCE, settings.simulate.licence))
+        licences.append((SOURCE, settings.simulate.licence))
     require_allowed(licences, settings.licence)
-    if any(source.name == simulation_grid.SOURCE for source in settings.sources):
-        raise ConfigError(f"a source cannot be named {simulation_grid.SOURCE!r}: simulated dialogues are")
+    if any(source.name == SOURCE for source in settings.sources):
+        raise ConfigError(f"a source cannot be named {SOURCE!r}: simulated dialogues are")
     for source in settings.sources:
         find_source(source, base, settings.stand_in)
 
@@ -275,7 +274,7 @@ def _simulate(simulation: Simulation, parts: _Parts, erased: frozenset[str]) -> 
     failed: list[Incomplete] = []
     with simulation.asking(parts.folder.path) as speakers:
 
-        def rule(chunk: Sequence[simulation_grid.Plan], part: str) -> list[Outcomes]:
+        def rule(chunk: Sequence[Plan], part: str) -> list[Outcomes]:
             wanted = [plan for plan in chunk if plan.id not in erased]
             return [[outcome] for outcome in simulation.talk(wanted, speakers, part)]
 

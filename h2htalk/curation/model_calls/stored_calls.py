@@ -7,10 +7,11 @@ costs/STAGE.jsonl            of hosted models: every paid call, booked before it
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.chat_options import ChatOptions
@@ -18,20 +19,13 @@ from h2htalk.chat.costs.prices import PriceList, load_prices
 from h2htalk.chat.costs.reservations import dollars_text
 from h2htalk.chat.engines import open_chat, parse_model, require_batches
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
-from h2htalk.curation.model_calls.call_store import (
-    Known,
-    line_of,
-    prompt_fingerprint,
-    read_line,
-    stored_answers,
-)
 from h2htalk.curation.model_calls.cost_limit import StageLedger, StageLimit, journal_path
 from h2htalk.curation.model_calls.model_identity import model_identity, model_name
 from h2htalk.curation.pipeline import Incomplete
 from h2htalk.data.append_log import Shard
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.responses import Failure, Response, SampleKey, Usage
-from h2htalk.errors import ConfigError
+from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey, Usage, read_response
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.progress import Progress
 
 # A part whose calls take no longer is told by the stage's own line.
@@ -253,3 +247,62 @@ def sampling_of(
     """
     own = parse_model(model)[0].sampling == "none"
     return Sampling(None if own else temperature, max_tokens=tokens, seed=request_seed(seed, item, sample))
+
+
+Known = dict[tuple[SampleKey, str], Reply]  # by item and sample, and the prompt's fingerprint
+
+
+def prompt_fingerprint(request: Request, model: str) -> str:
+    """What a request asks of whom, in 16 hexadecimal digits: an answer to other words, or another model's, is not its
+    answer."""
+    parts = [model, *(f"{message.role}\0{message.content}" for message in request.messages)]
+    parts += [repr(request.sampling), request.form.name if request.form else ""]
+    return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def stored_answers(path: Path) -> Known:
+    """The stored answers of a part, the last one to each prompt; failures are not among them.
+
+    Raises:
+        DataError: a line is no call; names file and line.
+    """
+    if not path.exists():
+        return {}
+    found: Known = {}
+    for where, record in read_jsonl(path, torn_tail=True):
+        if "result" in record:  # of a moderation endpoint, which was asked before (`guard`)
+            continue
+        prompt, response = read_line(record, where)
+        if isinstance(response, Response):
+            found[(response.id, response.sample), prompt] = _reply(response)
+    return found
+
+
+def read_line(record: Mapping[str, Any], where: str) -> tuple[str, Response | FailedResponse]:
+    """One stored call: the prompt's fingerprint and what came. Raises DataError; its message starts with `where`."""
+    prompt = record.get("prompt")
+    if not isinstance(prompt, str):
+        raise DataError(f"{where}: not a stored call: prompt is missing")
+    told = {key: value for key, value in record.items() if key not in ("prompt", "model")}
+    return prompt, read_response(told, where)
+
+
+def line_of(request: Request, outcome: Outcome) -> dict[str, Any]:
+    """What came of a request, as its line holds it beside the prompt's fingerprint and the model."""
+    if isinstance(outcome, Failure):
+        return FailedResponse(request.id, request.sample, outcome).to_dict()
+    return Response(
+        request.id,
+        request.sample,
+        outcome.text,
+        outcome.finish_reason,
+        outcome.usage,
+        outcome.thinking,
+        outcome.request_id,
+    ).to_dict()
+
+
+def _reply(response: Response) -> Reply:
+    return Reply(
+        response.text, response.finish_reason, response.usage, response.thinking, response.request_id
+    )

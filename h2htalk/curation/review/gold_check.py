@@ -26,9 +26,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.model_calls.stored_calls import Asking
 from h2htalk.curation.pipeline import Incomplete
-from h2htalk.curation.review.comparisons import comparisons, read_comparisons
 from h2htalk.curation.review.faireval import Gate, Verdict, gate
-from h2htalk.curation.review.reviewer import Reviewer
+from h2htalk.curation.review.reviewer import Reviewer, comparisons, read_comparisons
 from h2htalk.curation.settings import ReviewSettings
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.data.dialogue import read_id, read_language
@@ -37,7 +36,7 @@ from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, DataError, quoted
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 GOLD = "part-gold"  # the name under which its calls are stored
 _VERDICTS: Mapping[str, Verdict] = {"a": "win", "b": "lose", "tie": "tie"}

@@ -7,8 +7,9 @@ refused, has a second object, a score out of range or a remark beside it is unsc
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel, Field
@@ -17,8 +18,9 @@ from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import Form
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.model_calls.prompts import Fence, Prompts
-from h2htalk.curation.model_calls.stored_calls import sampling_of
-from h2htalk.curation.review.faireval import EvidenceSample, Order
+from h2htalk.curation.model_calls.stored_calls import Answers, sampling_of
+from h2htalk.curation.review.faireval import ORDERS, EvidenceSample, Order, calibrate
+from h2htalk.curation.review.review_outcome import Pair
 from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 
@@ -165,3 +167,33 @@ def scenario_text(candidate: Candidate) -> str:
     lines = [f"persona: {scenario.persona}", f"risk: {scenario.tags.risk}"]
     lines += [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in record["inputs"].items()]
     return "\n".join(lines)
+
+
+# Comparisons grow with the square of the references.
+MOST_COMPARED = 4
+
+
+def compared(candidate: Candidate) -> list[tuple[int, int]]:
+    """The pairs of references that are compared: each with each, of the first four."""
+    return list(combinations(range(min(len(candidate.references), MOST_COMPARED)), 2))
+
+
+def comparisons(reviewer: Reviewer, candidate: Candidate, samples: int) -> Iterator[Request]:
+    """The calls that compare a candidate's references: every pair, in both orders, `samples` times each."""
+    for pair in compared(candidate):
+        for order in ORDERS:
+            for sample in range(samples):
+                yield reviewer.comparison(candidate, pair, order, sample)
+
+
+def read_comparisons(candidate: Candidate, replies: Answers, samples: int, margin: float) -> tuple[Pair, ...]:
+    """What the replies to `comparisons` come to, a pair at a time."""
+    pairs = []
+    for pair in compared(candidate):
+        found = tuple(
+            read_pair(replies[pair_name(candidate.id, pair, order), sample], order)
+            for order in ORDERS
+            for sample in range(samples)
+        )
+        pairs.append(Pair(*pair, found, calibrate(found, margin=margin)))
+    return tuple(pairs)

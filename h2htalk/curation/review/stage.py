@@ -20,12 +20,18 @@ from h2htalk.curation.model_calls.prompts import Prompts
 from h2htalk.curation.model_calls.stored_calls import Asking, AskSettings
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
 from h2htalk.curation.pipeline import Incomplete, Opener, Stage, claim, require_finished, run_stage
-from h2htalk.curation.review.comparisons import compared, comparisons, read_comparisons
 from h2htalk.curation.review.faireval import Calibration, audit_slice, hand_off
 from h2htalk.curation.review.gold_check import Gatekeeper, read_gold
 from h2htalk.curation.review.review_outcome import choose_reference, decide
 from h2htalk.curation.review.review_record import Reviewed, rubric_of, told, with_reference_first
-from h2htalk.curation.review.reviewer import TEMPLATES, Reviewer, read_rubric
+from h2htalk.curation.review.reviewer import (
+    TEMPLATES,
+    Reviewer,
+    compared,
+    comparisons,
+    read_comparisons,
+    read_rubric,
+)
 from h2htalk.curation.settings import CurateSpec, ReviewSettings
 from h2htalk.curation.stage_folder import Counts, StageFolder
 from h2htalk.curation.workspace import Workspace

@@ -11,8 +11,7 @@ from h2htalk.data.dialogue import Language
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.texts.interface import label_text, passage_title, question_title, rating_text, word
-from h2htalk.text.escaping import harmless_cell
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import harmless_cell, printable
 
 # Excel shows no row of more than 409 points: about 27 lines. Some room is left for wider fonts.
 MOST_LINES = 22

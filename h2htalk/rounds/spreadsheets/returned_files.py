@@ -18,7 +18,7 @@ from h2htalk.rounds.spreadsheets.csv_format import read_csv
 from h2htalk.rounds.spreadsheets.returned_rows import ReturnedRow
 from h2htalk.rounds.spreadsheets.row_answers import Choices, Reading, read_row
 from h2htalk.rounds.spreadsheets.xlsx_reading import read_xlsx
-from h2htalk.text.printable import printable
+from h2htalk.text.escaping import printable
 
 # Forms in which a filled-in file may come back: named as mistakes where they are not the round's, never left out.
 _SPREADSHEETS = (".xlsx", ".csv", ".tsv", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".et", ".zip", ".rar")

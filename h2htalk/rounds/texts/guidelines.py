@@ -10,8 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from h2htalk.data.dialogue import Language
-from h2htalk.data.help_lines import read_help_lines
-from h2htalk.data.help_rows import help_rows
+from h2htalk.data.help_lines import help_rows, read_help_lines
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.settings import RoundSpec

@@ -27,8 +27,7 @@ from h2htalk.text.contracts.memory_blocks import (
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.contracts.timetables import check_day, check_sub_schedule
 from h2htalk.text.contracts.violations import RULES, Violation, shorten
-from h2htalk.text.counting import count_length, is_in_language, split_actions
-from h2htalk.text.sentences import count_sentences
+from h2htalk.text.counting import count_length, count_sentences, is_in_language, split_actions
 
 __all__ = [
     "CONTRACTS",

@@ -9,7 +9,7 @@ import numpy as np
 
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.embeddings.embedders import CHOICES, Vectors, encode_distinct
-from h2htalk.text.local_models import LocalModel, find_local_model
+from h2htalk.text.model_files import LocalModel, find_local_model
 
 INSTALL = "pip install 'h2htalk[local]'"
 BATCH_TEXTS = 64

@@ -13,7 +13,7 @@ import pytest
 from argilla_stack import OWNER_KEY, Stack
 from argilla_voters import write_items, write_voters
 
-from h2htalk.data.help_rows import help_rows
+from h2htalk.data.help_lines import help_rows
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from h2htalk.curation.anonymize.chinese.address_parts import divisions
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags
-from h2htalk.curation.anonymize.chinese.name_segments import Segment
+from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
 from h2htalk.curation.anonymize.chinese.words import words
 
 _N = "0-9零〇一二两三四五六七八九十"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags
-from h2htalk.curation.anonymize.chinese.name_segments import Segment
+from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
 from h2htalk.curation.anonymize.chinese.words import sections, words
 
 _NUMERAL = "0-9零〇一二两三四五六七八九十百千"

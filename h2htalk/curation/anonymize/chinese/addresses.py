@@ -16,7 +16,7 @@ from h2htalk.curation.anonymize.chinese.address_edges import (
 )
 from h2htalk.curation.anonymize.chinese.address_parts import CROSSING_END, Part, divisions, parts, weak
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
-from h2htalk.curation.anonymize.chinese.name_segments import Segment
+from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
 from h2htalk.curation.anonymize.chinese.words import words
 
 _SEPARATOR = re.compile(r"[ \t,，、\-—·./]{0,2}")

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from h2htalk.curation.anonymize.chinese.address_parts import divisions, joined_by_and
-from h2htalk.curation.anonymize.chinese.employers import unsuffixed
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags, usual
-from h2htalk.curation.anonymize.chinese.name_segments import Segment
+from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
 from h2htalk.curation.anonymize.chinese.organization_words import (
     BRANCH,
     CUT,
@@ -21,6 +20,7 @@ from h2htalk.curation.anonymize.chinese.organization_words import (
     only_generic,
     stating,
     suffixes,
+    unsuffixed,
     words_before,
 )
 

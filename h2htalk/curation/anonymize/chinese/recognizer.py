@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from h2htalk.curation.anonymize.chinese.address_edges import widened
 from h2htalk.curation.anonymize.chinese.addresses import addresses
-from h2htalk.curation.anonymize.chinese.name_segments import segments
+from h2htalk.curation.anonymize.chinese.name_segmenter import segments
 from h2htalk.curation.anonymize.chinese.organizations import organizations
 from h2htalk.curation.anonymize.chinese.persons import persons
 from h2htalk.curation.anonymize.normalization import plain

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
-from h2htalk.curation.anonymize.english.organization_parts import org_words
-from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
+from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
+from h2htalk.curation.anonymize.english.word_lists import COMMON, folded, hint, is_word, words
 
 _WORD = r"[A-Z][\w'’.&-]{0,24}(?<![.,'’-])"
 _NAME = (
@@ -147,3 +150,217 @@ def _named(name: str, loose: bool) -> bool:
     if len(inner) == 1 and name.isupper() and len(name) < 5:
         return False
     return not (len(inner) == 1 and loose and (is_word(inner[0]) or inner[0] in hint("stop")))
+
+
+# "Morton, Hale & Dunn": surnames, the last after "&".
+_PARTNERS = re.compile(r", [A-Z][\w'’-]{1,20}(?:, [A-Z][\w'’-]{1,20}){0,3},? & [A-Z][\w'’-]{1,20}")
+
+
+def by_sentence(found: Tokens, place: int) -> tuple[int, int, float] | None:
+    """A name because the sentence says so: "work at X", "my company, X"."""
+    lists = org_words()
+    word = found.words[place]
+    first = place + 1
+    if first < len(found) and found.words[first] == "the" and found.spaced[first]:
+        first += 1
+    if first >= len(found) or found.blocked[first] or found.opens[first]:
+        return None
+    gap = found.text[found.ends[place] : found.starts[place + 1]]
+    if word in PLACE:
+        if gap != " " or not (_is_work(found, place) or found.word(place - 1) in lists["suffix"]):
+            return None
+    elif not _announced(found, place, gap):
+        return None
+    if word in ("called", "named") and found.word(place - 1) in lists["called"] and is_capital(found, first):
+        return place + 1, last_word(found, first) + 1, PLACED
+    if word in ("called", "named") and found.word(place - 2) not in lists["called"]:
+        return None
+    if not is_capital(found, first):
+        return _small_employer(found, place, first) if word in STRICT and first == place + 1 else None
+    return _named_employer(found, place, first)
+
+
+def _announced(found: Tokens, place: int, gap: str) -> bool:
+    """ "quit X", "joined X"; "my company, X": an owner before, a comma or "is" between."""
+    word = found.words[place]
+    if word in ("quit", "joined", "attend", "attends", "attended", "attending"):
+        return gap == " "
+    owned = (
+        found.word(place - 1) in ("my", "our", "her", "his", "their", "old") or found.possessive[place - 1]
+    )
+    return word != "left" and gap in (", ", " - ", ": ") and owned
+
+
+def _is_work(found: Tokens, place: int) -> bool:
+    """Whether up to six words before "at" or "for" in the sentence speak of work, study or care."""
+    work = org_words()["work"]
+    allowed = 8 if found.words[place] in STRICT else 2
+    for back in range(place - 1, max(-1, place - 1 - allowed), -1):
+        if found.words[back] in work:
+            return True
+        if found.opens[back]:
+            return False
+    return False
+
+
+def _named_employer(found: Tokens, place: int, first: int) -> tuple[int, int, float] | None:
+    lists, general = org_words(), words()
+    end = last_word(found, first) + 1
+    # "Morton, Hale & Dunn": a list of surnames closed by "&".
+    tail = _PARTNERS.match(found.text, found.ends[end - 1])
+    while tail and end < len(found) and found.starts[end] < tail.end():
+        end += 1
+    inner = found.words[first:end]
+    where = found.words[place]
+    if len(inner) == 1:
+        word = inner[0]
+        if found.shapes[first] == UPPER and len(word) < 6 and where != "at":
+            return None
+        if (
+            word in hint("not_names")
+            or word in general.hints["places"]
+            or word in general.hints["titles"]
+            or word in lists["generic"]
+        ):
+            return None
+        if general.given.get(word) == COMMON or (word in general.words and where not in STRICT):
+            return None
+        if where in ("of", "by", "in", "to", "into", "with", "as", "off", "called", "named"):
+            return None
+    elif all(word in general.hints["places"] or word in ("new", "of", "the") for word in inner) or (
+        inner[0] in general.hints["titles"]
+        or (general.given.get(inner[0]) == COMMON and len(inner) == 2 and inner[1] in general.surnames)
+    ):
+        return None
+    moved = found.word(place - 1) in (
+        "transferred",
+        "transfer",
+        "accepted",
+        "applied",
+        "got",
+        "apply",
+        "commute",
+    )
+    if (
+        where in ("in", "to", "into", "of", "by", "with", "as", "off")
+        and not set(inner) & lists["suffix"]
+        and not moved
+    ):
+        return None
+    return first, end, PLACED
+
+
+def _small_employer(found: Tokens, place: int, first: int) -> tuple[int, int, float] | None:
+    """ "i work at mcallister tires": up to three words in lower case, one of them in no list of English words."""
+    general = words()
+    if found.word(place - 1) not in hint("at_work"):
+        return None
+    end = first
+    while end < min(first + 3, len(found)) and (end == first or found.spaced[end]):
+        word = found.words[end]
+        if (
+            word in PLACE | hint("not_names")
+            or (word in org_words()["generic"] and end == first)
+            or found.shapes[end] != LOWER
+        ):
+            break
+        if word in hint("after_employer"):
+            break
+        end += 1
+    strange = [
+        w
+        for w in found.words[first:end]
+        if (not is_word(w) or w in hint("makes"))
+        and len(w) > 3
+        and w not in general.given
+        and w not in hint("counts")
+    ]
+    if end - first == 1 and found.words[first].endswith("s") and found.words[place] == "for":
+        return None
+    last = max(
+        (
+            p
+            for p in range(first, end)
+            if found.words[p] in strange or found.words[p] in org_words()["suffix"]
+        ),
+        default=-1,
+    )
+    return (first, last + 1, PLACED) if strange else None
+
+
+_FILE = Path(__file__).parent / "words" / "organization_words.toml"
+NAMED, PLACED = 0.8, 0.65  # by its own words, by the sentence
+LONGEST = 6  # words of a name on either side of its kind
+PLACE = frozenset(
+    ("at", "for", "from", "with", "of", "by", "in", "to", "into", "called", "named", "off", "as")
+)
+STRICT = frozenset(("at", "for"))
+
+
+@cache
+def org_words() -> dict[str, frozenset[str]]:
+    with _FILE.open("rb") as file:
+        return {key: frozenset(folded(w) for w in value.split()) for key, value in tomllib.load(file).items()}
+
+
+def joined(found: Tokens, place: int) -> bool:
+    """Whether a word and the one before it can stand in one name."""
+    if place >= len(found) or place < 1 or found.blocked[place]:
+        return False
+    gap = found.text[found.ends[place - 1] : found.starts[place]]
+    if found.possessive[place - 1]:
+        gap = gap[2:]
+    return gap in (" ", " & ", "&", "-") or (gap == ". " and found.words[place - 1] == "st")
+
+
+def is_part(found: Tokens, place: int) -> bool:
+    """Whether a word can be inside a name: capitalised, or a small word between such."""
+    word = found.words[place]
+    if found.blocked[place]:
+        return False
+    if is_capital(found, place):
+        return word not in hint("not_names")
+    return word in ("of", "and", "st") and place > 0 and is_capital(found, place - 1) and joined(found, place)
+
+
+def is_capital(found: Tokens, place: int) -> bool:
+    return (
+        0 <= place < len(found)
+        and found.shapes[place] in (CAPITAL, UPPER, INITIAL)
+        and found.words[place] != "i"
+    )
+
+
+def last_word(found: Tokens, place: int) -> int:
+    """The last word of the name whose word at `place` is surely in it."""
+    last = place
+    while last - place < LONGEST and last + 1 < len(found):
+        after = last + 1
+        if joined(found, after) and is_capital(found, after) and found.words[after] not in hint("not_names"):
+            last = after
+        elif (
+            found.words[after] in ("of", "and", "de", "the")
+            and found.spaced[after]
+            and is_capital(found, after + 1)
+            and joined(found, after + 1)
+            and found.words[after + 1] not in hint("not_names")
+            and (found.words[after] == "of" or found.words[after + 1] in org_words()["suffix"])
+        ):
+            last = after + 1
+        elif (further := _of_the(found, last)) > last:
+            last = further
+        else:
+            break
+    return last
+
+
+def _of_the(found: Tokens, last: int) -> int:
+    """The word in capitals after "of the", after "for" behind a kind: Institute for Coastal Studies."""
+    small = found.word(last + 1)
+    kind = found.words[last] in org_words()["suffix"] | hint("fronted")
+    if small not in ("of", "for", "on") or (small != "of" and not kind) or not found.spaced[last + 1]:
+        return last
+    at = last + 3 if found.word(last + 2) == "the" else last + 2
+    if at >= len(found) or not is_capital(found, at) or not joined(found, at) or not found.spaced[at - 1]:
+        return last
+    return at if found.words[at] not in hint("not_names") else last

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from h2htalk.curation.anonymize.english.employers import by_sentence
-from h2htalk.curation.anonymize.english.organization_cues import cued_organizations
-from h2htalk.curation.anonymize.english.organization_parts import (
+from h2htalk.curation.anonymize.english.organization_cues import (
     LONGEST,
     NAMED,
     PLACE,
     PLACED,
+    by_sentence,
+    cued_organizations,
     is_capital,
     is_part,
     joined,

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from stdnum import iban
 
 from h2htalk.curation.anonymize.normalization import Reading
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import Places, Span
 from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
-from h2htalk.curation.anonymize.taken_characters import Places
 
 _IBAN = re.compile(r"(?<![a-z0-9])[a-z]{2}[0-9]{2}(?:[ -]?[a-z0-9]){11,30}")
 _NINO = re.compile(

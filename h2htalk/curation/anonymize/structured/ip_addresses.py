@@ -6,9 +6,8 @@ import ipaddress
 import re
 
 from h2htalk.curation.anonymize.normalization import HAN, Reading
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import Places, Span
 from h2htalk.curation.anonymize.structured.number_cues import Cues
-from h2htalk.curation.anonymize.taken_characters import Places
 
 _DOT = (
     r"(?:\s{0,2}[.。点·]\s{0,2}|\s?[(\[{<]\s?(?:dot|\.|点|。)\s?[)\]}>]\s?|\s{1,2}dot\s{1,2}"

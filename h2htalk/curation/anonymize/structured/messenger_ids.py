@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from h2htalk.curation.anonymize.normalization import HAN, Reading
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import Places, Span
 from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
-from h2htalk.curation.anonymize.taken_characters import Places
 
 _WXID = re.compile(r"wxid_[a-z0-9_-]{6,30}")
 _TOKEN = re.compile(r"(?<![a-z0-9_@/.-])[a-z0-9][a-z0-9_-]{2,24}(?![a-z0-9_@/-]|\.[a-z]|:/)")

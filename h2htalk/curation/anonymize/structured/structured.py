@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 
 from h2htalk.curation.anonymize.normalization import HAN, Reading, read
-from h2htalk.curation.anonymize.spans import Span, resolve
+from h2htalk.curation.anonymize.spans import Places, Span, resolve
 from h2htalk.curation.anonymize.structured.alphanumeric_ids import lettered_spans
 from h2htalk.curation.anonymize.structured.deobfuscation import unveil
 from h2htalk.curation.anonymize.structured.digit_spans import digit_spans
@@ -20,7 +20,6 @@ from h2htalk.curation.anonymize.structured.licence_plates import plate_spans
 from h2htalk.curation.anonymize.structured.messenger_ids import wechat_spans
 from h2htalk.curation.anonymize.structured.number_cues import find_cues
 from h2htalk.curation.anonymize.structured.urls import url_spans
-from h2htalk.curation.anonymize.taken_characters import Places
 
 # Five digits in any dress, with little in between: the least that a number needs.
 _FIVE_DIGITS = re.compile(

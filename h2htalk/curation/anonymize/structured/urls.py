@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from h2htalk.curation.anonymize.normalization import Reading
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import Places, Span
 from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cues
-from h2htalk.curation.anonymize.taken_characters import Places
 
 _PATH = r"[a-z0-9\-._~:/?#\[\]@!$&'()*+,;=%|]"
 _SCHEME = r"(?:h(?:tt|xx|\*\*)ps?|ftp)\s?:\s?/\s?/\s?"

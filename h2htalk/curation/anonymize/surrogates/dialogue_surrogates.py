@@ -9,7 +9,7 @@ trying.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from h2htalk.curation.anonymize.allow_list import allowances, low
 from h2htalk.curation.anonymize.normalization import plain, read
@@ -18,11 +18,10 @@ from h2htalk.curation.anonymize.surrogates.addresses import Draws, address, orga
 from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, national
 from h2htalk.curation.anonymize.surrogates.persons import person_surrogates
 from h2htalk.curation.anonymize.surrogates.seeded_random import Draw, dialogue_secret
-from h2htalk.curation.anonymize.surrogates.surrogate_parts import ends, owners, part
 from h2htalk.curation.anonymize.surrogates.web import email, ip_address, name_of_email, url
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData
 from h2htalk.curation.anonymize.values.value_shape import numbers_in, shape_of
-from h2htalk.curation.anonymize.values.value_variants import LEAKING, shown_value
+from h2htalk.curation.anonymize.values.value_variants import LEAKING, postcodes, shown_value
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
 _PATIENCE = 400
@@ -158,3 +157,54 @@ def norm(kind: str, value: str) -> str:
         return shape_of(value, numeric=True).compact or value
     seen = low(shown_value(value))
     return name_of_email(seen) if kind in ("EMAIL_ADDRESS", "URL") else _SPACE.sub("", seen)
+
+
+TAIL = 4  # digits by which a number is told
+LONG_NUMBER = 8  # a shorter one is not told by its end
+Written = Sequence[tuple[str, str]]  # (type, as written) of one value, sorted
+
+
+def owners(groups: Mapping[str, Written]) -> dict[str, str]:
+    """Of each value that is a part of another one, that other; of several the last.
+
+    Args:
+        groups: by what a value's spellings have in common (`surrogates.norm`), the types and spellings.
+    """
+    tails: dict[tuple[str, str], str] = {}
+    codes: dict[str, str] = {}
+    for value, written in sorted(groups.items()):
+        for kind, raw in written:
+            if kind in NUMBERS and len(value) >= LONG_NUMBER:
+                tails[kind, value[-TAIL:]] = value
+            elif kind == "ADDRESS":
+                codes |= {code: value for code in postcodes(raw) if code != value}
+    found = {}
+    for value, written in groups.items():
+        kind = written[0][0]
+        owner = tails.get((kind, value)) if len(value) == TAIL else codes.get(value)
+        if owner is not None and (kind in NUMBERS or kind == "ADDRESS"):
+            found[value] = owner
+    return found
+
+
+def part(kind: str, raw: str, whole: str, made: str) -> str | None:
+    """The surrogate of a part, written as `raw`, of a value written as `whole` whose surrogate is `made`.
+
+    None where the surrogate has no such part (a name of the type stands there).
+    """
+    if kind != "ADDRESS":
+        end = shape_of(made, numeric=True).compact[-TAIL:]
+        shape = shape_of(raw, numeric=True)
+        return shape.dressed(end) if len(shape.compact) == len(end) else None
+    told = shape_of(raw, numeric=False)
+    codes, others = postcodes(whole), postcodes(made)
+    at = codes.index(told.compact) if told.compact in codes else len(others)
+    same = at < len(others) and len(others[at]) == len(told.compact)
+    return told.dressed(others[at]) if same else None
+
+
+def ends(kind: str, surrogates: Iterable[str]) -> set[str]:
+    """What the surrogates would be told by: the last digits of numbers, postcodes of addresses."""
+    if kind in NUMBERS:
+        return {shape_of(made, numeric=True).compact[-TAIL:] for made in surrogates}
+    return {code for made in surrogates for code in postcodes(made)}
