@@ -1,3 +1,3 @@
 """Score language models that act as emotional companions."""
 
-__version__ = "0.1.0"
+from h2htalk.version import __version__ as __version__

@@ -13,7 +13,7 @@ from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
 from h2htalk.analysis.measures.words import WordCount, count_words
 from h2htalk.analysis.verb_nouns.pairs import Pair, count_pairs
 from h2htalk.analysis.verb_nouns.parsers import ParserModel
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
 
 PAIRS: Mapping[Language, Sequence[Pair]] = {

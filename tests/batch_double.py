@@ -33,8 +33,10 @@ from batch_double_wire import (
 )
 
 from h2htalk.chat.batch.anthropic_batches import AnthropicJobs
-from h2htalk.chat.batch.batch_runner import BatchFolder, Pace, run_batches
+from h2htalk.chat.batch.batch_runner import run_batches
+from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.batch.openai_batches import OpenAIJobs
+from h2htalk.chat.batch.polling import Pace
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.costs.prices import Price

@@ -23,7 +23,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.text.embeddings.embedders import Vectors
+from h2htalk.text.embeddings.vectors import Vectors
 
 Values = Mapping[str, Sequence[float | None]]
 PROTOCOL = {"items": "0123456789abcdef", "embedder": "bge-m3@1", "judge": "none"}

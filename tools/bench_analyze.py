@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from make_recombined_split import WORDS, write_split
 from measure import Cost, measure
 
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import TOTAL_COUNT
 
 HEADINGS = (

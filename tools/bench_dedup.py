@@ -28,8 +28,9 @@ from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.settings import CurateSpec, DedupSettings, GatherSettings
 from h2htalk.curation.stage_folder import StageFolder, part_name
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import LANGUAGES, Dialogue, Turn
+from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.files import write_json
+from h2htalk.data.languages import LANGUAGES
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.25, 0.30)
 

@@ -21,8 +21,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import numpy as np
 
 from h2htalk.data.splits import load_split
-from h2htalk.text.embeddings.embedders import Vectors
 from h2htalk.text.embeddings.minilm import MiniLM
+from h2htalk.text.embeddings.vectors import Vectors
 from h2htalk.text.model_files import MINILM_WEIGHTS, find_packaged
 
 PEER_BATCH_TEXTS = (32, 64)  # its default, and what suits it better on short texts

@@ -18,7 +18,9 @@ from collections.abc import Callable
 import numpy as np
 
 from h2htalk.rounds.aggregation.agreement import agreement_of, krippendorff_alpha
-from h2htalk.rounds.aggregation.majority import Vote, dawid_skene, expected_accuracy, majority, tabulate
+from h2htalk.rounds.aggregation.dawid_skene import dawid_skene, expected_accuracy
+from h2htalk.rounds.aggregation.majority import majority
+from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 
 CEILING = 5.0  # seconds, both decisions together on 2,000,000 votes
 

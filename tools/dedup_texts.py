@@ -13,7 +13,8 @@ from pathlib import Path
 
 from synthetic_words import WORDS
 
-from h2htalk.data.dialogue import Dialogue, Language, Turn
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.languages import Language
 
 LENGTHS = (20, 40, 80, 160, 400, 1000, 2000)
 KINDS = ("characters", "words", "mixed")

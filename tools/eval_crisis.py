@@ -20,7 +20,8 @@ from eval_safety import Share, count, esconv_rows, one_message, smilechat, speed
 
 from h2htalk.curation.safety.policy import Assessment
 from h2htalk.curation.safety.stage import assess
-from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language
+from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.languages import LANGUAGES, Language
 
 INSULTS = Path(__file__).parents[1] / "tests/curation/dev_insults.json"
 # Of our own texts each so many-th, for time.

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.analysis.verb_nouns.pairs import Pair, verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pair_counting import verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pairs import Pair
 from h2htalk.cli.output import say
 
 FLOORS = {"en": 0.87, "zh": 0.75}

@@ -22,7 +22,8 @@ from typing import Literal
 
 from h2htalk.curation.safety.insults import offence
 from h2htalk.curation.safety.stage import assess
-from h2htalk.data.dialogue import Dialogue, Language, Turn
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.languages import Language
 
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
 _TURN = re.compile(r"^\s*[0-9.]+ ([01]) [0-9]+ (?:\[[^\]]*\] ?)?")

@@ -17,15 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from h2htalk.rounds.aggregation.agreement import agreement_of, fleiss_kappa
-from h2htalk.rounds.aggregation.majority import (
-    Decision,
-    Vote,
-    VoteTable,
-    dawid_skene,
-    expected_accuracy,
-    majority,
-    tabulate,
-)
+from h2htalk.rounds.aggregation.dawid_skene import dawid_skene, expected_accuracy
+from h2htalk.rounds.aggregation.majority import Decision, majority
+from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
 
 # The published accuracy of Dawid-Skene and the exact expectation of a majority with fair ties, in percent.
 FLOORS = {

@@ -22,9 +22,10 @@ from typing import Any
 from make_synthetic_split import Writer, scenario_counts
 
 from h2htalk.analysis.measures.scenario_texts import instruction_text
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import write_jsonl, write_text
-from h2htalk.data.scenario import Plan, Scenario, Turn
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.scenario import Plan, Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, Subtask
 from h2htalk.errors import DataError

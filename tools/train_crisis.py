@@ -28,7 +28,7 @@ from safety.shipping import read_manifest, write_classifier
 
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier
 from h2htalk.curation.safety.text_folding import fold_spelling
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[1]
 # Of ordinary messages whose writer no fold of training saw, so many may lie above `high` where a dialogue has one

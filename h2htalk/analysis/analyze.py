@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from h2htalk import __version__
 from h2htalk.analysis.measures.coverage import Coverage, coverage
 from h2htalk.analysis.measures.diversity import Diversity, compare_diversity, measure_diversity
 from h2htalk.analysis.measures.lengths import Lengths, measure_lengths
@@ -18,13 +17,14 @@ from h2htalk.analysis.measures.words import WordCount, comparable_counts, count_
 from h2htalk.analysis.verb_nouns.pair_counting import PairJob, counting_pairs, good_processes
 from h2htalk.analysis.verb_nouns.pairs import PairCount
 from h2htalk.analysis.verb_nouns.parsers import ParserModel, choose_models
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
-from h2htalk.text.embeddings.embedders import Embedder
+from h2htalk.text.embeddings.vectors import Embedder
 from h2htalk.text.token_counts import NamedCounter, open_token_counter
 from h2htalk.text.tokens import tokenize
+from h2htalk.version import __version__
 
 # Tokens of some hundred words each: 100 MB at most.
 REMEMBERED_TEXTS = 20_000

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Sequence
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.responses import FailedResponse, Failure, Response
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.responses import FailedResponse, Failure, Response, read_response
+from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
 from h2htalk.data.scenario import Plan, Scenario
+from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import NULL_MEMORY
 from h2htalk.errors import ConfigError
 
@@ -83,3 +87,28 @@ def find_baseline(name: str) -> Baseline:
     if name not in BASELINES:
         raise ConfigError(f"unknown baseline {name!r}; choose from {', '.join(BASELINES)}")
     return BASELINES[name]
+
+
+def write_floors(folder: RunFolder, split: Split, whole: Split | None) -> None:
+    """Store the baselines' answers, so that a later scoring finds the same floors.
+
+    `whole` is the split before selection: random references are drawn from it. None takes floors away.
+    """
+    if whole is None:
+        shutil.rmtree(folder.floors, ignore_errors=True)
+        return
+    for name, baseline in BASELINES.items():
+        answers = baseline(split.scenarios, whole.scenarios)
+        write_jsonl(folder.floors / f"{name}.jsonl", (answer.to_dict() for answer in answers))
+
+
+def read_floors(folder: RunFolder) -> dict[str, Answers]:
+    """The stored answers of each baseline, by name; empty when floors were not asked for."""
+    floors: dict[str, Answers] = {}
+    for name in BASELINES:
+        path = folder.floors / f"{name}.jsonl"
+        if path.exists():
+            floors[name] = {}
+            for where, record in read_jsonl(path):
+                fold_answer(floors[name], read_response(record, where))
+    return floors

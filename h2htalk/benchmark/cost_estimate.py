@@ -8,8 +8,8 @@ from decimal import Decimal
 
 from h2htalk.benchmark.evaluate import Plan, make_plan, make_signature
 from h2htalk.benchmark.generate import MissingRequests
-from h2htalk.benchmark.results import open_metrics
 from h2htalk.benchmark.run_costs import GENERATE, cost_limit, open_batch_items, read_costs, read_price_list
+from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.calls import Call
 from h2htalk.chat.costs.prices import Price

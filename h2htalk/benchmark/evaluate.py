@@ -1,7 +1,7 @@
 """The whole evaluation, top to bottom: a specification in, a run folder and its summary out.
 
 What can fail is opened first, so that a wrong name costs nothing; then the model is asked what the run still
-lacks, each answer stored as it arrives; then everything is scored (`results.score_material`).
+lacks, each answer stored as it arrives; then everything is scored (`score_run.score_material`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.benchmark.baselines import find_baseline
+from h2htalk.benchmark.baselines import find_baseline, write_floors
 from h2htalk.benchmark.generate import MissingRequests, generate
 from h2htalk.benchmark.metrics.scoring import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.benchmark.results import (
-    Material,
-    metric_keys,
-    open_metrics,
-    score_material,
-    write_floors,
-)
 from h2htalk.benchmark.run_costs import RunCosts
+from h2htalk.benchmark.run_data import Material
+from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_material
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import open_chat, parse_model

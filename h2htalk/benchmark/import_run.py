@@ -6,10 +6,12 @@ import hashlib
 import os
 from pathlib import Path
 
-from h2htalk.benchmark.results import metric_keys, open_metrics, read_material, score_material, write_floors
+from h2htalk.benchmark.baselines import write_floors
+from h2htalk.benchmark.run_data import read_material
+from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_material
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.importers import read_foreign_responses
+from h2htalk.data.imports.response_files import read_foreign_responses
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import load_split

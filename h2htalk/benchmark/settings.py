@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from h2htalk.chat.engines import ENGINES, engine_names
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, quoted
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from h2htalk import __version__
 from h2htalk.benchmark.metrics.composite import METRIC_NAMES, ItemScore
 from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.metrics.scoring import Metrics
@@ -17,7 +16,8 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.text.contracts.contract import is_null_memory
+from h2htalk.text.contracts.memory_blocks import is_null_memory
+from h2htalk.version import __version__
 
 SLICES = ("emotion", "complexity", "interaction", "risk", "language")
 # Beyond this share of replies cut at their token budget the run says so.

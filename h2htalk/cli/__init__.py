@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from h2htalk import __version__
 from h2htalk.cli import analyze, curate, evaluate, round, runs, splits
 from h2htalk.cli.output import one_line_errors
+from h2htalk.version import __version__
 
 app = typer.Typer(
     name="h2htalk",

@@ -99,7 +99,7 @@ def curate_purge(
     yes: Annotated[bool, typer.Option("--yes", help="Do it: it cannot be undone.")] = False,
 ) -> None:
     """Remove the raw inputs, the index of who was who, and the key of the surrogates."""
-    from h2htalk.curation.erase import purge
+    from h2htalk.curation.purge import purge
     from h2htalk.curation.workspace import Workspace
 
     if not yes:

@@ -21,7 +21,7 @@ def score(
     rouge: Annotated[str | None, typer.Option(help="f1 or recall. The run's own when left out.")] = None,
 ) -> None:
     """Score a run's stored responses again; the model is not asked."""
-    from h2htalk.benchmark.results import score as run_score
+    from h2htalk.benchmark.score_run import score as run_score
 
     finish(run_score(run, embedder, rouge), run)
 
@@ -30,7 +30,7 @@ def report(run: RunArgument, format: FormatOption = "terminal") -> None:
     """Print a scored run's table; in the form `terminal`, write its tables and page again too."""
     require_format(format)
     if format == "terminal":
-        from h2htalk.benchmark.results import report as run_report
+        from h2htalk.benchmark.report_run import report as run_report
 
         finish(run_report(run), run)
     from h2htalk.benchmark.report.table2_rows import model_rows
@@ -64,6 +64,7 @@ def leaderboard(
 ) -> None:
     """Your runs beside the paper's Table 2."""
     from h2htalk.benchmark.report import leaderboard as board
+    from h2htalk.benchmark.report import paper_table
     from h2htalk.benchmark.report.leaderboard_terminal import print_check, print_leaderboard
     from h2htalk.benchmark.report.tables import table_text
 
@@ -71,9 +72,9 @@ def leaderboard(
     if check_paper and runs:
         raise ConfigError("--check-paper looks at the paper alone: leave the run folders out")
     if check_paper:
-        rows = board.check_paper()
+        rows = paper_table.check_paper()
         if format == "json":
-            typer.echo(json.dumps(board.check_table(rows), ensure_ascii=False, indent=2))
+            typer.echo(json.dumps(paper_table.check_table(rows), ensure_ascii=False, indent=2))
         else:
             print_check(rows, console())
         return

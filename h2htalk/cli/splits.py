@@ -79,7 +79,7 @@ def import_authors(
     folder: Annotated[Path, typer.Argument(help="The folder of the authors' released files.")], out: OutOption
 ) -> None:
     """Read the authors' released references under their true subtasks, and say what is missing."""
-    from h2htalk.data.importers import read_authors_release, write_authors_references
+    from h2htalk.data.imports.authors_release import read_authors_release, write_authors_references
 
     release = read_authors_release(folder)
     written = write_authors_references(release, out)

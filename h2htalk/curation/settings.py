@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from h2htalk.chat.engines import ENGINES
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import ConfigError, quoted
 
 if TYPE_CHECKING:

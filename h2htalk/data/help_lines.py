@@ -16,8 +16,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.dialogue import LANGUAGES, Language, read_language
-from h2htalk.data.languages import find_language
+from h2htalk.data.dialogue import read_language
+from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import DataError
 
 _CODE = re.compile(r"[A-Z]{2}")

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import DataError
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk import __version__
 from h2htalk.data.append_log import Shard
 from h2htalk.data.files import (
     missing_folders,
@@ -33,6 +32,7 @@ from h2htalk.data.signature import Signature, differing_keys
 from h2htalk.data.split_export import export_split
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, quoted
+from h2htalk.version import __version__
 
 SCORE_AGAIN = "run `h2htalk score` again"  # the advice where what scoring wrote is damaged
 # The protocol keys that scoring alone decides: they can change on stored answers.

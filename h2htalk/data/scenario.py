@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from h2htalk.data.dialogue import Language, Turn, read_id, read_language, read_mapping
+from h2htalk.data.dialogue import Turn, read_id, read_language, read_mapping
+from h2htalk.data.languages import Language
 from h2htalk.data.subtasks import FieldKind, Subtask, find_subtask
 from h2htalk.errors import DataError, quoted
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from h2htalk.data.dialogue import Language, Turn, read_id, read_language
+from h2htalk.data.dialogue import Turn, read_id, read_language
+from h2htalk.data.languages import Language
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.questions import Question, Value
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.data.dialogue import Language
 from h2htalk.data.files import write_json, write_jsonl, write_text
+from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.adjudication import source_of
 from h2htalk.rounds.annotator_changes import require_same_voters, voters_print

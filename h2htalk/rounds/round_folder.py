@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from h2htalk.data.append_log import Shard, writer_lock
-from h2htalk.data.dialogue import Language
 from h2htalk.data.files import (
     json_line,
     read_json_object,
@@ -35,6 +34,7 @@ from h2htalk.data.files import (
     write_problem,
     write_text,
 )
+from h2htalk.data.languages import Language
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.annotations import Answer, latest
 from h2htalk.rounds.annotators import Voter

@@ -15,7 +15,8 @@ from spacy.vocab import Vocab
 
 from h2htalk.analysis.verb_nouns.chinese import bare_verb, chinese_pairs
 from h2htalk.analysis.verb_nouns.chinese_words_split import pieces
-from h2htalk.analysis.verb_nouns.pairs import Pair, verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pair_counting import verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pairs import Pair
 
 TAGS = {
     "N": "NOUN",

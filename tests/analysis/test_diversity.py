@@ -22,9 +22,9 @@ from h2htalk.analysis.measures.diversity import (
     spread,
 )
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, side_texts
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
-from h2htalk.text.embeddings.embedders import Vectors, unit_rows
+from h2htalk.text.embeddings.vectors import Vectors, unit_rows
 
 
 class LetterEmbedder:

@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 
 from h2htalk.analysis.verb_nouns.english import english_pairs
 from h2htalk.analysis.verb_nouns.english_lemmas import noun_lemma, verb_lemma
-from h2htalk.analysis.verb_nouns.pairs import verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pair_counting import verb_noun_pairs
 
 VOCAB = Vocab()
 KINDS = {

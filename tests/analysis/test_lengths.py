@@ -19,7 +19,8 @@ from h2htalk.analysis.measures.lengths import (
     text_lengths,
 )
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text, side_texts
-from h2htalk.data.dialogue import Language, Turn
+from h2htalk.data.dialogue import Turn
+from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Plan, Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError

@@ -11,16 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.analysis.verb_nouns.pairs import (
-    Pair,
-    PairCount,
-    VerbGroup,
-    count_pairs,
-    iter_pairs,
-    top_pairs,
-    top_verbs,
-    verb_noun_pairs,
-)
+from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs, verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pairs import Pair, PairCount, VerbGroup, count_pairs, top_pairs, top_verbs
 from h2htalk.errors import ConfigError, MissingExtraError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))

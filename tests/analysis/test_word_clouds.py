@@ -25,7 +25,7 @@ from h2htalk.analysis.measures.words import (
     count_words,
     stop_words,
 )
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, MissingExtraError
 

@@ -13,7 +13,7 @@ import pytest
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.metrics.scoring import read_scores
-from h2htalk.benchmark.results import read_material
+from h2htalk.benchmark.run_data import read_material
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import read_summary
 from h2htalk.errors import DataError, H2HTalkError

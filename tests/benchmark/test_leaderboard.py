@@ -13,15 +13,9 @@ import pytest
 from rich.console import Console
 from summaries_made import made_summary, same_values
 
-from h2htalk.benchmark.report.leaderboard import (
-    check_paper,
-    check_table,
-    leaderboard,
-    paper_rows,
-    read_summaries,
-    unreadable_rows,
-)
+from h2htalk.benchmark.report.leaderboard import leaderboard, read_summaries
 from h2htalk.benchmark.report.leaderboard_terminal import print_check, print_leaderboard
+from h2htalk.benchmark.report.paper_table import check_paper, check_table, paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2_layout import COLUMNS
 from h2htalk.benchmark.report.tables import table_text
 from h2htalk.benchmark.summary import Summary

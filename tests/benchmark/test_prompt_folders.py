@@ -10,7 +10,7 @@ from prompt_scenarios import EVERY, FULL, NONE, REN, scenario, system
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError

@@ -13,8 +13,8 @@ from prompt_scenarios import EVERY, FULL, INPUTS, NONE, REN, scenario, system
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
-from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.help_lines import help_rows, help_text, lines_for, lines_of, read_help_lines
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split

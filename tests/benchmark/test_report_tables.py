@@ -12,7 +12,7 @@ from summaries_made import made_summary, same_values
 
 from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.report.latex import latex_escaped, latex_table
-from h2htalk.benchmark.report.leaderboard import paper_rows
+from h2htalk.benchmark.report.paper_table import paper_rows
 from h2htalk.benchmark.report.table2_layout import COLUMNS
 from h2htalk.benchmark.report.table2_rows import TableRow, model_rows, table_row, table_rows
 from h2htalk.benchmark.report.tables import (

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.results import report, score
+from h2htalk.benchmark.report_run import report
+from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.append_log import Shard
 from h2htalk.data.files import json_line, write_jsonl

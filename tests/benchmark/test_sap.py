@@ -10,8 +10,8 @@ import pytest
 
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.prompts.templates import TemplateSet
-from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.help_lines import help_rows
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import ConfigError
 
 FULL = Sap()

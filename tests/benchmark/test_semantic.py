@@ -9,7 +9,7 @@ import pytest
 
 from h2htalk.benchmark.metrics.semantic import similarities
 from h2htalk.errors import MissingExtraError
-from h2htalk.text.embeddings.embedders import Vectors
+from h2htalk.text.embeddings.vectors import Vectors
 
 
 class Letters:

@@ -12,8 +12,9 @@ from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.settings import CurateSpec, DedupSettings, GatherSettings
 from h2htalk.curation.stage_folder import StageFolder, part_name
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue, Language, Turn
+from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.files import write_json
+from h2htalk.data.languages import Language
 
 
 def dialogue(

@@ -28,8 +28,8 @@ from h2htalk.curation.gather.mock_dialogues import generated
 from h2htalk.curation.model_calls.prompts import Prompts
 from h2htalk.curation.pipeline import Incomplete, run_stage
 from h2htalk.curation.settings import ComposeSettings, CurateSpec, GatherSettings
-from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.help_lines import help_rows
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Tags
 from h2htalk.data.subtasks import SUBTASKS

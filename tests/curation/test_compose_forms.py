@@ -23,7 +23,7 @@ from h2htalk.curation.compose.reply_schemas import (
     read_reference,
 )
 from h2htalk.curation.model_calls.prompts import Prompts
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.responses import Failure
 from h2htalk.data.splits import load_split

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from h2htalk.curation.safety import crisis
 from h2htalk.curation.safety.crisis import CATEGORIES, cues
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 
 HERE = Path(__file__).parent
 

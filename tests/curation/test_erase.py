@@ -15,10 +15,11 @@ from command_line import h2htalk
 from curation_made import all_files, dialogue, gathered
 
 from h2htalk.curation.curate import curate, summaries
-from h2htalk.curation.erase import erase, purge
+from h2htalk.curation.erase import erase
 from h2htalk.curation.erasure_scope import OthersGoToo, place_of
 from h2htalk.curation.explain import explain
 from h2htalk.curation.gather.stage import run_gather
+from h2htalk.curation.purge import purge
 from h2htalk.curation.settings import CurateSpec, GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl

@@ -15,7 +15,8 @@ import pytest
 
 from h2htalk.curation.anonymize import Span, find_spans_many
 from h2htalk.curation.safety.stage import assess
-from h2htalk.data.dialogue import Dialogue, Language, Turn
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.languages import Language
 
 GOLDEN = Path(__file__).parent / "golden"
 STRUCTURED = {

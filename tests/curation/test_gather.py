@@ -15,7 +15,8 @@ from h2htalk.curation.gather.stage import run_gather
 from h2htalk.curation.settings import CurateSpec, GatherSettings, Source, SourceFormat
 from h2htalk.curation.stage_folder import Counts
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue, Language
+from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError, DataError
 
 USERS = 9

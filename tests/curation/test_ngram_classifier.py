@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from h2htalk.curation.safety import crisis, political
 from h2htalk.curation.safety.insults import OFFENSIVE, offence
 from h2htalk.curation.safety.ngram_classifier import Features, _read, load
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 
 SMALL = Features("splitmix", 10, characters=(1, 2), words=(1,), gaps=True, window=20, sentences=False)
 FOLDERS = (OFFENSIVE, crisis.DATA, political.DATA)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.curation.safety import political
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

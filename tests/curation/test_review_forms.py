@@ -11,7 +11,7 @@ from h2htalk.chat.protocol import Reply
 from h2htalk.curation.model_calls.prompts import Prompts
 from h2htalk.curation.review.faireval import EvidenceSample
 from h2htalk.curation.review.reviewer import PairReply, RubricReply, read_pair, read_rubric
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Failure
 
 PAIR = '{"evidence": "The first listens.", "score_first": 8, "score_second": 5}'

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from h2htalk.curation.safety.lexicon_matching import compiled, hidden_entry
 from h2htalk.curation.safety.lexicons import DATA, evidence, without_everyday
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 
 
 def categories(text: str, language: Language, least: float = 0.4) -> set[str]:

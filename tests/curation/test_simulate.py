@@ -18,7 +18,8 @@ from h2htalk.curation.pipeline import Incomplete
 from h2htalk.curation.settings import CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.curation.stage_folder import Counts
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import LANGUAGES, Dialogue
+from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.persona import bundled_personas
 from h2htalk.errors import ConfigError
 

@@ -10,7 +10,8 @@ import pytest
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.mock_dialogues import generated
 from h2htalk.curation.gather.raw_items import RawDialogue
-from h2htalk.data.dialogue import Dialogue, Language
+from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.languages import Language
 
 
 def text_of(dialogue: Dialogue) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.safety.text_folding import fold, fold_spelling, original_places, spelling_place
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.help_lines import HelpLines, lines_for, lines_of, public_numbers, read_help_lines
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import DataError
 
 BUNDLED = Path(str(files("h2htalk.data") / "bundled" / "help_lines.toml"))

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.help_lines import help_rows, help_text, lines_of, read_help_lines
+from h2htalk.data.languages import LANGUAGES, Language
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

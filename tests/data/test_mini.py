@@ -12,12 +12,13 @@ from rapidfuzz import fuzz
 from h2htalk.benchmark.metrics.scoring import instructions
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.help_lines import lines_for
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS, Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import NULL_MEMORY, SUBTASKS
-from h2htalk.text.contracts.contract import check_scenario, inputs_of, parse_memory
+from h2htalk.text.contracts.contract import check_scenario, inputs_of
+from h2htalk.text.contracts.memory_blocks import parse_memory
 
 MINI = load_split("mini")
 NAMES = tuple(name for persona in MINI.personas.values() for name in persona.names.values())

@@ -11,7 +11,7 @@ from votes_made import counted, vote_lists
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.adaptive_overlap import needs_more, needs_more_by_posterior
-from h2htalk.rounds.aggregation.majority import Vote
+from h2htalk.rounds.aggregation.vote_table import Vote
 
 
 def one(counts: tuple[int, ...], **settings: int) -> int:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.data.dialogue import LANGUAGES, Language, Turn
+from h2htalk.data.dialogue import Turn
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.rounds.annotators import Voter
 from h2htalk.rounds.argilla.dataset_settings import (
     MAX_DESCRIPTION,

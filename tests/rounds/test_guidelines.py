@@ -12,8 +12,8 @@ from typing import Any
 import jinja2
 import pytest
 
-from h2htalk.data.dialogue import LANGUAGES, Language
 from h2htalk.data.help_lines import help_rows, read_help_lines
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import KINDS, QUESTIONS, VIOLATIONS, Kind, Question, questions_for

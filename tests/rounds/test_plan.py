@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.data.dialogue import Language, Turn
+from h2htalk.data.dialogue import Turn
+from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Voter
 from h2htalk.rounds.assignment.assignments import group, seat, sittings

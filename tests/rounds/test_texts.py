@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.rounds.questions import QUESTIONS, SUBTASK, VIOLATIONS, questions_for
 from h2htalk.rounds.texts.interface import (

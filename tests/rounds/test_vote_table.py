@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from votes_made import vote_lists, votes_of
 
-from h2htalk.rounds.aggregation.majority import Vote, dawid_skene, majority, tabulate
+from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
+from h2htalk.rounds.aggregation.majority import majority
+from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 
 
 @settings(deadline=None)

@@ -12,14 +12,9 @@ from hypothesis import strategies as st
 from votes_made import public_votes, vote_lists, votes_of
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.aggregation.majority import (
-    Decision,
-    Recipe,
-    Vote,
-    dawid_skene,
-    expected_accuracy,
-    majority,
-)
+from h2htalk.rounds.aggregation.dawid_skene import Recipe, dawid_skene, expected_accuracy
+from h2htalk.rounds.aggregation.majority import Decision, majority
+from h2htalk.rounds.aggregation.vote_table import Vote
 
 # --- Majority ---------------------------------------------------------------------------------------------------------
 

@@ -16,12 +16,12 @@ from h2htalk.errors import DataError
 from h2htalk.text.contracts.contract import (
     CONTRACTS,
     MEMORY_CONTENT_LENGTH,
-    RULES,
     check,
     check_scenario,
     contract_of,
     inputs_of,
 )
+from h2htalk.text.contracts.violations import RULES
 
 NAMES = ("Nora Vale", "苏晚", "Ren Calloway", "顾言")
 MINI = Path(str(files("h2htalk.data") / "bundled" / "splits" / "mini"))

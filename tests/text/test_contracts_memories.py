@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, NULL_MEMORY
-from h2htalk.text.contracts.contract import MemoryBlock, check, is_null_memory, parse_memory
+from h2htalk.text.contracts.contract import check
+from h2htalk.text.contracts.memory_blocks import MemoryBlock, is_null_memory, parse_memory
 
 EN = "Memory Content: Starts a new job on Monday\nMemory Category: work\nMemory Importance: 1"
 ZH = "记忆内容：周一去港务局上班\n记忆类别：工作\n记忆重要性：1"

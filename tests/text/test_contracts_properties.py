@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, SUBTASKS
-from h2htalk.text.contracts.contract import RULES, check, parse_memory
+from h2htalk.text.contracts.contract import check
+from h2htalk.text.contracts.memory_blocks import parse_memory
+from h2htalk.text.contracts.violations import RULES
 
 NAMES = ("Nora Vale", "苏晚")
 subtasks = st.sampled_from(list(SUBTASKS))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from h2htalk.text.embeddings.cache import CHUNK_TEXTS, CachedEmbedder, cache_file
-from h2htalk.text.embeddings.embedders import Vectors
+from h2htalk.text.embeddings.vectors import Vectors
 
 
 class CountingEmbedder:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from h2htalk.errors import ConfigError, ModelCallError
-from h2htalk.text.embeddings.embedders import Vectors, encode_distinct, open_embedder, unit_rows
+from h2htalk.text.embeddings.embedders import open_embedder
+from h2htalk.text.embeddings.vectors import Vectors, encode_distinct, unit_rows
 from h2htalk.text.model_files import MINILM_WEIGHTS, find_packaged
 
 TEXTS = [

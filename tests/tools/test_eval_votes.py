@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from h2htalk.rounds.aggregation.adaptive_overlap import needs_more
-from h2htalk.rounds.aggregation.majority import Vote, tabulate
+from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from eval_votes import ADAPTIVE_FLOORS, adaptive, read_votes, replay

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crisis.texts import CRISIS, EVERYDAY, POLITICAL, Text, by_writer, harmless, insulted, own, replies
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 
 TASKS = ("crisis", "political")
 # What one text counts: writers who are at home in harmless look-alikes must not outweigh the talk of the domain;

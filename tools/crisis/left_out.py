@@ -16,7 +16,7 @@ from h2htalk.curation.safety import political
 from h2htalk.curation.safety.crisis import sign_in
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, NgramClassifier
 from h2htalk.curation.safety.text_folding import fold_spelling
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 
 C = 30.0
 FEATURES = {

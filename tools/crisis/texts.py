@@ -14,7 +14,7 @@ from pathlib import Path
 from h2htalk.curation.gather.mock_dialogues import generated
 from h2htalk.curation.safety.crisis import cues
 from h2htalk.curation.safety.text_folding import fold_spelling
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 

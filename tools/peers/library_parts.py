@@ -17,7 +17,7 @@ START = time.process_time()
 from h2htalk.benchmark.evaluate import make_plan, make_signature  # noqa: E402
 from h2htalk.benchmark.generate import MissingRequests, generate  # noqa: E402
 from h2htalk.benchmark.metrics.lexical import lexical_scores  # noqa: E402
-from h2htalk.benchmark.results import open_metrics  # noqa: E402
+from h2htalk.benchmark.score_run import open_metrics  # noqa: E402
 from h2htalk.benchmark.settings import EvaluateSpec  # noqa: E402
 from h2htalk.chat.chat_options import ChatOptions  # noqa: E402
 from h2htalk.chat.engines import open_chat  # noqa: E402

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safety.corpora import training_examples, training_files
 from safety.training import FEATURES, train
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 
 
 def write_classifier(

@@ -18,7 +18,7 @@ from h2htalk.analysis.figures.style import (
     panel,
     plural,
 )
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.errors import MissingExtraError
 
 if TYPE_CHECKING:

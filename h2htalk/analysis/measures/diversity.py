@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText
 from h2htalk.analysis.measures.self_bleu import ORDERS, Tokens, ngrams, self_bleu
-from h2htalk.data.dialogue import LANGUAGES, Language
-from h2htalk.text.embeddings.embedders import Embedder, Vectors
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.text.embeddings.vectors import Embedder, Vectors
 from h2htalk.text.tokens import Tokenize, tokenize
 
 SAMPLE_WORDS = 20_000

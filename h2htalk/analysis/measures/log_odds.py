@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from h2htalk.analysis.measures.scenario_texts import Side
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 
 ComparisonKind = Literal["words", "pairs", "emotions"]
 COMPARISON_KINDS: tuple[ComparisonKind, ...] = ("words", "pairs", "emotions")

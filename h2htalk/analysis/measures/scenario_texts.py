@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from h2htalk.data.dialogue import Language, Turn
+from h2htalk.data.dialogue import Turn
+from h2htalk.data.languages import Language
 from h2htalk.data.scenario import InputValue, Plan, Scenario
 
 Side = Literal["instruction", "response"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from h2htalk import __version__
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
+from h2htalk.version import __version__
 
 INSTALL = 'pip install "h2htalk[analysis]"'
 BUNDLED = "bundled"

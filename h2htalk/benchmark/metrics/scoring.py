@@ -28,7 +28,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, quoted
 from h2htalk.text.contracts.contract import check_scenario
-from h2htalk.text.embeddings.embedders import Embedder
+from h2htalk.text.embeddings.vectors import Embedder
 
 _NUMBERS = (*METRIC_NAMES, "lexical", "ss", "s")
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from h2htalk.errors import H2HTalkError
-from h2htalk.text.embeddings.embedders import Embedder
+from h2htalk.text.embeddings.vectors import Embedder
 
 
 def similarities(

@@ -17,8 +17,9 @@ from pathlib import Path
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.chat.protocol import Message
-from h2htalk.data.dialogue import LANGUAGES, Language, Turn
+from h2htalk.data.dialogue import Turn
 from h2htalk.data.help_lines import help_rows, help_text
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, SUBTASKS

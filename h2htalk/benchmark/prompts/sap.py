@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from h2htalk.benchmark.prompts.templates import TemplateSet
-from h2htalk.data.dialogue import Language
 from h2htalk.data.help_lines import help_rows
+from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError
 
 

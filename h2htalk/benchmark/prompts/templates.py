@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jinja2 import meta, nodes
 
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates

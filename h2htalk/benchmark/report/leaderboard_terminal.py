@@ -10,8 +10,9 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from h2htalk.benchmark.report.leaderboard import CHECK_TOLERANCE, CheckedRow, Group, Leaderboard
+from h2htalk.benchmark.report.leaderboard import Group, Leaderboard
 from h2htalk.benchmark.report.number_format import items_text, with_half_width
+from h2htalk.benchmark.report.paper_table import CHECK_TOLERANCE, CheckedRow
 from h2htalk.benchmark.report.table2_layout import COLUMNS, Column
 from h2htalk.benchmark.report.table2_rows import TableRow
 from h2htalk.benchmark.report.terminal import PlainConsole

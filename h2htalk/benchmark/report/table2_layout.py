@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import Standing, Summary
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError

@@ -13,7 +13,7 @@ from h2htalk.curation.anonymize.ner_models import BUNDLED, NONE, NameFinder, nam
 from h2htalk.curation.anonymize.normalization import Reading, plain, read
 from h2htalk.curation.anonymize.spans import Span, resolve
 from h2htalk.curation.anonymize.structured.structured import find_structured
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, quoted
 
 # A longer text is read in windows: nothing in it can cost more than in a short one, whatever a rule does.

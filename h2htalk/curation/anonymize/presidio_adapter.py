@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.curation.anonymize.find_spans import find_spans
 from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.curation.anonymize.structured.structured import find_structured
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
 
 if TYPE_CHECKING:

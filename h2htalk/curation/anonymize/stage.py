@@ -23,7 +23,8 @@ from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejecte
 from h2htalk.curation.pipeline import Opener, Stage
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import LANGUAGES, Dialogue, Turn
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.languages import LANGUAGES
 
 VERSION = 2
 _LIBRARIES = ("faker", "phonenumbers", "python-stdnum")

@@ -14,7 +14,8 @@ from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario, Tags
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import shorten
-from h2htalk.text.contracts.contract import Violation, check_scenario
+from h2htalk.text.contracts.contract import check_scenario
+from h2htalk.text.contracts.violations import Violation
 
 _NOT_YET = "-"  # a scenario's reference while there is none; never kept
 

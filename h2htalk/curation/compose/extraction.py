@@ -15,7 +15,7 @@ from h2htalk.curation.compose.drafts import Draft, broken_rules, drawn, scenario
 from h2htalk.curation.compose.tagging import is_pleasantry, strength, tags_of
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.persona import Persona
-from h2htalk.text.contracts.contract import Violation
+from h2htalk.text.contracts.violations import Violation
 
 BASE, EMOTION = "dialogue_base", "dialogue_emotion"
 CUTTABLE = (BASE, EMOTION)

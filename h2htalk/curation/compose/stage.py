@@ -37,12 +37,13 @@ from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record,
 from h2htalk.curation.pipeline import Opener, Stage
 from h2htalk.curation.settings import ComposeSettings, CurateSpec
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import LANGUAGES, Dialogue
+from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted
-from h2htalk.text.contracts.contract import is_null_memory
+from h2htalk.text.contracts.memory_blocks import is_null_memory
 
 VERSION = 3  # 2: other answers to the same question become references; 3: models by the name of the manifest
 NULL_CLASS = "null_class"

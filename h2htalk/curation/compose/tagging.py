@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from h2htalk.data.dialogue import Dialogue, Language, Turn
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.languages import Language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS, Tags
 from h2htalk.errors import DataError
 from h2htalk.text.counting import count_length

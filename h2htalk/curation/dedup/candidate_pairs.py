@@ -19,8 +19,8 @@ from h2htalk.curation.dedup.hashing import KINDS, read_arrays
 from h2htalk.curation.dedup.minhash import unique_values
 from h2htalk.curation.dedup.minhash_lsh import candidate_pairs
 from h2htalk.curation.dedup.similarity import LEAST_INPUTS, LEAST_REFERENCES, Sides
-from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.files import write_problem
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import DataError
 
 if TYPE_CHECKING:

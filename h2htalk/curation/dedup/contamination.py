@@ -13,7 +13,8 @@ from typing import Literal
 
 from h2htalk.curation.dedup.minhash import SCALES, plain, shingle_hashes, unique_values
 from h2htalk.curation.dedup.similarity import similarity
-from h2htalk.data.dialogue import LANGUAGES, ROLES, Dialogue, Language, Role, Turn
+from h2htalk.data.dialogue import ROLES, Dialogue, Role, Turn
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 

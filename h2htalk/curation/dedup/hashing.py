@@ -19,8 +19,9 @@ from h2htalk.curation.dedup.dialogue_quality import Quality, quality
 from h2htalk.curation.dedup.minhash import SCALES, VALUES, plain_side, signatures, text_hash
 from h2htalk.curation.dedup.similarity import LEAST_INPUTS
 from h2htalk.curation.outcomes import Record
-from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language
+from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import remove_file, write_problem
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
 

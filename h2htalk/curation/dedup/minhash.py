@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from h2htalk.curation.dedup.minhash import shingle_hashes, unique_values
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 
 On = Literal["inputs", "references", "both"]
 # Characters as compared. A side shorter than this (a greeting) says nothing by itself.

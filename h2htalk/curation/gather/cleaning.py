@@ -24,7 +24,8 @@ from dataclasses import dataclass
 
 from h2htalk.curation.gather.raw_files import require_unicode
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
-from h2htalk.data.dialogue import Language, Role, Turn
+from h2htalk.data.dialogue import Role, Turn
+from h2htalk.data.languages import Language
 
 LONGEST_MESSAGE = 100_000  # characters
 # Marks, embeddings, overrides and isolates that turn the direction of text.

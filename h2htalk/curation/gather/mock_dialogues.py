@@ -15,8 +15,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language, Turn
-from h2htalk.data.languages import find_language
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.scenario import COMPLEXITIES
 
 VERSION = 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from h2htalk.data.dialogue import Language, Role
+from h2htalk.data.dialogue import Role
+from h2htalk.data.languages import Language
 
 # Called with the number of bytes read from a raw file, for progress.
 OnRead = Callable[[int], object]

@@ -29,7 +29,8 @@ from h2htalk.curation.model_calls.prompts import Prompts
 from h2htalk.curation.model_calls.stored_calls import Asking, AskSettings, sampling_of, shared_limit
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.settings import CurateSpec, SimulateSettings, resolve
-from h2htalk.data.dialogue import Dialogue, Language, Role
+from h2htalk.data.dialogue import Dialogue, Role
+from h2htalk.data.languages import Language
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.responses import strip_thinking
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS

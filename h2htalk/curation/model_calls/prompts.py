@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError
 from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
 

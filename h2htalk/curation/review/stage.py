@@ -35,8 +35,8 @@ from h2htalk.curation.review.reviewer import (
 from h2htalk.curation.settings import CurateSpec, ReviewSettings
 from h2htalk.curation.stage_folder import Counts, StageFolder
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import LANGUAGES
 from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, DataError
 
 # 2: a reference wins by its share of comparisons; the hand-off is of candidates

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
-from h2htalk.data.dialogue import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language
 
 DATA = "crisis_data"
 # What a message may tell of, the gravest first: the first of these that is found names the tag.

@@ -16,7 +16,7 @@ from pathlib import Path
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.lexicon_matching import Lexicon, Place, Rule, compiled
 from h2htalk.curation.safety.text_folding import fold, original_places
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 
 DATA = Path(__file__).parent / "safety_data"
 LAYER = "lexicon"

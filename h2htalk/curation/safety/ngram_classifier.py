@@ -19,7 +19,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.errors import DataError
 
 if TYPE_CHECKING:

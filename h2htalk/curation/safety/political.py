@@ -17,7 +17,7 @@ from typing import NamedTuple
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError
 
 CATEGORY = "political.sensitive"

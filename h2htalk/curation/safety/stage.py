@@ -18,7 +18,8 @@ from h2htalk.curation.safety.ngram_classifier import load
 from h2htalk.curation.safety.policy import HARD, Assessment, Thresholds, decide, settle
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import LANGUAGES, Dialogue, Language, Turn
+from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import DataError
 
 __all__ = ["Assessment", "assess", "make_stage"]

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from h2htalk.rounds.aggregation.annotator_warnings import Sheet, pace, read_sheets, warnings_of
+from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.decisions import votes_on
-from h2htalk.rounds.aggregation.majority import dawid_skene
 from h2htalk.rounds.aggregation.vote_table import VoteTable, tabulate
 from h2htalk.rounds.annotations import Answer, skips
 from h2htalk.rounds.items import Item

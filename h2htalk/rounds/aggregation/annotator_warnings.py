@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.rounds.annotations import Answer
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value

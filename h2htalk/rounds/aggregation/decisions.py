@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from h2htalk.rounds.aggregation.majority import Decision, Vote, dawid_skene, majority, tabulate
+from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
+from h2htalk.rounds.aggregation.majority import Decision, majority
 from h2htalk.rounds.aggregation.ratings import mean_of
+from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 from h2htalk.rounds.annotations import Answer
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question

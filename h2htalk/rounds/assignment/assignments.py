@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.annotators import Voter
 from h2htalk.rounds.assignment.session_sizes import room, sitting_sizes

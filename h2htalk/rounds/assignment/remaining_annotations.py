@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.aggregation.adaptive_overlap import needs_more, needs_more_by_posterior
 from h2htalk.rounds.aggregation.decisions import answered_items, votes_on
-from h2htalk.rounds.aggregation.majority import Vote, majority
+from h2htalk.rounds.aggregation.majority import majority
+from h2htalk.rounds.aggregation.vote_table import Vote
 from h2htalk.rounds.annotations import Answer, skips
 from h2htalk.rounds.annotators import Voter
 from h2htalk.rounds.assignment.assignments import Wave, may_see

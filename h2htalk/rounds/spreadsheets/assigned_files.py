@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Voter
 from h2htalk.rounds.assignment.assignments import Seat

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.rounds.spreadsheets.assigned_files import Ballot, BallotRound
 from h2htalk.rounds.spreadsheets.columns import (
     Column,

@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from h2htalk.data.dialogue import Language
 from h2htalk.data.help_lines import help_rows, read_help_lines
+from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.settings import RoundSpec

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 
 
 def question_title(name: str, language: Language) -> str:

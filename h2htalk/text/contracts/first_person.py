@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.text.tokens import chinese_words
 
 # English as it is written: US is not us, and a mine is a pronoun only where a noun cannot stand. Chinese:

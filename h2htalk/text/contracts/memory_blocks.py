@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_IMPORTANCE, MEMORY_LABELS, NULL_MEMORY
 from h2htalk.text.contracts.violations import Violation, shorten
 

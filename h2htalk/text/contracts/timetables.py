@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 from h2htalk.text.contracts.first_person import find_first_person
 from h2htalk.text.contracts.violations import Violation, shorten
 from h2htalk.text.counting import count_length

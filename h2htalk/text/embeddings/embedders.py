@@ -6,53 +6,8 @@ a model that is not at hand is an error that says how to fetch it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
-
-from h2htalk.errors import ConfigError, ModelCallError
-
-Vectors = NDArray[np.float32]
-CHOICES = (
-    "bge-m3, bge-m3:FOLDER, minilm (English), none, or the name or folder of a sentence-transformers model"
-)
-
-
-class Embedder(Protocol):
-    """Texts in, unit vectors out."""
-
-    @property
-    def name(self) -> str:
-        """What `open_embedder` was asked for."""
-        ...
-
-    @property
-    def revision(self) -> str:
-        """Which weights: a Hugging Face commit, or `sha256:...` of the weights file."""
-        ...
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages it is made for."""
-        ...
-
-    @property
-    def comparable(self) -> bool:
-        """Whether its similarities are those of the paper's embedder."""
-        ...
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Embed n texts, any text, the empty one included.
-
-        Returns:
-            float32 (n, d), rows of length 1, in the order of `texts`; identical texts are computed once.
-
-        Raises:
-            ModelCallError: the model gave a vector without a direction (zero, or not finite).
-        """
-        ...
+from h2htalk.errors import ConfigError
+from h2htalk.text.embeddings.vectors import CHOICES, Embedder
 
 
 def open_embedder(name: str) -> Embedder:
@@ -80,39 +35,3 @@ def open_embedder(name: str) -> Embedder:
     from h2htalk.text.embeddings.sentence_transformer import SentenceModel
 
     return SentenceModel(name)
-
-
-def encode_distinct(texts: Sequence[str], encode: Callable[[list[str]], Vectors], width: int) -> Vectors:
-    """Embed each distinct text once and give every text its row.
-
-    Args:
-        texts: n texts; what UTF-8 cannot hold (half of a surrogate pair) is read as `?`.
-        encode: distinct texts -> (m, width).
-        width: d, for when there is no text.
-
-    Returns:
-        float32 (n, d), rows of length 1.
-
-    Raises:
-        ModelCallError: a vector is zero or not finite.
-    """
-    if not texts:
-        return np.zeros((0, width), np.float32)
-    readable = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    places = {text: place for place, text in enumerate(dict.fromkeys(readable))}
-    return unit_rows(encode(list(places)))[[places[text] for text in readable]]
-
-
-def unit_rows(vectors: Vectors) -> Vectors:
-    """(n, d) with each row scaled to length 1.
-
-    Raises:
-        ModelCallError: a row is zero or not finite.
-    """
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    if not (np.isfinite(lengths) & (lengths > 0)).all():
-        raise ModelCallError(
-            "the embedder gave a vector that is zero or not finite; check its weights or use another --embedder"
-        )
-    scaled: Vectors = (vectors / lengths).astype(np.float32)
-    return scaled

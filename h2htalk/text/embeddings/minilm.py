@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from h2htalk.errors import MissingExtraError
-from h2htalk.text.embeddings.embedders import Vectors, encode_distinct
+from h2htalk.text.embeddings.vectors import Vectors, encode_distinct
 from h2htalk.text.model_files import INSTALL_EMBEDDED, MINILM_TOKENIZER, MINILM_WEIGHTS, find_packaged
 from h2htalk.text.openvino_runtime import import_openvino
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.embeddings.embedders import CHOICES, Vectors, encode_distinct
+from h2htalk.text.embeddings.vectors import CHOICES, Vectors, encode_distinct
 from h2htalk.text.model_files import LocalModel, find_local_model
 
 INSTALL = "pip install 'h2htalk[local]'"

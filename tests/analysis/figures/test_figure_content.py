@@ -39,7 +39,7 @@ from h2htalk.analysis.figures.style import TINY, house_style
 from h2htalk.analysis.measures.coverage import Coverage
 from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
-from h2htalk.data.dialogue import Language
+from h2htalk.data.languages import Language
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from h2htalk.data.dialogue import LANGUAGES
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.rounds.questions import QUESTIONS, Kind, Question
 
 # The page saves what a voter answered in groups; the server takes up to 100.

@@ -1,89 +1,15 @@
-"""Reading what was made elsewhere: responses by other tools, and the authors' released reference files."""
+"""Read the original release: the authors' references and one model's responses."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.responses import FailedResponse, Response, SampleKey, read_response
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import DataError, quoted
-
-_NAMED_FOREIGN_IDS = 5
-
-
-def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | FailedResponse]:
-    """Responses made by another tool: JSONL lines of `id` and `response` (or `text`), optionally `sample`.
-
-    Args:
-        path: the file.
-        ids: the split's scenario ids. Ids that the file lacks stay unscored; ids that the split lacks are an
-            error, since they mean another split.
-
-    Raises:
-        DataError: a broken line, a foreign id, an answer given twice, or an item that lacks a sample which others
-            have; names file and line.
-    """
-    known = set(ids)
-    responses: dict[SampleKey, Response | FailedResponse] = {}
-    lines: dict[str, list[tuple[int, str]]] = {}
-    foreign: list[str] = []
-    for where, record in read_jsonl(path):
-        response = _read_foreign(record, where)
-        if response.id not in known:
-            # In ASCII, since a foreign id may look just like one of the split's.
-            foreign.append(f"{quoted(response.id)} ({where.rpartition(':')[2]})")
-            continue
-        key = (response.id, response.sample)
-        if key in responses:
-            raise DataError(f"{where}: a second response to {response.id}, sample {response.sample}")
-        responses[key] = response
-        lines.setdefault(response.id, []).append((response.sample, where))
-    if foreign:
-        more = f" and {len(foreign) - _NAMED_FOREIGN_IDS} more" if len(foreign) > _NAMED_FOREIGN_IDS else ""
-        raise DataError(
-            f"{path}: {len(foreign)} ids are not in the split: id (line) "
-            f"{', '.join(foreign[:_NAMED_FOREIGN_IDS])}{more}; name the split these responses answer"
-        )
-    if not responses:
-        raise DataError(f"{path}: holds no response")
-    _require_equal_samples(lines)
-    return list(responses.values())
-
-
-def _require_equal_samples(lines: Mapping[str, Sequence[tuple[int, str]]]) -> None:
-    """Raise DataError unless every item has the samples 0 to K - 1, with one K for all.
-
-    An item's score is the mean of its samples, so that one with fewer would never be scored.
-    """
-    count = max(map(len, lines.values()))
-    for item_id, found in lines.items():
-        lacking = sorted(set(range(count)) - {sample for sample, _ in found})
-        if lacking:
-            raise DataError(
-                f"{found[-1][1]}: {item_id} lacks sample {lacking[0]}; give every answered item the samples "
-                f"0 to {count - 1} (a call that gave no answer is a line with a failure)"
-                if count > 1
-                else f"{found[-1][1]}: {item_id} has sample {found[-1][0]} alone; the first sample is 0"
-            )
-
-
-def _read_foreign(record: Mapping[str, object], where: str) -> Response | FailedResponse:
-    if "response" not in record:
-        return read_response(record, where)
-    if not isinstance(record["response"], str):
-        raise DataError(f"{where}: response must be text, not {type(record['response']).__name__}")
-    for other in ("text", "failure"):
-        if record.get(other) is not None:
-            raise DataError(f"{where}: holds a response and a {other}; keep the one that is true")
-    # Other tools' usage and reasoning fields have other shapes: only what is scored is read.
-    read = ("id", "sample", "finish_reason")
-    own = {key: record[key] for key in read if key in record}
-    return read_response({**own, "text": record["response"]}, where)
-
+from h2htalk.errors import DataError
 
 # The authors' file names and the subtask whose references each really holds: DialogueSchedule and
 # ItineraryInitialization are swapped there (row counts and texts say so).

@@ -1,0 +1,105 @@
+"""The paper's Table 2 as rows, and whether its averages follow from its cells."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from h2htalk.benchmark.report.table2_layout import COLUMNS
+from h2htalk.benchmark.report.table2_rows import TableRow
+from h2htalk.benchmark.statistics.table2_averages import Cell
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
+from h2htalk.errors import DataError
+
+# A recomputed overall that is further off is named; 35 of the 37 clean rows are not.
+CHECK_TOLERANCE = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRow:
+    """A clean row of the paper, recomputed from its eleven cells; differences are recomputed minus printed."""
+
+    model: str
+    printed: float
+    recomputed: float
+    averages_off: Mapping[str, float]
+
+    @property
+    def off(self) -> float:
+        return self.recomputed - self.printed
+
+    @property
+    def averages_off_most(self) -> float:
+        """The largest of the three differences, with its sign."""
+        return max(self.averages_off.values(), key=abs)
+
+    @property
+    def agrees(self) -> bool:
+        """Within CHECK_TOLERANCE, and the averages too."""
+        return all(abs(off) <= CHECK_TOLERANCE for off in (self.off, self.averages_off_most))
+
+
+def _paper_records() -> list[dict[str, str]]:
+    source = files("h2htalk.data") / "bundled" / "paper_table2.csv"
+    return list(csv.DictReader(source.read_text(encoding="utf-8").splitlines()))
+
+
+def paper_rows() -> list[TableRow]:
+    """The 37 rows of the paper's Table 2 that could be read, in its order; `group` is the size class."""
+    return [
+        TableRow(
+            model=record["model"],
+            source="paper",
+            cells={c.key: Cell(float(record[c.key]), None, None, 0, 0) for c in COLUMNS},
+            split="paper",
+            group=record["size_class"],
+        )
+        for record in _paper_records()
+        if record["state"] == "clean"
+    ]
+
+
+def unreadable_rows() -> list[str]:
+    """The models whose figures in Table 2 could not be read: names only."""
+    return [record["model"] for record in _paper_records() if record["state"] != "clean"]
+
+
+def check_paper() -> list[CheckedRow]:
+    """Recompute the averages (plain means) and the overall (Table-1-weighted mean) of each clean row."""
+    return [_checked(row) for row in paper_rows()]
+
+
+def check_table(rows: Iterable[CheckedRow]) -> list[dict[str, Any]]:
+    """The check as plain data, figures in full precision."""
+    return [
+        {
+            "model": row.model,
+            "printed": row.printed,
+            "recomputed": row.recomputed,
+            "off": row.off,
+            "averages_off": dict(row.averages_off),
+            "agrees": row.agrees,
+        }
+        for row in rows
+    ]
+
+
+def _checked(row: TableRow) -> CheckedRow:
+    cells = {name: _printed(row, name) for name in SUBTASKS}
+    overall = math.fsum(SUBTASKS[name].count * value for name, value in cells.items()) / TOTAL_COUNT
+    averages: dict[str, float] = {}
+    for dimension in DIMENSIONS:
+        parts = [cells[name] for name in SUBTASKS if SUBTASKS[name].dimension == dimension]
+        averages[dimension] = math.fsum(parts) / len(parts) - _printed(row, f"{dimension}_avg")
+    return CheckedRow(row.model, _printed(row, "overall"), overall, averages)
+
+
+def _printed(row: TableRow, key: str) -> float:
+    value = row.value(key)
+    if value is None:
+        raise DataError(f"paper_table2.csv: {row.model} has no {key}; install h2htalk again")
+    return value

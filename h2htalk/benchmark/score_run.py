@@ -1,0 +1,97 @@
+"""Score the responses of a run, once generated or imported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from h2htalk.benchmark.baselines import read_floors
+from h2htalk.benchmark.metrics.composite import METRICS_VERSION
+from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
+from h2htalk.benchmark.metrics.scoring import Metrics, score_answers, write_scores
+from h2htalk.benchmark.report_run import write_report
+from h2htalk.benchmark.run_costs import read_costs
+from h2htalk.benchmark.run_data import REVISION_LENGTH, Material, read_material
+from h2htalk.benchmark.summarize import summarize
+from h2htalk.benchmark.summary import Summary
+from h2htalk.data.append_log import writer_lock
+from h2htalk.data.files import write_json
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split
+from h2htalk.errors import ConfigError
+from h2htalk.text.contracts.contract import CONTRACTS_VERSION
+from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
+
+
+def open_metrics(embedder: str, rouge: str) -> Metrics:
+    """How to score, by name.
+
+    Raises:
+        ConfigError, MissingExtraError: the embedder is not at hand; the message lists the choices.
+    """
+    if rouge not in ROUGE_KINDS:
+        raise ConfigError(f"--rouge {rouge!r}: choose from {', '.join(ROUGE_KINDS)}")
+    if embedder == "none":
+        return Metrics(None, rouge)
+    from h2htalk.text.embeddings.cache import CachedEmbedder
+    from h2htalk.text.embeddings.embedders import open_embedder
+
+    return Metrics(CachedEmbedder(open_embedder(embedder)), rouge)
+
+
+def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
+    """The protocol keys that scoring decides."""
+    embedder = "none"
+    if metrics.embedder is not None:
+        embedder = f"{metrics.embedder.name}@{metrics.embedder.revision[:REVISION_LENGTH]}"
+        languages = sorted({s.language for s in split.scenarios})
+        if not all(metrics.asks_s(language) for language in languages):
+            embedder += f"({','.join(filter(metrics.asks_s, languages)) or 'no language here'})"
+    return {
+        "tokens": tokenizer_signature(),
+        "metrics": METRICS_VERSION,
+        "contracts": CONTRACTS_VERSION,
+        "rouge": metrics.rouge,
+        "embedder": embedder,
+        "judge": "none",
+    }
+
+
+def score(path: Path, embedder: str | None = None, rouge: str | None = None) -> Summary:
+    """Score a run folder's stored answers again; nothing is asked of the model.
+
+    Args:
+        path: a run folder.
+        embedder, rouge: None takes what the run was made with.
+    """
+    material = read_material(path)
+    metrics = open_metrics(embedder or material.spec.embedder, rouge or material.spec.rouge)
+    with writer_lock(material.folder.shard):
+        return score_material(material, metrics)
+
+
+def score_material(material: Material, metrics: Metrics) -> Summary:
+    """Score what a run holds, and write scores, summary, tables and page."""
+    folder, split, samples = material.folder, material.split, material.spec.samples
+    made = folder.signature()
+    signature = Signature({**made.protocol, **metric_keys(metrics, split)}, made.subject)
+    ids = [s.id for s in split.scenarios]
+    answers = folder.answers(ids, samples)
+    scores = score_answers(split, answers, samples, metrics, material.prompt_of)
+    floors = {n: (floor, score_answers(split, floor, 1, metrics)) for n, floor in read_floors(folder).items()}
+    release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
+    summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), floors)
+    summary = replace(summary, costs=read_costs(folder.path))
+    if material.note:
+        summary = replace(summary, warnings=(*summary.warnings, material.note))
+    write_scores(folder.scores(signature), scores)
+    write_json(folder.summary, summary.to_dict())
+    write_report(material, summary, answers, scores)
+    return summary
+
+
+def model_label(signature: Signature) -> str:
+    """What a table calls a model: `backend:model`, with the SAP variant when it is not the full one."""
+    label = f"{signature.subject['backend']}:{signature.subject['model']}"
+    sap = signature.subject.get("sap", "full")
+    return label if sap in ("full", "unknown") else f"{label} (SAP {sap})"
