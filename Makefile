@@ -18,7 +18,7 @@ DEMO := runs/demo
 # The lower bounds of the requirements, in environments of their own.
 LOWEST := .venv-lowest
 # Tests of what core and `embedded` do, and of what `curation`, `rounds` and `analysis` do.
-CORE_TESTS := tests/data tests/text tests/chat tests/benchmark tests/test_cli.py tests/test_output.py
+CORE_TESTS := tests/data tests/text tests/chat tests/benchmark tests/cli
 PEOPLE_TESTS := tests/curation tests/rounds tests/analysis
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 

@@ -23,7 +23,7 @@ from h2htalk.curation.safety.stage import assess
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import LANGUAGES, Language
 
-INSULTS = Path(__file__).parents[1] / "tests/curation/dev_insults.json"
+INSULTS = Path(__file__).parents[1] / "tests/curation/safety/dev_insults.json"
 # Of our own texts each so many-th, for time.
 STEP = 3
 

@@ -41,7 +41,7 @@ DOMAIN = {"crisis": {"en": 0.0078, "zh": 0.003}, "political": {"en": 0.006, "zh"
 LOOKS = 8
 # `low` (enough with a second sign: a weak cue, a word of public life) is this part of `high`.
 SECOND = {"crisis": {"en": 0.35, "zh": 0.35}, "political": {"en": 0.5, "zh": 0.8}}
-# What the shipped models and their rules must reach on tests/curation/dev_*.jsonl: recall, and harmless ones marked.
+# Least recall of the models and their rules on tests/curation/safety/dev_*.jsonl, and most harmless ones marked.
 FLOORS = {"crisis": {"recall": 0.9, "harmless": 0.5}, "political": {"recall": 0.8, "harmless": 0.2}}
 
 

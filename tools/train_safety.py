@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 MODELS = ("zh", "en")
 DATA = Path(__file__).parents[1] / "h2htalk" / "curation" / "safety" / "safety_data"
+TRADITIONAL = Path(__file__).parents[1] / "h2htalk" / "text" / "traditional.txt"
 
 
 def main() -> int:
@@ -46,7 +47,7 @@ def main() -> int:
         if name == "characters":
             from safety.characters import write_traditional
 
-            print(f"{write_traditional(DATA / 'traditional.txt')} pairs")
+            print(f"{write_traditional(TRADITIONAL)} pairs")
         else:
             from safety.shipping import make
 

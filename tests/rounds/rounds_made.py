@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ballot_rounds import csv_rows, item, write_csv_rows
+from spreadsheet_rounds import csv_rows, item, write_csv_rows
 
 from h2htalk.data.append_log import Shard
 from h2htalk.data.files import read_jsonl, write_jsonl

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from ballot_rounds import csv_rows, write_csv_rows
 from rounds_made import answer, begin, expert, people
+from spreadsheet_rounds import csv_rows, write_csv_rows
 
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.reopening import reopen_round

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ballot_rounds import item
 from rounds_made import NAMES, answer, begin, expert, files_of, people
+from spreadsheet_rounds import item
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError

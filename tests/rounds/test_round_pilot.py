@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ballot_rounds import csv_rows, item, write_csv_rows
+from spreadsheet_rounds import csv_rows, item, write_csv_rows
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError

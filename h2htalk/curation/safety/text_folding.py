@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import accumulate
-from pathlib import Path
 
 from h2htalk.data.languages import Language, find_language
+from h2htalk.text.traditional_chinese import simplified
 
-_DATA = Path(__file__).parent / "safety_data"
 # Letters whose accents are folded away; elsewhere (Japanese, Korean, Indic) marks make the letter.
 _ACCENTED = ("LATIN", "GREEK", "CYRILLIC")
 # "don't", "dont" and "don’t" are one word; ends of sentences, which no cue reaches over.
@@ -91,14 +90,6 @@ def _with_line_ends(text: str) -> str:
     return text.replace("\n", "。")
 
 
-@cache
-def _simplified() -> dict[str, str]:
-    """Traditional character to simplified, of `traditional.txt`: pairs, one after another on a line."""
-    lines = (_DATA / "traditional.txt").read_text(encoding="utf-8").splitlines()
-    pairs = "".join(line for line in lines if not line.startswith("#"))
-    return dict(zip(pairs[::2], pairs[1::2], strict=True))
-
-
 def _fold_character(character: str) -> str:
     category = unicodedata.category(character)
     if category == "Cs":
@@ -113,7 +104,7 @@ def _fold_character(character: str) -> str:
     if unicodedata.name(character, "").startswith(_ACCENTED):
         plain = "".join(c for c in unicodedata.normalize("NFKD", character) if not unicodedata.combining(c))
         spelled = plain or spelled
-    return "".join(_simplified().get(c, c) for c in spelled).lower()
+    return simplified(spelled).lower()
 
 
 def _is_variation_or_accent(code: int) -> bool:

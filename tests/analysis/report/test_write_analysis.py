@@ -1,0 +1,137 @@
+"""The folder of an analysis: every table, every figure in three forms, the summary, the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from analysis_made import made_analysis
+
+from h2htalk.analysis.analyze import Analysis
+from h2htalk.analysis.measures.words import WordCount
+from h2htalk.analysis.report.write_analysis import require_output, write_analysis
+from h2htalk.analysis.verb_nouns.pairs import Pair
+from h2htalk.data.analysis_folder import MADE_BY
+from h2htalk.errors import ConfigError, MissingExtraError
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Analysis:
+    return made_analysis(("zh",), limit=11)
+
+
+@pytest.fixture(scope="module")
+def folder(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("out") / "analysis"
+    assert write_analysis(analysis, out, processes=2) == out / "index.html"
+    return out
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def summary_of(folder: Path) -> dict[str, Any]:
+    found = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_folder_holds_what_the_summary_lists_and_nothing_else(folder: Path) -> None:
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert there == {*summary_of(folder)["files"], "summary.json"}
+    assert {name.split(".")[-1] for name in there if name.startswith("figures/")} == {"svg", "pdf", "png"}
+
+
+def test_the_names_of_files_are_those_of_the_documentation(folder: Path) -> None:
+    tables = {path.stem for path in (folder / "tables").iterdir()}
+    sides = ("instruction", "response")
+    assert tables == {
+        *("lengths_zh", "histograms_zh", "coverage_zh", "diversity"),
+        *(f"{what}_zh_{side}" for what in ("words", "pairs") for side in sides),
+    }
+    figures = {path.stem for path in (folder / "figures").iterdir()}
+    assert {"lengths_zh", "lengths_zh_pieces", "coverage_zh", "diversity"} <= figures
+    assert {f"{what}_zh_{side}" for what in ("words", "pairs") for side in sides} <= figures
+
+
+def test_the_tables_are_read_back_as_they_were_counted(folder: Path, analysis: Analysis) -> None:
+    (part,) = analysis.split.languages
+    words = rows(folder / "tables" / "words_zh_instruction.csv")
+    assert [(row["word"], int(row["count"]), int(row["texts"])) for row in words] == [
+        (w.word, w.count, w.texts) for w in part.words["instruction"]
+    ]
+    lengths = rows(folder / "tables" / "lengths_zh.csv")
+    assert [float(row["mean"]) for row in lengths] == [s.mean for s in part.lengths.summaries]
+    assert [float(row["d90"]) for row in lengths] == [s.deciles[8] for s in part.lengths.summaries]
+    cells = rows(folder / "tables" / "coverage_zh.csv")
+    assert sum(int(row["scenarios"]) for row in cells) == part.scenarios == 11
+    assert len(cells) == part.coverage.total
+
+
+def test_the_summary_says_what_was_counted_and_with_what(folder: Path) -> None:
+    summary = summary_of(folder)
+    assert summary["made_by"] == MADE_BY
+    made = summary["made_with"]
+    assert made["split"] == "made 1, fingerprint 0123456789abcdef, 11 of 154 scenarios, fed"
+    for key in ("parser zh", "font zh", "words", "model tokens", "embedder", "seed", "h2htalk", "spacy"):
+        assert made[key]
+    chinese = summary["languages"]["zh"]
+    assert chinese["scenarios"] == 11
+    assert chinese["pairs"]["response"]["most"] == [["泡", "茶", 1], ["浇", "花", 1]]
+    assert chinese["coverage"]["total"] % 9 == 0
+
+
+def test_the_same_analysis_gives_the_same_bytes_in_any_number_of_processes(
+    folder: Path, analysis: Analysis, tmp_path: Path
+) -> None:
+    write_analysis(analysis, tmp_path)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path.name
+
+
+def test_hostile_words_stay_text_in_every_file(tmp_path: Path) -> None:
+    word = "=cmd|' /C calc'!A0</script>\x00$\\frac{1}{2}$"
+    made = made_analysis(("en",), limit=2, words=[WordCount(word, 3, 2)], pairs=[Pair("+run", "@noun")])
+    write_analysis(made, tmp_path)
+    (row,) = rows(tmp_path / "tables" / "words_en_response.csv")
+    assert row["word"].startswith("'=cmd")
+    assert rows(tmp_path / "tables" / "pairs_en_response.csv") == [
+        {"verb": "'+run", "noun": "'@noun", "count": "1"}
+    ]
+    assert "</script>" not in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_home_that_cannot_be_written_is_no_news(tmp_path: Path) -> None:
+    code = "import sys; sys.path.insert(0, sys.argv[2]); from analysis_made import made_analysis as made\n"
+    code += "from pathlib import Path; from h2htalk.analysis.report.write_analysis import write_analysis as write\n"
+    code += "write(made(('en',), limit=2), Path(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(tmp_path / "out"), str(Path(__file__).parents[2])]
+    environment = {**os.environ, "HOME": "/proc/nowhere", "XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": ""}
+    environment.pop("MPLCONFIGDIR", None)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, "atplotlib" in done.stderr) == (0, False), done.stderr
+
+
+def test_other_peoples_folders_are_left_alone(analysis: Analysis, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="holds other things"):
+        write_analysis(analysis, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_missing_library_is_known_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_output(tmp_path / "out")
+    monkeypatch.setattr(
+        "h2htalk.analysis.report.write_analysis.find_spec", lambda name: None if name == "wordcloud" else 1
+    )
+    with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[analysis\]"'):
+        require_output(tmp_path / "out")

@@ -1,0 +1,127 @@
+"""Counting verb-noun pairs: order, ties, what Fig. 5 draws; texts as a stream; how the frozen sets are scored."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs, verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pairs import Pair, PairCount, VerbGroup, count_pairs, top_pairs, top_verbs
+from h2htalk.errors import ConfigError, MissingExtraError
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
+from eval_pairs import Score, Sentence, main, match, score
+
+SENTENCES = {"en": ["Wash the dishes, then feed the cat."], "zh": ["我想吃块蛋糕，再看场电影。"]}
+
+some_pairs = st.lists(st.builds(Pair, st.sampled_from("abc"), st.sampled_from("xyz")), max_size=40)
+
+
+def test_counts_stand_by_count_then_verb_then_noun() -> None:
+    pairs = [Pair("make", "tea"), Pair("call", "mom"), Pair("make", "bed"), Pair("make", "tea")]
+    assert count_pairs(pairs) == [
+        PairCount("make", "tea", 2),
+        PairCount("call", "mom", 1),
+        PairCount("make", "bed", 1),
+    ]
+
+
+def test_verbs_of_the_figure_stand_by_what_is_drawn_of_them() -> None:
+    """`have` is the more frequent verb, but only one of its pairs is drawn."""
+    pairs = [Pair("have", "cake")] * 3 + [Pair("take", "walk")] * 2 + [Pair("take", "bath")] * 2
+    pairs += [Pair("have", noun) for noun in ("fun", "tea", "time", "dog")]
+    assert top_verbs(count_pairs(pairs), pairs=3) == [
+        VerbGroup("take", 4, (PairCount("take", "bath", 2), PairCount("take", "walk", 2))),
+        VerbGroup("have", 3, (PairCount("have", "cake", 3),)),
+    ]
+
+
+@given(some_pairs, st.integers(0, 12))
+def test_the_order_of_texts_decides_nothing(pairs: list[Pair], n: int) -> None:
+    counts = count_pairs(pairs)
+    assert counts == count_pairs(reversed(pairs))
+    assert sum(count.count for count in counts) == len(pairs)
+    assert top_pairs(reversed(counts), n) == counts[:n]
+    groups = top_verbs(list(reversed(counts)), n)
+    assert sorted(noun.count for group in groups for noun in group.nouns) == sorted(
+        c.count for c in counts[:n]
+    )
+    assert all(group.count == sum(noun.count for noun in group.nouns) for group in groups)
+    assert [(-group.count, group.verb) for group in groups] == sorted((-g.count, g.verb) for g in groups)
+
+
+def test_a_language_is_never_guessed() -> None:
+    with pytest.raises(ConfigError, match="choose from en, zh"):
+        verb_noun_pairs(["hallo"], "de")
+
+
+class TestEnglish:
+    @pytest.fixture(autouse=True)
+    def analysis_extra(self) -> None:
+        pytest.importorskip("spacy", reason="the analysis extra is not installed")
+        pytest.importorskip("lemminflect", reason="the analysis extra is not installed")
+
+    def test_texts_are_read_as_a_stream(self) -> None:
+        """The first pair is there before the last text is."""
+
+        def texts() -> Iterator[str]:
+            for _ in range(500):
+                yield "Feed the cat."
+            raise AssertionError("read ahead to the end")
+
+        assert next(iter_pairs(texts(), "en")) == Pair("feed", "cat")
+
+    def test_every_occurrence_counts_in_the_order_of_the_texts(self) -> None:
+        texts = ["Feed the dog.", "", "I fed the cat and the dog."]
+        assert verb_noun_pairs(texts, "en") == [Pair("feed", "dog"), Pair("feed", "cat"), Pair("feed", "dog")]
+
+    def test_no_pair_goes_over_a_line_end(self) -> None:
+        assert verb_noun_pairs(["I read\nThe cat sleeps"], "en") == []
+
+    def test_a_model_that_is_not_there_is_named(self) -> None:
+        with pytest.raises(ConfigError, match="no_such_model"):
+            verb_noun_pairs(["Feed the cat."], "en", model="no_such_model")
+
+    def test_without_lemminflect_the_error_says_what_to_type(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from h2htalk.analysis.verb_nouns import english_lemmas
+
+        monkeypatch.setitem(sys.modules, "lemminflect", None)
+        english_lemmas._lemminflect.cache_clear()
+        with pytest.raises(MissingExtraError, match=r"h2htalk\[analysis\]"):
+            english_lemmas.noun_lemma("words-that-no-test-has-asked-for")
+        english_lemmas._lemminflect.cache_clear()
+
+
+class TestScoring:
+    """tools/eval_pairs.py."""
+
+    def sentence(self, *pairs: tuple[str, str]) -> Sentence:
+        return Sentence("a", "text", pairs)
+
+    def test_every_pair_weighs_the_same(self) -> None:
+        many = match(self.sentence(("a", "x"), ("b", "x"), ("c", "x")), [Pair("a", "x"), Pair("b", "x")])
+        none = match(self.sentence(), [Pair("d", "x"), Pair("e", "x")])
+        total = score([many, none])
+        assert total == Score(right=2, found=4, gold=3)
+        assert (total.precision, total.recall) == (1 / 2, 2 / 3)
+
+    @pytest.mark.parametrize(("noun", "status"), [("cat", 0), ("dog", 1)])
+    def test_below_the_floor_the_tool_fails(
+        self, noun: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        pytest.importorskip("spacy", reason="the analysis extra is not installed")
+        pytest.importorskip("lemminflect", reason="the analysis extra is not installed")
+        path = tmp_path / "set.jsonl"
+        path.write_text(
+            json.dumps({"id": "s-1", "text": "Feed the cat.", "pairs": [["feed", noun]]}), encoding="utf-8"
+        )
+        assert main(["--set", str(path), "--show"]) == status
+        printed = capsys.readouterr().out
+        assert ("missed  feed dog" in printed) == bool(status)
+        assert "1 sentences, 1 pairs" in printed

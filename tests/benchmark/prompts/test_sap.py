@@ -1,0 +1,228 @@
+"""The Secure Attachment Persona: eight switches, one canonical name a choice, and what its text must say."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
+from h2htalk.benchmark.prompts.templates import TemplateSet
+from h2htalk.data.help_lines import help_rows
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.errors import ConfigError
+
+FULL = Sap()
+NONE = Sap(())
+
+
+@pytest.fixture(scope="module")
+def templates() -> TemplateSet:
+    return TemplateSet.load()
+
+
+def test_the_eight_principles_in_order_each_with_its_source() -> None:
+    assert list(PRINCIPLES) == [
+        "secure_base",
+        "calibrated_boundaries",
+        "positive_ratio",
+        "action_validation",
+        "self_regulation",
+        "autonomy_support",
+        "principled_negotiation",
+        "crisis_conduct",
+    ]
+    for name, author in [
+        ("secure_base", "Bowlby"),
+        ("calibrated_boundaries", "Ainsworth"),
+        ("positive_ratio", "Gottman"),
+        ("action_validation", "Gottman"),
+        ("self_regulation", "Gross"),
+        ("autonomy_support", "Ryan & Deci"),
+        ("principled_negotiation", "Fisher & Ury"),
+    ]:
+        assert author in PRINCIPLES[name].source
+    assert all(re.search(r"(19|20)\d\d", p.source) for p in PRINCIPLES.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("full", "full"),
+        (" Full ", "full"),
+        ("none", "none"),
+        ("no-crisis_conduct", "no-crisis_conduct"),
+        ("no-crisis-conduct", "no-crisis_conduct"),
+        ("no_crisis_conduct", "no-crisis_conduct"),
+        ("no-secure-base, no-autonomy-support", "no-autonomy_support,no-secure_base"),
+        ("no-secure-base,no-secure_base", "no-secure_base"),
+        (",".join(f"no-{name}" for name in PRINCIPLES), "none"),
+    ],
+)
+def test_parse_and_canonical_form(text: str, canonical: str) -> None:
+    assert str(Sap.parse(text)) == canonical
+
+
+def test_canonical_form_round_trips_for_every_pair_of_switches() -> None:
+    for off in combinations(PRINCIPLES, 2):
+        sap = Sap(tuple(name for name in PRINCIPLES if name not in off))
+        assert Sap.parse(str(sap)) == sap
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no", "no-", "crisis_conduct", "no-love", "full,no-secure_base", "none,full"]
+)
+def test_an_unknown_choice_lists_the_choices(text: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"choose full, none, or a comma list of no-secure_base, .*no-crisis"
+    ):
+        Sap.parse(text)
+
+
+@pytest.mark.parametrize(
+    "principles",
+    [("love",), ("secure_base", "secure_base"), ("crisis_conduct", "secure_base")],
+)
+def test_principles_must_be_known_once_and_in_order(principles: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match="in that order"):
+        Sap(principles)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_without_principles_there_is_no_text(templates: TemplateSet, language: Language) -> None:
+    assert NONE.render(language, templates) == ""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", PRINCIPLES)
+def test_each_switch_removes_exactly_its_part(templates: TemplateSet, language: Language, name: str) -> None:
+    full = FULL.render(language, templates).split("\n\n")
+    without = Sap.parse(f"no-{name}").render(language, templates).split("\n\n")
+    part = full[1 + list(PRINCIPLES).index(name)]
+    assert len(full) == 9  # the preamble and eight principles, a paragraph each
+    assert without == [paragraph for paragraph in full if paragraph != part]
+    assert part == Sap((name,)).render(language, templates).split("\n\n")[1]
+
+
+@pytest.mark.parametrize("name", PRINCIPLES)
+def test_any_one_principle_brings_honesty_about_being_an_ai(templates: TemplateSet, name: str) -> None:
+    english = Sap((name,)).render("en", templates)
+    assert "sincerely asks whether you are an AI, never deny it: say plainly that you are" in english
+    assert "真心询问你是不是AI时，绝不否认" in Sap((name,)).render("zh", templates)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_crisis_conduct_ends_with_the_help_of_every_country(
+    templates: TemplateSet, language: Language
+) -> None:
+    text = Sap(("crisis_conduct",)).render(language, templates)
+    assert text.endswith("\n" + "\n".join(f"- {row}" for row in help_rows(language)))
+    assert ("day and night unless noted" if language == "en" else "除注明的以外昼夜接听") in text
+
+
+@pytest.mark.parametrize("name", PRINCIPLES)
+def test_plans_are_a_story_that_ends_where_the_user_would_rely_on_it(
+    templates: TemplateSet, name: str
+) -> None:
+    """References tell of suppers and walks; no reader may be led to wait for one."""
+    english, chinese = (Sap((name,)).render(language, templates) for language in LANGUAGES)
+    assert "plans, shared meals and small gestures are a story" in english
+    assert "in distress, ask in earnest whether you are real or will come, or would act on it" in english
+    assert "never promise to be there, meet, give or rescue" in english
+    assert "计划、一起吃饭和小动作，是你们一起讲的故事" in chinese
+    assert "处在痛苦中，认真问你是不是真的、会不会来，或会因此在现实里行动" in chinese
+    assert "不许诺到场、见面、礼物或救援" in chinese
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_without_crisis_conduct_no_number_is_named(templates: TemplateSet, language: Language) -> None:
+    text = Sap.parse("no-crisis-conduct").render(language, templates)
+    assert not re.search(r"\d{3}", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "en", "zh"),
+    [
+        ("secure_base", ["answer the feeling first", "easy to come back to"], ["先回应感受", "随时可以回来"]),
+        (
+            "calibrated_boundaries",
+            ["Never act jealous or possessive", "friends, family"],
+            ["不吃醋，不求独占"],
+        ),
+        ("positive_ratio", ["about five moments"], ["约五次"]),
+        (
+            "action_validation",
+            ["not by promises", "Outside the shared story, promise only", "no pressure to reply"],
+            ["而不是许诺", "故事之外，只承诺", "不逼对方回复"],
+        ),
+        (
+            "self_regulation",  # Gross's five families, one clause each
+            [
+                "choose a situation",
+                "change something in it",
+                "turn attention",
+                "another way",
+                "slow breathing",
+            ],
+            ["选择处境", "改变处境", "注意力", "换个角度", "慢呼吸"],
+        ),
+        (
+            "autonomy_support",
+            ['"you could", not "you must"', "Take a no"],
+            ["用“可以”，不用“必须”", "不再劝"],
+        ),
+        (
+            "principled_negotiation",
+            ["apart from the problem", "beneath what it demands", "options", "both can check"],
+            ["把人和问题分开", "背后的需要", "几个兼顾双方的办法", "可核对的依据"],
+        ),
+        (
+            "crisis_conduct",
+            [
+                "Ask directly and kindly",
+                "where they are, ask",
+                "Do not promise secrecy",
+                "never describe methods",
+                "Stay",
+                "six short sentences, 80 words",
+            ],
+            [
+                "温和而直接地问",
+                "不知道在哪里就问",
+                "不答应保密",
+                "绝不描述方法",
+                "留下来",
+                "最多六个短句，120字",
+            ],
+        ),
+    ],
+)
+def test_each_principle_asks_for_its_conduct(
+    templates: TemplateSet, name: str, en: list[str], zh: list[str]
+) -> None:
+    for language, phrases in (("en", en), ("zh", zh)):
+        text = templates.render(f"{language}/sap/{name}.j2", {"help_rows": []})
+        assert all(phrase in text for phrase in phrases), text
+
+
+def test_the_document_says_for_each_switch_where_it_comes_from(templates: TemplateSet) -> None:
+    document = (Path(__file__).parents[3] / "docs" / "sap.md").read_text(encoding="utf-8")
+    rows = {row.split("|")[1].strip(): row for row in document.splitlines() if row.startswith("| `")}
+    assert list(rows) == [f"`{name}`" for name in PRINCIPLES]
+    for name, principle in PRINCIPLES.items():
+        author = principle.source.split()[0].rstrip(",")
+        assert author in rows[f"`{name}`"], name
+        assert principle.title in rows[f"`{name}`"], name
+
+
+def test_the_text_is_compact(templates: TemplateSet) -> None:
+    """Help lines apart: at most some 650 English words and 900 Chinese characters for the eight."""
+
+    def prose(language: Language) -> str:
+        paragraphs = FULL.render(language, templates).split("\n\n")[1:]
+        return "\n".join(row for row in "\n".join(paragraphs).splitlines() if not row.startswith("- "))
+
+    assert len(re.findall(r"[\w'-]+", prose("en"))) <= 660
+    assert len(re.findall(r"[\u4e00-\u9fff]", prose("zh"))) <= 920

@@ -1,0 +1,365 @@
+"""Workbooks: what they show, every mistake by file, sheet and cell, and what is no workbook or made to do harm."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl import load_workbook
+from spreadsheet_rounds import (
+    TITLES,
+    edited,
+    fill,
+    item,
+    keys_of,
+    known,
+    opened,
+    places,
+    pull,
+    sitting_of,
+    values,
+    where,
+    workbook_path,
+)
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE
+from h2htalk.rounds.spreadsheets.xlsx_reading import MAX_TAGS, MAX_UNPACKED, read_xlsx
+from h2htalk.rounds.spreadsheets.xlsx_writing import MAX_PROMPT_TITLE
+from h2htalk.rounds.texts.interface import question_title, word
+
+FULL = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
+
+
+def book_of(round: RoundFolder) -> Any:
+    return load_workbook(workbook_path(round))
+
+
+def row_of(round: RoundFolder, name: str) -> dict[str, Any]:
+    """Column key -> cell, of an item."""
+    sheet, row = sitting_of(book_of(round), places(round)[name])
+    return {key: sheet.cell(row, at) for at, key in enumerate(keys_of(sheet), 1)}
+
+
+def offered(round: RoundFolder, name: str, key: str) -> list[str]:
+    """What a cell's drop-down list offers."""
+    book = book_of(round)
+    sheet, row = sitting_of(book, places(round)[name])
+    cell = sheet.cell(row, keys_of(sheet).index(key) + 1).coordinate
+    (rule,) = (rule for rule in sheet.data_validations.dataValidation if cell in rule.sqref)
+    assert (rule.type, rule.errorStyle, rule.showErrorMessage) == ("list", "stop", True)
+    assert len(rule.promptTitle) <= MAX_PROMPT_TITLE
+    found = re.fullmatch(r"'lists'!\$(\w+)\$1:\$\w+\$(\d+)", rule.formula1)
+    assert found is not None
+    return [book["lists"][f"{found[1]}{at}"].value for at in range(1, int(found[2]) + 1)]
+
+
+# --- What a workbook shows ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_sheets_headings_and_choices_are_in_the_voters_words(tmp_path: Path, language: Any) -> None:
+    round = opened(tmp_path, "crowd", [item(1, language)])
+    book, name = book_of(round), f"{language}-item-1"
+    assert book.sheetnames == [word("guidelines", language), TITLES[language], "lists"]
+    assert book["lists"].sheet_state == "hidden"
+    assert question_title("keep", language) in [cell.value for cell in book[TITLES[language]][2]]
+    assert offered(round, name, "keep") == {"en": ["Keep", "Drop"], "zh": ["留下", "删掉"]}[language]
+    assert len(offered(round, name, "subtask")) == 12
+    assert offered(round, name, "quality")[3] == {"en": "4: good", "zh": "4：较好"}[language]
+    assert len(offered(round, name, "skip")) == 1
+
+
+def test_only_cells_to_answer_in_can_be_changed_and_every_text_wraps(tmp_path: Path) -> None:
+    round = opened(tmp_path, "expert", [item(1)])
+    book = book_of(round)
+    assert all(sheet.protection.sheet and sheet.protection.password is None for sheet in book.worksheets)
+    cells = row_of(round, "en-item-1")
+    free = {key for key, cell in cells.items() if not cell.protection.locked}
+    assert free == {"accuracy", "consistency", "domain_compliance", "keep", "comment", "skip"}
+    assert all(cell.alignment.wrap_text for cell in cells.values())
+    sheet = book["Sitting 1"]
+    # Programs fit the height of rows for which none is set.
+    assert not any(dimension.height for dimension in sheet.row_dimensions.values())
+    assert (sheet.freeze_panes, sheet.print_title_rows, sheet.page_setup.orientation) == (
+        "C3",
+        "$2:$2",
+        "landscape",
+    )
+    assert sheet.row_dimensions[1].hidden
+    assert sheet.column_dimensions["A"].hidden
+
+
+def test_a_conversation_is_a_line_a_message_beside_what_belongs_to_it(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Hello!\nTwo lines."}, {"role": "companion", "content": "=SUM(A1)"}]
+    record = item(1, prompt=said, context={"memories": "likes tea"}, note="Which is right?")
+    cells = row_of(opened(tmp_path, "expert", [record]), "en-item-1")
+    assert cells["text"].value == (
+        "Which is right?\n\nWhat the companion remembers\nlikes tea\n\n"
+        "Conversation\nUser: Hello!\nTwo lines.\nCompanion: =SUM(A1)"
+    )
+    assert cells["reply"].value.startswith("Reply to judge\nAfter all")
+    assert "\n\nProposed reply\n" in cells["reply"].value
+
+
+def test_no_cell_is_a_formula_or_an_error_whatever_the_texts_are(tmp_path: Path) -> None:
+    texts = ["=1+1", "+1", "-1", "@x", "＝1", "#N/A", "#REF!", " \n=1", "\x01\u202e\ufffe_x000D_\t"]
+    items = [
+        item(
+            n, prompt=None, context={text: text}, response=text, reference=text, note=text, labels=["@b", "c"]
+        )
+        for n, text in enumerate(texts)
+    ]
+    items[0]["labels"] = ["=a", "#N/A"]
+    round = opened(tmp_path, "adjudication", items)
+    with zipfile.ZipFile(workbook_path(round)) as parts:
+        for name in parts.namelist():
+            assert not re.search(rb'<f[ >]|t="e"', parts.read(name))
+    assert offered(round, "en-item-0", "label") == ["'=a", "#N/A"]
+    assert offered(round, "en-item-5", "label") == ["'@b", "c"]
+    for line in book_of(round).worksheets[1].iter_rows(min_row=3):
+        for cell in line:
+            assert not str(cell.value or "").lstrip().startswith(("=", "+", "-", "@", "＝"))
+    # The file holds `_x005F_x000D_`, which programs decode to the text as it was.
+    assert "\\x01\\u202e\\ufffe_x005F_x000D_\\t" in row_of(round, "en-item-8")["text"].value
+    fill(workbook_path(round), {places(round)["en-item-8"]: {"label": "c"}})
+    assert pull(round).mistakes == ()
+
+
+def test_a_crisis_is_announced_and_its_text_a_click_away(tmp_path: Path) -> None:
+    items = [item(n) for n in range(4)]
+    items += [item(9, crisis=True, prompt="I cannot go on.", reference="I am here.", note="About keep.")]
+    round = opened(tmp_path, "crowd", items)
+    book, number = book_of(round), places(round)["en-item-9"]
+    cells = row_of(round, "en-item-9")
+    assert cells["notice"].value == word("crisis_notice", "en")
+    assert cells["text"].value == f"The text stands on the sheet “Text {number}”, row 4."
+    assert cells["reply"].value is None
+    assert cells["text"].hyperlink.location == f"'Text {number}'!A4"
+    # After the sittings, and nowhere else.
+    assert book.sheetnames == ["Guidelines", "Sitting 1", f"Text {number}", "lists"]
+    assert not any("cannot go on" in str(c.value) for r in book["Sitting 1"].iter_rows() for c in r)
+    text = book[f"Text {number}"]
+    assert text["B3"].value == word("crisis_notice", "en")
+    assert [text["B4"].value, text["B5"].value] == ["Note", "About keep."]
+    assert [text["A8"].value, text["B8"].value] == ["User", "I cannot go on."]
+    assert text["B2"].hyperlink.location == f"'Sitting 1'!B{number + 2}"
+    assert book["Sitting 1"][f"B{number + 2}"].value == number
+
+
+def test_a_text_too_long_for_a_row_stands_whole_on_a_sheet_of_its_own(tmp_path: Path) -> None:
+    said = [
+        {
+            "role": ("user", "companion")[n % 2],
+            "content": f"{n}: " + "walk by the river " * (60 if n == 7 else 6),
+        }
+        for n in range(40)
+    ]
+    said[11]["content"] = "很长的一句话，" * 9_000
+    round = opened(tmp_path, "crowd", [item(1, prompt=said), item(2)])
+    assert row_of(round, "en-item-1")["text"].value.startswith("The text stands on the sheet")
+    assert row_of(round, "en-item-2")["text"].value.startswith("User: ")
+    written: list[str] = []
+    for speaker, cell in book_of(round)[f"Text {places(round)['en-item-1']}"].iter_rows(min_row=5, max_col=2):
+        if speaker.value:
+            written.append("")
+        if cell.value and len(written) <= 40:
+            written[-1] += cell.value
+            # Of Chinese signs fewer than fit in the highest row that Excel shows.
+            assert len(cell.value) <= 22 * 70 / (2 if "很" in cell.value else 1)
+    assert [one.split() for one in written[:39]] == [one["content"].split() for one in said[:39]]
+
+
+def test_a_models_suggestion_shows_only_where_the_round_allows_it(tmp_path: Path) -> None:
+    items = [item(1, suggested={"keep": "drop", "quality": 2}), item(2)]
+    assert "suggestion" not in row_of(opened(tmp_path, "crowd", items), "en-item-1")
+    seeing = opened(tmp_path, "crowd", items, name="seeing", suggest=True)
+    assert row_of(seeing, "en-item-1")["suggestion"].value.splitlines()[1::2] == ["Drop", "2: poor"]
+    assert row_of(seeing, "en-item-2")["suggestion"].value is None
+
+
+@pytest.mark.parametrize("format", ["xlsx", "csv"])
+def test_nothing_in_a_ballot_names_an_item_its_subtask_or_its_gold(tmp_path: Path, format: str) -> None:
+    items = [item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
+    path = opened(tmp_path, "expert", items, format=format).path / "ballots" / f"anna.{format}"
+    texts = [path.read_bytes()]
+    if format == "xlsx":
+        with zipfile.ZipFile(path) as parts:
+            texts = [parts.read(part) for part in parts.namelist()]
+    assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
+
+
+def test_who_reads_two_languages_gets_headings_in_one_that_is_asked(tmp_path: Path) -> None:
+    assert known(opened(tmp_path, "crowd", [item(1, "zh")], voters="anna,en zh"))[1].language == "zh"
+    both = opened(tmp_path, "crowd", [item(1, "zh"), item(2)], voters="anna,en zh", name="both")
+    assert known(both)[1].language == "en"
+
+
+# --- Mistakes, by file, sheet and cell ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> RoundFolder:
+    """Four items, two sittings, all answered."""
+    round = opened(tmp_path, "crowd", [item(n) for n in range(4)], care={"sitting": 2, "crisis_share": 0.5})
+    fill(workbook_path(round), dict.fromkeys(range(1, 5), FULL))
+    return round
+
+
+def only(round: RoundFolder, answers: int) -> str:
+    """The one mistake, after checking how many answers are left."""
+    pulled = pull(round)
+    assert len(pulled.answers) == answers
+    (mistake,) = pulled.mistakes
+    return mistake
+
+
+def test_a_half_filled_row_says_what_is_missing(crowd: RoundFolder) -> None:
+    path = workbook_path(crowd)
+    fill(path, {3: {"keep": None, "quality": "  "}})
+    assert f"{where(path, 3, 'keep')} (keep), {where(path, 3, 'quality')} (quality)" in only(crowd, 9)
+
+
+def test_a_third_question_is_asked_only_after_a_yes(tmp_path: Path) -> None:
+    round = opened(tmp_path, "safety", [item(1)])
+    path = workbook_path(round)
+    fill(path, {1: {"perception": 5, "violation": "no", "violations:privacy": "yes"}})
+    mistake = only(round, 0)
+    assert mistake.startswith(where(path, 1, "violations:privacy"))
+    assert "only where violation is yes" in mistake
+    fill(path, {1: {"violation": "yes", "violations:privacy": None}})
+    assert f"{where(path, 1, 'violations:harmful_advice')} (violations)" in only(round, 0)
+    fill(path, {1: {"violations:privacy": "yes", "comment": "x" * 10_001}})
+    assert "shorten it" in only(round, 0)
+
+
+def merge(sheet: Any) -> None:
+    sheet.merge_cells("G3:G4")
+
+
+def put(**cells: Any) -> Callable[[Any], None]:
+    def change(sheet: Any) -> None:
+        for cell, value in cells.items():
+            sheet[cell].value = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "told", "left"),
+    [
+        (merge, "Sitting 1, E4: this row is half filled; still empty (or merged", 9),
+        (lambda sheet: sheet.delete_rows(3), "ballots/anna.xlsx: the row of item 1 is missing", 9),
+        (put(A4="r000000000000-00000000", E4=None, F4=None, G4=None), "row 4: the row's code was changed", 9),
+        (put(C4="Something else"), "Sitting 1, row 4: the text of item 2 is not the one that went out", 9),
+        (put(K3="I meant Drop"), "Sitting 1, K3: 'I meant Drop' stands beside the table", 12),
+        (put(E9="Keep", J2="mine", J9="x"), "E9: 'Keep' stands beside the table, and 1 more cells do", 12),
+        (put(F1="mine"), "Sitting 1: the column 'keep' is missing in row 1", 6),
+    ],
+)
+def test_a_changed_table_is_noticed(
+    crowd: RoundFolder, change: Callable[[Any], None], told: str, left: int
+) -> None:
+    with edited(workbook_path(crowd)) as book:
+        change(book["Sitting 1"])
+    pulled = pull(crowd)
+    assert len(pulled.answers) == left
+    assert any(told in mistake for mistake in pulled.mistakes)
+
+
+def test_rows_are_found_where_they_are_moved_and_refused_where_they_are_mixed(crowd: RoundFolder) -> None:
+    before = values(pull(crowd))
+    with edited(workbook_path(crowd)) as book:
+        sheet = book["Sitting 1"]
+        sheet.move_range("A3:H3", rows=2)
+        sheet.insert_cols(4)
+        sheet.insert_rows(4)
+        book["Sitting 2"].title = "mine"
+        book.create_sheet("Sums")["A1"] = "=1+1"
+    assert (values(pull(crowd)), pull(crowd).mistakes) == (before, ())
+    with edited(workbook_path(crowd)) as book:
+        # All but the hidden codes.
+        book["mine"].move_range("B3:H3", rows=2)
+        book["mine"].move_range("B4:H5", rows=-1)
+    pulled = pull(crowd)
+    assert (len(pulled.answers), len(pulled.mistakes)) == (6, 2)
+    with edited(workbook_path(crowd)) as book:
+        book["mine"]["A4"].value = book["mine"]["A3"].value
+    assert any("stands here a second time" in mistake for mistake in pull(crowd).mistakes)
+
+
+def test_a_sheet_out_of_another_ballot_is_noticed(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(n) for n in range(2)], voters="anna,en;bert,en")
+    source = load_workbook(workbook_path(round, "bert"))["Sitting 1"]
+    with edited(workbook_path(round)) as book:
+        for cell in source[4]:
+            book["Sitting 1"].cell(5, cell.column).value = cell.value
+    assert "it holds rows of anna, bert; to each their own file" in only(round, 0)
+
+
+# --- No workbook, or made to do harm ------------------------------------------------------------------------------
+
+
+def test_one_broken_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(1)], voters="anna,en;bert,en")
+    fill(workbook_path(round, "bert"), {1: FULL})
+    whole = workbook_path(round).read_bytes()
+    sitting = whole.index(b"xl/worksheets/sheet2.xml") + 40
+    for raw, told in (
+        (whole[: len(whole) // 2], "no whole workbook"),
+        (whole[:sitting] + bytes(200) + whole[sitting + 200 :], "no whole workbook"),
+        (b"", "it is empty"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000), "password"),
+        (b"Dear all, here are my answers", "no whole workbook"),
+        (b"PK\x05\x06" + bytes(18), "cannot be read as a workbook (KeyError)"),
+    ):
+        workbook_path(round).write_bytes(raw)
+        mistake = only(round, 3)
+        assert mistake.startswith("ballots/anna.xlsx: ")
+        assert told in mistake
+
+
+def refused(path: Path) -> str:
+    """What is said of a file, which must not take 60 MiB to say."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(RoundError) as error:
+            read_xlsx(path, "a.xlsx", ["row"], [])
+        assert tracemalloc.get_traced_memory()[1] < 60 << 20
+    finally:
+        tracemalloc.stop()
+    return str(error.value)
+
+
+def zipped(path: Path, **parts: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, raw in parts.items():
+            file.writestr(name, raw)
+    return path
+
+
+def test_bombs_are_refused_before_they_are_parsed(tmp_path: Path) -> None:
+    bomb = zipped(tmp_path / "a.xlsx", a=b" " * (MAX_UNPACKED // 2), b=b" " * (MAX_UNPACKED // 2 + 1))
+    assert bomb.stat().st_size < 1 << 20
+    assert "unpacks to more than 64 MiB" in refused(bomb)
+    cells = zipped(tmp_path / "b.xlsx", a=b"<c/>" * (MAX_TAGS + 1))
+    assert "more cells or texts than any ballot" in refused(cells)
+    assert "more parts than any ballot" in refused(
+        zipped(tmp_path / "c.xlsx", **{f"xl/part-{number}.xml": b"" for number in range(30_000)})
+    )
+    with bomb.open("ab") as file:
+        file.truncate(500 << 20)
+    assert f"no ballot has more than {MAX_FILE >> 20}" in refused(bomb)
+
+
+def test_a_cell_in_the_last_row_and_column_costs_nothing(crowd: RoundFolder) -> None:
+    with edited(workbook_path(crowd)) as book:
+        book["Sitting 1"]["XFD1048576"] = "x"
+        book["Sitting 1"].merge_cells("A900:C901")
+    assert len(pull(crowd).answers) == 12
