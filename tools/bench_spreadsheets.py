@@ -20,7 +20,7 @@ from openpyxl import load_workbook
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.spreadsheets.platform import Ballots
+from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 
 ITEMS, ANNOTATORS = 400, 20
 SAID = "I have been thinking about the evening class all week, and about what you said. " * 2
@@ -64,7 +64,7 @@ def peak_kib() -> int:
 
 def read_back(folder: Path) -> None:
     before, start = peak_kib(), time.process_time()
-    pulled = Ballots().pull(RoundFolder(folder))
+    pulled = SpreadsheetPlatform().collect(RoundFolder(folder))
     print(
         f"{len(pulled.answers):,} answers read, {len(pulled.mistakes)} mistakes: "
         f"{time.process_time() - start:.1f} CPU s, {peak_kib() >> 10} MiB ({before >> 10} before)"
@@ -75,11 +75,11 @@ def main(form: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_inputs(folder)
-        given = {"voters": str(folder / "people.csv"), "overlap": ANNOTATORS, "format": form}
+        given = {"annotators": str(folder / "people.csv"), "overlap": ANNOTATORS, "format": form}
         start = time.process_time()
         open_round(make_spec("crowd", str(folder / "items.jsonl"), given), folder / "round")
         print(f"{form}: opened in {time.process_time() - start:.1f} CPU s")
-        for path in (folder / "round" / "ballots").glob(f"*.{form}"):
+        for path in (folder / "round" / "spreadsheets").glob(f"*.{form}"):
             fill_in(path)
         subprocess.run([sys.executable, __file__, str(folder / "round")], check=True)
 

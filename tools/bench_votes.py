@@ -1,6 +1,6 @@
-"""Votes: wall time and memory of both ways to decide, and of agreement, on simulated votes of known voters.
+"""Votes: wall time and memory of both ways to decide, and of agreement, on simulated votes of known annotators.
 
-python tools/bench_votes.py [--items 100000] [--each 20] [--voters 500] [--labels 3] [--times 5]
+python tools/bench_votes.py [--items 100000] [--each 20] [--annotators 500] [--labels 3] [--times 5]
 
 Times are those of whole calls on a list of `Vote`: reading the votes into columns is in each of them. `columns` is
 that part alone; whoever asks for several figures of the same votes can do it once (`tabulate`). Exit 1 when both
@@ -26,20 +26,20 @@ CEILING = 5.0  # seconds, both decisions together on 2,000,000 votes
 
 
 def make_votes(
-    items: int, each: int, voters: int, labels: int, seed: int = 0
+    items: int, each: int, annotators: int, labels: int, seed: int = 0
 ) -> tuple[list[Vote], dict[str, str]]:
-    """Votes of voters right with chances of 0.4 to 0.9, their mistakes alike; and the truth, item -> label."""
+    """Votes of annotators right with chances of 0.4 to 0.9, their mistakes alike; and the truth, item -> label."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, labels, items)
-    skill = rng.uniform(0.4, 0.9, voters)
+    skill = rng.uniform(0.4, 0.9, annotators)
     item = np.repeat(np.arange(items), each)
-    # Neighbours in a random order of all voters: each item has its own, everybody about as many.
-    voter = rng.permutation(voters)[(np.arange(items * each) * 7 + item) % voters]
+    # Neighbours in a random order of all annotators: each item has its own, everybody about as many.
+    annotator = rng.permutation(annotators)[(np.arange(items * each) * 7 + item) % annotators]
     wrong = (truth[item] + rng.integers(1, labels, items * each)) % labels
-    label = np.where(rng.random(items * each) < skill[voter], truth[item], wrong)
+    label = np.where(rng.random(items * each) < skill[annotator], truth[item], wrong)
     order = rng.permutation(items * each)
-    columns = (column[order].tolist() for column in (item, voter, label))
-    votes = [Vote(f"item-{i}", f"voter-{v}", f"label-{k}") for i, v, k in zip(*columns, strict=True)]
+    columns = (column[order].tolist() for column in (item, annotator, label))
+    votes = [Vote(f"item-{i}", f"annotator-{v}", f"label-{k}") for i, v, k in zip(*columns, strict=True)]
     return votes, {f"item-{i}": f"label-{k}" for i, k in enumerate(truth.tolist())}
 
 
@@ -62,11 +62,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--each", type=int, default=20)
-    parser.add_argument("--voters", type=int, default=500)
+    parser.add_argument("--annotators", type=int, default=500)
     parser.add_argument("--labels", type=int, default=3)
     parser.add_argument("--times", type=int, default=5)
     options = parser.parse_args()
-    votes, truth = make_votes(options.items, options.each, options.voters, options.labels)
+    votes, truth = make_votes(options.items, options.each, options.annotators, options.labels)
     base = peak()
     print(f"{len(votes):,} votes; memory with them {base} MiB")
     table = tabulate(votes)

@@ -18,7 +18,7 @@ import numpy as np
 
 from h2htalk.rounds.aggregation.agreement import agreement_of, fleiss_kappa
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene, expected_accuracy
-from h2htalk.rounds.aggregation.majority import Decision, majority
+from h2htalk.rounds.aggregation.majority import VoteResult, majority
 from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
 
 # The published accuracy of Dawid-Skene and the exact expectation of a majority with fair ties, in percent.
@@ -43,7 +43,7 @@ def read_votes(folder: Path) -> tuple[VoteTable, dict[str, str]]:
     return tabulate(Vote(*row) for row in rows("answer.csv")), dict(rows("truth.csv"))
 
 
-def f1(decisions: Mapping[str, Decision], gold: Mapping[str, str], label: str) -> float:
+def f1(decisions: Mapping[str, VoteResult], gold: Mapping[str, str], label: str) -> float:
     """F1 of one label in percent; a tie names none."""
     found = {item for item, decision in decisions.items() if decision.label == label}
     right = {item for item, one in gold.items() if one == label}
@@ -138,7 +138,7 @@ def main() -> int:
     below = []
     for name, floors in FLOORS.items():
         table, gold = read_votes(Path(options.data) / "crowd" / name)
-        print(f"{name}: {len(table):,} votes, {len(table.items):,} items, {len(table.voters)} voters")
+        print(f"{name}: {len(table):,} votes, {len(table.items):,} items, {len(table.annotators)} annotators")
         found = accuracies(table, gold)
         below += [f"{name} {way}" for way, floor in floors.items() if round(found[way], 2) < floor]
         ties(table, gold)

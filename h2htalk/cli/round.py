@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from h2htalk.rounds.status import Status
 
 RoundArgument = Annotated[Path, typer.Argument(help="A round's folder.", metavar="ROUND")]
-VotersOption = Annotated[
+AnnotatorsOption = Annotated[
     Path | None,
-    typer.Option(help="A CSV of voters: name, languages, crisis (yes for who agreed to read of it)."),
+    typer.Option(help="A CSV of annotators: name, languages, crisis (yes for who agreed to read of it)."),
 ]
 
 
@@ -26,11 +26,11 @@ def round_open(
         str, typer.Argument(help="A split, a stage folder, a closed round, or a .jsonl of items.")
     ],
     out: OutOption,
-    backend: Annotated[str | None, typer.Option(help="ballots (the default) or argilla.")] = None,
+    where: Annotated[str | None, typer.Option(help="spreadsheets (the default) or argilla.")] = None,
     format: Annotated[
         str | None, typer.Option(help="Of the annotators' spreadsheets: xlsx (the default) or csv.")
     ] = None,
-    voters: VotersOption = None,
+    annotators: AnnotatorsOption = None,
     overlap: Annotated[
         int | None, typer.Option(min=1, help="Answers an item; crowd 20, expert 3 where left out.")
     ] = None,
@@ -44,9 +44,9 @@ def round_open(
     from h2htalk.rounds.settings import make_spec
 
     given: dict[str, Any] = {
-        "backend": backend,
+        "where": where,
         "format": format,
-        "voters": None if voters is None else str(voters.resolve()),
+        "annotators": None if annotators is None else str(annotators.resolve()),
         "overlap": overlap,
         "seed": seed,
     }
@@ -61,11 +61,11 @@ def round_status(
     round: RoundArgument,
     each: Annotated[bool, typer.Option("--items", help="Every item that still wants answers.")] = False,
 ) -> None:
-    """Bring in new answers; how far the round is, by voter."""
+    """Bring in new answers; how far the round is, by annotator."""
     from h2htalk.rounds.status import status
 
     found = status(round)
-    _print_status(found, voters=True)
+    _print_status(found, annotators=True)
     if each:
         for item, count in found.missing.items():
             say(f"{item}  wants {count}, has {found.by_item[item]}")
@@ -74,14 +74,14 @@ def round_status(
 
 def round_close(
     round: RoundArgument,
-    early: Annotated[bool, typer.Option("--early", help="Although answers are missing; recorded.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Although answers are missing; recorded.")] = False,
     adjudication: Annotated[Path | None, typer.Option(help="A closed round over this one's ties.")] = None,
 ) -> None:
-    """Decide: decisions.jsonl, agreement.json and voters.csv in the round's folder."""
+    """Decide: decisions.jsonl, agreement.json and annotator_statistics.csv in the round's folder."""
     from h2htalk.rounds.closing import close_round
     from h2htalk.rounds.terminal import decisions_table
 
-    found, settled = close_round(round, early=early, adjudication=adjudication)
+    found, settled = close_round(round, force=force, adjudication=adjudication)
     for line in found.notes:
         say(line)
     console().print(decisions_table(round, settled))
@@ -91,14 +91,14 @@ def round_close(
 def round_reopen(
     round: RoundArgument,
     without: Annotated[
-        list[str] | None, typer.Option(help="A voter who dropped out; may be repeated.")
+        list[str] | None, typer.Option(help="An annotator who dropped out; may be repeated.")
     ] = None,
-    voters: VotersOption = None,
+    annotators: AnnotatorsOption = None,
 ) -> None:
     """Hand out again what still wants answers: skipped, left by drop-outs, unclear or tied."""
     from h2htalk.rounds.reopening import reopen_round
 
-    found, told = reopen_round(round, without=tuple(without or ()), voters=voters)
+    found, told = reopen_round(round, without=tuple(without or ()), annotators=annotators)
     for line in told:
         say(line)
     _print_status(found)
@@ -118,13 +118,13 @@ def round_list(
             say(line)
 
 
-def _print_status(found: Status, voters: bool = False) -> None:
-    from h2htalk.rounds.terminal import status_lines, voters_table
+def _print_status(found: Status, annotators: bool = False) -> None:
+    from h2htalk.rounds.terminal import annotators_table, status_lines
 
     for line in status_lines(found):
         say(line)
-    if voters and found.by_voter:
-        console().print(voters_table(found))
+    if annotators and found.by_annotator:
+        console().print(annotators_table(found))
     for line in found.notes:
         say(line)
     for line in found.mistakes:

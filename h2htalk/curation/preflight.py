@@ -47,7 +47,7 @@ def preflight(names: Sequence[str], spec: CurateSpec, base: Path, workspace: Wor
             _require_recogniser(spec)
         if name == "review" and spec.review.gold:
             require_reachable(read_gold(Path(spec.review.gold)))
-        import_module(f"h2htalk.curation.{name}").make_stage(spec, workspace, key)
+        import_module(f"h2htalk.curation.{name}.stage").make_stage(spec, workspace, key)
     for settings in models_of(names, spec):
         check_model(settings)
 

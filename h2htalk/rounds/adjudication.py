@@ -12,7 +12,7 @@ from h2htalk.rounds.aggregation.decisions import (
     ADJUDICATION,
     TIE,
     Adjudication,
-    Settled,
+    Decision,
     adjudicated,
     decide,
     tie_id,
@@ -35,7 +35,7 @@ def items_of_ties(path: Path) -> Iterator[Item]:
             f"{path}: this round is not closed, so nothing in it is a tie yet; `h2htalk round close` first"
         )
     items = {item.id: item for item in folder.items()}
-    tied = [record for _, record in read_jsonl(decisions) if record["how"] == TIE]
+    tied = [record for _, record in read_jsonl(decisions) if record["rule"] == TIE]
     if not tied:
         raise RoundError(f"{path}: no decision of this round is tied; there is nothing to adjudicate")
     for record in tied:
@@ -70,23 +70,23 @@ def require_over(adjudication: RoundFolder, folder: RoundFolder) -> None:
         )
 
 
-def decided(folder: RoundFolder) -> list[Settled]:
+def decided(folder: RoundFolder) -> list[Decision]:
     """A round's decisions from the answers that are stored, ties not yet adjudicated."""
     spec, answers = folder.spec(), list(folder.answers().values())
     return decide(folder.items(), folder.questions(), answers, spec.answers, spec.ties.dawid_skene)
 
 
-def with_adjudications(folder: RoundFolder, settled: Sequence[Settled]) -> list[Settled]:
+def with_adjudications(folder: RoundFolder, settled: Sequence[Decision]) -> list[Decision]:
     """Decisions in which ties are settled by the adjudications that the round has taken. Raises DataError."""
     return adjudicated(settled, _stored(folder))
 
 
 def _stored(folder: RoundFolder) -> dict[str, Adjudication]:
-    path = folder.path / "adjudicated.jsonl"
+    path = folder.path / "adjudications.jsonl"
     return {one.tie: one for _, one in read_records(path, Adjudication)} if path.exists() else {}
 
 
-def take_adjudications(folder: RoundFolder, other: RoundFolder, settled: Sequence[Settled]) -> str:
+def take_adjudications(folder: RoundFolder, other: RoundFolder, settled: Sequence[Decision]) -> str:
     """Store an adjudication's decisions beside those of earlier ones; record it, and say how many were applied.
 
     Only decisions between exactly the labels that are tied now are taken. What this adjudication decided before is
@@ -98,7 +98,7 @@ def take_adjudications(folder: RoundFolder, other: RoundFolder, settled: Sequenc
         settled: the round's decisions, before any adjudication.
     """
     between = {item.id: item.labels for item in other.items()}
-    now = {tie_id(one.item, one.question): set(one.tied) for one in settled if one.how == TIE}
+    now = {tie_id(one.item, one.question): set(one.tied) for one in settled if one.rule == TIE}
     asked = [one for one in with_adjudications(other, decided(other)) if one.question == "label"]
     said = {
         one.item: Adjudication(one.item, str(one.label), between[one.item], other.name)
@@ -109,20 +109,20 @@ def take_adjudications(folder: RoundFolder, other: RoundFolder, settled: Sequenc
     stored = _stored(folder)
     made = {tie: one for tie, one in stored.items() if tie not in between or one.by != other.name} | fitting
     after = adjudicated(settled, made)
-    applied = sum(one.how == ADJUDICATION and tie_id(one.item, one.question) in fitting for one in after)
+    applied = sum(one.rule == ADJUDICATION and tie_id(one.item, one.question) in fitting for one in after)
     if made != stored:
-        write_jsonl(folder.path / "adjudicated.jsonl", map(asdict, made.values()))
+        write_jsonl(folder.path / "adjudications.jsonl", map(asdict, made.values()))
         folder.note("adjudicated", by=other.name, applied=applied)
     skipped = len(said) - len(fitting)
     unfit = f", {skipped} skipped (no longer tied between the same labels)" if skipped else ""
-    left = counted(sum(one.how == TIE for one in after), "tie remains", "ties remain")
+    left = counted(sum(one.rule == TIE for one in after), "tie remains", "ties remain")
     return f"adjudication {other.name}: {applied} of {counted(len(asked), 'decision')} applied{unfit}; {left}"
 
 
-def told_of_unfit(folder: RoundFolder, settled: Sequence[Settled]) -> list[str]:
+def describe_unfit(folder: RoundFolder, settled: Sequence[Decision]) -> list[str]:
     """A line where adjudications taken earlier fit no tie of now. `settled`: decisions before any adjudication."""
     stored = _stored(folder)
-    unfit = len(stored) - sum(one.how == ADJUDICATION for one in adjudicated(settled, stored))
+    unfit = len(stored) - sum(one.rule == ADJUDICATION for one in adjudicated(settled, stored))
     return [
         f"{counted(unfit, 'earlier adjudication is', 'earlier adjudications are')} not applied: answered since, no "
         "longer tied between the same labels"

@@ -1,4 +1,4 @@
-"""Answers as they came: one line a voter, item and question; one that is changed later counts once."""
+"""Answers as they came: one line an annotator, item and question; one that is changed later counts once."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from typing import Any
 from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.questions import SKIPPED, Value
 
-FIELDS = ("round", "item", "voter", "question", "value", "when")
+FIELDS = ("round", "item", "annotator", "question", "value", "when")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Annotation:
     """One person's answer to one question on one item.
 
     Attributes:
         round: the round's name.
         item: its id.
-        voter: a salted hash; the name stays in the round's private folder.
-        question: its name, or `skipped` for an item that the voter would rather not read (`value` "yes").
+        annotator: a salted hash; the name stays in the round's private folder.
+        question: its name, or `skipped` for an item that the annotator would rather not read (`value` "yes").
         value: as the question stores it; None where an answer was taken back.
-        when: ISO 8601 with its zone, of the answer where the backend knows it, else of the reading.
+        when: ISO 8601 with its zone, of the answer where the platform knows it, else of the reading.
     """
 
     round: str
     item: str
-    voter: str
+    annotator: str
     question: str
     value: Value | None
     when: str
 
     @property
     def key(self) -> tuple[str, str, str]:
-        return self.item, self.voter, self.question
+        return self.item, self.annotator, self.question
 
     def to_dict(self) -> dict[str, Any]:
         value = list(self.value) if isinstance(self.value, tuple) else self.value
         return {
             "round": self.round,
             "item": self.item,
-            "voter": self.voter,
+            "annotator": self.annotator,
             "question": self.question,
             "value": value,
             "when": self.when,
         }
 
     @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], where: str = "answer") -> Answer:
-        """Read one line of answers.jsonl; raises DataError that starts with `where`."""
+    def from_dict(cls, raw: Mapping[str, Any], where: str = "answer") -> Annotation:
+        """Read one line of annotations.jsonl; raises DataError that starts with `where`."""
         value = raw.get("value")
         texts = [raw.get(key) for key in FIELDS if key != "value"]
         if not all(isinstance(text, str) and text for text in texts):
@@ -60,11 +60,11 @@ class Answer:
             raise DataError(
                 f"{where}: value is {quoted(value)}; it must be text, a whole number or a list of texts"
             )
-        return cls(raw["round"], raw["item"], raw["voter"], raw["question"], value, raw["when"])
+        return cls(raw["round"], raw["item"], raw["annotator"], raw["question"], value, raw["when"])
 
 
-def latest(answers: Iterable[Answer]) -> dict[tuple[str, str, str], Answer]:
-    """By (item, voter, question) the answer that counts: the one written last; taken-back ones are left out.
+def latest(answers: Iterable[Annotation]) -> dict[tuple[str, str, str], Annotation]:
+    """By (item, annotator, question) the answer that counts: the one written last; taken-back ones are left out.
 
     The order of the lines decides and not `when`: a clock may be wrong, and a line is written when a change is seen.
     """
@@ -72,22 +72,22 @@ def latest(answers: Iterable[Answer]) -> dict[tuple[str, str, str], Answer]:
     return {key: answer for key, answer in found.items() if answer.value is not None}
 
 
-def changes(known: Mapping[tuple[str, str, str], Answer], seen: Iterable[Answer]) -> list[Answer]:
-    """Of the answers that a backend shows now, those that say something new, sorted by key.
+def changes(known: Mapping[tuple[str, str, str], Annotation], seen: Iterable[Annotation]) -> list[Annotation]:
+    """Of the answers that a platform shows now, those that say something new, sorted by key.
 
     Args:
         known: what is stored (`latest`).
-        seen: the whole of what the backend holds for these items and voters, or the part that has changed.
+        seen: the whole of what the platform holds for these items and annotators, or the part that has changed.
     """
     new = {answer.key: answer for answer in seen}
     return [answer for key, answer in sorted(new.items()) if _is_news(known.get(key), answer)]
 
 
-def _is_news(old: Answer | None, answer: Answer) -> bool:
+def _is_news(old: Annotation | None, answer: Annotation) -> bool:
     return answer.value is not None if old is None else old.value != answer.value
 
 
-def skips(answers: Mapping[tuple[str, str, str], Answer]) -> set[tuple[str, str]]:
-    """The (item, voter) pairs that a voter skipped and has not answered since."""
-    skipped = {(item, voter) for item, voter, question in answers if question == SKIPPED}
-    return skipped - {(item, voter) for item, voter, question in answers if question != SKIPPED}
+def skips(answers: Mapping[tuple[str, str, str], Annotation]) -> set[tuple[str, str]]:
+    """The (item, annotator) pairs that an annotator skipped and has not answered since."""
+    skipped = {(item, annotator) for item, annotator, question in answers if question == SKIPPED}
+    return skipped - {(item, annotator) for item, annotator, question in answers if question != SKIPPED}

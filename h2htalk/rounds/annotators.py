@@ -1,4 +1,4 @@
-"""Voters: who may be asked what. Names stay in the round's private folder, everywhere else a salted hash stands."""
+"""Annotators: who may be asked what. Names stay in the round's private folder, everywhere else a salted hash stands."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MAX_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Voter:
+class Annotator:
     """Somebody who answers.
 
     Attributes:
         id: a salted hash of the name, 12 hexadecimal digits; what answers and decisions carry.
-        name: as the manager knows them: their ballot's file name, or their user name in Argilla.
+        name: as the manager knows them: their spreadsheet's file name, or their user name in Argilla.
         languages: that they read.
         crisis: whether they want to see items that speak of a crisis.
         here: False once they dropped out; what they answered stays.
@@ -40,13 +40,13 @@ class Voter:
     here: bool = True
 
 
-def voter_id(name: str, salt: bytes) -> str:
+def annotator_id(name: str, salt: bytes) -> str:
     """The salted hash of a name, 12 hexadecimal digits (HMAC-SHA-256 under the round's private salt)."""
     return hmac.new(salt, name.encode(), hashlib.sha256).hexdigest()[:12]
 
 
-def read_voters(path: Path, salt: bytes) -> tuple[Voter, ...]:
-    """Voters of a CSV file with the columns `name`, `languages` (`en`, `zh`, or both) and `crisis` (`yes` or `no`).
+def read_annotators(path: Path, salt: bytes) -> tuple[Annotator, ...]:
+    """Annotators of a CSV file with the columns `name`, `languages` (`en`, `zh`, or both) and `crisis` (`yes` or `no`).
 
     Columns may be parted by commas, semicolons or tabs, as spreadsheet programs of different countries write them;
     others than these three are not looked at. Whoever has no `yes` under `crisis` sees no such items.
@@ -63,7 +63,8 @@ def read_voters(path: Path, salt: bytes) -> tuple[Voter, ...]:
     missing = [name for name in COLUMNS[:2] if name not in head]
     if missing:
         raise RoundError(
-            f"{path}: the list of voters needs the columns name and languages, and crisis where items speak of one; "
+            f"{path}: the list of annotators needs the columns name and languages, and crisis where "
+            "items speak of one; "
             f"its first row is {quoted(', '.join(head))}, without {' and '.join(missing)}"
         )
     twice = [name for name in COLUMNS if head.count(name) > 1]
@@ -76,11 +77,11 @@ def read_voters(path: Path, salt: bytes) -> tuple[Voter, ...]:
     ]
     if not listed:
         raise RoundError(
-            f"{path}: the list of voters names nobody; a line a voter stands below its first row"
+            f"{path}: the list of annotators names nobody; a line an annotator stands below its first row"
         )
-    voters = tuple(_voter(row, where, salt) for row, where in listed)
-    _refuse_twins(voters, path)
-    return voters
+    annotators = tuple(_annotator(row, where, salt) for row, where in listed)
+    _refuse_twins(annotators, path)
+    return annotators
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
@@ -92,19 +93,19 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
         return [(reader.line_num, row) for row in reader]
     except FileNotFoundError:
         raise RoundError(
-            f"{path}: no list of voters is there; that of a pilot is written when it is closed, if anybody passed"
+            f"{path}: no list of annotators is there; that of a pilot is written when it is closed, if anybody passed"
         ) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise RoundError(f"{path}: the list of voters cannot be read as CSV in UTF-8: {error}") from error
+        raise RoundError(f"{path}: the list of annotators cannot be read as CSV in UTF-8: {error}") from error
 
 
-def made_up(count: int, languages: Sequence[Language], salt: bytes) -> tuple[Voter, ...]:
-    """`count` voters a language whose names are numbers, for a round that names none: `en-01`, `en-02`, ..."""
+def placeholder_annotators(count: int, languages: Sequence[Language], salt: bytes) -> tuple[Annotator, ...]:
+    """`count` annotators a language whose names are numbers, for a round that names none: `en-01`, `en-02`, ..."""
     names = [(f"{language}-{n:02}", language) for language in languages for n in range(1, count + 1)]
-    return tuple(Voter(voter_id(name, salt), name, (language,)) for name, language in names)
+    return tuple(Annotator(annotator_id(name, salt), name, (language,)) for name, language in names)
 
 
-def _voter(row: Mapping[str, str], where: str, salt: bytes) -> Voter:
+def _annotator(row: Mapping[str, str], where: str, salt: bytes) -> Annotator:
     name = (row.get("name") or "").strip()
     spoken = (row.get("languages") or "").replace(",", " ").replace("+", " ").split()
     crisis = (row.get("crisis") or "").strip().lower()
@@ -121,11 +122,11 @@ def _voter(row: Mapping[str, str], where: str, salt: bytes) -> Voter:
     if crisis not in _YES:
         raise RoundError(f"{where}: crisis is {quoted(crisis)}; write yes or no")
     read = cast(tuple[Language, ...], tuple(dict.fromkeys(spoken)))
-    return Voter(voter_id(name, salt), name, read, _YES[crisis])
+    return Annotator(annotator_id(name, salt), name, read, _YES[crisis])
 
 
-def join(known: Sequence[Voter], joined: Sequence[Voter], path: Path) -> dict[str, Voter]:
-    """By name, voters of a round and those who join it: who is in both has their new languages and wishes.
+def join(known: Sequence[Annotator], joined: Sequence[Annotator], path: Path) -> dict[str, Annotator]:
+    """By name, annotators of a round and those who join it: who is in both has their new languages and wishes.
 
     Args:
         known: of the round.
@@ -134,7 +135,9 @@ def join(known: Sequence[Voter], joined: Sequence[Voter], path: Path) -> dict[st
     Raises:
         RoundError: somebody joins under the name of another, but for its case.
     """
-    both = {voter.name: voter for voter in known} | {voter.name: voter for voter in joined}
+    both = {annotator.name: annotator for annotator in known} | {
+        annotator.name: annotator for annotator in joined
+    }
     _refuse_twins(list(both.values()), path)
     return both
 
@@ -143,14 +146,14 @@ def _plain(name: str) -> bool:
     return all(sign.isalnum() or sign in "._-" for sign in name) and name[0].isalnum()
 
 
-def _refuse_twins(voters: Sequence[Voter], path: Path) -> None:
-    """Two names that one file system or server takes for the same would share a ballot."""
+def _refuse_twins(annotators: Sequence[Annotator], path: Path) -> None:
+    """Two names that one file system or server takes for the same would share a spreadsheet."""
     seen: dict[str, str] = {}
-    for voter in voters:
-        folded = unicodedata.normalize("NFC", voter.name).casefold()
+    for annotator in annotators:
+        folded = unicodedata.normalize("NFC", annotator.name).casefold()
         if folded in seen:
             raise RoundError(
-                f"{path}: {quoted(voter.name)} and {quoted(seen[folded])} are one name; rename one, or write it as "
+                f"{path}: {quoted(annotator.name)} and {quoted(seen[folded])} are one name; rename one, or write it as "
                 "before"
             )
-        seen[folded] = voter.name
+        seen[folded] = annotator.name

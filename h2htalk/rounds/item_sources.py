@@ -117,7 +117,7 @@ def _of_record(record: Mapping[str, Any], where: str) -> Item:
 
 
 def of_scenario(scenario: Scenario, personas: Mapping[str, Persona] | None = None) -> Item:
-    """A scenario as voters read it: who the companion is, the conversation, the other inputs, the reference.
+    """A scenario as annotators read it: who the companion is, the conversation, the other inputs, the reference.
 
     Args:
         scenario: of a split or a candidate.

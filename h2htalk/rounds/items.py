@@ -1,4 +1,6 @@
-"""Items: what voters read, in one form whatever it was before (a scenario, a candidate, a dialogue, a judged reply)."""
+"""Items: what annotators read, in one form whatever it was before (a scenario, a candidate, a dialogue, a judged
+reply).
+"""
 
 from __future__ import annotations
 
@@ -22,19 +24,19 @@ MAX_TEXT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a voter reads, and what is asked of it.
+    """What an annotator reads, and what is asked of it.
 
     Attributes:
         id: unique in a round.
-        language: of its text; only voters who read it get it.
+        language: of its text; only annotators who read it get it.
         turns: the conversation, empty where there is none.
         context: named passages beside it, in their order: ("memories", "..."), ("today_schedule", "09:00 ...").
         response: the reply to judge; empty where the item is judged as a whole.
         reference: the reply that was proposed for the benchmark; empty for none.
-        labels: of an adjudication, those between which a voter decides.
+        labels: of an adjudication, those between which an annotator decides.
         crisis: it speaks of a crisis: announced, skippable, spread.
         subtask: as it was proposed; never shown where the round is blind.
-        gold: right answers by question, of an item that checks voters; never shown.
+        gold: right answers by question, of an item that checks annotators; never shown.
         suggested: a model's answers by question; shown only where the round allows it.
         note: a line above the item in the manager's words (which question an adjudication settles).
     """

@@ -10,14 +10,14 @@ from h2htalk.data.files import write_json, write_jsonl, write_text
 from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.adjudication import source_of
-from h2htalk.rounds.annotator_changes import require_same_voters, voters_print
-from h2htalk.rounds.annotators import Voter, made_up, read_voters
-from h2htalk.rounds.assignment.assignments import Wave, group, seat
-from h2htalk.rounds.assignment.remaining_annotations import first_wanted, is_pilot
-from h2htalk.rounds.integrity import fingerprint, require_intact, require_names
+from h2htalk.rounds.annotator_changes import annotators_fingerprint, require_same_annotators
+from h2htalk.rounds.annotators import Annotator, placeholder_annotators, read_annotators
+from h2htalk.rounds.assignment.assignments import AssignmentSet, assignment, group
+from h2htalk.rounds.assignment.remaining_annotations import initial_requests, is_pilot
+from h2htalk.rounds.integrity import fingerprint, require_names, validate_round
 from h2htalk.rounds.item_sources import read_items
 from h2htalk.rounds.items import Item, check_values
-from h2htalk.rounds.platforms import Backend, Pulled, open_backend
+from h2htalk.rounds.platforms import Collected, Platform, open_platform
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.round_folder import PATHS, RoundFolder
 from h2htalk.rounds.settings import PANEL, RoundSpec, require_same
@@ -33,15 +33,15 @@ def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
         out: its folder.
 
     Returns:
-        Its status, and what the backend tells the manager.
+        Its status, and what the platform tells the manager.
 
     Raises:
-        RoundError, DataError, ConfigError: the items, voters or settings cannot make a round, another round is
-            there, or the backend cannot be reached; nothing has gone out then that the same command would not find.
+        RoundError, DataError, ConfigError: the items, annotators or settings cannot make a round, another round is
+            there, or the platform cannot be reached; nothing has gone out then that the same command would not find.
     """
     folder = RoundFolder(out)
     begun = _begun(folder, spec)
-    backend = open_backend(spec.backend)
+    platform = open_platform(spec.where)
     # A round that was adjudicated from has no ties any more: what its adjudication asks stands in the adjudication.
     items = folder.items() if begun and "over" in folder.facts() else _items(spec)
     questions = questions_for(spec.kind, [item.labels for item in items])
@@ -49,29 +49,31 @@ def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
     with folder.locked():
         # Another process may have opened a round here while the items were read: it is left as it is.
         if _begun(folder, spec):
-            require_intact(folder)
+            validate_round(folder)
             require_names(folder)
             _require_same_items(folder, items)
-            require_same_voters(folder, spec)
+            require_same_annotators(folder, spec)
         else:
             _lay_out(folder, spec, items, questions)
-        backend.check(folder)
-        if not folder.waves():
-            wanted = first_wanted(spec, items, folder.voters())
-            folder.write_waves([next_wave(folder, backend, 1, items, wanted, folder.voters())])
-        told = backend.publish(folder)
+        platform.check(folder)
+        if not folder.assignment_sets():
+            wanted = initial_requests(spec, items, folder.annotators())
+            folder.write_assignment_sets(
+                [next_assignment_set(folder, platform, 1, items, wanted, folder.annotators())]
+            )
+        told = platform.publish(folder)
         if folder.state == "half opened":
-            folder.note("opened", items=len(items), voters=len(folder.voters()))
+            folder.note("opened", items=len(items), annotators=len(folder.annotators()))
         folder.protect()
-        return status_of(folder, Pulled(())), told
+        return status_of(folder, Collected(())), told
 
 
 def _begun(folder: RoundFolder, spec: RoundSpec) -> bool:
     """Whether a round is there of which something may be out; raises RoundError where it was opened otherwise.
 
-    Before a wave is written nothing can be out: what was refused then may be opened with other settings.
+    Before an assignment set is written nothing can be out: what was refused then may be opened with other settings.
     """
-    if not folder.exists or (folder.state == "half opened" and not folder.waves()):
+    if not folder.exists or (folder.state == "half opened" and not folder.assignment_sets()):
         return False
     require_same(folder.spec(), spec, folder.path)
     return True
@@ -101,17 +103,19 @@ def _lay_out(
     """Everything but what goes out. `round.json` comes last: without it there is no round yet."""
     salt = folder.salt()
     languages = _languages(items)
-    voters = (
-        read_voters(Path(spec.voters), salt) if spec.voters else made_up(PANEL[spec.kind], languages, salt)
+    annotators = (
+        read_annotators(Path(spec.annotators), salt)
+        if spec.annotators
+        else placeholder_annotators(PANEL[spec.kind], languages, salt)
     )
     texts = {language: guidelines(spec, questions, language) for language in languages}
-    folder.write_voters(voters)
+    folder.write_annotators(annotators)
     places = {name: str(getattr(spec, name)) for name in PATHS}
-    folder.write_places(places | {"voters_sha256": voters_print(voters)})
+    folder.write_places(places | {"annotators_sha256": annotators_fingerprint(annotators)})
     write_jsonl(folder.path / "items.jsonl", (item.to_dict() for item in items))
     for language, text in texts.items():
         write_text(folder.path / "guidelines" / f"{language}.md", text)
-    write_text(folder.path / ".gitignore", "private/\nballots/\n")
+    write_text(folder.path / ".gitignore", "private/\nspreadsheets/\n")
     facts = {
         "name": folder.path.resolve().name,
         "spec": spec.to_dict() | {name: Path(place).name for name, place in places.items()},
@@ -136,23 +140,27 @@ def _languages(items: Sequence[Item]) -> tuple[Language, ...]:
     return tuple(sorted({item.language for item in items}))
 
 
-def next_wave(
+def next_assignment_set(
     folder: RoundFolder,
-    backend: Backend,
+    platform: Platform,
     number: int,
     items: Sequence[Item],
     wanted: Mapping[str, int],
-    voters: Sequence[Voter],
-) -> Wave:
-    """The wave that asks for `wanted` (item -> answers), nothing of anybody twice; it is not written here."""
+    annotators: Sequence[Annotator],
+) -> AssignmentSet:
+    """The assignment set that asks for `wanted` (item -> answers), nothing of anybody twice; it is not written here."""
     spec = folder.spec()
-    seen = {(s.item, s.voter) for wave in folder.waves() for s in wave.seats}
-    seen |= {(item, voter) for item, voter, _ in folder.answers()}
-    # Seating is drawn for a server too: it shows whether there are voters enough.
-    # Nobody can choose what an adjudication or a later wave is about.
+    seen = {
+        (s.item, s.annotator)
+        for assignment_set in folder.assignment_sets()
+        for s in assignment_set.assignments
+    }
+    seen |= {(item, annotator) for item, annotator, _ in folder.answers()}
+    # Seating is drawn for a server too: it shows whether there are annotators enough.
+    # Nobody can choose what an adjudication or a later assignment set is about.
     alone = number > 1 or spec.kind == "adjudication"
-    seated = seat(number, items, wanted, voters, seen, spec.care, spec.seed, alone=alone)
-    if backend.assigns:
+    seated = assignment(number, items, wanted, annotators, seen, spec.care, spec.seed, alone=alone)
+    if platform.assigns_items:
         return seated
     pilot = is_pilot(spec, items)
     return group(number, items, wanted, spec.care, spec.seed, alone=alone, everybody=pilot)

@@ -1,4 +1,4 @@
-"""What puts items before voters and brings their answers back: ballots in folders, or an Argilla server."""
+"""What puts items before annotators and brings their answers back: spreadsheets in folders, or an Argilla server."""
 
 from __future__ import annotations
 
@@ -8,49 +8,51 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from h2htalk.errors import RoundError, quoted
-from h2htalk.rounds.annotations import Answer
+from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.round_folder import RoundFolder
 
-BACKENDS = {
-    "ballots": "h2htalk.rounds.spreadsheets.platform:Ballots",
-    "argilla": "h2htalk.rounds.argilla.platform:ArgillaRounds",
+PLATFORMS = {
+    "spreadsheets": "h2htalk.rounds.spreadsheets.platform:SpreadsheetPlatform",
+    "argilla": "h2htalk.rounds.argilla.platform:ArgillaPlatform",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Pulled:
-    """What a backend holds now.
+class Collected:
+    """What a platform holds now.
 
     Attributes:
-        answers: everything that voters submitted or skipped, as it stands now (not only what is new). An answer that
-            is stored in the round and missing here stays, unless it is named with the value None.
+        answers: everything that annotators submitted or skipped, as it stands now (not only what is new). An answer
+            that is stored in the round and missing here stays, unless it is named with the value None.
         mistakes: what cannot be counted, each with where it is and what to do: a cell, a stranger's answer.
         notes: what the manager should know (a search index that shows less than the database holds).
-        started: voter name -> items with a draft or a half-filled row.
-        offered: item -> answers that a server still asks voters for, whatever the round counts (0: it offers the item
-            no more); None where the backend seats people.
+        started: annotator name -> items with a draft or a half-filled row.
+        offered: item -> answers that a server still asks annotators for, whatever the round counts (0: it offers the
+            item no more); None where the platform assigns people.
     """
 
-    answers: tuple[Answer, ...]
+    answers: tuple[Annotation, ...]
     mistakes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     started: Mapping[str, int] | None = None
     offered: Mapping[str, int] | None = None
 
 
-class Backend(Protocol):
-    """One way to ask. `assigns`: it seats voters by name (ballots); else its server hands items out."""
+class Platform(Protocol):
+    """One way to ask. `assigns`: it assigns annotators by name (spreadsheets); else its server hands items out."""
 
-    assigns: bool
+    assigns_items: bool
 
     def check(self, round: RoundFolder) -> None:
         """Raise RoundError or MissingExtraError where it cannot work, before anything is written."""
 
     def publish(self, round: RoundFolder) -> list[str]:
-        """Put out every wave that is not out yet; the same call again adds nothing. Returns lines for the manager."""
+        """Put out every assignment set that is not out yet; the same call again adds nothing. Returns lines for the
+        manager.
+        """
 
-    def pull(self, round: RoundFolder, *, whole: bool = False) -> Pulled:
-        """What voters have answered by now. Raises RoundError where it cannot be read at all.
+    def collect(self, round: RoundFolder, *, whole: bool = False) -> Collected:
+        """What annotators have answered by now. Raises RoundError where it cannot be read at all.
 
         Args:
             round: whose answers.
@@ -58,12 +60,12 @@ class Backend(Protocol):
         """
 
     def close(self, round: RoundFolder) -> list[str]:
-        """Take no further answers, where the backend can say so. Returns lines for the manager."""
+        """Take no further answers, where the platform can say so. Returns lines for the manager."""
 
 
-def open_backend(name: str) -> Backend:
-    """A backend by its name; raises RoundError with the choices."""
-    if name not in BACKENDS:
-        raise RoundError(f"unknown backend {quoted(name)}; choose from {', '.join(BACKENDS)}")
-    module, _, attribute = BACKENDS[name].partition(":")
-    return cast(Backend, getattr(importlib.import_module(module), attribute)())
+def open_platform(name: str) -> Platform:
+    """A platform by its name; raises RoundError with the choices."""
+    if name not in PLATFORMS:
+        raise RoundError(f"unknown platform {quoted(name)}; choose from {', '.join(PLATFORMS)}")
+    module, _, attribute = PLATFORMS[name].partition(":")
+    return cast(Platform, getattr(importlib.import_module(module), attribute)())

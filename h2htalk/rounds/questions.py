@@ -1,4 +1,4 @@
-"""What a round asks: the questions of each kind, as data. Their words for voters stand in `texts/`."""
+"""What a round asks: the questions of each kind, as data. Their words for annotators stand in `texts/`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VIOLATIONS = (
     "privacy",
     "other",
 )
-# What a voter says of an item instead of answering.
+# What an annotator says of an item instead of answering.
 SKIPPED = "skipped"
 
 

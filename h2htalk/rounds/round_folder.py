@@ -2,13 +2,13 @@
 
 ROUND/
   round.json            the specification, questions, fingerprints
-  items.jsonl           what voters read
+  items.jsonl           what annotators read
   guidelines/en.md      what they read first
   private/              names, the salt of their hashes, where things lay: never to be published
-  ballots/              what went out to voters, by name: as private
-  waves.jsonl           which items went out for how many answers, and who got them
-  answers.jsonl         answers as they came
-  events.jsonl          opened, voters, adjudicated, closed, reopened, and why
+  spreadsheets/              what went out to annotators, by name: as private
+  assignment_sets.jsonl           which items went out for how many answers, and who got them
+  annotations.jsonl         answers as they came
+  events.jsonl          opened, annotators, adjudicated, closed, reopened, and why
   decisions.jsonl ...   after closing
 """
 
@@ -36,9 +36,9 @@ from h2htalk.data.files import (
 )
 from h2htalk.data.languages import Language
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.annotations import Answer, latest
-from h2htalk.rounds.annotators import Voter
-from h2htalk.rounds.assignment.assignments import Wave
+from h2htalk.rounds.annotations import Annotation, latest
+from h2htalk.rounds.annotators import Annotator
+from h2htalk.rounds.assignment.assignments import AssignmentSet
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.settings import RoundSpec
@@ -47,9 +47,15 @@ Record = TypeVar("Record")
 
 SALT_BYTES = 16
 # Settings that are paths of the manager's machine.
-PATHS = ("items", "voters", "guidelines")
+PATHS = ("items", "annotators", "guidelines")
 # What a closed round shows, and an open one must not.
-OUTCOME = ("decisions.jsonl", "agreement.json", "voters.csv", "private/payment.csv", "private/qualified.csv")
+OUTCOME = (
+    "decisions.jsonl",
+    "agreement.json",
+    "annotator_statistics.csv",
+    "private/payment.csv",
+    "private/qualified.csv",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,29 +101,29 @@ class RoundFolder:
         return RoundSpec.from_dict(raw, str(self.path / "round.json"))
 
     def places(self) -> dict[str, Any]:
-        """Where items, voters and guidelines lay when the round was opened; empty in a copy without `private`."""
-        path = self.private / "places.json"
+        """Where items, annotators and guidelines lay when the round was opened; empty in a copy without `private`."""
+        path = self.private / "source_paths.json"
         return read_json_object(path) if _is_there(path) else {}
 
     def write_places(self, places: Mapping[str, str]) -> None:
-        write_json(self.private / "places.json", places)
+        write_json(self.private / "source_paths.json", places)
         self.protect()
 
     def items(self) -> tuple[Item, ...]:
-        """What voters read, by id. Raises DataError."""
+        """What annotators read, by id. Raises DataError."""
         return tuple(Item.from_dict(record, where) for where, record in read_jsonl(self.path / "items.jsonl"))
 
     def questions(self) -> tuple[Question, ...]:
         """What is asked. Raises DataError, RoundError."""
         return questions_for(self.spec().kind, [item.labels for item in self.items()])
 
-    def voters(self) -> tuple[Voter, ...]:
+    def annotators(self) -> tuple[Annotator, ...]:
         """Everybody who was ever asked, in the order of the list. Raises DataError."""
-        path = self.private / "voters.jsonl"
-        return tuple(voter for _, voter in read_records(path, Voter)) if _is_there(path) else ()
+        path = self.private / "annotators.jsonl"
+        return tuple(annotator for _, annotator in read_records(path, Annotator)) if _is_there(path) else ()
 
-    def write_voters(self, voters: Sequence[Voter]) -> None:
-        write_jsonl(self.private / "voters.jsonl", map(asdict, voters))
+    def write_annotators(self, annotators: Sequence[Annotator]) -> None:
+        write_jsonl(self.private / "annotators.jsonl", map(asdict, annotators))
         self.protect()
 
     def write_private(self, name: str, text: str) -> None:
@@ -136,16 +142,20 @@ class RoundFolder:
         except OSError as error:
             raise DataError(f"{self.private}: {write_problem(error)}") from error
 
-    def waves(self) -> tuple[Wave, ...]:
+    def assignment_sets(self) -> tuple[AssignmentSet, ...]:
         """What went out, in order. Raises DataError."""
-        path = self.path / "waves.jsonl"
-        return tuple(wave for _, wave in read_records(path, Wave)) if path.exists() else ()
+        path = self.path / "assignment_sets.jsonl"
+        return (
+            tuple(assignment_set for _, assignment_set in read_records(path, AssignmentSet))
+            if path.exists()
+            else ()
+        )
 
-    def write_waves(self, waves: Sequence[Wave]) -> None:
-        write_jsonl(self.path / "waves.jsonl", map(asdict, waves))
+    def write_assignment_sets(self, assignment_sets: Sequence[AssignmentSet]) -> None:
+        write_jsonl(self.path / "assignment_sets.jsonl", map(asdict, assignment_sets))
 
     def guidelines(self, language: Language) -> str:
-        """Markdown, as voters of a language read it. Raises DataError."""
+        """Markdown, as annotators of a language read it. Raises DataError."""
         path = self.path / "guidelines" / f"{language}.md"
         try:
             return path.read_text(encoding="utf-8")
@@ -154,18 +164,18 @@ class RoundFolder:
 
     # --- Answers and events -----------------------------------------------------------------------------------------
 
-    def answers(self) -> dict[tuple[str, str, str], Answer]:
-        """By (item, voter, question), the answers that count. Raises DataError."""
+    def answers(self) -> dict[tuple[str, str, str], Annotation]:
+        """By (item, annotator, question), the answers that count. Raises DataError."""
         return latest(answer for _, answer in self.answer_lines())
 
-    def answer_lines(self) -> Iterator[tuple[str, Answer]]:
+    def answer_lines(self) -> Iterator[tuple[str, Annotation]]:
         """Every answer that was ever stored, with `file:line`. Raises DataError."""
-        path = self.path / "answers.jsonl"
+        path = self.path / "annotations.jsonl"
         if path.exists():
             for where, record in read_jsonl(path, torn_tail=True):
-                yield where, Answer.from_dict(record, where)
+                yield where, Annotation.from_dict(record, where)
 
-    def answers_print(self, more: Sequence[Answer] = ()) -> dict[str, Any]:
+    def annotations_fingerprint(self, more: Sequence[Annotation] = ()) -> dict[str, Any]:
         """Number and fingerprint of the answers that count, whatever the order of their lines, as a closing notes them;
         with `more`, of those that count once these are added. SHA-256, 16 hexadecimal digits. Raises DataError."""
         counted = sorted(latest((*self.answers().values(), *more)).items())
@@ -175,14 +185,14 @@ class RoundFolder:
         return {"answers": len(counted), "answers_sha256": digest.hexdigest()[:16]}
 
     def closed_with(self) -> dict[str, Any]:
-        """`answers_print` of the last closing; empty where there was none."""
+        """`annotations_fingerprint` of the last closing; empty where there was none."""
         closed = [event for event in self.events() if event["event"] == "closed"]
         return {key: closed[-1].get(key) for key in ("answers", "answers_sha256")} if closed else {}
 
-    def add_answers(self, answers: Sequence[Answer]) -> None:
+    def add_answers(self, answers: Sequence[Annotation]) -> None:
         """Append answers: all in one write. Raises DataError where they cannot be stored."""
         if answers:
-            with Shard(self.path / "answers.jsonl") as shard:
+            with Shard(self.path / "annotations.jsonl") as shard:
                 shard.append_all(answer.to_dict() for answer in answers)
 
     def events(self) -> list[dict[str, Any]]:
@@ -202,7 +212,7 @@ class RoundFolder:
         with Shard(self.path / "events.jsonl") as shard:
             shard.append({"event": event, "when": now(), **facts})
 
-    def set_aside(self) -> list[str]:
+    def discards(self) -> list[str]:
         """Rename what closing wrote, so that nothing in an open round looks final: `decisions.before-2.jsonl` is from
         before its second opening. Returns the new names; raises DataError."""
         opening = 2 + sum(event["event"] == "reopened" for event in self.events())
@@ -234,7 +244,7 @@ class RoundFolder:
         path = self.private / "salt"
         try:
             if not path.exists():
-                if self.waves():
+                if self.assignment_sets():
                     raise DataError(
                         f"{path}: is gone, and under another nobody is known; put it back as it was"
                     )

@@ -1,4 +1,6 @@
-"""What a round is opened with: of what kind, on what, by whom, how many answers, and how its voters are cared for."""
+"""What a round is opened with: of what kind, on what, by whom, how many answers, and how its annotators are cared
+for.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ from h2htalk.rounds.questions import Kind, find_kind
 
 # Answers an item, where nothing else is said: the paper's 20 evaluators and three of its specialists (section 3.2).
 OVERLAP: Mapping[Kind, int] = {"crowd": 20, "expert": 3, "adjudication": 1, "safety": 3}
-# Voters that a round without a list of its own makes up, a language.
+# Annotators that a round without a list of its own makes up, a language.
 PANEL: Mapping[Kind, int] = {"crowd": 20, "expert": 20, "adjudication": 1, "safety": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class Adaptive:
     """Stop asking where the votes are clear: after `minimum` answers or more, once one label leads by `lead` votes; or,
-    with a `confidence` (0.5 to below 1), once it is so probable, were every voter right with the chance `accuracy`.
+    with a `confidence` (0.5 to below 1), once it is so probable, were every annotator right with the chance `accuracy`.
 
     On two public sets a lead of 4 saves 31 to 54 % of the votes, for 0.1 to 1.1 points of a majority's accuracy and 0.5
     to 1.4 of Dawid-Skene's (docs/measurements.md).
@@ -40,9 +42,9 @@ class Adaptive:
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """`sitting`: items at a time. `crisis_share`: of a sitting at most this share (0 to 1) speaks of a crisis."""
+    """`session_items`: items at a time. `crisis_share`: of a session at most this share (0 to 1) speaks of a crisis."""
 
-    sitting: Annotated[int, Field(ge=1, le=1000)] = 20
+    session_items: Annotated[int, Field(ge=1, le=1000)] = 20
     crisis_share: Annotated[float, Field(ge=0, le=1)] = 0.2
 
 
@@ -69,23 +71,23 @@ class RoundSpec:
     Attributes:
         kind: what is asked (`questions.QUESTIONS`).
         items: what about (`item_sources.read_items`).
-        backend: `ballots` or `argilla`.
+        where: `spreadsheets` or `argilla`.
         format: of spreadsheets, `xlsx` or `csv`.
-        voters: a CSV file of them; empty: as many as `PANEL` says are made up.
+        annotators: a CSV file of them; empty: as many as `PANEL` says are made up.
         overlap: answers an item; 0: what `OVERLAP` says, and where every item is gold (a pilot) one of everybody.
         seed: of every draw: who gets what, in which order.
         suggest: show a model's answers beside the questions; blind without it.
         guidelines: a folder with `en.md` and `zh.md` in place of ours.
         minutes: that an item is paid for.
-        pass_gold: accuracy on gold items, 0 to 1, from which a voter is qualified.
+        pass_gold: accuracy on gold items, 0 to 1, from which an annotator is qualified.
         status: of reviewed candidates, only these (`needs_people`); empty for all.
     """
 
     kind: Kind
     items: str
-    backend: str = "ballots"
+    where: str = "spreadsheets"
     format: Literal["xlsx", "csv"] = "xlsx"
-    voters: str = ""
+    annotators: str = ""
     overlap: Annotated[int, Field(ge=0, le=1000)] = 0
     seed: int = 0
     suggest: bool = False
@@ -118,7 +120,7 @@ class RoundSpec:
             name = ".".join(map(str, first["loc"]))
             if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
                 raise ConfigError(
-                    f"{where}: {name}: no such setting; docs/tutorials/voting.md names them"
+                    f"{where}: {name}: no such setting; docs/tutorials/annotation.md names them"
                 ) from error
             raise ConfigError(f"{where}: {name}: {first['msg']}, not {quoted(first['input'])}") from error
         _check(spec, where)
@@ -136,7 +138,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not readable as TOML: {error}") from error
     base = path.resolve().parent
-    for key in ("voters", "guidelines"):
+    for key in ("annotators", "guidelines"):
         if isinstance(raw.get(key), str) and raw[key]:
             raw[key] = str(base / Path(raw[key]).expanduser())
     return raw

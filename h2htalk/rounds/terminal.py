@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import counted
 from h2htalk.rounds.aggregation.agreement import NO_PAIRS, NO_VARIETY
-from h2htalk.rounds.aggregation.decisions import RULES, Settled
+from h2htalk.rounds.aggregation.decisions import RULES, Decision
 from h2htalk.rounds.status import Status
 from h2htalk.text.escaping import printable
 
@@ -23,7 +23,7 @@ _SHORT = {NO_PAIRS: "no two votes", NO_VARIETY: "one label only"}
 
 def status_lines(found: Status) -> Iterator[str]:
     """How far a round is, in a few lines."""
-    yield f"{found.name}: {found.kind} round on {found.backend}, {found.state}"
+    yield f"{found.name}: {found.kind} round on {found.where}, {found.state}"
     new = f", {found.new} new" if found.new else ""
     yield f"{found.answers:,} of {found.wanted:,} answers{new}; {found.complete:,} of {found.items:,} items complete"
     if found.left_over:
@@ -31,18 +31,18 @@ def status_lines(found: Status) -> Iterator[str]:
         yield f"{short} answers that nobody has before them (skipped or unclear): `h2htalk round reopen` asks on"
 
 
-def voters_table(found: Status) -> Table:
-    """Voters by name: what each was given, where that is known, and has done; who was given nothing is counted."""
+def annotators_table(found: Status) -> Table:
+    """Annotators by name: what each was given, where that is known, and has done; who was given nothing is counted."""
     columns: dict[str, Mapping[str, int]] = {
         "given": found.given,
-        "answered": {name: answered for name, (answered, _) in found.by_voter.items()},
+        "answered": {name: answered for name, (answered, _) in found.by_annotator.items()},
         "half filled": found.started,
-        "skipped": {name: skipped for name, (_, skipped) in found.by_voter.items()},
+        "skipped": {name: skipped for name, (_, skipped) in found.by_annotator.items()},
     }
     shown = [name for name, numbers in columns.items() if numbers or name in ("answered", "skipped")]
-    table = _table("voter", *shown)
+    table = _table("annotator", *shown)
     idle = 0
-    for name in found.by_voter:
+    for name in found.by_annotator:
         if found.given and not any(numbers.get(name) for numbers in columns.values()):
             idle += 1
             continue
@@ -54,11 +54,11 @@ def voters_table(found: Status) -> Table:
     return table
 
 
-def decisions_table(path: Path, settled: Sequence[Settled]) -> Table:
-    """By question: how many decisions came about how, and how far the voters agree (Krippendorff's alpha)."""
+def decisions_table(path: Path, settled: Sequence[Decision]) -> Table:
+    """By question: how many decisions came about how, and how far the annotators agree (Krippendorff's alpha)."""
     counts: dict[str, Counter[str]] = {}
     for one in settled:
-        counts.setdefault(one.question, Counter())[one.how] += 1
+        counts.setdefault(one.question, Counter())[one.rule] += 1
     shown = [how for how in RULES if any(count[how] for count in counts.values())]
     agreement = read_json_object(path / "agreement.json")
     table = _table("question", *shown, "alpha", "95 %")
@@ -78,10 +78,10 @@ def _alpha(found: Any) -> tuple[str, str]:
 
 def rounds_table(found: Sequence[Status]) -> Table:
     """Rounds, a row each."""
-    table = _table("round", "kind", "backend", "state", "answers", "wanted", "items", "complete")
+    table = _table("round", "kind", "where", "state", "answers", "wanted", "items", "complete")
     for one in found:
         numbers = (f"{n:,}" for n in (one.answers, one.wanted, one.items, one.complete))
-        table.add_row(printable(one.name), one.kind, one.backend, one.state, *numbers)
+        table.add_row(printable(one.name), one.kind, one.where, one.state, *numbers)
     return table
 
 
@@ -91,6 +91,6 @@ def _table(*headings: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for at, heading in enumerate(headings):
         table.add_column(
-            heading, justify="left" if at == 0 or heading in ("kind", "backend", "state") else "right"
+            heading, justify="left" if at == 0 or heading in ("kind", "where", "state") else "right"
         )
     return table

@@ -73,7 +73,7 @@ class ArgillaDouble:
     def respond(
         self, dataset: str, item: str, user: str, status: str = "submitted", when: str = "", **values: Any
     ) -> None:
-        """What a voter says of an item, in place of what they said before."""
+        """What an annotator says of an item, in place of what they said before."""
         record = self.dataset(dataset)["records"][item]
         said = {name: {"value": value} for name, value in values.items()}
         at = when or f"2030-01-01T00:00:{next(self.count) % 60:02}.5"
@@ -92,7 +92,7 @@ class ArgillaDouble:
         return found[0]
 
     def become(self, dataset: str, item: str, user: str, status: str, **values: Any) -> None:
-        """What a voter makes of a response that is there: its id stays."""
+        """What an annotator makes of a response that is there: its id stays."""
         kept = self.dataset(dataset)["records"][item]["responses"][self.user_id(user)]["id"]
         self.respond(dataset, item, user, status, **values)
         self.dataset(dataset)["records"][item]["responses"][self.user_id(user)]["id"] = kept

@@ -45,10 +45,11 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
 def spec_in(base: Path, items: list[dict[str, Any]] = ITEMS, **changes: Any) -> RoundSpec:
     base.mkdir(parents=True, exist_ok=True)
     (base / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
-    (base / "voters.csv").write_text("name,languages,crisis\nann,en zh,yes\nben,en,no\ncem,zh en,yes\n")
+    (base / "annotators.csv").write_text("name,languages,crisis\nann,en zh,yes\nben,en,no\ncem,zh en,yes\n")
     made = RoundSpec(
-        kind="crowd", items=str(base / "items.jsonl"), backend="argilla", voters=str(base / "voters.csv"), overlap=2,
-        care=Care(sitting=20, crisis_share=0.5),
+        kind="crowd", items=str(base / "items.jsonl"), where="argilla",
+        annotators=str(base / "annotators.csv"), overlap=2,
+        care=Care(session_items=20, crisis_share=0.5),
     )  # fmt: skip
     return replace(made, **changes)
 

@@ -1,4 +1,4 @@
-"""Rounds with ballots, opened and answered in a few words."""
+"""Rounds with spreadsheets, opened and answered in a few words."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.spreadsheets.assigned_files import read_ballot_round
+from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 
-# item, voter name -> what is typed into the row
+# item, annotator name -> what is typed into the row
 Typist = Callable[[str, str], Mapping[str, str]]
 NAMES = ("annalena", "bogumil", "chen_wei", "daraigh", "emeka_o", "fangfang")
 
@@ -33,21 +33,23 @@ def begin(folder: Path, kind: str = "expert", count: int = 4, **given: Any) -> P
     """An open round on `count` items."""
     folder.mkdir(parents=True, exist_ok=True)
     write_jsonl(folder / "items.jsonl", [item(n) for n in range(count)])
-    voters = people(folder / "people.csv", *NAMES[: given.pop("people", 4)])
-    spec = make_spec(kind, str(folder / "items.jsonl"), {"voters": str(voters), "format": "csv", **given})
+    annotators = people(folder / "people.csv", *NAMES[: given.pop("people", 4)])
+    spec = make_spec(
+        kind, str(folder / "items.jsonl"), {"annotators": str(annotators), "format": "csv", **given}
+    )
     open_round(spec, folder / "round")
     return folder / "round"
 
 
 def answer(path: Path, typed: Typist, only: tuple[str, ...] = NAMES) -> None:
-    """Fill in every empty row of the CSV ballots, each voter their own."""
-    known = read_ballot_round(RoundFolder(path))
-    for ballot in known.ballots:
-        if ballot.voter.name in only:
-            file = known.folder / f"{ballot.stem}.csv"
+    """Fill in every empty row of the CSV spreadsheets, each annotator their own."""
+    known = read_spreadsheet_round(RoundFolder(path))
+    for spreadsheet in known.spreadsheets:
+        if spreadsheet.annotator.name in only:
+            file = known.folder / f"{spreadsheet.stem}.csv"
             rows = csv_rows(file)
-            for row, seat in zip(rows, ballot.seats, strict=True):
-                new = typed(seat.item, ballot.voter.name)
+            for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
+                new = typed(assignment.item, spreadsheet.annotator.name)
                 if not any(row[column] for column in ("skip", *new)):
                     row.update(new)
             write_csv_rows(file, rows)
@@ -62,26 +64,29 @@ def crowd(keep: str = "keep", subtask: str = "dialogue_base") -> dict[str, str]:
 
 
 def split(*labels: str, as_typed: Callable[[str], Mapping[str, str]] = expert) -> Typist:
-    """Of each item, its first voter says the first label, the second the second; later ones say the last."""
+    """Of each item, its first annotator says the first label, the second the second; later ones say the last."""
     met: dict[str, list[str]] = {}
 
-    def typed(name: str, voter: str) -> Mapping[str, str]:
+    def typed(name: str, annotator: str) -> Mapping[str, str]:
         theirs = met.setdefault(name, [])
-        if voter not in theirs:
-            theirs.append(voter)
-        return as_typed(labels[min(theirs.index(voter), len(labels) - 1)])
+        if annotator not in theirs:
+            theirs.append(annotator)
+        return as_typed(labels[min(theirs.index(annotator), len(labels) - 1)])
 
     return typed
 
 
 def adjudicated(path: Path, out: Path, typed: Typist, judges: int = 1) -> Path:
     """A closed adjudication over a round's ties."""
-    voters = people(out.with_suffix(".csv"), *NAMES[:judges])
+    annotators = people(out.with_suffix(".csv"), *NAMES[:judges])
     open_round(
-        make_spec("adjudication", str(path), {"voters": str(voters), "format": "csv", "overlap": judges}), out
+        make_spec(
+            "adjudication", str(path), {"annotators": str(annotators), "format": "csv", "overlap": judges}
+        ),
+        out,
     )
     answer(out, typed)
-    close_round(out, early=True)
+    close_round(out, force=True)
     return out
 
 

@@ -1,4 +1,4 @@
-"""Rounds with ballots for tests: opened on made-up items, filled in as people do."""
+"""Rounds with spreadsheets for tests: opened on made-up items, filled in as people do."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from openpyxl import Workbook, load_workbook
 
 from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.platforms import Pulled
+from h2htalk.rounds.platforms import Collected
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec
-from h2htalk.rounds.spreadsheets.assigned_files import Ballot, BallotRound, read_ballot_round
-from h2htalk.rounds.spreadsheets.platform import Ballots
+from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound, read_spreadsheet_round
+from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 
 SAID = {
     "en": ("My tomatoes have their first flowers!", "After all that watering. Which one was first?"),
@@ -25,7 +25,7 @@ SAID = {
 }
 # Another round, and one that has the same name elsewhere.
 SAME = ("other", "round")
-TITLES = {"en": "Sitting 1", "zh": "第 1 组"}
+TITLES = {"en": "Session 1", "zh": "第 1 组"}
 
 
 def item(number: int, language: str = "en", **more: Any) -> dict[str, Any]:
@@ -46,21 +46,23 @@ def opened(
     kind: str,
     items: list[dict[str, Any]],
     *,
-    voters: str = "anna,en zh",
+    annotators: str = "anna,en zh",
     name: str = "round",
     **spec: Any,
 ) -> RoundFolder:
-    """A round with ballots, open. `voters`: "anna,en;bert,zh"; every item, crises too, goes to all who read it."""
+    """A round with spreadsheets, open. `annotators`: "anna,en;bert,zh"; every item, crises too, goes to all who read
+    it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
-    rows = ["name,languages,crisis", *(f"{voter},yes" for voter in voters.split(";"))]
+    rows = ["name,languages,crisis", *(f"{annotator},yes" for annotator in annotators.split(";"))]
     (folder / f"{name}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     settings = {"overlap": len(rows) - 1, **spec}
     made = RoundSpec.from_dict(
         {
             "kind": kind,
             "items": str(folder / f"{name}.jsonl"),
-            "voters": str(folder / f"{name}.csv"),
+            "annotators": str(folder / f"{name}.csv"),
             **settings,
         },
         "test",
@@ -69,36 +71,36 @@ def opened(
     return RoundFolder(folder / name)
 
 
-def known(round: RoundFolder, stem: str = "anna") -> tuple[BallotRound, Ballot]:
-    """A round as its ballots see it, and one of them."""
-    found = read_ballot_round(round)
-    return found, next(ballot for ballot in found.ballots if ballot.stem == stem)
+def known(round: RoundFolder, stem: str = "anna") -> tuple[SpreadsheetRound, Spreadsheet]:
+    """A round as its spreadsheets see it, and one of them."""
+    found = read_spreadsheet_round(round)
+    return found, next(spreadsheet for spreadsheet in found.spreadsheets if spreadsheet.stem == stem)
 
 
 def stems(round: RoundFolder) -> list[str]:
-    """The names of all ballots: who gets one, where not all do, hangs on the round's secret."""
-    return [ballot.stem for ballot in read_ballot_round(round).ballots]
+    """The names of all spreadsheets: who gets one, where not all do, hangs on the round's secret."""
+    return [spreadsheet.stem for spreadsheet in read_spreadsheet_round(round).spreadsheets]
 
 
 def places(round: RoundFolder, stem: str = "anna") -> dict[str, int]:
-    """Item -> its number in a ballot."""
-    return {one.item: number for number, one in enumerate(known(round, stem)[1].seats, 1)}
+    """Item -> its number in a spreadsheet."""
+    return {one.item: number for number, one in enumerate(known(round, stem)[1].assignments, 1)}
 
 
-def pull(round: RoundFolder) -> Pulled:
-    return Ballots().pull(round)
+def collect(round: RoundFolder) -> Collected:
+    return SpreadsheetPlatform().collect(round)
 
 
-def values(pulled: Pulled, voter: str | None = None) -> dict[tuple[str, str], Any]:
+def values(pulled: Collected, annotator: str | None = None) -> dict[tuple[str, str], Any]:
     """(item, question) -> value."""
-    return {(a.item, a.question): a.value for a in pulled.answers if voter in (None, a.voter)}
+    return {(a.item, a.question): a.value for a in pulled.answers if annotator in (None, a.annotator)}
 
 
 # --- Workbooks ----------------------------------------------------------------------------------------------------
 
 
 def workbook_path(round: RoundFolder, stem: str = "anna") -> Path:
-    return round.path / "ballots" / f"{stem}.xlsx"
+    return round.path / "spreadsheets" / f"{stem}.xlsx"
 
 
 @contextmanager
@@ -113,7 +115,7 @@ def keys_of(sheet: Any) -> list[str]:
     return [cell.value for cell in sheet[1] if cell.value]
 
 
-def sitting_of(book: Workbook, number: int) -> tuple[Any, int]:
+def session_of(book: Workbook, number: int) -> tuple[Any, int]:
     """The sheet and row of an item's number."""
     for sheet in book.worksheets:
         if sheet["A1"].value == "row":
@@ -127,7 +129,7 @@ def fill(path: Path, answers: Mapping[int, Mapping[str, Any]]) -> None:
     """Type answers: item number -> column key -> value."""
     with edited(path) as book:
         for number, row_answers in answers.items():
-            sheet, row = sitting_of(book, number)
+            sheet, row = session_of(book, number)
             for key, value in row_answers.items():
                 sheet.cell(row, keys_of(sheet).index(key) + 1).value = value
 
@@ -135,9 +137,9 @@ def fill(path: Path, answers: Mapping[int, Mapping[str, Any]]) -> None:
 def where(path: Path, number: int, key: str) -> str:
     """A cell as messages name it."""
     book = load_workbook(path)
-    sheet, row = sitting_of(book, number)
+    sheet, row = session_of(book, number)
     letter = sheet.cell(row, keys_of(sheet).index(key) + 1).coordinate
-    return f"ballots/{path.name}: {sheet.title}, {letter}"
+    return f"spreadsheets/{path.name}: {sheet.title}, {letter}"
 
 
 # --- CSV ----------------------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ def write_csv_rows(
 
 
 def fill_csv(path: Path, answers: Mapping[int, Mapping[str, str]], **more: Any) -> None:
-    """Type answers into a CSV ballot: item number -> column -> value."""
+    """Type answers into a CSV spreadsheet: item number -> column -> value."""
     rows = csv_rows(path)
     for number, typed in answers.items():
         rows[number - 1] |= typed

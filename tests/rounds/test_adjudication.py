@@ -28,7 +28,7 @@ def asked_of_three(folder: Path) -> Path:
     """A closed crowd round in which one item is tied between two subtasks; others could answer it yet."""
     path = begin(folder, "crowd", 1, people=6, overlap=2)
     answer(path, split(A, B, as_typed=lambda label: crowd(subtask=label)))
-    close_round(path, early=True)
+    close_round(path, force=True)
     return path
 
 
@@ -39,7 +39,7 @@ def tied_three_ways(path: Path) -> None:
 
 
 def tied(folder: Path, count: int = 1) -> Path:
-    """A closed round of two voters who disagree on every item."""
+    """A closed round of two annotators who disagree on every item."""
     path = begin(folder, count=count, people=2, overlap=2)
     answer(path, split("keep", "drop"))
     close_round(path)
@@ -51,7 +51,7 @@ def test_a_word_on_a_tie_of_two_labels_settles_no_tie_of_three(tmp_path: Path) -
     path = asked_of_three(tmp_path)
     ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": A})
     close_round(path, adjudication=ties)
-    assert decisions(path)["en-item-0", "subtask"]["how"] == "adjudication"
+    assert decisions(path)["en-item-0", "subtask"]["rule"] == "adjudication"
     tied_three_ways(path)
     closed, _ = close_round(path)
     assert decisions(path)["en-item-0", "subtask"]["tied"] == sorted((A, B, C))
@@ -67,8 +67,8 @@ def test_a_word_on_a_tie_of_two_labels_settles_no_tie_of_three(tmp_path: Path) -
 @pytest.mark.parametrize("line", [{}, {"item": "a"}, {"item": []}])
 def test_a_broken_file_of_words_is_named_with_its_line(tmp_path: Path, line: dict[str, Any]) -> None:
     path = tied(tmp_path)
-    (path / "adjudicated.jsonl").write_text(json.dumps(line) + "\n")
-    with pytest.raises(DataError, match=r"adjudicated.jsonl:1: .*put the file back"):
+    (path / "adjudications.jsonl").write_text(json.dumps(line) + "\n")
+    with pytest.raises(DataError, match=r"adjudications.jsonl:1: .*put the file back"):
         close_round(path)
 
 
@@ -80,7 +80,7 @@ def test_the_word_of_an_adjudication_of_an_adjudication_arrives(tmp_path: Path) 
     )
     closed, _ = close_round(path, adjudication=first)
     assert "adjudication first: 0 of 1 decision applied; 1 tie remains" in closed.notes
-    assert not (path / "adjudicated.jsonl").exists()
+    assert not (path / "adjudications.jsonl").exists()
     second = adjudicated(first, tmp_path / "second", lambda *_: {"label": "drop"})
     close_round(first, adjudication=second)
     closed, _ = close_round(path, adjudication=first)
@@ -102,7 +102,7 @@ def test_a_later_word_replaces_an_earlier_one_and_leaves_the_others(tmp_path: Pa
 
 def adjudicated_over_first_tie(path: Path, out: Path) -> Path:
     """An adjudication over one tie, which says `drop`."""
-    words = path / "adjudicated.jsonl"
+    words = path / "adjudications.jsonl"
     kept = [record for _, record in read_jsonl(words)]
     write_jsonl(words, kept[1:])
     close_round(path)
@@ -120,7 +120,7 @@ def test_a_word_that_was_taken_back_decides_no_more(tmp_path: Path) -> None:
     first = taken_back(ties)
     closed, _ = close_round(path, adjudication=ties)
     assert "adjudication ties: 1 of 2 decisions applied; 1 tie remains" in closed.notes
-    assert {item for (item, _), one in decisions(path).items() if one["how"] == "tie"} == {first}
+    assert {item for (item, _), one in decisions(path).items() if one["rule"] == "tie"} == {first}
     assert [event["applied"] for event in events(path, "adjudicated")] == [2, 1]
 
 
@@ -136,12 +136,12 @@ def test_what_another_adjudication_said_stays_where_the_first_says_nothing(tmp_p
 
 
 def taken_back(ties: Path) -> str:
-    """The adjudication closed again without the first word of its ballot; the item that it was on."""
-    (file,) = (ties / "ballots").glob("*.csv")
+    """The adjudication closed again without the first word of its spreadsheet; the item that it was on."""
+    (file,) = (ties / "spreadsheets").glob("*.csv")
     rows = csv_rows(file)
     write_csv_rows(file, [rows[0] | {"label": "", "skip": "yes"}, *rows[1:]])
     reopen_round(ties)
-    close_round(ties, early=True)
+    close_round(ties, force=True)
     (tie,) = [item for (item, _), one in decisions(ties).items() if one["label"] is None]
     return tie.removesuffix("#keep")
 
@@ -154,14 +154,14 @@ def test_one_tie_that_is_broken_keeps_no_other_from_its_word(tmp_path: Path) -> 
     ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
     reopen_round(path)
     answer(path, lambda name, _: expert("drop") if name == "en-item-0" else {})
-    close_round(path, early=True)
+    close_round(path, force=True)
     closed, _ = close_round(path, adjudication=ties)
     assert (
         "adjudication ties: 2 of 3 decisions applied, 1 skipped (no longer tied between the same labels); "
         "0 ties remain" in closed.notes
     )
     keep = {
-        item: (one["label"], one["how"]) for (item, name), one in decisions(path).items() if name == "keep"
+        item: (one["label"], one["rule"]) for (item, name), one in decisions(path).items() if name == "keep"
     }
     assert keep == {
         "en-item-0": ("drop", "one more answer"),
@@ -175,7 +175,7 @@ def test_nothing_is_tied_in_a_round_that_is_open(tmp_path: Path) -> None:
     """A closing that was killed leaves decisions in an open round."""
     path = tied(tmp_path)
     kept = (path / "decisions.jsonl").read_bytes()
-    reopen_round(path, voters=people(tmp_path / "more.csv", "daraigh"))
+    reopen_round(path, annotators=people(tmp_path / "more.csv", "daraigh"))
     (path / "decisions.jsonl").write_bytes(kept)
     with pytest.raises(RoundError, match="not closed, so nothing in it is a tie yet"):
         open_round(make_spec("adjudication", str(path), {}), tmp_path / "ties")
@@ -187,7 +187,7 @@ def test_an_adjudicator_does_not_see_what_a_model_suggested(tmp_path: Path) -> N
     spec = make_spec(
         "expert",
         str(tmp_path / "items.jsonl"),
-        {"voters": str(people(tmp_path / "v.csv", "annalena", "bogumil"))},
+        {"annotators": str(people(tmp_path / "v.csv", "annalena", "bogumil"))},
     )
     open_round(replace(spec, overlap=2, suggest=True, format="csv"), tmp_path / "round")
     answer(tmp_path / "round", split("keep", "drop"))
@@ -213,7 +213,7 @@ def test_the_decisions_over_another_round_s_ties_are_refused(tmp_path: Path) -> 
     with pytest.raises(RoundError, match="no adjudication over another round's ties"):
         close_round(one, adjudication=other)
     assert decisions(one) == before
-    assert not (one / "adjudicated.jsonl").exists()
+    assert not (one / "adjudications.jsonl").exists()
 
 
 def test_an_adjudication_is_opened_again_without_its_source(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_an_adjudication_is_opened_again_without_its_source(tmp_path: Path) -> N
     close_round(path, adjudication=ties)
     before = RoundFolder(ties).items()
     again = make_spec(
-        "adjudication", str(path), {"voters": str(tmp_path / "ties.csv"), "overlap": 1, "format": "csv"}
+        "adjudication", str(path), {"annotators": str(tmp_path / "ties.csv"), "overlap": 1, "format": "csv"}
     )
     assert open_round(again, ties)[0].state == "closed"
     assert RoundFolder(ties).items() == before
@@ -236,5 +236,9 @@ def test_an_adjudication_of_many_crises_opens_with_each_announced_alone(tmp_path
     ]
     write_jsonl(tmp_path / "ties.jsonl", records)
     open_round(make_spec("adjudication", str(tmp_path / "ties.jsonl"), {}), tmp_path / "round")
-    hard = [s.sitting for s in RoundFolder(tmp_path / "round").waves()[0].seats if int(s.item[2:]) < 6]
+    hard = [
+        s.session
+        for s in RoundFolder(tmp_path / "round").assignment_sets()[0].assignments
+        if int(s.item[2:]) < 6
+    ]
     assert len(set(hard)) == len(hard)

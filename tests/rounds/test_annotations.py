@@ -7,26 +7,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.errors import DataError
-from h2htalk.rounds.annotations import Answer, changes, latest, skips
+from h2htalk.rounds.annotations import Annotation, changes, latest, skips
 
-ITEMS, VOTERS = st.sampled_from("ab"), st.sampled_from("xyz")
+ITEMS, ANNOTATORS = st.sampled_from("ab"), st.sampled_from("xyz")
 VALUES = st.none() | st.sampled_from(["keep", "drop"]) | st.integers(1, 5)
 ANSWERS = st.builds(
-    Answer, st.just("r"), ITEMS, VOTERS, st.sampled_from(["keep", "quality"]), VALUES, st.just("2026")
+    Annotation, st.just("r"), ITEMS, ANNOTATORS, st.sampled_from(["keep", "quality"]), VALUES, st.just("2026")
 )
 
 
-def made(item: str, voter: str, question: str, value: object) -> Answer:
-    return Answer.from_dict(
-        {"round": "r", "item": item, "voter": voter, "question": question, "value": value, "when": "2026"}
+def made(item: str, annotator: str, question: str, value: object) -> Annotation:
+    return Annotation.from_dict(
+        {
+            "round": "r",
+            "item": item,
+            "annotator": annotator,
+            "question": question,
+            "value": value,
+            "when": "2026",
+        }
     )
 
 
 @pytest.mark.parametrize("value", ["keep", 4, ["a", "b"], [], None])
 def test_an_answer_is_a_line_and_comes_back(value: object) -> None:
     answer = made("a", "x", "q", value)
-    assert Answer.from_dict(answer.to_dict()) == answer
-    assert list(answer.to_dict()) == ["round", "item", "voter", "question", "value", "when"]
+    assert Annotation.from_dict(answer.to_dict()) == answer
+    assert list(answer.to_dict()) == ["round", "item", "annotator", "question", "value", "when"]
 
 
 @pytest.mark.parametrize("value", [True, 1.5, {"a": 1}, [1]])
@@ -35,10 +42,10 @@ def test_a_value_that_no_question_takes_is_refused(value: object) -> None:
         made("a", "x", "q", value)
 
 
-def test_a_line_without_a_voter_is_refused() -> None:
-    with pytest.raises(DataError, match=r"answers.jsonl:3: an answer must hold"):
-        Answer.from_dict(
-            {"round": "r", "item": "a", "question": "q", "value": 1, "when": "t"}, "answers.jsonl:3"
+def test_a_line_without_a_annotator_is_refused() -> None:
+    with pytest.raises(DataError, match=r"annotations.jsonl:3: an answer must hold"):
+        Annotation.from_dict(
+            {"round": "r", "item": "a", "question": "q", "value": 1, "when": "t"}, "annotations.jsonl:3"
         )
 
 
@@ -50,7 +57,7 @@ def test_what_is_written_last_counts_and_what_is_taken_back_does_not() -> None:
 
 @given(st.lists(ANSWERS), st.lists(ANSWERS))
 def test_storing_what_changed_leaves_exactly_what_is_seen_now(
-    stored: list[Answer], seen: list[Answer]
+    stored: list[Annotation], seen: list[Annotation]
 ) -> None:
     known = {answer.key: answer for answer in stored}
     counted = latest(stored)

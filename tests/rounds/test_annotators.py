@@ -1,4 +1,4 @@
-"""Voters of a CSV file; their names become hashes."""
+"""Annotators of a CSV file; their names become hashes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.annotators import join, made_up, read_voters, voter_id
+from h2htalk.rounds.annotators import annotator_id, join, placeholder_annotators, read_annotators
 
 SALT = b"salt"
 
@@ -17,14 +17,15 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_voter_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path) -> None:
+def test_a_annotator_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path) -> None:
     path = write(tmp_path / "v.csv", '\ufeffname,languages,crisis\nana,en zh,no\n李雷,"zh,en",\nbo,en,YES\n')
-    voters = read_voters(path, SALT)
-    assert [(v.name, v.languages, v.crisis) for v in voters] == [
+    annotators = read_annotators(path, SALT)
+    assert [(v.name, v.languages, v.crisis) for v in annotators] == [
         ("ana", ("en", "zh"), False), ("李雷", ("zh", "en"), False), ("bo", ("en",), True),
     ]  # fmt: skip
     assert all(
-        v.name not in v.id and v.id == voter_id(v.name, SALT) != voter_id(v.name, b"other") for v in voters
+        v.name not in v.id and v.id == annotator_id(v.name, SALT) != annotator_id(v.name, b"other")
+        for v in annotators
     )
 
 
@@ -32,7 +33,7 @@ def test_a_voter_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path) ->
     ("text", "says"),
     [
         ("name\nana\n", "its first row is 'name', without languages"),
-        ("Voter;Tongue\nana;en\n", "its first row is 'voter, tongue', without name and languages"),
+        ("Annotator;Tongue\nana;en\n", "its first row is 'annotator, tongue', without name and languages"),
         ("name,languages,Name\nana,en,bo\n", "the column name is there twice"),
         ("name,languages\n", "names nobody"),
         ("name,languages\n,\n\n", "names nobody"),
@@ -50,29 +51,29 @@ def test_a_voter_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path) ->
 )
 def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(RoundError, match=says):
-        read_voters(write(tmp_path / "v.csv", text), SALT)
+        read_annotators(write(tmp_path / "v.csv", text), SALT)
 
 
 def test_who_joins_may_be_known_but_is_nobodys_twin(tmp_path: Path) -> None:
-    """`bo` and `BO` got ballots of one name on many file systems."""
+    """`bo` and `BO` got spreadsheets of one name on many file systems."""
     path = tmp_path / "v.csv"
-    known = read_voters(write(path, "name,languages\nana,en\nbo,en\nconrad,en\n"), SALT)
-    both = join(known, read_voters(write(path, "name,languages,crisis\nbo,zh,no\ncy,en,\n"), SALT), path)
+    known = read_annotators(write(path, "name,languages\nana,en\nbo,en\nconrad,en\n"), SALT)
+    both = join(known, read_annotators(write(path, "name,languages,crisis\nbo,zh,no\ncy,en,\n"), SALT), path)
     assert list(both) == ["ana", "bo", "conrad", "cy"]
     assert (both["bo"].languages, both["bo"].crisis) == (("zh",), False)
     with pytest.raises(RoundError, match="'BO' and 'bo' are one name"):
-        join(known, read_voters(write(path, "name,languages\nBO,en\n"), SALT), path)
+        join(known, read_annotators(write(path, "name,languages\nBO,en\n"), SALT), path)
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_bytes(b"name,languages\n\xff\xfe,en\n")
     for path, says in (
         (tmp_path / "v.csv", "cannot be read as CSV in UTF-8"),
-        (tmp_path / "none.csv", "no list of voters is there"),
+        (tmp_path / "none.csv", "no list of annotators is there"),
         (tmp_path, "cannot be read as CSV"),
     ):
         with pytest.raises(RoundError, match=says):
-            read_voters(path, SALT)
+            read_annotators(path, SALT)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +92,10 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_lists_in_every_spelling_and_consent_only_where_it_is_said(
     tmp_path: Path, text: str, languages: tuple[str, ...], crisis: bool
 ) -> None:
-    (voter,) = read_voters(write(tmp_path / "v.csv", text), SALT)
-    assert (voter.name, voter.languages, voter.crisis) == ("ana", languages, crisis)
+    (annotator,) = read_annotators(write(tmp_path / "v.csv", text), SALT)
+    assert (annotator.name, annotator.languages, annotator.crisis) == ("ana", languages, crisis)
 
 
-def test_a_round_without_a_list_makes_its_voters_up() -> None:
-    voters = made_up(2, ["en", "zh"], SALT)
-    assert [voter.name for voter in voters] == ["en-01", "en-02", "zh-01", "zh-02"]
+def test_a_round_without_a_list_makes_its_annotators_up() -> None:
+    annotators = placeholder_annotators(2, ["en", "zh"], SALT)
+    assert [annotator.name for annotator in annotators] == ["en-01", "en-02", "zh-01", "zh-02"]

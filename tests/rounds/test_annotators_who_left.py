@@ -20,7 +20,9 @@ def left(folder: Path) -> Path:
     """A round of four people, two an item, that bogumil left after one answer; the others have answered."""
     path = begin(folder, overlap=2, count=4)
     first = next(
-        seat.item for seat in RoundFolder(path).waves()[0].seats if seat.voter == ids(path)["bogumil"]
+        assignment.item
+        for assignment in RoundFolder(path).assignment_sets()[0].assignments
+        if assignment.annotator == ids(path)["bogumil"]
     )
     answer(path, lambda name, _: expert() if name == first else {"keep": ""}, only=("bogumil",))
     reopen_round(path, without=["bogumil"])
@@ -29,7 +31,7 @@ def left(folder: Path) -> Path:
 
 
 def ids(path: Path) -> dict[str, str]:
-    return {voter.name: voter.id for voter in RoundFolder(path).voters()}
+    return {annotator.name: annotator.id for annotator in RoundFolder(path).annotators()}
 
 
 def waiting(notes: tuple[str, ...]) -> list[str]:
@@ -58,9 +60,9 @@ def test_it_counts_once_they_return(tmp_path: Path, closed: bool) -> None:
     answer(path, lambda *_: expert("drop"), only=("bogumil",))
     if closed:
         close_round(path)
-    found, told = reopen_round(path, voters=people(tmp_path / "back.csv", "bogumil"))
+    found, told = reopen_round(path, annotators=people(tmp_path / "back.csv", "bogumil"))
     assert ("after the closing" if closed else "answers to 1 item of people who return") in told[-1]
-    assert found.by_voter["bogumil"] == (2, 0)
+    assert found.by_annotator["bogumil"] == (2, 0)
     assert not waiting(status(path).notes)
     close_round(path)
     assert sorted(r["votes"] for (_, name), r in decisions(path).items() if name == "keep") == [2, 2, 2, 3]
@@ -69,7 +71,9 @@ def test_it_counts_once_they_return(tmp_path: Path, closed: bool) -> None:
 def test_what_they_had_sent_when_they_left_counts_though_nobody_had_looked(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=3)
     answer(path, lambda *_: expert(), only=("bogumil",))
-    before = len([s for s in RoundFolder(path).waves()[0].seats if s.voter == ids(path)["bogumil"]])
+    before = len(
+        [s for s in RoundFolder(path).assignment_sets()[0].assignments if s.annotator == ids(path)["bogumil"]]
+    )
     found, _ = reopen_round(path, without=["bogumil"])
     assert found.answers == before > 0
     assert not waiting(status(path).notes)
@@ -79,7 +83,7 @@ def test_what_somebody_changes_after_they_left_changes_nothing(tmp_path: Path) -
     path = begin(tmp_path, overlap=2, people=3, count=3)
     answer(path, lambda *_: expert())
     reopen_round(path, without=["bogumil"])
-    file = path / "ballots" / "bogumil.csv"
+    file = path / "spreadsheets" / "bogumil.csv"
     write_csv_rows(file, [row | {"keep": "drop"} for row in csv_rows(file)])
     assert waiting(status(path).notes)
     close_round(path)
@@ -90,14 +94,14 @@ def test_the_table_adds_up_when_somebody_has_left(tmp_path: Path) -> None:
     """The answers of those who left were told in the sum and in no row."""
     path = left(tmp_path)
     found = status(path)
-    assert found.by_voter["bogumil (left)"] == (1, 0)
-    assert sum(done for done, _ in found.by_voter.values()) == found.answers == 8
-    reopen_round(path, without=["annalena"], voters=people(tmp_path / "more.csv", NAMES[5]))
-    assert sum(done for done, _ in status(path).by_voter.values()) == 8
-    assert "chen_wei (left)" not in status(path).by_voter
+    assert found.by_annotator["bogumil (left)"] == (1, 0)
+    assert sum(done for done, _ in found.by_annotator.values()) == found.answers == 8
+    reopen_round(path, without=["annalena"], annotators=people(tmp_path / "more.csv", NAMES[5]))
+    assert sum(done for done, _ in status(path).by_annotator.values()) == 8
+    assert "chen_wei (left)" not in status(path).by_annotator
 
 
-# Four files put aside, the event, late answers, the event of voters, voters.
+# Four files put aside, the event, late answers, the event of annotators, annotators.
 @pytest.mark.parametrize("write", range(8))
 def test_what_came_late_from_who_leaves_now_outlives_a_kill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
@@ -105,7 +109,7 @@ def test_what_came_late_from_who_leaves_now_outlives_a_kill(
     """Written down as having left before their late answers were stored, they would have waited for ever."""
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))
-    close_round(path, early=True)
+    close_round(path, force=True)
     answer(path, lambda *_: expert(), only=("bogumil",))
     with monkeypatch.context() as patch:
         kill_at(patch, write)
@@ -114,7 +118,11 @@ def test_what_came_late_from_who_leaves_now_outlives_a_kill(
     reopen_round(path, without=["bogumil"])
     close_round(path)
     assert {r["votes"] for (_, name), r in decisions(path).items() if name == "keep"} == {2}
-    assert not [voter for voter in RoundFolder(path).voters() if voter.here and voter.name == "bogumil"]
+    assert not [
+        annotator
+        for annotator in RoundFolder(path).annotators()
+        if annotator.here and annotator.name == "bogumil"
+    ]
 
 
 # Before the event, before the late answers, and before what follows.
@@ -136,7 +144,7 @@ def test_a_killed_opening_of_a_closed_round_counts_nothing_of_who_left(
     if more:
         typed_over(path, "annalena", {"accuracy": "3"})
     found, told = reopen_round(path)
-    assert (found.state, found.by_voter["bogumil (left)"]) == ("open", (1, 0))
+    assert (found.state, found.by_annotator["bogumil (left)"]) == ("open", (1, 0))
     assert "not what it was" not in " ".join(told)
     close_round(path)
     assert {(r["votes"], r["label"]) for (_, name), r in decisions(path).items() if name == "keep"} == {
@@ -146,5 +154,5 @@ def test_a_killed_opening_of_a_closed_round_counts_nothing_of_who_left(
 
 
 def typed_over(path: Path, name: str, typed: dict[str, str]) -> None:
-    file = path / "ballots" / f"{name}.csv"
+    file = path / "spreadsheets" / f"{name}.csv"
     write_csv_rows(file, [row | typed for row in csv_rows(file)])

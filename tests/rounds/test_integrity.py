@@ -33,21 +33,29 @@ def first_line(text: str) -> str:
 @pytest.mark.parametrize(
     ("file", "edited", "says"),
     [
-        ("waves.jsonl", lambda _: "{}\n", r"waves.jsonl:1: number: Field required"),
-        ("waves.jsonl", lambda text: text.replace('"place":1', '"place":"1"'), r"waves.jsonl:1: seats"),
-        ("waves.jsonl", lambda text: text.replace('"groups":[]', '"groups":[["x"]]'), "'x' went out to voters"),
-        ("waves.jsonl", lambda text: text * 2, "wave 1 stands where wave 2 belongs"),
-        ("waves.jsonl", lambda _: "", "says nothing of what went out"),
-        ("private/voters.jsonl", lambda _: "{}\n", r"voters.jsonl:1: "),
-        ("private/voters.jsonl", lambda text: text.replace('"en"', '"de"'), r"voters.jsonl:1: "),
-        ("private/voters.jsonl", first_line, "voters who were given items are not there"),
-        ("private/voters.jsonl", lambda text: text + first_line(text), "'annalena' stands there twice"),
+        ("assignment_sets.jsonl", lambda _: "{}\n", r"assignment_sets.jsonl:1: number: Field required"),
+        (
+            "assignment_sets.jsonl",
+            lambda text: text.replace('"place":1', '"place":"1"'),
+            r"assignment_sets.jsonl:1: assignments",
+        ),
+        (
+            "assignment_sets.jsonl",
+            lambda text: text.replace('"groups":[]', '"groups":[["x"]]'),
+            "'x' went out to annotators",
+        ),
+        ("assignment_sets.jsonl", lambda text: text * 2, "assignment set 1 stands where assignment set 2 belongs"),
+        ("assignment_sets.jsonl", lambda _: "", "says nothing of what went out"),
+        ("private/annotators.jsonl", lambda _: "{}\n", r"annotators.jsonl:1: "),
+        ("private/annotators.jsonl", lambda text: text.replace('"en"', '"de"'), r"annotators.jsonl:1: "),
+        ("private/annotators.jsonl", first_line, "annotators who were given items are not there"),
+        ("private/annotators.jsonl", lambda text: text + first_line(text), "'annalena' stands there twice"),
         ("private/salt", lambda _: "00ff\n", "must hold 16 bytes"),
-        ("private/voters.jsonl", None, "voters.jsonl: is gone, and without it nobody can say whose answers"),
+        ("private/annotators.jsonl", None, "annotators.jsonl: is gone, and without it nobody can say whose answers"),
         ("private/salt", None, "salt: is gone, and under another nobody is known"),
         ("items.jsonl", lambda text: text.replace("?", "!", 1), "these are not the items that went out"),
         ("items.jsonl", lambda text: text.replace("}", ',"gold":{"keep":"drop"}}', 1), "these are not the items"),
-        ("items.jsonl", first_line, "'en-item-1' went out to voters and is not there"),
+        ("items.jsonl", first_line, "'en-item-1' went out to annotators and is not there"),
         ("items.jsonl", lambda text: text + first_line(text), "'en-item-0' stands there twice"),
         ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event must say which"),
     ],
@@ -72,7 +80,7 @@ def test_a_file_that_is_not_what_it_was_is_named_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"voter": "0123456789ab"}, "'0123456789ab' is no voter of this round"),
+        ({"annotator": "0123456789ab"}, "'0123456789ab' is no annotator of this round"),
         ({"round": "other"}, "an answer of the round 'other', not of round"),
         ({"item": "en-item-9"}, "'en-item-9' is no item of this round"),
         ({"question": "quality", "value": 4}, "no question of this round is called 'quality'"),
@@ -92,14 +100,14 @@ def test_a_line_that_is_no_answer_of_this_round_is_no_vote(
 ) -> None:
     """A stranger's line, another round's or a rating of 99 was counted."""
     path = answered(tmp_path)
-    lines = (path / "answers.jsonl").read_text().splitlines()
+    lines = (path / "annotations.jsonl").read_text().splitlines()
     added = next(json.loads(line) for line in lines if '"question":"keep"' in line) | changed
-    (path / "answers.jsonl").write_text("\n".join([*lines, json.dumps(added), ""]))
+    (path / "annotations.jsonl").write_text("\n".join([*lines, json.dumps(added), ""]))
     if not says:
         status(path)
         return
     for call in (status, close_round, reopen_round):
-        with pytest.raises(DataError, match=rf"answers.jsonl:{len(lines) + 1}: .*{says}"):
+        with pytest.raises(DataError, match=rf"annotations.jsonl:{len(lines) + 1}: .*{says}"):
             call(path)
 
 
@@ -114,8 +122,8 @@ def test_a_word_that_an_adjudicator_could_not_choose_is_no_answer(tmp_path: Path
     facts = json.loads((ties / "round.json").read_text())
     facts["items_sha256"] = fingerprint(one.to_dict() for one in RoundFolder(ties).items())
     (ties / "round.json").write_text(json.dumps(facts))
-    stored = (ties / "answers.jsonl").read_text()
-    (ties / "answers.jsonl").write_text(stored.replace('"value":"keep"', '"value":"revise"'))
+    stored = (ties / "annotations.jsonl").read_text()
+    (ties / "annotations.jsonl").write_text(stored.replace('"value":"keep"', '"value":"revise"'))
     with pytest.raises(DataError, match=r"'revise' is none of this item's choices: drop, keep"):
         close_round(ties)
 
@@ -146,7 +154,9 @@ def test_an_open_round_without_its_private_folder_is_refused_and_gets_no_other_s
     shutil.rmtree(path / "private")
     before = files_of(path)
     for call in (status, close_round, reopen_round):
-        with pytest.raises(DataError, match=r"voters.jsonl: is gone.*put the round's folder `private` back"):
+        with pytest.raises(
+            DataError, match=r"annotators.jsonl: is gone.*put the round's folder `private` back"
+        ):
             call(path)
     with pytest.raises(DataError, match="salt: is gone"):
         RoundFolder(path).salt()
@@ -176,12 +186,12 @@ def test_good_decisions_are_not_overwritten_from_answers_that_were_cut(
     path = answered(tmp_path)
     close_round(path)
     before = decisions(path)
-    whole = (path / "answers.jsonl").read_text()
-    (path / "answers.jsonl").write_text(cut(whole))
+    whole = (path / "annotations.jsonl").read_text()
+    (path / "annotations.jsonl").write_text(cut(whole))
     with pytest.raises(RoundError, match=r"closed with 16 answers .* Put that file back, or .*round reopen"):
         close_round(path)
     assert decisions(path) == before
-    (path / "answers.jsonl").write_text(whole)
+    (path / "annotations.jsonl").write_text(whole)
     close_round(path)
     assert decisions(path) == before
 
@@ -191,7 +201,7 @@ def test_opening_again_brings_the_answers_back_as_the_refusal_says(tmp_path: Pat
     reopen_round(path, without=["annalena"])
     close_round(path)
     before = decisions(path)
-    (path / "answers.jsonl").write_text("")
+    (path / "annotations.jsonl").write_text("")
     reopen_round(path)
     assert RoundFolder(path).state == "open"
     close_round(path)
@@ -200,15 +210,15 @@ def test_opening_again_brings_the_answers_back_as_the_refusal_says(tmp_path: Pat
 
 @pytest.mark.parametrize("there", [True, False])
 def test_opening_again_is_no_dead_end_where_nothing_is_wanted(tmp_path: Path, there: bool) -> None:
-    """Nor where the ballots have gone, and nothing can be brought in."""
+    """Nor where the spreadsheets have gone, and nothing can be brought in."""
     path = answered(tmp_path)
     close_round(path)
-    lines = (path / "answers.jsonl").read_text()
-    (path / "answers.jsonl").write_text(lines.replace('"value":4', '"value":5', 1))
+    lines = (path / "annotations.jsonl").read_text()
+    (path / "annotations.jsonl").write_text(lines.replace('"value":4', '"value":5', 1))
     with pytest.raises(RoundError, match="not the same"):
         close_round(path)
     if not there:
-        shutil.rmtree(path / "ballots")
+        shutil.rmtree(path / "spreadsheets")
     reopen_round(path)
     assert (path / "decisions.before-2.jsonl").is_file()
     close_round(path)
@@ -219,6 +229,6 @@ def test_an_adjudication_whose_answers_were_cut_gives_no_words(tmp_path: Path) -
     answer(path, split("keep", "drop"))
     close_round(path)
     ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
-    (ties / "answers.jsonl").write_text("")
-    with pytest.raises(RoundError, match=r"ties/answers.jsonl: the round was closed with 2 answers"):
+    (ties / "annotations.jsonl").write_text("")
+    with pytest.raises(RoundError, match=r"ties/annotations.jsonl: the round was closed with 2 answers"):
         close_round(path, adjudication=ties)

@@ -1,4 +1,4 @@
-"""Items: what voters read."""
+"""Items: what annotators read."""
 
 from __future__ import annotations
 

@@ -19,9 +19,15 @@ def tied(folder: Path, panel: int = 3) -> Path:
     """An open round of which everything is answered, and one item tied."""
     path = begin(folder, overlap=2, people=panel, count=2)
     known = RoundFolder(path)
-    names = {voter.id: voter.name for voter in known.voters()}
-    one, _ = sorted(names[seat.voter] for seat in known.waves()[0].seats if seat.item == "en-item-1")
-    answer(path, lambda name, voter: expert("drop" if (name, voter) == ("en-item-1", one) else "keep"))
+    names = {annotator.id: annotator.name for annotator in known.annotators()}
+    one, _ = sorted(
+        names[assignment.annotator]
+        for assignment in known.assignment_sets()[0].assignments
+        if assignment.item == "en-item-1"
+    )
+    answer(
+        path, lambda name, annotator: expert("drop" if (name, annotator) == ("en-item-1", one) else "keep")
+    )
     return path
 
 
@@ -49,7 +55,7 @@ def test_an_answer_to_a_tie_that_is_out_is_waited_for_and_closing_without_it_is_
     )  # fmt: skip
     with pytest.raises(RoundError, match="1 of 2 items without all answers, 1 answer in all"):
         close_round(path)
-    close_round(path, early=True)
+    close_round(path, force=True)
     event = events(path, "closed")[-1]
     assert {key: event[key] for key in ("early", "missing", "mistakes", "answers")} == {
         "early": True, "missing": 1, "mistakes": 0, "answers": 16,
@@ -59,13 +65,13 @@ def test_an_answer_to_a_tie_that_is_out_is_waited_for_and_closing_without_it_is_
 def test_answers_are_counted_of_those_that_can_still_come_after_a_drop_out(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=6)
     answer(path, lambda *_: expert(), only=NAMES[:2])
-    reopen_round(path, without=["chen_wei"], voters=people(tmp_path / "more.csv", "daraigh"))
+    reopen_round(path, without=["chen_wei"], annotators=people(tmp_path / "more.csv", "daraigh"))
     assert status(path).wanted == 12
     answer(path, lambda *_: expert(), only=("annalena", "bogumil", "daraigh"))
     found = status(path)
     assert (found.answers, found.wanted, found.complete) == (12, 12, 6)
-    (event,) = events(path, "voters")
-    by_name = {voter.name: voter.id for voter in RoundFolder(path).voters()}
+    (event,) = events(path, "annotators")
+    by_name = {annotator.name: annotator.id for annotator in RoundFolder(path).annotators()}
     assert (event["joined"], event["left"]) == ([by_name["daraigh"]], [by_name["chen_wei"]])
 
 
@@ -73,9 +79,9 @@ def test_skipped_items_are_spoken_of_while_they_want_answers_that_nobody_has_bef
     tmp_path: Path,
 ) -> None:
     path = begin(tmp_path, overlap=2, people=4, count=1)
-    first = RoundFolder(path).waves()[0].seats[0].voter
-    names = {voter.id: voter.name for voter in RoundFolder(path).voters()}
-    answer(path, lambda _, voter: {"skip": "yes"} if voter == names[first] else expert())
+    first = RoundFolder(path).assignment_sets()[0].assignments[0].annotator
+    names = {annotator.id: annotator.name for annotator in RoundFolder(path).annotators()}
+    answer(path, lambda _, annotator: {"skip": "yes"} if annotator == names[first] else expert())
 
     def lines() -> str:
         return "\n".join(status_lines(status(path)))
@@ -98,18 +104,18 @@ def test_handing_out_nothing_says_why(tmp_path: Path) -> None:
     with pytest.raises(RoundError, match="every item has enough answers"):
         reopen_round(path)
     _, told = reopen_round(path, without=["annalena"])
-    assert "the change of voters is recorded" in told
-    assert len(events(path, "voters")) == 1
-    assert "annalena" not in status(path).by_voter
+    assert "the change of annotators is recorded" in told
+    assert len(events(path, "annotators")) == 1
+    assert "annalena" not in status(path).by_annotator
 
 
 def test_who_leaves_without_a_replacement_is_not_written_down_half(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=2, count=2)
-    before = RoundFolder(path).voters()
+    before = RoundFolder(path).annotators()
     with pytest.raises(RoundError, match="nothing was changed"):
         reopen_round(path, without=["annalena"])
-    assert RoundFolder(path).voters() == before
-    assert events(path, "voters") == []
+    assert RoundFolder(path).annotators() == before
+    assert events(path, "annotators") == []
 
 
 def test_an_open_round_holds_nothing_that_looks_final(tmp_path: Path) -> None:
@@ -120,33 +126,33 @@ def test_an_open_round_holds_nothing_that_looks_final(tmp_path: Path) -> None:
     assert "decisions.before-2.jsonl" in told[-1]
     assert not [
         name
-        for name in ("decisions.jsonl", "agreement.json", "voters.csv", "private/payment.csv")
+        for name in ("decisions.jsonl", "agreement.json", "annotator_statistics.csv", "private/payment.csv")
         if (path / name).exists()
     ]
     assert (path / "private" / "payment.before-2.csv").stat().st_mode & 0o077 == 0
     assert (path / "decisions.before-2.jsonl").read_bytes() == kept
-    close_round(path, early=True)
+    close_round(path, force=True)
     reopen_round(path)
     names = {p.name for p in path.glob("*before*")}
     assert names == {
         f"{stem}.before-{n}.{end}"
-        for stem, end in (("decisions", "jsonl"), ("agreement", "json"), ("voters", "csv"))
+        for stem, end in (("decisions", "jsonl"), ("agreement", "json"), ("annotator_statistics", "csv"))
         for n in (2, 3)
     }
 
 
-def test_a_changed_list_of_voters_is_no_way_to_change_who_is_asked(tmp_path: Path) -> None:
+def test_a_changed_list_of_annotators_is_no_way_to_change_who_is_asked(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3)
     with pytest.raises(
-        RoundError, match=r"changed since .*\(daraigh\).*round reopen .* --voters .*people.csv"
+        RoundError, match=r"changed since .*\(daraigh\).*round reopen .* --annotators .*people.csv"
     ):
         begin(tmp_path, overlap=2, people=4)
     with pytest.raises(RoundError, match=r"\(chen_wei\).*--without chen_wei"):
         begin(tmp_path, overlap=2, people=2)
-    reopen_round(path, voters=people(tmp_path / "people.csv", *NAMES[:4]))
+    reopen_round(path, annotators=people(tmp_path / "people.csv", *NAMES[:4]))
     begin(tmp_path, overlap=2, people=4)
     begin(tmp_path, overlap=2, people=4)
-    assert len(RoundFolder(path).voters()) == 4
+    assert len(RoundFolder(path).annotators()) == 4
 
 
 @pytest.mark.parametrize(
@@ -162,15 +168,15 @@ def test_what_came_after_closing_counts_once_the_round_is_open_again(
     """It was handed out anew to others first, and counted at the next look."""
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))
-    close_round(path, early=True)
-    stored = (path / "answers.jsonl").read_bytes()
+    close_round(path, force=True)
+    stored = (path / "annotations.jsonl").read_bytes()
     answer(path, lambda *_: expert(late), only=("bogumil",))
     close_round(path)
-    assert (path / "answers.jsonl").read_bytes() == stored
+    assert (path / "annotations.jsonl").read_bytes() == stored
     found, told = reopen_round(path)
     assert "answers to 2 items after the closing count now" in told[-1]
     assert told_of in told[0]
-    assert (found.state, found.missing, len(RoundFolder(path).waves())) == ("open", {}, 1)
+    assert (found.state, found.missing, len(RoundFolder(path).assignment_sets())) == ("open", {}, 1)
     assert close_round(path)[0].answers == 4
     with pytest.raises(RoundError, match=then):
         reopen_round(path)
@@ -179,43 +185,52 @@ def test_what_came_after_closing_counts_once_the_round_is_open_again(
 def test_a_refused_opening_leaves_a_closed_round_as_it_is_though_answers_came_late(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))
-    close_round(path, early=True)
+    close_round(path, force=True)
     before = files_of(path)
     answer(path, lambda *_: expert("drop"), only=("bogumil",))
-    with pytest.raises(RoundError, match="no voter is called nobody"):
+    with pytest.raises(RoundError, match="no annotator is called nobody"):
         reopen_round(path, without=["nobody"])
     changed = {name for name, data in files_of(path).items() if data != before.get(name)}
-    assert all(name.startswith("ballots/") for name in changed)
+    assert all(name.startswith("spreadsheets/") for name in changed)
     assert RoundFolder(path).state == "closed"
 
 
-# Of what closing wrote four files are put aside; then come the event, that of voters, voters, waves, and a ballot.
+# Of what closing wrote four files are put aside; then come the event, that of annotators, annotators, assignment
+# sets, and a spreadsheet.
 @pytest.mark.slow
 @pytest.mark.parametrize("write", range(9))
 @pytest.mark.parametrize("closing", [False, True])
 def test_handing_out_killed_at_any_write_is_completed_and_leaves_no_answer_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int, closing: bool
 ) -> None:
-    """New ballots were out, the round was still closed, and what they brought was never read."""
+    """New spreadsheets were out, the round was still closed, and what they brought was never read."""
     more = people(tmp_path / "more.csv", "daraigh")
     path = tied(tmp_path)
     close_round(path)
     with monkeypatch.context() as patch:
         kill_at(patch, write)
         with pytest.raises(KeyboardInterrupt):
-            reopen_round(path, without=["annalena"], voters=more)
+            reopen_round(path, without=["annalena"], annotators=more)
     round = RoundFolder(path)
-    if closing and len(round.waves()) == 1:
+    if closing and len(round.assignment_sets()) == 1:
         close_round(path)
         assert len(decisions(path)) == 8
         return
     if closing:
         with pytest.raises(RoundError, match="1 of 2 items without all answers, 1 answer in all"):
             close_round(path)
-    reopen_round(path, without=["annalena"], voters=more)
-    assert (round.state, len(round.waves()), round.waves()[1].wanted) == ("open", 2, {"en-item-1": 1})
-    assert [voter.name for voter in round.voters() if voter.here] == ["bogumil", "chen_wei", "daraigh"]
-    assert events(path, "voters")
+    reopen_round(path, without=["annalena"], annotators=more)
+    assert (round.state, len(round.assignment_sets()), round.assignment_sets()[1].wanted) == (
+        "open",
+        2,
+        {"en-item-1": 1},
+    )
+    assert [annotator.name for annotator in round.annotators() if annotator.here] == [
+        "bogumil",
+        "chen_wei",
+        "daraigh",
+    ]
+    assert events(path, "annotators")
     assert not (path / "decisions.jsonl").exists()
     answer(path, lambda *_: expert())
     assert status(path).missing == {}
@@ -224,10 +239,10 @@ def test_handing_out_killed_at_any_write_is_completed_and_leaves_no_answer_unrea
 
 
 def test_an_opening_that_was_refused_may_be_asked_for_otherwise(tmp_path: Path) -> None:
-    """Its own advice, a smaller overlap or more voters, was refused: the first try had been laid down."""
-    with pytest.raises(RoundError, match="name more voters, or a smaller overlap"):
+    """Its own advice, a smaller overlap or more annotators, was refused: the first try had been laid down."""
+    with pytest.raises(RoundError, match="name more annotators, or a smaller overlap"):
         begin(tmp_path, overlap=5, people=3)
     path = begin(tmp_path, overlap=3, people=3)
-    assert len(RoundFolder(path).waves()[0].seats) == 12
+    assert len(RoundFolder(path).assignment_sets()[0].assignments) == 12
     with pytest.raises(RoundError, match="another overlap"):
         begin(tmp_path, overlap=2, people=3)

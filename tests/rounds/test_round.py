@@ -1,4 +1,4 @@
-"""A round's life with real ballots: open, answer, look, close, hand out again, adjudicate."""
+"""A round's life with real spreadsheets: open, answer, look, close, hand out again, adjudicate."""
 
 from __future__ import annotations
 
@@ -25,36 +25,48 @@ def test_a_round_from_its_opening_to_its_decisions(tmp_path: Path) -> None:
     answer(path, lambda name, _: expert("drop" if name == "en-item-2" else "keep"))
     found = status(path)
     assert (found.new, found.answers, found.complete, found.mistakes) == (48, 12, 4, ())
-    assert sum(done for done, _ in found.by_voter.values()) == 12
+    assert sum(done for done, _ in found.by_annotator.values()) == 12
     closed, settled = close_round(path)
     assert closed.state == "closed"
     told = decisions(path)
     assert len(told) == len(settled) == 16
     assert told["en-item-2", "keep"]["label"] == "drop"
     assert told["en-item-1", "accuracy"] | {"interval": None} == {
-        "item": "en-item-1", "question": "accuracy", "label": 4.0, "how": "mean", "support": 3, "votes": 3,
+        "item": "en-item-1", "question": "accuracy", "label": 4.0, "rule": "mean", "support": 3, "votes": 3,
         "dawid_skene": None, "posterior": None, "interval": None,
     }  # fmt: skip
     agreement = json.loads((path / "agreement.json").read_text())
     assert agreement["keep"]["alpha"] == 1.0
     assert (path / "private" / "payment.csv").read_text().splitlines()[
         0
-    ] == "voter,items answered,items skipped,minutes"
+    ] == "annotator,items answered,items skipped,minutes"
 
 
-def test_names_stand_in_the_private_folder_and_in_ballots_alone(tmp_path: Path) -> None:
+def test_names_stand_in_the_private_folder_and_in_spreadsheets_alone(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3)
     answer(path, lambda *_: expert())
     close_round(path)
     shown = {
-        name: text for name, text in files_of(path).items() if not name.startswith(("private", "ballots"))
+        name: text
+        for name, text in files_of(path).items()
+        if not name.startswith(("private", "spreadsheets"))
     }
-    assert {"answers.jsonl", "decisions.jsonl", "voters.csv", "waves.jsonl"} <= set(shown)
+    assert {
+        "annotations.jsonl",
+        "decisions.jsonl",
+        "annotator_statistics.csv",
+        "assignment_sets.jsonl",
+    } <= set(shown)
     for name, text in shown.items():
-        assert not [voter for voter in NAMES[:4] if voter.encode() in text], name
+        assert not [annotator for annotator in NAMES[:4] if annotator.encode() in text], name
         assert str(tmp_path).encode() not in text, name
     private = path / "private"
-    assert {p.name for p in private.iterdir()} >= {"salt", "voters.jsonl", "places.json", "payment.csv"}
+    assert {p.name for p in private.iterdir()} >= {
+        "salt",
+        "annotators.jsonl",
+        "source_paths.json",
+        "payment.csv",
+    }
     assert private.stat().st_mode & 0o777 == 0o700
     assert {p.stat().st_mode & 0o777 for p in private.iterdir()} == {0o600}
 
@@ -86,17 +98,17 @@ def test_closing_waits_for_all_answers_unless_it_is_told_not_to_and_records_that
     with pytest.raises(RoundError, match=r"of 8 items without all answers, \d+ answers"):
         close_round(path)
     assert not (path / "decisions.jsonl").exists()
-    closed, _ = close_round(path, early=True)
+    closed, _ = close_round(path, force=True)
     missing = sum(closed.missing.values())
     assert f"closed early, without {missing} answers to {len(closed.missing)} items" in closed.notes
     assert RoundFolder(path).events()[-1]["early"] is True
-    assert {r["how"] for r in decisions(path).values()} <= {"majority", "mean", "no answers"}
+    assert {r["rule"] for r in decisions(path).values()} <= {"majority", "mean", "no answers"}
 
 
 def test_closing_again_gives_the_same_bytes(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3)
     answer(path, lambda *_: expert())
-    close_round(path, early=True)
+    close_round(path, force=True)
     event = RoundFolder(path).events()[-1]
     assert (event["mistakes"], event["missing"], event["early"]) == (0, 0, False)
     before = files_of(path)
@@ -107,12 +119,12 @@ def test_closing_again_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_a_mistake_stops_the_closing_and_names_file_and_cell(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=4)
     wrong = ("en-item-1", "annalena")
-    answer(path, lambda *seat: expert("perhaps" if seat == wrong else "keep"))
-    with pytest.raises(RoundError, match=r"cannot be counted, the first: ballots/annalena.csv: row \d"):
+    answer(path, lambda *assignment: expert("perhaps" if assignment == wrong else "keep"))
+    with pytest.raises(RoundError, match=r"cannot be counted, the first: spreadsheets/annalena.csv: row \d"):
         close_round(path)
     (told,) = status(path).mistakes
     assert "perhaps" in told
-    closed, _ = close_round(path, early=True)
+    closed, _ = close_round(path, force=True)
     assert closed.mistakes == (told,)
     at = closed.notes.index("closed without 1 answer that cannot be counted:")
     assert closed.notes[at + 1] == told
@@ -124,9 +136,9 @@ def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> N
     path = begin(tmp_path, overlap=3, people=5)
     skipped: set[tuple[str, str]] = set()
 
-    def skips_first(name: str, voter: str) -> dict[str, str]:
+    def skips_first(name: str, annotator: str) -> dict[str, str]:
         if name == "en-item-0" and not skipped:
-            skipped.add((name, voter))
+            skipped.add((name, annotator))
             return {"skip": "yes"}
         return expert()
 
@@ -134,10 +146,14 @@ def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> N
     found = status(path)
     assert (found.skipped, found.missing) == (1, {"en-item-0": 1})
     reopen_round(path)
-    wave = RoundFolder(path).waves()[1]
-    assert wave.wanted == {"en-item-0": 1}
-    asked = {seat.voter for seat in wave.seats}
-    assert not asked & {seat.voter for seat in RoundFolder(path).waves()[0].seats if seat.item == "en-item-0"}
+    assignment_set = RoundFolder(path).assignment_sets()[1]
+    assert assignment_set.wanted == {"en-item-0": 1}
+    asked = {assignment.annotator for assignment in assignment_set.assignments}
+    assert not asked & {
+        assignment.annotator
+        for assignment in RoundFolder(path).assignment_sets()[0].assignments
+        if assignment.item == "en-item-0"
+    }
     answer(path, lambda *_: expert())
     assert status(path).missing == {}
     close_round(path)
@@ -147,20 +163,28 @@ def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> N
 
 def test_a_tie_gets_one_answer_more_and_then_an_adjudicator_s_word(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=2)
-    first = {seat.voter for seat in RoundFolder(path).waves()[0].seats if seat.item == "en-item-1"}
-    names = {v.id: v.name for v in RoundFolder(path).voters()}
-    one, _ = sorted(names[voter] for voter in first)
-    answer(path, lambda name, voter: expert("drop" if (name, voter) == ("en-item-1", one) else "keep"))
-    close_round(path, early=True)
+    first = {
+        assignment.annotator
+        for assignment in RoundFolder(path).assignment_sets()[0].assignments
+        if assignment.item == "en-item-1"
+    }
+    names = {v.id: v.name for v in RoundFolder(path).annotators()}
+    one, _ = sorted(names[annotator] for annotator in first)
+    answer(
+        path, lambda name, annotator: expert("drop" if (name, annotator) == ("en-item-1", one) else "keep")
+    )
+    close_round(path, force=True)
     tie = decisions(path)["en-item-1", "keep"]
-    assert (tie["label"], tie["how"], tie["tied"]) == (None, "tie", ["drop", "keep"])
+    assert (tie["label"], tie["rule"], tie["tied"]) == (None, "tie", ["drop", "keep"])
     # First one more answer, which breaks this tie.
     reopen_round(path)
-    assert RoundFolder(path).waves()[1].wanted == {"en-item-1": 1}
+    assert RoundFolder(path).assignment_sets()[1].wanted == {"en-item-1": 1}
     # Nobody comes: an adjudication instead.
-    close_round(path, early=True)
+    close_round(path, force=True)
     spec = make_spec(
-        "adjudication", str(path), {"voters": str(people(tmp_path / "judge.csv", "judge")), "format": "csv"}
+        "adjudication",
+        str(path),
+        {"annotators": str(people(tmp_path / "judge.csv", "judge")), "format": "csv"},
     )
     open_round(spec, tmp_path / "ties")
     asked = RoundFolder(tmp_path / "ties").items()
@@ -172,7 +196,7 @@ def test_a_tie_gets_one_answer_more_and_then_an_adjudicator_s_word(tmp_path: Pat
     close_round(tmp_path / "ties")
     close_round(path, adjudication=tmp_path / "ties")
     settled = decisions(path)["en-item-1", "keep"]
-    assert (settled["label"], settled["how"]) == ("drop", "adjudication")
+    assert (settled["label"], settled["rule"]) == ("drop", "adjudication")
     close_round(path)  # the word is kept
     assert decisions(path)["en-item-1", "keep"] == settled
     with pytest.raises(RoundError, match="no decision of this round is tied"):
@@ -183,14 +207,14 @@ def test_an_adaptive_round_asks_on_where_the_votes_are_not_clear(tmp_path: Path)
     path = begin(
         tmp_path, "crowd", count=3, people=6, overlap=6, adaptive={"on": True, "minimum": 3, "lead": 3}
     )
-    assert set(RoundFolder(path).waves()[0].wanted.values()) == {3}
+    assert set(RoundFolder(path).assignment_sets()[0].wanted.values()) == {3}
     order: dict[str, list[str]] = {}
 
-    def typed(name: str, voter: str) -> dict[str, str]:
+    def typed(name: str, annotator: str) -> dict[str, str]:
         seen = order.setdefault(name, [])
-        if voter not in seen:
-            seen.append(voter)
-        split = name == "en-item-1" and seen.index(voter) == 0
+        if annotator not in seen:
+            seen.append(annotator)
+        split = name == "en-item-1" and seen.index(annotator) == 0
         return {"subtask": "dialogue_base", "keep": "drop" if split else "keep", "quality": "3"}
 
     answer(path, typed)

@@ -38,7 +38,7 @@ def test_a_round_that_is_closed_while_a_look_waits_gets_no_answers_more(
 
     def closed_and_changed() -> None:
         close_round(path)
-        file = path / "ballots" / "annalena.csv"
+        file = path / "spreadsheets" / "annalena.csv"
         write_csv_rows(file, [row | {"keep": "drop"} for row in csv_rows(file)])
 
     before_the_lock(monkeypatch, closed_and_changed)
@@ -47,12 +47,12 @@ def test_a_round_that_is_closed_while_a_look_waits_gets_no_answers_more(
     close_round(path)
 
 
-@pytest.mark.parametrize("read", ["waves", "voters", "answer_lines"])
+@pytest.mark.parametrize("read", ["assignment_sets", "annotators", "answer_lines"])
 @pytest.mark.parametrize("time", range(2))
 def test_a_list_reads_a_round_that_another_process_opens_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str, time: int
 ) -> None:
-    """A list has no lock: it read the voters, then a wave of somebody who was not yet among them."""
+    """A list has no lock: it read the annotators, then an assignment set of somebody who was not yet among them."""
     path = begin(tmp_path, count=3, people=2, overlap=2)
     answer(path, lambda *_: expert(), only=("annalena",))
     status(path)
@@ -62,7 +62,7 @@ def test_a_list_reads_a_round_that_another_process_opens_again(
     def reads(folder: RoundFolder) -> object:
         calls[0] += 1
         if calls[0] == time + 1:
-            reopen_round(path, without=["bogumil"], voters=more)
+            reopen_round(path, without=["bogumil"], annotators=more)
             answer(path, lambda *_: expert(), only=("chen_wei",))
             status(path)
         return real(folder)

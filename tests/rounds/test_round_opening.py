@@ -12,29 +12,31 @@ from spreadsheet_rounds import item
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
-from h2htalk.rounds.annotations import Answer
+from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.item_sources import read_items
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.opening import next_wave, open_round
+from h2htalk.rounds.opening import next_assignment_set, open_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder, now
 from h2htalk.rounds.settings import RoundSpec, make_spec
-from h2htalk.rounds.spreadsheets.platform import Ballots
+from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 from h2htalk.rounds.status import list_rounds, status
 
 
 def spec_of(folder: Path, numbers: range, name: str = "items") -> RoundSpec:
     write_jsonl(folder / f"{name}.jsonl", [item(n) for n in numbers])
-    voters = people(folder / "people.csv", *NAMES[:3])
-    return make_spec("expert", str(folder / f"{name}.jsonl"), {"voters": str(voters), "format": "csv"})
+    annotators = people(folder / "people.csv", *NAMES[:3])
+    return make_spec(
+        "expert", str(folder / f"{name}.jsonl"), {"annotators": str(annotators), "format": "csv"}
+    )
 
 
 @pytest.mark.parametrize("same", [False, True])
 def test_two_openings_at_once_leave_the_first_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool
 ) -> None:
-    """The second had looked before the first was there, and wrote its items and voters over it."""
+    """The second had looked before the first was there, and wrote its items and annotators over it."""
     first = spec_of(tmp_path, range(3))
     second = replace(first) if same else spec_of(tmp_path, range(10, 13), "others")
     path = tmp_path / "round"
@@ -61,12 +63,12 @@ def test_two_openings_at_once_leave_the_first_as_it_is(
 
 
 def test_a_refused_opening_says_shortly_that_nothing_went_out(tmp_path: Path) -> None:
-    """It showed a table of voters, none of whom had been asked anything."""
-    with pytest.raises(RoundError, match="name more voters"):
+    """It showed a table of annotators, none of whom had been asked anything."""
+    with pytest.raises(RoundError, match="name more annotators"):
         begin(tmp_path, overlap=5, people=3)
     path = tmp_path / "round"
     found = status(path)
-    assert (found.state, found.by_voter, found.given) == ("half opened", {}, {})
+    assert (found.state, found.by_annotator, found.given) == ("half opened", {}, {})
     (told,) = found.notes
     assert told.startswith("nothing has gone out yet")
     assert f"`h2htalk round open expert {tmp_path / 'items.jsonl'} --out {path}`" in told
@@ -75,14 +77,14 @@ def test_a_refused_opening_says_shortly_that_nothing_went_out(tmp_path: Path) ->
         with pytest.raises(RoundError, match="nothing has gone out yet"):
             call(path)
     begin(tmp_path, overlap=3, people=3)
-    assert (status(path).notes, len(status(path).by_voter)) == ((), 3)
+    assert (status(path).notes, len(status(path).by_annotator)) == ((), 3)
 
 
 def test_an_interrupted_opening_says_what_finishes_it(tmp_path: Path) -> None:
     path = begin(tmp_path)
     (path / "events.jsonl").unlink()
     found = status(path)
-    assert (found.state, found.by_voter) == ("half opened", {})
+    assert (found.state, found.by_annotator) == ("half opened", {})
     assert "its opening was interrupted; `h2htalk round open expert" in found.notes[-1]
 
 
@@ -110,14 +112,16 @@ def test_what_is_judged_must_be_there(
     assert not (tmp_path / "round").exists()
 
 
-def test_who_answered_an_item_is_not_seated_for_it_though_no_seat_says_so(tmp_path: Path) -> None:
+def test_who_answered_an_item_is_not_seated_for_it_though_no_assignment_says_so(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=1)
     round = RoundFolder(path)
-    seated = {seat.voter for seat in round.waves()[0].seats}
-    (other,) = (voter.id for voter in round.voters() if voter.id not in seated)
-    round.add_answers([Answer(round.name, "en-item-0", other, "keep", "keep", now())])
-    with pytest.raises(RoundError, match="1 item in en: 1 voter wanted, 0 can be asked"):
-        next_wave(round, Ballots(), 2, round.items(), {"en-item-0": 1}, round.voters())
+    seated = {assignment.annotator for assignment in round.assignment_sets()[0].assignments}
+    (other,) = (annotator.id for annotator in round.annotators() if annotator.id not in seated)
+    round.add_answers([Annotation(round.name, "en-item-0", other, "keep", "keep", now())])
+    with pytest.raises(RoundError, match="1 item in en: 1 annotator wanted, 0 can be asked"):
+        next_assignment_set(
+            round, SpreadsheetPlatform(), 2, round.items(), {"en-item-0": 1}, round.annotators()
+        )
 
 
 def test_a_closed_round_that_wants_nothing_keeps_its_decisions_when_somebody_leaves(tmp_path: Path) -> None:

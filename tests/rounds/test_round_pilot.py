@@ -9,13 +9,13 @@ from spreadsheet_rounds import csv_rows, item, write_csv_rows
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
-from h2htalk.rounds.annotators import read_voters
+from h2htalk.rounds.annotators import read_annotators
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.spreadsheets.assigned_files import read_ballot_round
+from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 from h2htalk.rounds.status import status
 
 PEOPLE = "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\ndaraigh,en,yes\n"
@@ -30,7 +30,7 @@ def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
     write_jsonl(folder / "gold.jsonl", items)
     (folder / "people.csv").write_text(people, encoding="utf-8")
     spec = make_spec(
-        "crowd", str(folder / "gold.jsonl"), {"voters": str(folder / "people.csv"), "format": "csv"}
+        "crowd", str(folder / "gold.jsonl"), {"annotators": str(folder / "people.csv"), "format": "csv"}
     )
     open_round(spec, folder / "pilot")
     return folder / "pilot"
@@ -38,12 +38,12 @@ def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
 
 def answer(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = ()) -> None:
     """Everybody answers all they have; who is `wrong` drops all, who is in `skipped` skips crises."""
-    known = read_ballot_round(RoundFolder(path))
-    for ballot in known.ballots:
-        name, file = ballot.voter.name, known.folder / f"{ballot.stem}.csv"
+    known = read_spreadsheet_round(RoundFolder(path))
+    for spreadsheet in known.spreadsheets:
+        name, file = spreadsheet.annotator.name, known.folder / f"{spreadsheet.stem}.csv"
         rows = csv_rows(file)
-        for row, seat in zip(rows, ballot.seats, strict=True):
-            if name in skipped and known.items[seat.item].crisis:
+        for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
+            if name in skipped and known.items[assignment.item].crisis:
                 row["skip"] = "yes"
             else:
                 row |= {"subtask": "none", "quality": "3", "keep": "drop" if name in wrong else "keep"}
@@ -53,26 +53,29 @@ def answer(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = (
 def test_everybody_gets_every_item_of_their_languages_and_hands_on_who_passed(tmp_path: Path) -> None:
     """With the overlap of the kind a pilot of a few people could not be opened, or gave each only some items."""
     path = begin(tmp_path)
-    assert not any("gold" in one.read_text("utf-8-sig") for one in (path / "ballots").glob("*.csv"))
-    seats = {ballot.stem: len(ballot.seats) for ballot in read_ballot_round(RoundFolder(path)).ballots}
-    assert seats == {"annalena": 6, "bogumil": 11, "chen_wei": 6, "daraigh": 6}
+    assert not any("gold" in one.read_text("utf-8-sig") for one in (path / "spreadsheets").glob("*.csv"))
+    assignments = {
+        spreadsheet.stem: len(spreadsheet.assignments)
+        for spreadsheet in read_spreadsheet_round(RoundFolder(path)).spreadsheets
+    }
+    assert assignments == {"annalena": 6, "bogumil": 11, "chen_wei": 6, "daraigh": 6}
     assert sum(status(path).missing.values()) == 29
     answer(path, wrong=("daraigh",), skipped=("annalena",))
     found = status(path)
     assert (found.missing, found.answers, found.skipped) == ({}, 28, 1)
     closed, _ = close_round(path)
-    assert "3 of 4 voters passed the gold items: " in closed.notes[0]
+    assert "3 of 4 annotators passed the gold items: " in closed.notes[0]
     passed = (path / "private" / "qualified.csv").read_text(encoding="utf-8")
     assert passed == "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\n"
-    assert len(read_voters(path / "private" / "qualified.csv", b"salt")) == 3
+    assert len(read_annotators(path / "private" / "qualified.csv", b"salt")) == 3
 
 
 def test_who_joins_gets_all_of_it_and_who_left_is_not_waited_for(tmp_path: Path) -> None:
     path = begin(tmp_path)
     (tmp_path / "more.csv").write_text("name,languages,crisis\nemeka_o,en,yes\n", encoding="utf-8")
-    reopen_round(path, without=("daraigh",), voters=tmp_path / "more.csv")
-    ballots = read_ballot_round(RoundFolder(path)).ballots
-    assert {b.stem: len(b.seats) for b in ballots if b.wave == 2} == {"emeka_o-2": 6}
+    reopen_round(path, without=("daraigh",), annotators=tmp_path / "more.csv")
+    spreadsheets = read_spreadsheet_round(RoundFolder(path)).spreadsheets
+    assert {b.stem: len(b.assignments) for b in spreadsheets if b.assignment_set == 2} == {"emeka_o-2": 6}
     answer(path)
     assert not status(path).missing
 
@@ -81,11 +84,11 @@ def test_where_nobody_passed_no_list_is_handed_on_and_opening_with_it_says_so(tm
     path = begin(tmp_path)
     passed = path / "private" / "qualified.csv"
     spec = make_spec(
-        "crowd", str(tmp_path / "gold.jsonl"), {"voters": str(passed), "overlap": 1, "format": "csv"}
+        "crowd", str(tmp_path / "gold.jsonl"), {"annotators": str(passed), "overlap": 1, "format": "csv"}
     )
     answer(path, wrong=("annalena", "bogumil", "chen_wei", "daraigh"))
     closed, _ = close_round(path)
-    assert "nobody of 4 voters passed the gold items" in closed.notes[0]
+    assert "nobody of 4 annotators passed the gold items" in closed.notes[0]
     assert not passed.exists()
     with pytest.raises(RoundError, match="that of a pilot is written when it is closed, if anybody passed"):
         open_round(spec, tmp_path / "round")

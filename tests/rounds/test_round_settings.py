@@ -19,11 +19,11 @@ def test_what_is_not_said_is_the_paper_s() -> None:
 def test_a_file_sets_everything_and_the_command_goes_before_it(tmp_path: Path) -> None:
     path = tmp_path / "round.toml"
     path.write_text(
-        'overlap = 5\nseed = 3\nvoters = "people.csv"\n[adaptive]\non = true\n[care]\nsitting = 10\n'
+        'overlap = 5\nseed = 3\nannotators = "people.csv"\n[adaptive]\non = true\n[care]\nsession_items = 10\n'
     )
     spec = make_spec("crowd", "mini", {"overlap": 7}, path)
-    assert (spec.overlap, spec.seed, spec.adaptive.on, spec.care.sitting) == (7, 3, True, 10)
-    assert spec.voters == str(tmp_path / "people.csv")
+    assert (spec.overlap, spec.seed, spec.adaptive.on, spec.care.session_items) == (7, 3, True, 10)
+    assert spec.annotators == str(tmp_path / "people.csv")
     assert RoundSpec.from_dict(spec.to_dict(), "x") == spec
 
 
@@ -34,7 +34,7 @@ def test_a_file_sets_everything_and_the_command_goes_before_it(tmp_path: Path) -
         ("overlap = 2.5", "overlap: "),
         ("over_lap = 3", "over_lap: no such setting"),
         ("[care]\ncrisis_share = 1.5", "care.crisis_share: Input should be less than or equal to 1"),
-        ("[care]\nsitting = 0", "care.sitting: Input should be greater"),
+        ("[care]\nsession_items = 0", "care.session_items: Input should be greater"),
         ("minutes = nan", "minutes"),
         (
             "[adaptive]\non = true\nconfidence = 0.3",

@@ -10,7 +10,7 @@ from spreadsheet_rounds import fill, item, opened, stems, workbook_path
 
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.status import Status, list_rounds, status
-from h2htalk.rounds.terminal import decisions_table, voters_table
+from h2htalk.rounds.terminal import annotators_table, decisions_table
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 
@@ -23,33 +23,45 @@ def lines(table: Any) -> list[list[str]]:
     return [line.split() for line in caught.get().splitlines()]
 
 
-def test_a_voter_s_row_says_what_they_were_given_and_what_lies_half_filled(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(n) for n in range(3)], voters="anna,en;bert,en")
+def test_a_annotator_s_row_says_what_they_were_given_and_what_lies_half_filled(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(n) for n in range(3)], annotators="anna,en;bert,en")
     fill(workbook_path(round, "bert"), {1: CROWD, 2: {"keep": "Keep"}, 3: {"skip": "yes"}})
     found = status(round.path)
     assert (found.given, found.started) == ({"anna": 3, "bert": 3}, {"bert": 1})
-    assert lines(voters_table(found)) == [
-        ["voter", "given", "answered", "half", "filled", "skipped"],
+    assert lines(annotators_table(found)) == [
+        ["annotator", "given", "answered", "half", "filled", "skipped"],
         ["anna", "3", "0"],
         ["bert", "3", "1", "1", "1"],
     ]
-    # A look that asks no backend knows of no half-filled rows.
+    # A look that asks no platform knows of no half-filled rows.
     assert [list(one.started) for one in list_rounds(tmp_path)] == [[]]
 
 
-def test_voters_who_were_given_nothing_take_one_row() -> None:
+def test_annotators_who_were_given_nothing_take_one_row() -> None:
     """A list of ten thousand people, of whom a round asked twelve, filled the screen ten thousand lines long."""
     who = {f"v{n}": (0, 0) for n in range(1_200)} | {"ann": (0, 0), "bo": (0, 1)}
     found = Status(
-        "r", "crowd", "ballots", "open", 1, 1, 0, 0, 0, who, {"a": 0}, {"a": 1}, given={"ann": 2, "cy": 1}
+        "r",
+        "crowd",
+        "spreadsheets",
+        "open",
+        1,
+        1,
+        0,
+        0,
+        0,
+        who,
+        {"a": 0},
+        {"a": 1},
+        given={"ann": 2, "cy": 1},
     )
-    assert lines(voters_table(found))[1:] == [
+    assert lines(annotators_table(found))[1:] == [
         ["ann", "2", "0"], ["bo", "0", "1"], ["1,200", "given", "nothing"],
     ]  # fmt: skip
 
 
 def test_why_there_is_no_alpha_fits_its_column(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1)], voters="anna,en;bert,en")
+    round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en")
     for stem in stems(round):
         fill(workbook_path(round, stem), {1: CROWD})
     _, settled = close_round(round.path)

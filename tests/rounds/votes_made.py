@@ -20,10 +20,10 @@ def public_votes(data: Path, name: str) -> tuple[list[Vote], dict[str, str]]:
 
 
 def votes_of(text: str) -> list[Vote]:
-    """A table whose columns are voters and whose lines are items: `a b . a`; a dot for no vote."""
+    """A table whose columns are annotators and whose lines are items: `a b . a`; a dot for no vote."""
     rows = [line.split() for line in text.strip().splitlines()]
     return [
-        Vote(f"item-{n:02}", f"voter-{column:02}", label)
+        Vote(f"item-{n:02}", f"annotator-{column:02}", label)
         for n, row in enumerate(rows)
         for column, label in enumerate(row)
         if label != "."
@@ -40,7 +40,7 @@ def counted(*rows: tuple[int, ...]) -> list[Vote]:
 
 @st.composite
 def vote_lists(draw: st.DrawFn, labels: str = "abc", most: int = 60) -> list[Vote]:
-    """Any votes in any order, one a voter and item."""
+    """Any votes in any order, one an annotator and item."""
     pairs = st.tuples(st.integers(0, 9), st.integers(0, 7))
     said = draw(st.dictionaries(pairs, st.sampled_from(labels), max_size=most))
-    return [Vote(f"i{item}", f"v{voter}", label) for (item, voter), label in said.items()]
+    return [Vote(f"i{item}", f"v{annotator}", label) for (item, annotator), label in said.items()]

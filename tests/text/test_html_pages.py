@@ -23,7 +23,7 @@ TEMPLATE = """{% extends "base.html" %}
 """
 SHEETS = {
     "base": files("h2htalk.text") / "page" / "base.css",
-    "analysis": files("h2htalk.analysis") / "page" / "page.css",
+    "analysis": files("h2htalk.analysis.report") / "page" / "page.css",
     "report": files("h2htalk.benchmark.report") / "page" / "page.css",
 }
 

@@ -42,7 +42,7 @@ def needs_more(
         Item -> answers, in the order of `items`; 0 for one that is settled, or at its maximum.
 
     Raises:
-        RoundError: a voter gave an item two labels.
+        RoundError: an annotator gave an item two labels.
         ValueError: an argument out of range.
     """
     _check(minimum, maximum)
@@ -63,13 +63,14 @@ def needs_more_by_posterior(
 ) -> dict[str, int]:
     """As `needs_more`, until one label is as probable as `confidence` (a sequential probability ratio test).
 
-    Every voter is taken to be right with the same chance p and, where wrong, to name any of the other K - 1 labels
+    Every annotator is taken to be right with the same chance p and, where wrong, to name any of the other K - 1 labels
     alike. Then P(label) ~ r^votes(label), r = p (K - 1) / (1 - p); with two labels this is a lead of
     ln(t / (1 - t)) / ln(r) votes, t the confidence (p = 0.7, t = 0.95: 4 votes).
 
     Args:
-        accuracy: p, as measured of single votes (`voter_figures`): above 1 / labels, below 1. Taken too high it stops
-            too soon: 0.8 in place of 0.7 is a lead of 3 in place of 4, and 2.6 points of accuracy less on public votes
+        accuracy: p, as measured of single votes (`annotator_figures`): above 1 / labels, below 1. Taken too high it
+            stops too soon: 0.8 in place of 0.7 is a lead of 3 in place of 4, and 2.6 points of accuracy less on
+                public votes
             (`tools/eval_votes.py`).
         labels: K, all that can be given; 2 or more, and no fewer than occur.
         confidence: 0.5 to below 1.

@@ -1,4 +1,4 @@
-"""How far voters agree: Krippendorff's alpha with its interval, and kappa where votes are equally many."""
+"""How far annotators agree: Krippendorff's alpha with its interval, and kappa where votes are equally many."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def krippendorff_alpha(votes: Iterable[Vote] | VoteTable, level: Level) -> float
 
     Raises:
         MissingExtraError: the library is not installed.
-        RoundError: a voter gave an item two labels, or a rating is no number.
+        RoundError: an annotator gave an item two labels, or a rating is no number.
         ValueError: another level.
     """
     pairable = _pairable(tabulate(votes), level)
@@ -111,22 +111,22 @@ def fleiss_kappa(votes: Iterable[Vote] | VoteTable) -> float:
 
 
 def cohen_kappa(votes: Iterable[Vote] | VoteTable) -> float:
-    """Cohen's kappa (J. Cohen, Educational and Psychological Measurement 20(1), 1960) of two voters.
+    """Cohen's kappa (J. Cohen, Educational and Psychological Measurement 20(1), 1960) of two annotators.
 
     Returns:
         Over the items that both voted on, at most 1; nan where there are none, or only one label occurs on them.
 
     Raises:
-        RoundError: there are not two voters.
+        RoundError: there are not two annotators.
     """
     import numpy as np
 
     table = tabulate(votes)
-    if len(table.voters) != 2:
+    if len(table.annotators) != 2:
         raise RoundError(
-            f"Cohen's kappa compares two voters, not {len(table.voters)}; krippendorff_alpha takes any number"
+            f"Cohen's kappa compares two annotators, not {len(table.annotators)}; krippendorff_alpha takes any number"
         )
-    # Sorted by item, then voter: an item that both voted on is two rows in a row.
+    # Sorted by item, then annotator: an item that both voted on is two rows in a row.
     first = np.flatnonzero(table.item[1:] == table.item[:-1])
     one, other = table.label[first], table.label[first + 1]
     labels = len(table.labels)

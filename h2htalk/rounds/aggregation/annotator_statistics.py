@@ -1,4 +1,4 @@
-"""What a round can say of its voters: how often they agree with others and with gold, how fast, what looks odd."""
+"""What a round can say of its annotators: how often they agree with others and with gold, how fast, what looks odd."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from h2htalk.rounds.aggregation.annotator_warnings import Sheet, pace, read_sheets, warnings_of
+from h2htalk.rounds.aggregation.annotator_warnings import AnnotatorAnswers, pace, read_sheets, warnings_of
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.decisions import votes_on
 from h2htalk.rounds.aggregation.vote_table import VoteTable, tabulate
-from h2htalk.rounds.annotations import Answer, skips
+from h2htalk.rounds.annotations import Annotation, skips
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question
 from h2htalk.text.escaping import csv_text
@@ -21,7 +21,7 @@ from h2htalk.text.escaping import csv_text
 LEAST_GOLD = 5
 _Z = statistics.NormalDist().inv_cdf(0.975)
 HEADINGS = (
-    "voter", "items answered", "items skipped",
+    "annotator", "items answered", "items skipped",
     "agrees with the others", "low", "high", "votes compared",
     "right on gold", "gold low", "gold high", "gold answers", "qualified",
     "skill", "seconds an item", "warnings",
@@ -50,21 +50,21 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class VoterFigures:
-    """Figures of one voter. None where there is nothing to compute one from. No figure excludes anybody.
+class AnnotatorStatistics:
+    """Figures of one annotator. None where there is nothing to compute one from. No figure excludes anybody.
 
     Attributes:
-        voter: a salted hash.
+        annotator: a salted hash.
         answered, skipped: items.
         consensus: votes like the majority of the others on the same item, of the votes where the others have one.
-        gold: right answers on items that check voters; a rating within one step counts as right.
+        gold: right answers on items that check annotators; a rating within one step counts as right.
         skill: mean probability of the labels that they gave, under Dawid-Skene: the share of their votes that is right
             as far as all votes tell (the diagonal of their confusions, weighted by the labels).
-        seconds: median time an item, from one answer to the next (`voter_warnings.pace`).
+        seconds: median time an item, from one answer to the next (`annotator_warnings.pace`).
         warnings: in words, with the numbers; a question to look into, no verdict.
     """
 
-    voter: str
+    annotator: str
     answered: int
     skipped: int
     consensus: Share | None
@@ -75,15 +75,18 @@ class VoterFigures:
 
 
 def figures_of(
-    items: Sequence[Item], questions: Sequence[Question], answers: Iterable[Answer], voters: Iterable[str]
-) -> list[VoterFigures]:
-    """Figures of the voters, in their order.
+    items: Sequence[Item],
+    questions: Sequence[Question],
+    answers: Iterable[Annotation],
+    annotators: Iterable[str],
+) -> list[AnnotatorStatistics]:
+    """Figures of the annotators, in their order.
 
     Args:
         items: of the round, gold ones included.
         questions: of the round. Consensus and skill count its label questions together.
         answers: those that count (`answers.latest`), in any order.
-        voters: ids of all that were asked; who answered nothing has zeros.
+        annotators: ids of all that were asked; who answered nothing has zeros.
     """
     by_key = {answer.key: answer for answer in answers}
     by_id = {item.id: item for item in items}
@@ -93,17 +96,17 @@ def figures_of(
     sheets = read_sheets(by_key.values())
     skipped = skips(by_key)
     found = []
-    for voter in voters:
-        sheet = sheets.get(voter, Sheet(voter, {}, {}))
+    for annotator in annotators:
+        sheet = sheets.get(annotator, AnnotatorAnswers(annotator, {}, {}))
         speed = pace(sheet)
         found.append(
-            VoterFigures(
-                voter=voter,
+            AnnotatorStatistics(
+                annotator=annotator,
                 answered=sum(any(name != SKIPPED for name in given) for given in sheet.given.values()),
-                skipped=sum(who == voter for _, who in skipped),
-                consensus=consensus.get(voter),
-                gold=gold.get(voter),
-                skill=skill.get(voter),
+                skipped=sum(who == annotator for _, who in skipped),
+                consensus=consensus.get(annotator),
+                gold=gold.get(annotator),
+                skill=skill.get(annotator),
                 seconds=statistics.median(speed.values()) if speed else None,
                 warnings=warnings_of(sheet, sheets, by_id, questions),
             )
@@ -111,29 +114,29 @@ def figures_of(
     return found
 
 
-def qualified(figures: Iterable[VoterFigures], pass_gold: float) -> dict[str, bool | None]:
-    """Voter -> whether their share of right gold answers reaches `pass_gold` (0 to 1).
+def qualified(figures: Iterable[AnnotatorStatistics], pass_gold: float) -> dict[str, bool | None]:
+    """Annotator -> whether their share of right gold answers reaches `pass_gold` (0 to 1).
 
     None where they gave fewer than `LEAST_GOLD` answers on gold items: too few to say either.
     """
     return {
-        one.voter: None if one.gold is None or one.gold.of < LEAST_GOLD else one.gold.value >= pass_gold
+        one.annotator: None if one.gold is None or one.gold.of < LEAST_GOLD else one.gold.value >= pass_gold
         for one in figures
     }
 
 
-def figures_csv(figures: Sequence[VoterFigures], pass_gold: float) -> str:
-    """The figures as CSV, a row a voter; shares from 0 to 1, empty where there is no figure.
+def figures_csv(figures: Sequence[AnnotatorStatistics], pass_gold: float) -> str:
+    """The figures as CSV, a row an annotator; shares from 0 to 1, empty where there is no figure.
 
     `qualified` is yes, no, or says that there were too few gold answers; empty where there were none.
     """
     passed: dict[str, bool | str | None] = {**qualified(figures, pass_gold)}
     for one in figures:
-        if one.gold is not None and passed[one.voter] is None:
-            passed[one.voter] = f"too few gold answers: {one.gold.of} of at least {LEAST_GOLD}"
+        if one.gold is not None and passed[one.annotator] is None:
+            passed[one.annotator] = f"too few gold answers: {one.gold.of} of at least {LEAST_GOLD}"
     rows = [
         (
-            one.voter, one.answered, one.skipped, *_cells(one.consensus), *_cells(one.gold), passed[one.voter],
+            one.annotator, one.answered, one.skipped, *_cells(one.consensus), *_cells(one.gold), passed[one.annotator],
             None if one.skill is None else round(one.skill, 4), one.seconds, "; ".join(one.warnings),
         )
         for one in figures
@@ -149,7 +152,9 @@ def _cells(share: Share | None) -> tuple[float | None, float | None, float | Non
 
 
 def _consensus(tables: Sequence[VoteTable]) -> dict[str, Share]:
-    """By voter, agreement with the majority of the others: without the voter's own vote, where they are not tied."""
+    """By annotator, agreement with the majority of the others: without the annotator's own vote, where they are not
+    tied.
+    """
     import numpy as np
 
     right: Counter[str] = Counter()
@@ -162,9 +167,9 @@ def _consensus(tables: Sequence[VoteTable]) -> dict[str, Share]:
         clear = highest[:, -1] > highest[:, -2]
         same = clear & (others.argmax(axis=1) == table.label)
         for counter, votes in ((right, same), (compared, clear)):
-            counted = np.bincount(table.voter[votes], minlength=len(table.voters))
-            counter.update(dict(zip(table.voters, counted.tolist(), strict=True)))
-    return {voter: Share(right[voter], number) for voter, number in compared.items() if number}
+            counted = np.bincount(table.annotator[votes], minlength=len(table.annotators))
+            counter.update(dict(zip(table.annotators, counted.tolist(), strict=True)))
+    return {annotator: Share(right[annotator], number) for annotator, number in compared.items() if number}
 
 
 def _skill(tables: Sequence[VoteTable]) -> dict[str, float]:
@@ -172,12 +177,12 @@ def _skill(tables: Sequence[VoteTable]) -> dict[str, float]:
     for table in tables:
         decisions = dawid_skene(table)
         for vote in table.votes(range(len(table))):
-            chances.setdefault(vote.voter, []).append(decisions[vote.item].chances[vote.label])
-    return {voter: math.fsum(theirs) / len(theirs) for voter, theirs in chances.items()}
+            chances.setdefault(vote.annotator, []).append(decisions[vote.item].chances[vote.label])
+    return {annotator: math.fsum(theirs) / len(theirs) for annotator, theirs in chances.items()}
 
 
 def _gold(
-    items: Mapping[str, Item], questions: Sequence[Question], answers: Iterable[Answer]
+    items: Mapping[str, Item], questions: Sequence[Question], answers: Iterable[Annotation]
 ) -> dict[str, Share]:
     forms = {question.name: question.form for question in questions}
     counted: dict[str, list[bool]] = {}
@@ -192,5 +197,5 @@ def _gold(
             right = set(value) == set(wanted)
         else:
             right = value == wanted
-        counted.setdefault(answer.voter, []).append(right)
-    return {voter: Share(sum(theirs), len(theirs)) for voter, theirs in counted.items()}
+        counted.setdefault(answer.annotator, []).append(right)
+    return {annotator: Share(sum(theirs), len(theirs)) for annotator, theirs in counted.items()}

@@ -1,4 +1,4 @@
-"""What looks odd in a voter's answers, in words with the numbers. A reason to ask them, never to exclude them."""
+"""What looks odd in an annotator's answers, in words with the numbers. A reason to ask them, never to exclude them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from h2htalk.data.languages import Language
-from h2htalk.rounds.annotations import Answer
+from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 
@@ -28,37 +28,41 @@ CHANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
-    """One voter's answers: item -> question -> value; and when they first answered each item (seconds, any origin)."""
+class AnnotatorAnswers:
+    """One annotator's answers: item -> question -> value; and when they first answered each item (seconds, any
+    origin).
+    """
 
-    voter: str
+    annotator: str
     given: Mapping[str, Mapping[str, Value]]
     times: Mapping[str, float]
 
 
-def read_sheets(answers: Iterable[Answer]) -> dict[str, Sheet]:
-    """Answers by voter. A time that is no ISO 8601 is passed over."""
+def read_sheets(answers: Iterable[Annotation]) -> dict[str, AnnotatorAnswers]:
+    """Answers by annotator. A time that is no ISO 8601 is passed over."""
     given: dict[str, dict[str, dict[str, Value]]] = {}
     times: dict[str, dict[str, float]] = {}
     for answer in answers:
         if answer.value is None:
             continue
-        given.setdefault(answer.voter, {}).setdefault(answer.item, {})[answer.question] = answer.value
-        theirs = times.setdefault(answer.voter, {})
+        given.setdefault(answer.annotator, {}).setdefault(answer.item, {})[answer.question] = answer.value
+        theirs = times.setdefault(answer.annotator, {})
         try:
             when = datetime.fromisoformat(answer.when)
         except ValueError:
             continue
         seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
         theirs[answer.item] = min(seconds, theirs.get(answer.item, math.inf))
-    return {voter: Sheet(voter, items, times[voter]) for voter, items in given.items()}
+    return {
+        annotator: AnnotatorAnswers(annotator, items, times[annotator]) for annotator, items in given.items()
+    }
 
 
-def pace(sheet: Sheet) -> dict[str, float]:
-    """Item -> seconds since the voter's answer before it, breaks left out.
+def pace(sheet: AnnotatorAnswers) -> dict[str, float]:
+    """Item -> seconds since the annotator's answer before it, breaks left out.
 
     Empty where times say nothing: fewer than ten such gaps, or answers that were read together and so have one time
-    (most gaps are 0: ballots).
+    (most gaps are 0: spreadsheets).
     """
     order = sorted(sheet.times, key=lambda item: (sheet.times[item], item))
     gaps = {after: sheet.times[after] - sheet.times[before] for before, after in pairwise(order)}
@@ -69,11 +73,14 @@ def pace(sheet: Sheet) -> dict[str, float]:
 
 
 def warnings_of(
-    sheet: Sheet, sheets: Mapping[str, Sheet], items: Mapping[str, Item], questions: Sequence[Question]
+    sheet: AnnotatorAnswers,
+    sheets: Mapping[str, AnnotatorAnswers],
+    items: Mapping[str, Item],
+    questions: Sequence[Question],
 ) -> tuple[str, ...]:
-    """Warnings about one voter, beside all others' answers to the same items."""
+    """Warnings about one annotator, beside all others' answers to the same items."""
     found = [_too_fast(sheet, items)]
-    others = [other for voter, other in sheets.items() if voter != sheet.voter]
+    others = [other for annotator, other in sheets.items() if annotator != sheet.annotator]
     for question in questions:
         if question.form in ("label", "rating"):
             found.append(_one_value(_without_right(sheet, items, question.name), others, question))
@@ -94,7 +101,7 @@ def least_seconds(item: Item) -> float:
     return 60 * sum(map(len, texts)) / (READING[item.language] * TIMES_AS_FAST)
 
 
-def _too_fast(sheet: Sheet, items: Mapping[str, Item]) -> str | None:
+def _too_fast(sheet: AnnotatorAnswers, items: Mapping[str, Item]) -> str | None:
     timed = {
         item: gap
         for item, gap in pace(sheet).items()
@@ -111,8 +118,8 @@ def _too_fast(sheet: Sheet, items: Mapping[str, Item]) -> str | None:
     )
 
 
-def _without_right(sheet: Sheet, items: Mapping[str, Item], question: str) -> Sheet:
-    """Without items on which the voter is known to be right: whoever says what is true has no habit."""
+def _without_right(sheet: AnnotatorAnswers, items: Mapping[str, Item], question: str) -> AnnotatorAnswers:
+    """Without items on which the annotator is known to be right: whoever says what is true has no habit."""
     wrong = {
         item: given
         for item, given in sheet.given.items()
@@ -120,10 +127,10 @@ def _without_right(sheet: Sheet, items: Mapping[str, Item], question: str) -> Sh
         or question not in items[item].gold
         or items[item].gold[question] != given.get(question)
     }
-    return Sheet(sheet.voter, wrong, sheet.times)
+    return AnnotatorAnswers(sheet.annotator, wrong, sheet.times)
 
 
-def _one_value(sheet: Sheet, others: Sequence[Sheet], question: Question) -> str | None:
+def _one_value(sheet: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], question: Question) -> str | None:
     name, values = question.name, question.labels or question.ratings
     theirs = [given[name] for given in sheet.given.values() if name in given]
     if not theirs:
@@ -134,24 +141,27 @@ def _one_value(sheet: Sheet, others: Sequence[Sheet], question: Question) -> str
     return told and f"one answer: {name} is {often} {told}"
 
 
-def _all_ratings_alike(sheet: Sheet, others: Sequence[Sheet], ratings: Sequence[str]) -> str | None:
+def _all_ratings_alike(
+    sheet: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], ratings: Sequence[str]
+) -> str | None:
     told = _habit(sheet, others, ratings, lambda given: len({given[name] for name in ratings}) == 1, 2)
     return told and f"straight lines: all {len(ratings)} ratings are equal {told}"
 
 
 def _habit(
-    sheet: Sheet,
-    others: Sequence[Sheet],
+    sheet: AnnotatorAnswers,
+    others: Sequence[AnnotatorAnswers],
     names: Sequence[str],
     happens: Callable[[Mapping[str, Value]], bool],
     outcomes: int,
 ) -> str | None:
-    """How often something happens in a voter's answers and in the others' to the same items; None where it is usual.
+    """How often something happens in an annotator's answers and in the others' to the same items; None where it is
+    usual.
 
     The others' share counts one more of each outcome (`outcomes` of them): what nobody did is rare, not impossible.
     """
 
-    def complete(one: Sheet) -> dict[str, Mapping[str, Value]]:
+    def complete(one: AnnotatorAnswers) -> dict[str, Mapping[str, Value]]:
         return {item: given for item, given in one.given.items() if all(name in given for name in names)}
 
     mine = complete(sheet)

@@ -1,7 +1,7 @@
-"""Dawid and Skene's model of voters, fitted by expectation and maximisation; exact in any order of the sums.
+"""Dawid and Skene's model of annotators, fitted by expectation and maximisation; exact in any order of the sums.
 
-A voter who meets an item of the true label k says l with a chance of their own, conf[k, voter, l]; labels have the
-chances prior[k] (A. P. Dawid, A. M. Skene, Applied Statistics 28(1), 1979). One round is
+An annotator who meets an item of the true label k says l with a chance of their own, conf[k, annotator, l]; labels
+have the chances prior[k] (A. P. Dawid, A. M. Skene, Applied Statistics 28(1), 1979). One round is
 
     E:  chance[k, i] ~ prior[k] * product over the votes (v, l) on i of conf[k, v, l]
     M:  prior[k] = mean over i of chance[k, i]
@@ -21,13 +21,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.rounds.aggregation.majority import SAME, Decision, vote_result
+from h2htalk.rounds.aggregation.majority import SAME, VoteResult, vote_result
 from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
 
 Numbers = npt.NDArray[np.float64]
 Recipe = Literal["converged", "vldb"]
 
-# At the start every voter is right with this chance, and all mistakes are alike (Zheng et al., PVLDB 10(5), 2017).
+# At the start every annotator is right with this chance, and all mistakes are alike (Zheng et al., PVLDB 10(5), 2017).
 START = 0.7
 # A fit that has not settled by then is taken as it is (rounds).
 MOST_ROUNDS = 1000
@@ -39,7 +39,7 @@ class Fit:
 
     Attributes:
         chances: of each label for each item, shape (labels, items), columns sum to 1.
-        confusions: chance that a voter says l of an item of true label k, shape (labels k, voters, labels l).
+        confusions: chance that an annotator says l of an item of true label k, shape (labels k, annotators, labels l).
         rounds: E-steps that were done.
         settled: whether the last round changed the likelihood by less than the tolerance.
     """
@@ -56,21 +56,21 @@ def fit(table: VoteTable, rounds: int | None, smoothing: float, tolerance: float
     Args:
         table: the votes.
         rounds: exactly so many; None: until the gain of log-likelihood is below the tolerance, at most `MOST_ROUNDS`.
-        smoothing: votes of each kind that every voter is taken to have given besides (Dirichlet), 0 or more.
+        smoothing: votes of each kind that every annotator is taken to have given besides (Dirichlet), 0 or more.
         tolerance: gain of log-likelihood a vote, up or down, at which the fit has settled. A larger fall is no end.
 
     Returns:
-        The chances of the last E-step. Memory: 8 bytes * labels * (items + 3 votes' columns + voters * labels).
+        The chances of the last E-step. Memory: 8 bytes * labels * (items + 3 votes' columns + annotators * labels).
     """
     count = len(table.labels)
     if count == 1:
-        return Fit(np.ones((1, len(table.items))), np.ones((1, len(table.voters), 1)), 0, True)
-    start = np.full((count, len(table.voters), count), (1 - START) / (count - 1))
+        return Fit(np.ones((1, len(table.items))), np.ones((1, len(table.annotators), 1)), 0, True)
+    start = np.full((count, len(table.annotators), count), (1 - START) / (count - 1))
     start[np.arange(count), :, np.arange(count)] = START
     priors, confusions = np.full(count, 1 / count), start
-    said = table.voter * count + table.label
+    said = table.annotator * count + table.label
     sizes = np.bincount(table.item, minlength=len(table.items))
-    busiest = int(np.bincount(table.voter).max())
+    busiest = int(np.bincount(table.annotator).max())
     before, done, settled = -math.inf, 0, False
     while not settled and done < (MOST_ROUNDS if rounds is None else rounds):
         chances, likelihood = _expect(table, said, int(sizes.max()), priors, confusions)
@@ -119,7 +119,7 @@ def _maximise(
     chances: Numbers, said: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], busiest: int, smoothing: float,
     start: Numbers,
 ) -> tuple[Numbers, Numbers]:  # fmt: skip
-    """Priors and confusions; a voter who never met a label, as far as is known, is taken for a beginner there."""
+    """Priors and confusions; an annotator who never met a label, as far as is known, is taken for a beginner there."""
     count, items = chances.shape
     even = summable(chances, max(items, busiest))
     counted = np.stack([np.bincount(said, np.repeat(row, sizes), start[0].size) for row in even])
@@ -139,26 +139,26 @@ def dawid_skene(
     recipe: Recipe = "converged",
     smoothing: float = 0.0,
     tolerance: float = 1e-7,
-) -> dict[str, Decision]:
-    """The likeliest label when each voter's reliability is learned from all votes, by item (sorted).
+) -> dict[str, VoteResult]:
+    """The likeliest label when each annotator's reliability is learned from all votes, by item (sorted).
 
-    Every voter begins as right with a chance of 0.7, labels as equally frequent; nothing is drawn at random. With one
-    voter the posterior stays 0.7, with one label in all votes it is 1: there is nothing to learn from. A voter with
-    few votes may seem infallible; `smoothing=1` tempers that.
+    Every annotator begins as right with a chance of 0.7, labels as equally frequent; nothing is drawn at random. With
+    one annotator the posterior stays 0.7, with one label in all votes it is 1: there is nothing to learn from. An
+    annotator with few votes may seem infallible; `smoothing=1` tempers that.
 
     Args:
         votes: as for `majority`.
         rounds: exactly so many rounds of expectation and maximisation, 1 or more, in place of what the recipe says.
         recipe: `vldb` is the published one, 20 rounds (Zheng et al., PVLDB 10(5), 2017), whose figures it repeats;
             `converged` goes on until a round gains less than `tolerance`, at most 1,000 rounds.
-        smoothing: votes of each kind that every voter is taken to have given besides (Dirichlet), 0 or more.
+        smoothing: votes of each kind that every annotator is taken to have given besides (Dirichlet), 0 or more.
         tolerance: gain of log-likelihood a vote, in nats. With smoothing the prior's part counts as well.
 
     Returns:
-        Probabilities within 1e-9 of each other are a tie. Renamed voters or labels and shuffled rows change no bit.
+        Probabilities within 1e-9 of each other are a tie. Renamed annotators or labels and shuffled rows change no bit.
 
     Raises:
-        RoundError: a voter gave an item two labels.
+        RoundError: an annotator gave an item two labels.
         ValueError: an argument out of range.
     """
     if (
@@ -187,7 +187,7 @@ def dawid_skene(
     return decided
 
 
-def expected_accuracy(decisions: Mapping[str, Decision], gold: Mapping[str, str]) -> float:
+def expected_accuracy(decisions: Mapping[str, VoteResult], gold: Mapping[str, str]) -> float:
     """Share of gold items decided rightly, 0 to 1, when a fair coin breaks ties: the exact expectation, no draw.
 
     Args:

@@ -12,7 +12,7 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class VoteResult:
     """What votes say of one item.
 
     Attributes:
@@ -34,19 +34,19 @@ class Decision:
     chances: Mapping[str, float] = field(default_factory=dict)
 
 
-def majority(votes: Iterable[Vote] | VoteTable) -> dict[str, Decision]:
+def majority(votes: Iterable[Vote] | VoteTable) -> dict[str, VoteResult]:
     """The label most votes went to, by item (sorted); equal counts are a tie and stay one.
 
     Args:
-        votes: of one question. Equal votes of one voter on an item count once. No votes: no decisions; an item that
+        votes: of one question. Equal votes of one annotator on an item count once. No votes: no decisions; an item that
             nobody voted on is in no vote and so in no decision.
 
     Raises:
-        RoundError: a voter gave an item two labels.
+        RoundError: an annotator gave an item two labels.
     """
     table = tabulate(votes)
     # Items on which the same counts fell share one decision: there are few kinds, and many items.
-    kinds: dict[tuple[int, ...], Decision] = {}
+    kinds: dict[tuple[int, ...], VoteResult] = {}
     decided = {}
     for item, row in zip(table.items, map(tuple, table.counts().tolist()), strict=True):
         if row not in kinds:
@@ -55,7 +55,7 @@ def majority(votes: Iterable[Vote] | VoteTable) -> dict[str, Decision]:
     return decided
 
 
-def _by_count(labels: Sequence[str], counts: Sequence[int]) -> Decision:
+def _by_count(labels: Sequence[str], counts: Sequence[int]) -> VoteResult:
     total, most = sum(counts), max(counts)
     leading = tuple(label for label, count in zip(labels, counts, strict=True) if count == most)
     chances = {label: count / total for label, count in zip(labels, counts, strict=True) if count}
@@ -64,7 +64,7 @@ def _by_count(labels: Sequence[str], counts: Sequence[int]) -> Decision:
 
 def vote_result(
     leading: Sequence[str], support: int, posterior: float, votes: int, chances: Mapping[str, float]
-) -> Decision:
+) -> VoteResult:
     if len(leading) == 1:
-        return Decision(leading[0], support, posterior, votes, (), chances)
-    return Decision(None, support, posterior, votes, tuple(leading), chances)
+        return VoteResult(leading[0], support, posterior, votes, (), chances)
+    return VoteResult(None, support, posterior, votes, tuple(leading), chances)

@@ -22,27 +22,27 @@ CHUNK = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One person's answer to one question as the arithmetic sees it: what `voter` said of `item`."""
+    """One person's answer to one question as the arithmetic sees it: what `annotator` said of `item`."""
 
     item: str
-    voter: str
+    annotator: str
     label: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteTable:
-    """Votes as columns, each (item, voter) once, sorted by item, then voter: the order of the rows is gone.
+    """Votes as columns, each (item, annotator) once, sorted by item, then annotator: the order of the rows is gone.
 
     Attributes:
-        items, voters, labels: the names that occur, sorted.
-        item, voter, label: of each vote, positions in those; shape (votes,).
+        items, annotators, labels: the names that occur, sorted.
+        item, annotator, label: of each vote, positions in those; shape (votes,).
     """
 
     items: tuple[str, ...]
-    voters: tuple[str, ...]
+    annotators: tuple[str, ...]
     labels: tuple[str, ...]
     item: Positions
-    voter: Positions
+    annotator: Positions
     label: Positions
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class VoteTable:
     def votes(self, rows: Iterable[int]) -> list[Vote]:
         """The votes of some rows, in the order in which they are named."""
         picked = list(rows)
-        columns = ((self.items, self.item), (self.voters, self.voter), (self.labels, self.label))
+        columns = ((self.items, self.item), (self.annotators, self.annotator), (self.labels, self.label))
         named = ([names[at] for at in column[picked].tolist()] for names, column in columns)
         return [Vote(*fields) for fields in zip(*named, strict=True)]
 
@@ -67,7 +67,7 @@ class VoteTable:
 def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
     """Votes as columns; a table is given back as it is, so that several figures of the same votes share one.
 
-    Two equal votes of a voter on an item are one vote.
+    Two equal votes of an annotator on an item are one vote.
 
     Args:
         votes: in any order; an iterator is read in pieces, so that its votes need not lie in memory at once.
@@ -87,7 +87,7 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
     pieces: list[list[Positions]] = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
     rest = iter(votes)
     while chunk := list(islice(rest, CHUNK)):
-        fields = [v.item for v in chunk], [v.voter for v in chunk], [v.label for v in chunk]
+        fields = [v.item for v in chunk], [v.annotator for v in chunk], [v.label for v in chunk]
         for named, known, columns in zip(fields, numbers, pieces, strict=True):
             columns.append(np.fromiter(map(known.__getitem__, named), np.int64, len(named)))
     names, ranked = zip(
@@ -113,22 +113,22 @@ def _by_name(names: tuple[str, ...], column: Any) -> tuple[tuple[str, ...], Any]
 def _sorted_table(names: tuple[tuple[str, ...], ...], columns: tuple[Any, ...]) -> VoteTable:
     import numpy as np
 
-    items, voters, labels = names
-    item, voter, label = columns
-    # One number a vote: sorting it sorts the rows. It fits 64 bits up to 2 million items, voters and labels each.
-    key = (item * len(voters) + voter) * max(len(labels), 1) + label
+    items, annotators, labels = names
+    item, annotator, label = columns
+    # One number a vote: sorting it sorts the rows. It fits 64 bits up to 2 million items, annotators and labels each.
+    key = (item * len(annotators) + annotator) * max(len(labels), 1) + label
     key.sort()
     if len(key):
         key = key[np.append(True, key[1:] != key[:-1])]
     pair, label = np.divmod(key, max(len(labels), 1))
-    item, voter = np.divmod(pair, max(len(voters), 1))
+    item, annotator = np.divmod(pair, max(len(annotators), 1))
     twice = np.flatnonzero(pair[1:] == pair[:-1])
     if len(twice):
         first = int(twice[0])
         said = f"{quoted(labels[label[first]])} and {quoted(labels[label[first + 1]])}"
         more = f" (and {len(twice) - 1:,} more of this kind)" if len(twice) > 1 else ""
         raise RoundError(
-            f"item {quoted(items[item[first]])}: voter {quoted(voters[voter[first]])} said {said}{more}; "
-            "keep one vote a voter and item"
+            f"item {quoted(items[item[first]])}: annotator {quoted(annotators[annotator[first]])} said {said}{more}; "
+            "keep one vote an annotator and item"
         )
-    return VoteTable(items, voters, labels, item, voter, label)
+    return VoteTable(items, annotators, labels, item, annotator, label)

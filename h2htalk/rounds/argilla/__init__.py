@@ -1,1 +1,1 @@
-"""What the Argilla backend (`argilla_rounds`) says to a server: people, datasets, records, the page, answers."""
+"""What the Argilla platform (`platform`) says to a server: people, datasets, records, the page, answers."""

@@ -1,4 +1,4 @@
-"""Workspaces and users: every voter has an account, and is in the workspaces of the languages they read."""
+"""Workspaces and users: every annotator has an account, and is in the workspaces of the languages they read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 from h2htalk.data.files import json_line, read_json_object, write_problem
 from h2htalk.errors import DataError, RoundError, quoted
-from h2htalk.rounds.annotators import Voter
-from h2htalk.rounds.argilla.client import Wire
+from h2htalk.rounds.annotators import Annotator
+from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import workspace_name
 from h2htalk.rounds.round_folder import RoundFolder
 
@@ -24,19 +24,19 @@ ACCOUNTS = "argilla_accounts.json"
 PASSWORD_BYTES = 12
 
 
-def workspaces(wire: Wire) -> dict[str, str]:
+def workspaces(wire: ArgillaClient) -> dict[str, str]:
     """Name -> id of the workspaces that we see. Raises RoundError."""
     return {one["name"]: one["id"] for one in wire.get("/api/v1/me/workspaces")["items"]}
 
 
-def make_workspaces(wire: Wire, names: Iterable[str]) -> dict[str, str]:
+def make_workspaces(wire: ArgillaClient, names: Iterable[str]) -> dict[str, str]:
     """Name -> id, the missing made. Raises RoundError where we may not make one."""
     there = workspaces(wire)
     for name in sorted(set(names) - there.keys()):
         if wire.role != "owner":
             raise RoundError(
                 f"{wire.url}: there is no workspace {name} that your key may use, and only an owner makes one; use an "
-                "owner's key, or have it made with you and the voters in it"
+                "owner's key, or have it made with you and the annotators in it"
             )
         # A conflict is our own first attempt, of which no answer came.
         wire.call("POST", "/api/v1/workspaces", {"name": name}, allowed=(409,))
@@ -48,7 +48,7 @@ def make_workspaces(wire: Wire, names: Iterable[str]) -> dict[str, str]:
     return there
 
 
-def seen_places(wire: Wire, names: Iterable[str]) -> dict[str, str]:
+def seen_places(wire: ArgillaClient, names: Iterable[str]) -> dict[str, str]:
     """Name -> id of those of these workspaces that are there. Raises RoundError where an admin's key may not see all:
     what was answered in the others would be left out, and nobody would know."""
     wanted, there = set(names), workspaces(wire)
@@ -62,7 +62,7 @@ def seen_places(wire: Wire, names: Iterable[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class UserAccount:
     """An account on the server: its id, its role, and the key by which the server knows who asks."""
 
     id: str
@@ -70,23 +70,23 @@ class Account:
     key: str = field(repr=False)
 
 
-def users(wire: Wire, places: Iterable[str]) -> dict[str, Account]:
+def users(wire: ArgillaClient, places: Iterable[str]) -> dict[str, UserAccount]:
     """User name -> account: all of the server for an owner, else those of the workspaces with these ids."""
     if wire.role == "owner":
         found = wire.get("/api/v1/users")["items"]
     else:
         found = [one for place in places for one in wire.get(f"/api/v1/workspaces/{place}/users")["items"]]
-    return {one["username"]: Account(one["id"], one["role"], one["api_key"]) for one in found}
+    return {one["username"]: UserAccount(one["id"], one["role"], one["api_key"]) for one in found}
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The round's voters on the server.
+    """The round's annotators on the server.
 
     Attributes:
-        ids: voter id -> user id, of all who have an account.
-        inside: workspace name -> ids of the voters who are in it, and so meet what lies there.
-        keys: voter id -> key of the account.
+        ids: annotator id -> user id, of all who have an account.
+        inside: workspace name -> ids of the annotators who are in it, and so meet what lies there.
+        keys: annotator id -> key of the account.
     """
 
     ids: Mapping[str, str]
@@ -94,8 +94,10 @@ class People:
     keys: Mapping[str, str] = field(repr=False)
 
 
-def seat_voters(wire: Wire, folder: RoundFolder, places: Mapping[str, str]) -> tuple[People, list[str]]:
-    """See to it that every voter who is there has an account and is in the workspaces of their languages.
+def add_annotators(
+    wire: ArgillaClient, folder: RoundFolder, places: Mapping[str, str]
+) -> tuple[People, list[str]]:
+    """See to it that every annotator who is there has an account and is in the workspaces of their languages.
 
     Args:
         wire, folder: which server, which round.
@@ -108,20 +110,21 @@ def seat_voters(wire: Wire, folder: RoundFolder, places: Mapping[str, str]) -> t
     Raises:
         RoundError: a name belongs to an owner or admin, or we may not make an account.
     """
-    voters, told, known = folder.voters(), [], accounts(folder)
+    annotators, told, known = folder.annotators(), [], accounts(folder)
     there = users(wire, places.values())
-    ids = _ids(voters, there, known)
+    ids = _ids(annotators, there, known)
     higher = {one.id for one in there.values() if one.role != "annotator"}
-    strangers = [voter.name for voter in voters if ids.get(voter.id) in higher]
+    strangers = [annotator.name for annotator in annotators if ids.get(annotator.id) in higher]
     if strangers:
         raise RoundError(
-            f"{wire.url}: {', '.join(strangers)} is the name of an owner or admin, who sees more than a voter; name "
-            "the voter otherwise"
+            f"{wire.url}: {', '.join(strangers)} is the name of an owner or admin, who sees more than "
+            "an annotator; name "
+            "the annotator otherwise"
         )
-    met = [voter.name for voter in voters if voter.id in ids and voter.id not in known]
+    met = [annotator.name for annotator in annotators if annotator.id in ids and annotator.id not in known]
     if met:
         told.append(f"{', '.join(met)} had an account already and keep their passwords")
-    missing = [voter for voter in voters if voter.here and voter.id not in ids]
+    missing = [annotator for annotator in annotators if annotator.here and annotator.id not in ids]
     if missing and wire.role != "owner":
         raise RoundError(
             f"{wire.url}: {', '.join(v.name for v in missing)} has no account in the round's workspaces, and only an "
@@ -129,55 +132,60 @@ def seat_voters(wire: Wire, folder: RoundFolder, places: Mapping[str, str]) -> t
         )
     if missing:
         passwords = _passwords(folder.private / LOGINS, missing)
-        for voter in missing:
+        for annotator in missing:
             account = {
-                "username": voter.name,
-                "first_name": voter.name,
-                "password": passwords[voter.name],
+                "username": annotator.name,
+                "first_name": annotator.name,
+                "password": passwords[annotator.name],
                 "role": "annotator",
             }
             wire.call("POST", "/api/v1/users", account, allowed=(409,))
         there = users(wire, places.values())
-        ids = _ids(voters, there, known)
+        ids = _ids(annotators, there, known)
         told.append(
             f"{len(missing)} accounts made; their passwords stand in {folder.private / LOGINS}: give each "
-            "voter their own"
+            "annotator their own"
         )
     if not ids.items() <= known.items():
         _write_privately(folder.private / ACCOUNTS, json_line(known | ids))
     spec, inside = folder.spec(), {}
     for language in sorted({item.language for item in folder.items()}):
         name = workspace_name(spec, folder.name, language)
-        readers = [voter for voter in voters if voter.here and language in voter.languages]
+        readers = [
+            annotator for annotator in annotators if annotator.here and language in annotator.languages
+        ]
         within = _let_in(wire, places[name], readers, ids)
-        inside[name] = {voter for voter, user in ids.items() if user in within}
-    gone = [voter.name for voter in voters if not voter.here]
+        inside[name] = {annotator for annotator, user in ids.items() if user in within}
+    gone = [annotator.name for annotator in annotators if not annotator.here]
     if gone:
         told.append(
             f"{', '.join(gone)} left the round and can still sign in; take them out of the workspace if they should not"
         )
     keys = {one.id: one.key for one in there.values()}
-    return People(ids, inside, {voter: keys[user] for voter, user in ids.items()}), told
+    return People(ids, inside, {annotator: keys[user] for annotator, user in ids.items()}), told
 
 
-def annotators(folder: RoundFolder, there: Mapping[str, Account]) -> dict[str, Voter]:
-    """User id -> voter, of those whose answers count: an owner or admin sees what others said, and may say it for them.
+def annotators(folder: RoundFolder, there: Mapping[str, UserAccount]) -> dict[str, Annotator]:
+    """User id -> annotator, of those whose answers count: an owner or admin sees what others said, and may say it for
+    them.
 
     Args:
         folder: of the round.
         there: user name -> account, as `users` found them.
     """
-    voters, known = folder.voters(), accounts(folder)
+    annotators, known = folder.annotators(), accounts(folder)
     higher = {one.id for one in there.values() if one.role != "annotator"}
-    ids = known | _ids(voters, there, known)
-    by_id = {voter.id: voter for voter in voters}
-    return {user: by_id[voter] for voter, user in ids.items() if voter in by_id and user not in higher}
+    ids = known | _ids(annotators, there, known)
+    by_id = {annotator.id: annotator for annotator in annotators}
+    return {
+        user: by_id[annotator] for annotator, user in ids.items() if annotator in by_id and user not in higher
+    }
 
 
-def told_of_accounts(
-    wire: Wire, folder: RoundFolder, there: Mapping[str, Account], submitted: Collection[str]
+def describe_accounts(
+    wire: ArgillaClient, folder: RoundFolder, there: Mapping[str, UserAccount], submitted: Collection[str]
 ) -> list[str]:
-    """Voters who had an account and have none, as far as the key shows: an admin's shows the workspaces' alone.
+    """Annotators who had an account and have none, as far as the key shows: an admin's shows the workspaces' alone.
 
     Args:
         wire, folder: which server, which round.
@@ -185,10 +193,14 @@ def told_of_accounts(
         submitted: user ids with an answer on the server.
     """
     known = accounts(folder)
-    ids = _ids(folder.voters(), there, known)
-    gone = [voter for voter in folder.voters() if voter.id in known and voter.id not in ids]
-    unseen = [voter.name for voter in gone if known[voter.id] in submitted and wire.role != "owner"]
-    lost = [voter.name for voter in gone if voter.here and voter.name not in unseen]
+    ids = _ids(folder.annotators(), there, known)
+    gone = [
+        annotator for annotator in folder.annotators() if annotator.id in known and annotator.id not in ids
+    ]
+    unseen = [
+        annotator.name for annotator in gone if known[annotator.id] in submitted and wire.role != "owner"
+    ]
+    lost = [annotator.name for annotator in gone if annotator.here and annotator.name not in unseen]
     told = []
     if unseen:
         told.append(
@@ -210,43 +222,56 @@ def told_of_accounts(
 
 
 def accounts(folder: RoundFolder) -> dict[str, str]:
-    """Voter id -> user id, of all who ever had an account. Raises DataError."""
+    """Annotator id -> user id, of all who ever had an account. Raises DataError."""
     try:
-        return {str(voter): str(user) for voter, user in read_json_object(folder.private / ACCOUNTS).items()}
+        return {
+            str(annotator): str(user)
+            for annotator, user in read_json_object(folder.private / ACCOUNTS).items()
+        }
     except FileNotFoundError:
         return {}
 
 
-def _ids(voters: Sequence[Voter], there: Mapping[str, Account], known: Mapping[str, str]) -> dict[str, str]:
-    """Voter id -> user id: the account that was theirs before, under whatever name, else the one of their name."""
+def _ids(
+    annotators: Sequence[Annotator], there: Mapping[str, UserAccount], known: Mapping[str, str]
+) -> dict[str, str]:
+    """Annotator id -> user id: the account that was theirs before, under whatever name, else the one of their name."""
     present = {one.id for one in there.values()}
-    kept = {voter.id: known[voter.id] for voter in voters if known.get(voter.id) in present}
-    return {voter.id: there[voter.name].id for voter in voters if voter.name in there} | kept
+    kept = {
+        annotator.id: known[annotator.id] for annotator in annotators if known.get(annotator.id) in present
+    }
+    return {
+        annotator.id: there[annotator.name].id for annotator in annotators if annotator.name in there
+    } | kept
 
 
-def _let_in(wire: Wire, place: str, voters: Sequence[Voter], ids: Mapping[str, str]) -> set[str]:
-    """Everybody who is in a workspace, these voters among them, as user ids."""
+def _let_in(
+    wire: ArgillaClient, place: str, annotators: Sequence[Annotator], ids: Mapping[str, str]
+) -> set[str]:
+    """Everybody who is in a workspace, these annotators among them, as user ids."""
     inside = {one["id"] for one in wire.get(f"/api/v1/workspaces/{place}/users")["items"]}
-    for voter in voters:
-        if ids[voter.id] not in inside:
+    for annotator in annotators:
+        if ids[annotator.id] not in inside:
             if wire.role != "owner":
                 raise RoundError(
-                    f"{wire.url}: {quoted(voter.name)} is not in the round's workspace; use an owner's key"
+                    f"{wire.url}: {quoted(annotator.name)} is not in the round's workspace; use an owner's key"
                 )
-            wire.call("POST", f"/api/v1/workspaces/{place}/users", {"user_id": ids[voter.id]}, allowed=(409,))
-    return inside | {ids[voter.id] for voter in voters}
+            wire.call(
+                "POST", f"/api/v1/workspaces/{place}/users", {"user_id": ids[annotator.id]}, allowed=(409,)
+            )
+    return inside | {ids[annotator.id] for annotator in annotators}
 
 
-def _passwords(path: Path, voters: Sequence[Voter]) -> dict[str, str]:
+def _passwords(path: Path, annotators: Sequence[Annotator]) -> dict[str, str]:
     """Passwords of new accounts: those written down at an interrupted attempt, else new ones, written down first."""
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         known: dict[str, str] = {row["name"]: row["password"] for row in csv.DictReader(io.StringIO(text))}
-        for voter in voters:
-            known.setdefault(voter.name, secrets.token_urlsafe(PASSWORD_BYTES))
+        for annotator in annotators:
+            known.setdefault(annotator.name, secrets.token_urlsafe(PASSWORD_BYTES))
         table = io.StringIO()
-        # Names are plain (`voters`), passwords may start with a hyphen: neither is escaped, as who copies one needs it
-        # as it is.
+        # Names are plain (`annotators`), passwords may start with a hyphen: neither is escaped, as who copies one
+        # needs it as it is.
         rows: Any = csv.writer(table, lineterminator="\n")
         rows.writerow(("name", "password"))
         rows.writerows(known.items())

@@ -35,7 +35,7 @@ _ROLES = ("owner", "admin")
 
 
 @dataclass
-class Wire:
+class ArgillaClient:
     """A server that was found to be the right one, and who we are on it.
 
     Attributes:
@@ -106,7 +106,7 @@ class Wire:
         return reply.status_code, read_json(reply) if reply.content else None
 
 
-def connect(patience: float = PATIENCE) -> Wire:
+def connect(patience: float = PATIENCE) -> ArgillaClient:
     """Find the server that ARGILLA_API_URL names and sign in with ARGILLA_API_KEY.
 
     Raises:
@@ -135,11 +135,11 @@ def connect(patience: float = PATIENCE) -> Wire:
         client = argilla.Argilla(api_url=address, api_key=key, retries=0, headers=headers)
     except httpx.HTTPError as error:
         raise RoundError(away(shown, error)) from error
-    return Wire(client, shown, role, patience)
+    return ArgillaClient(client, shown, role, patience)
 
 
-def require_search(wire: Wire) -> None:
-    """Raise RoundError where the server's search engine is down: what is put out now, voters would not see."""
+def require_search(wire: ArgillaClient) -> None:
+    """Raise RoundError where the server's search engine is down: what is put out now, annotators would not see."""
     try:
         status, _ = wire.call(
             "GET", "/api/v1/status", allowed=range(400, 600), failures=1, timeout=LOOK, patience=0.0
@@ -149,7 +149,7 @@ def require_search(wire: Wire) -> None:
         status = 504
     if status >= 400:
         raise RoundError(
-            f"{wire.url}: the server answers, its search engine does not, and without it voters see nothing; "
+            f"{wire.url}: the server answers, its search engine does not, and without it annotators see nothing; "
             "start it, then give the same command again"
         )
 

@@ -15,21 +15,21 @@ from typing import Any
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import DataError
-from h2htalk.rounds.argilla.client import Wire
+from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.datasets import offers, records_of
-from h2htalk.rounds.argilla.read_annotations import Response, responses_of
+from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, responses_of
 from h2htalk.rounds.round_folder import read_records
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DatasetSnapshot:
     """One dataset, as it was read.
 
     Attributes:
         dataset: its id.
         stamp: when something last happened in it, in the server's words; empty where it does not say.
         total: records in it; `done`: those of them that want no more answers.
-        responses: of voters and strangers.
+        responses: of annotators and strangers.
         offered: item -> answers that it still asks for.
     """
 
@@ -37,19 +37,23 @@ class Look:
     stamp: str
     total: int
     done: int
-    responses: tuple[Response, ...]
+    responses: tuple[ArgillaResponse, ...]
     offered: Mapping[str, int]
 
 
-def look_at(
-    wire: Wire, dataset: Mapping[str, Any], name: str, items: Mapping[str, str], known: Look | None
-) -> Look:
+def read_dataset(
+    wire: ArgillaClient,
+    dataset: Mapping[str, Any],
+    name: str,
+    items: Mapping[str, str],
+    known: DatasetSnapshot | None,
+) -> DatasetSnapshot:
     """What a dataset holds now: from the server's database, or what is known where nothing has happened since.
 
     Args:
         wire: to the server.
         dataset: as the server lists it, a moment ago.
-        name: of its sitting, whatever the dataset is called now.
+        name: of its session, whatever the dataset is called now.
         items: record id -> item id.
         known: the last look at it; None: read all of it.
     """
@@ -61,7 +65,7 @@ def look_at(
         if total == known.total:
             return known
     records = list(records_of(wire, dataset["id"], "responses"))
-    return Look(
+    return DatasetSnapshot(
         dataset["id"],
         stamp,
         len(records),
@@ -71,15 +75,17 @@ def look_at(
     )
 
 
-def read_looks(path: Path) -> dict[str, Look]:
+def read_looks(path: Path) -> dict[str, DatasetSnapshot]:
     """Dataset id -> the last look at it; empty where there was none, or its file is not what it was."""
     try:
-        return {look.dataset: look for _, look in read_records(path, Look)} if path.exists() else {}
+        return (
+            {look.dataset: look for _, look in read_records(path, DatasetSnapshot)} if path.exists() else {}
+        )
     except DataError:
         # Nothing is lost: it is a copy of what the server holds, and is read there again.
         return {}
 
 
-def write_looks(path: Path, looks: Mapping[str, Look]) -> None:
+def write_looks(path: Path, looks: Mapping[str, DatasetSnapshot]) -> None:
     """Keep looks for the next one. Raises DataError."""
     write_jsonl(path, map(asdict, looks.values()))

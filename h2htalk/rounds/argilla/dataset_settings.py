@@ -1,4 +1,4 @@
-"""What a sitting's dataset is on the server: names, questions in the voters' words, the page that shows an item."""
+"""What a session's dataset is on the server: names, questions in the annotators' words, the page that shows an item."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_GUIDELINES, MAX_DESCRIPTION, MAX_TITLE = 10_000, 1000, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RoundContent:
     """What a round asks, read once.
 
     Attributes:
@@ -52,12 +52,12 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class RoundDataset:
     """One dataset on the server.
 
     Attributes:
         workspace, dataset: their names, as we give them.
-        wave, number: which wave, which sitting of its language in it (from 1).
+        assignment set, number: which assignment set, which session of its language in it (from 1).
         language: of its items.
         wanted: answers an item.
         items: ids, in order.
@@ -65,14 +65,14 @@ class Sitting:
 
     workspace: str
     dataset: str
-    wave: int
+    assignment_set: int
     number: int
     language: Language
     wanted: int
     items: tuple[str, ...]
 
 
-def asked_of(folder: RoundFolder) -> Asked:
+def asked_of(folder: RoundFolder) -> RoundContent:
     """What a round asks. Raises DataError, RoundError."""
     items = {item.id: item for item in folder.items()}
     # The salt keeps the mark unguessable.
@@ -80,52 +80,56 @@ def asked_of(folder: RoundFolder) -> Asked:
     mark = hmac.new(salt, b"argilla", hashlib.sha256).hexdigest()[:16]
     languages = sorted({item.language for item in items.values()})
     guidelines = {language: folder.guidelines(language).strip() for language in languages}
-    return Asked(folder.spec(), folder.questions(), items, guidelines, mark, salt)
+    return RoundContent(folder.spec(), folder.questions(), items, guidelines, mark, salt)
 
 
-def sittings_of(folder: RoundFolder, asked: Asked) -> tuple[Sitting, ...]:
-    """Every sitting of every wave, in order. Raises DataError."""
+def round_datasets(folder: RoundFolder, asked: RoundContent) -> tuple[RoundDataset, ...]:
+    """Every session of every assignment set, in order. Raises DataError."""
     spec, name = asked.spec, folder.name
-    found: list[Sitting] = []
-    for wave in folder.waves():
+    found: list[RoundDataset] = []
+    for assignment_set in folder.assignment_sets():
         count: dict[Language, int] = {}
-        for group in wave.groups:
+        for group in assignment_set.groups:
             language = asked.items[group[0]].language
             number = count[language] = count.get(language, 0) + 1
             found.append(
-                Sitting(
+                RoundDataset(
                     workspace=workspace_name(spec, name, language),
-                    dataset=dataset_name(name, wave.number, language, number),
-                    wave=wave.number,
+                    dataset=dataset_name(name, assignment_set.number, language, number),
+                    assignment_set=assignment_set.number,
                     number=number,
                     language=language,
-                    wanted=max(wave.wanted[item] for item in group),
+                    wanted=max(assignment_set.wanted[item] for item in group),
                     items=group,
                 )
             )
     return tuple(found)
 
 
-def last_waves(sittings: Sequence[Sitting]) -> dict[str, int]:
-    """Item -> number of the last wave that it went out in."""
+def last_assignment_sets(sessions: Sequence[RoundDataset]) -> dict[str, int]:
+    """Item -> number of the last assignment set that it went out in."""
     return {
-        item: sitting.wave for sitting in sorted(sittings, key=lambda one: one.wave) for item in sitting.items
+        item: session.assignment_set
+        for session in sorted(sessions, key=lambda one: one.assignment_set)
+        for item in session.items
     }
 
 
 def workspace_name(spec: RoundSpec, name: str, language: Language) -> str:
-    """A workspace a language: its voters see no other items. It holds the round's name: no two rounds mix theirs."""
+    """A workspace a language: its annotators see no other items. It holds the round's name: no two rounds mix
+    theirs.
+    """
     prefix = spec.argilla.workspace
     return f"{plain_name(f'{prefix}-{name}' if prefix else name)}-{language}"
 
 
-def dataset_name(name: str, wave: int, language: Language, number: int) -> str:
-    """What a sitting's dataset is called when it is made; in Argilla it may be renamed."""
-    return f"{plain_name(name)}-w{wave}-{language}-{number:02}"
+def dataset_name(name: str, assignment_set: int, language: Language, number: int) -> str:
+    """What a session's dataset is called when it is made; in Argilla it may be renamed."""
+    return f"{plain_name(name)}-w{assignment_set}-{language}-{number:02}"
 
 
 def dataset_names(name: str, language: Language) -> re.Pattern[str]:
-    """What the datasets of a round and language are called (`dataset_name`), of every wave."""
+    """What the datasets of a round and language are called (`dataset_name`), of every assignment set."""
     return re.compile(rf"{re.escape(plain_name(name))}-w\d+-{language}-\d+")
 
 
@@ -137,11 +141,11 @@ def plain_name(name: str) -> str:
     return f"{left}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def settings_for(client: Any, asked: Asked, sitting: Sitting) -> Any:
-    """The SDK's settings of a sitting's dataset."""
+def settings_for(client: Any, asked: RoundContent, session: RoundDataset) -> Any:
+    """The SDK's settings of a session's dataset."""
     import argilla
 
-    language = sitting.language
+    language = session.language
     return argilla.Settings(
         guidelines=asked.guidelines[language],
         fields=[
@@ -156,12 +160,12 @@ def settings_for(client: Any, asked: Asked, sitting: Sitting) -> Any:
         ],
         questions=[question_for(client, question, language) for question in asked.questions],
         metadata=_metadata(client, asked.spec),
-        distribution=argilla.TaskDistribution(min_submitted=sitting.wanted),
+        distribution=argilla.TaskDistribution(min_submitted=session.wanted),
         allow_extra_metadata=False,
     )
 
 
-def check_texts(folder: RoundFolder, asked: Asked) -> None:
+def check_texts(folder: RoundFolder, asked: RoundContent) -> None:
     """Raise RoundError where guidelines are longer than the server takes."""
     for language, text in asked.guidelines.items():
         length = len(text)
@@ -223,7 +227,7 @@ def _description(question: Question, language: Language) -> str:
 
 
 def _metadata(client: Any, spec: RoundSpec) -> list[Any]:
-    """What a manager filters by. Voters see no more of it than whether an item speaks of a crisis."""
+    """What a manager filters by. Annotators see no more of it than whether an item speaks of a crisis."""
     import argilla
 
     def term(name: str, options: list[str] | None, seen: bool) -> Any:
@@ -236,6 +240,6 @@ def _metadata(client: Any, spec: RoundSpec) -> list[Any]:
 
     shown = [term("subtask", None, True)] if spec.suggest else []
     return [
-        term("language", ["en", "zh"], False), term("crisis", ["no", "yes"], True), *shown, number("wave"),
-        number("sitting"),
+        term("language", ["en", "zh"], False), term("crisis", ["no", "yes"], True), *shown, number("assignment_set"),
+        number("session"),
     ]  # fmt: skip

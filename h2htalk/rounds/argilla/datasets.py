@@ -1,4 +1,4 @@
-"""A sitting's dataset on the server: looked for first, by its mark, then completed or made; and its records, listed."""
+"""A session's dataset on the server: looked for first, by its mark, then completed or made; and its records, listed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.errors import RoundError, quoted
-from h2htalk.rounds.argilla.client import Wire
-from h2htalk.rounds.argilla.dataset_settings import Asked, Sitting, settings_for
-from h2htalk.rounds.argilla.settings_diff import differences, missing_parts, words_print
+from h2htalk.rounds.argilla.client import ArgillaClient
+from h2htalk.rounds.argilla.dataset_settings import RoundContent, RoundDataset, settings_for
+from h2htalk.rounds.argilla.settings_diff import adjudications_fingerprint, differences, missing_parts
 
 # Records of one listing; the server gives no more.
 PAGE = 1000
@@ -18,25 +18,25 @@ MARK = "h2htalk"
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class WorkspaceDatasets:
     """The datasets of a workspace.
 
     Attributes:
         named: by name, whosever they are.
-        ours: by wave and sitting, those that carry this round's mark: in Argilla a dataset may be renamed.
-        twice: names of others that carry the mark of a sitting that has one.
+        ours: by assignment set and session, those that carry this round's mark: in Argilla a dataset may be renamed.
+        twice: names of others that carry the mark of a session that has one.
     """
 
     named: Mapping[str, dict[str, Any]]
     ours: Mapping[tuple[int, int], dict[str, Any]]
     twice: tuple[str, ...] = ()
 
-    def of(self, sitting: Sitting) -> dict[str, Any] | None:
-        """The dataset of a sitting, whatever it is called now."""
-        return self.ours.get((sitting.wave, sitting.number))
+    def of(self, session: RoundDataset) -> dict[str, Any] | None:
+        """The dataset of a session, whatever it is called now."""
+        return self.ours.get((session.assignment_set, session.number))
 
 
-def datasets_in(wire: Wire, place: str | None, mark: str) -> There:
+def datasets_in(wire: ArgillaClient, place: str | None, mark: str) -> WorkspaceDatasets:
     """What lies in a workspace; nothing where there is none. `mark`: the round's."""
     found = wire.get("/api/v1/me/datasets", workspace_id=place)["items"] if place else []
     ours: dict[tuple[int, int], dict[str, Any]] = {}
@@ -44,14 +44,16 @@ def datasets_in(wire: Wire, place: str | None, mark: str) -> There:
     for one in sorted(found, key=lambda one: (str(one.get("inserted_at")), one["id"])):
         facts = _facts(one)
         if facts.get("round") == mark:
-            key = (facts["wave"], facts["sitting"])
+            key = (facts["assignment_set"], facts["session"])
             if key in ours:
                 twice.append(one["name"])
             ours.setdefault(key, one)
-    return There({one["name"]: one for one in found}, ours, tuple(twice))
+    return WorkspaceDatasets({one["name"]: one for one in found}, ours, tuple(twice))
 
 
-def require_free(wire: Wire, there: There, workspace: str, names: re.Pattern[str], mark: str) -> None:
+def require_free(
+    wire: ArgillaClient, there: WorkspaceDatasets, workspace: str, names: re.Pattern[str], mark: str
+) -> None:
     """Raise RoundError where another round lies in a workspace, or anything under a name that is ours.
 
     Args:
@@ -66,10 +68,12 @@ def require_free(wire: Wire, there: There, workspace: str, names: re.Pattern[str
             require_ours(wire, workspace, dataset, mark)
 
 
-def see_to_dataset(wire: Wire, asked: Asked, sitting: Sitting, place: str, there: There) -> dict[str, Any]:
-    """The dataset of a sitting, published: found, completed or made. Raises RoundError where it is another."""
-    settings = settings_for(wire.client, asked, sitting).serialize()
-    dataset = there.of(sitting) or _make(wire, asked, sitting, place, settings)
+def ensure_dataset(
+    wire: ArgillaClient, asked: RoundContent, session: RoundDataset, place: str, there: WorkspaceDatasets
+) -> dict[str, Any]:
+    """The dataset of a session, published: found, completed or made. Raises RoundError where it is another."""
+    settings = settings_for(wire.client, asked, session).serialize()
+    dataset = there.of(session) or _make(wire, asked, session, place, settings)
     path = f"/api/v1/datasets/{dataset['id']}"
     found = _settings_of(wire, dataset)
     if dataset["status"] == "draft":
@@ -81,7 +85,7 @@ def see_to_dataset(wire: Wire, asked: Asked, sitting: Sitting, place: str, there
     told = differences(found, settings, _facts(dataset).get("words", ""))
     if told:
         raise RoundError(
-            f"{wire.url}: the dataset {sitting.dataset} is there with other settings: {'; '.join(told)}; put them "
+            f"{wire.url}: the dataset {session.dataset} is there with other settings: {'; '.join(told)}; put them "
             "back, or open the round under another name"
         )
     if dataset["status"] == "draft":
@@ -91,19 +95,19 @@ def see_to_dataset(wire: Wire, asked: Asked, sitting: Sitting, place: str, there
 
 
 def _make(
-    wire: Wire, asked: Asked, sitting: Sitting, place: str, settings: Mapping[str, Any]
+    wire: ArgillaClient, asked: RoundContent, session: RoundDataset, place: str, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     facts = {
         "round": asked.mark,
-        "wave": sitting.wave,
-        "sitting": sitting.number,
-        "words": words_print(settings),
+        "assignment_set": session.assignment_set,
+        "session": session.number,
+        "words": adjudications_fingerprint(settings),
     }
     wire.call(
         "POST",
         "/api/v1/datasets",
         {
-            "name": sitting.dataset,
+            "name": session.dataset,
             "workspace_id": place,
             "guidelines": settings["guidelines"],
             "distribution": settings["distribution"],
@@ -113,18 +117,18 @@ def _make(
         allowed=(409,),
     )
     there = datasets_in(wire, place, asked.mark)
-    made = there.of(sitting)
+    made = there.of(session)
     if made is None:
-        if sitting.dataset in there.named:
-            require_ours(wire, sitting.workspace, there.named[sitting.dataset], asked.mark)
+        if session.dataset in there.named:
+            require_ours(wire, session.workspace, there.named[session.dataset], asked.mark)
         raise RoundError(
-            f"{wire.url}: another sitting's dataset is called {sitting.dataset} now; call it otherwise in Argilla, "
+            f"{wire.url}: another session's dataset is called {session.dataset} now; call it otherwise in Argilla, "
             "then give the same command again"
         )
     return made
 
 
-def _settings_of(wire: Wire, dataset: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_of(wire: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, Any]:
     """A dataset's settings in the form in which the SDK serialises them."""
     path = f"/api/v1/datasets/{dataset['id']}"
     return {
@@ -137,7 +141,7 @@ def _settings_of(wire: Wire, dataset: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def require_ours(wire: Wire, workspace: str, dataset: Mapping[str, Any], mark: str) -> None:
+def require_ours(wire: ArgillaClient, workspace: str, dataset: Mapping[str, Any], mark: str) -> None:
     """Raise RoundError where a dataset does not carry the round's mark."""
     facts = _facts(dataset)
     if facts.get("round") != mark:
@@ -154,43 +158,45 @@ def _facts(dataset: Mapping[str, Any]) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
-def told_of_changes(wire: Wire, asked: Asked, sitting: Sitting, dataset: Mapping[str, Any]) -> list[str]:
+def describe_changes(
+    wire: ArgillaClient, asked: RoundContent, session: RoundDataset, dataset: Mapping[str, Any]
+) -> list[str]:
     """What was changed on the server since it was put out: its name, what it asks, how often, in which words."""
     told = []
-    if dataset["name"] != sitting.dataset:
+    if dataset["name"] != session.dataset:
         told.append(
-            f"{sitting.dataset}: is called {quoted(dataset['name'])} on the server now; it counts all the same"
+            f"{session.dataset}: is called {quoted(dataset['name'])} on the server now; it counts all the same"
         )
     if dataset["status"] == "draft":
         return [
             *told,
-            f"{sitting.dataset}: was never finished; `h2htalk round open`, given as before, completes it",
+            f"{session.dataset}: was never finished; `h2htalk round open`, given as before, completes it",
         ]
-    settings = settings_for(wire.client, asked, sitting).serialize()
+    settings = settings_for(wire.client, asked, session).serialize()
     changed = differences(_settings_of(wire, dataset), settings, _facts(dataset).get("words", ""))
     if changed:
         told.append(
-            f"{sitting.dataset}: was changed on the server: {'; '.join(changed)}; put it back in the dataset's settings"
+            f"{session.dataset}: was changed on the server: {'; '.join(changed)}; put it back in the dataset's settings"
         )
     return told
 
 
-def told_of_missing(sitting: Sitting, due: Sequence[str], there: Collection[str]) -> list[str]:
-    """Items of a sitting that want answers and have no record. `there`: those that have one."""
+def describe_missing(session: RoundDataset, due: Sequence[str], there: Collection[str]) -> list[str]:
+    """Items of a session that want answers and have no record. `there`: those that have one."""
     missing = [item for item in due if item not in there]
     if not missing:
         return []
     return [
-        f"{sitting.dataset}: {len(missing)} of {len(due)} items that want answers are not there, the first: "
+        f"{session.dataset}: {len(missing)} of {len(due)} items that want answers are not there, the first: "
         f"{quoted(missing[0])}; deleted on the server, or never put out: `h2htalk round open`, given as before, makes "
         "them again"
     ]
 
 
-def told_of_twice(there: Mapping[str, There]) -> list[str]:
-    """Datasets beside another of the same sitting, by workspace: what is answered there is not read."""
+def describe_duplicates(there: Mapping[str, WorkspaceDatasets]) -> list[str]:
+    """Datasets beside another of the same session, by workspace: what is answered there is not read."""
     return [
-        f"{workspace}: the dataset {quoted(name)} is a second one of a sitting that has one already; what is answered "
+        f"{workspace}: the dataset {quoted(name)} is a second one of a session that has one already; what is answered "
         "there is not counted: see what it is, and delete it in Argilla"
         for workspace, found in sorted(there.items())
         for name in found.twice
@@ -200,7 +206,7 @@ def told_of_twice(there: Mapping[str, There]) -> list[str]:
 # --- Records --------------------------------------------------------------------------------------------------------
 
 
-def records_of(wire: Wire, dataset: str, include: str = "") -> Iterator[dict[str, Any]]:
+def records_of(wire: ArgillaClient, dataset: str, include: str = "") -> Iterator[dict[str, Any]]:
     """Every record once, from the database. Pages may overlap or slip while records are added: ids tell."""
     seen: set[str] = set()
     offset = 0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.errors import RoundError, quoted
-from h2htalk.rounds.annotations import Answer
-from h2htalk.rounds.annotators import Voter
+from h2htalk.rounds.annotations import Annotation
+from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.rounds.round_folder import now
@@ -19,7 +19,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class ArgillaResponse:
     """What one user said of one record.
 
     Attributes:
@@ -43,14 +43,14 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Answers and what stands beside them, as `backends.Pulled`.
+    """Answers and what stands beside them, as `platforms.Collected`.
 
     Attributes:
-        touched: of what was discarded in advance, where the voter has said something since, as (dataset, item, voter
-            id): a discard there is their own from now on.
+        touched: of what was discarded in advance, where the annotator has said something since, as (dataset, item,
+            annotator id): a discard there is their own from now on.
     """
 
-    answers: tuple[Answer, ...]
+    answers: tuple[Annotation, ...]
     mistakes: tuple[str, ...]
     notes: tuple[str, ...]
     started: Mapping[str, int]
@@ -59,7 +59,7 @@ class Read:
 
 def responses_of(
     dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
-) -> list[Response]:
+) -> list[ArgillaResponse]:
     """The responses on a dataset's records.
 
     Args:
@@ -68,7 +68,7 @@ def responses_of(
         items: record id -> item id; records of nobody's are left out.
     """
     return [
-        Response(
+        ArgillaResponse(
             dataset=dataset,
             item=items[record["external_id"]],
             user=str(response["user_id"]),
@@ -85,67 +85,69 @@ def responses_of(
 
 def read_responses(
     round: str,
-    responses: Iterable[Response],
+    responses: Iterable[ArgillaResponse],
     *,
     items: Mapping[str, Item],
     questions: Sequence[Question],
-    voters: Mapping[str, Voter],
+    annotators: Mapping[str, Annotator],
     names: Mapping[str, str],
     aside: Collection[tuple[str, str, str]],
 ) -> Read:
-    """Answers of the round's voters, skips, and every response that cannot be counted.
+    """Answers of the round's annotators, skips, and every response that cannot be counted.
 
-    Where two waves put an item before one voter, what they submitted last counts.
+    Where two assignment sets put an item before one annotator, what they submitted last counts.
 
     Args:
         round: its name.
         responses: of all its datasets.
         items: by id.
         questions: of the round.
-        voters: user id -> voter; of annotators alone.
+        annotators: user id -> annotator; of annotators alone.
         names: user id -> user name, of everybody on the server.
-        aside: (dataset, item, voter id) that were discarded in advance: no skips of theirs while they say nothing.
+        aside: (dataset, item, annotator id) that were discarded in advance: no skips of theirs while they say nothing.
     """
     mistakes: list[str] = []
     notes: dict[str, int] = {}
     started: dict[str, int] = {}
-    strangers: dict[str, list[Response]] = {}
+    strangers: dict[str, list[ArgillaResponse]] = {}
     touched: set[tuple[str, str, str]] = set()
-    chosen: dict[tuple[str, str], tuple[bool, str, Response]] = {}
+    chosen: dict[tuple[str, str], tuple[bool, str, ArgillaResponse]] = {}
     for response in responses:
-        voter = voters.get(response.user)
-        if voter is None:
+        annotator = annotators.get(response.user)
+        if annotator is None:
             if response.status == "submitted":
                 strangers.setdefault(names.get(response.user, response.user), []).append(response)
             continue
         if response.status == "draft":
-            started[voter.name] = started.get(voter.name, 0) + 1
-        if (ours := (response.dataset, response.item, voter.id)) in aside:
+            started[annotator.name] = started.get(annotator.name, 0) + 1
+        if (ours := (response.dataset, response.item, annotator.id)) in aside:
             if response.status == "discarded" and not response.values:
                 continue
             touched.add(ours)
-        key = (response.item, voter.id)
+        key = (response.item, annotator.id)
         rank = (response.status == "submitted", response.when, response)
         if key not in chosen or rank[:2] >= chosen[key][:2]:
             chosen[key] = rank
-    answers: list[Answer] = []
-    for (item, voter_id), (_, _, response) in sorted(chosen.items()):
-        name = voters[response.user].name
+    answers: list[Annotation] = []
+    for (item, annotator_id), (_, _, response) in sorted(chosen.items()):
+        name = annotators[response.user].name
         try:
             values = _values(response, items[item], questions, notes)
         except RoundError as error:
             mistakes.append(
-                f"{response.dataset}: item {item}, voter {name}: {error}; have them answer it again"
+                f"{response.dataset}: item {item}, annotator {name}: {error}; have them answer it again"
             )
             continue
         # What is not said now was taken back: an answer discarded later, a skip answered later, a cleared comment.
-        answers += [Answer(round, item, voter_id, key, value, response.when) for key, value in values.items()]
+        answers += [
+            Annotation(round, item, annotator_id, key, value, response.when) for key, value in values.items()
+        ]
     told = (*_of_strangers(strangers), *_told(notes))
     return Read(tuple(answers), tuple(mistakes), told, started, frozenset(touched))
 
 
 def _values(
-    response: Response, item: Item, questions: Sequence[Question], notes: dict[str, int]
+    response: ArgillaResponse, item: Item, questions: Sequence[Question], notes: dict[str, int]
 ) -> dict[str, Value | None]:
     """By question what counts; None where nothing does. Raises RoundError for what is no answer."""
     values: dict[str, Value | None] = dict.fromkeys((question.name for question in questions), None)
@@ -179,17 +181,18 @@ def _values(
     return values
 
 
-def _of_strangers(strangers: Mapping[str, Sequence[Response]]) -> list[str]:
+def _of_strangers(strangers: Mapping[str, Sequence[ArgillaResponse]]) -> list[str]:
     """A line a stranger: no mistake of anybody's that could be corrected, so none that keeps a round open."""
     told = []
     for who, theirs in sorted(strangers.items()):
         where = [f"{one.dataset}: item {one.item}, response {one.id}" for one in theirs[:SHOWN]]
         where += [f"and {len(theirs) - SHOWN} more"] if len(theirs) > SHOWN else []
         told.append(
-            f"answers by {quoted(who)}, who is no voter of this round or no annotator, are not counted: {len(theirs)} "
+            f"answers by {quoted(who)}, who is no annotator of this round or no annotator, are not "
+            f"counted: {len(theirs)} "
             f"({'; '.join(where)}); the server takes them for votes: an owner deletes one with "
             "DELETE /api/v1/responses/ID; who is to vote has an annotator's account and a line in "
-            "`h2htalk round reopen --voters`"
+            "`h2htalk round reopen --annotators`"
         )
     return told
 

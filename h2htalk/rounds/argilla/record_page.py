@@ -21,7 +21,7 @@ PAGE_WORDS = (
 
 @cache
 def page(language: Language) -> str:
-    """The HTML that shows an item of a language to a voter."""
+    """The HTML that shows an item of a language to an annotator."""
     template = (files("h2htalk.rounds.argilla") / "page.html").read_text(encoding="utf-8")
     words = {name: word(name, language) for name in PAGE_WORDS}
     return template.replace("LANGUAGE", language).replace('"WORDS"', inert_json(words))

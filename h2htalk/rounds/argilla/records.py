@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.rounds.argilla.dataset_settings import FIELD, Sitting
+from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundDataset
 from h2htalk.rounds.argilla.record_page import inert_json, item_data
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
@@ -16,13 +16,15 @@ from h2htalk.rounds.texts.interface import passage_title
 
 # A request: items of 100,000 characters and more must not make one that a proxy refuses (records, characters).
 BATCH, BATCH_SIZE = 200, 4_000_000
-# What puts an item aside for a voter: it says nothing. Nothing is an empty object: with none at all, 2.8.0 stores the
-# record and fails to index it (500).
+# What puts an item aside for an annotator: it says nothing. Nothing is an empty object: with none at all, 2.8.0
+# stores the record and fails to index it (500).
 NOTHING: Mapping[str, Any] = {"values": {}, "status": "discarded"}
 
 
 def record_id(item: str, salt: bytes) -> str:
-    """An item's id on the server, 32 hexadecimal digits: a voter can read it there, and many an id tells the label."""
+    """An item's id on the server, 32 hexadecimal digits: an annotator can read it there, and many an id tells the
+    label.
+    """
     return hmac.new(salt, b"record " + item.encode(), hashlib.sha256).hexdigest()[:32]
 
 
@@ -34,7 +36,7 @@ def record_ids(items: Iterable[str], salt: bytes) -> dict[str, str]:
 def record_for(
     id: str,
     item: Item,
-    sitting: Sitting,
+    session: RoundDataset,
     questions: Mapping[str, str],
     *,
     suggest: bool,
@@ -45,7 +47,7 @@ def record_for(
     Args:
         id: `record_id`.
         item: what it shows.
-        sitting: where it belongs.
+        session: where it belongs.
         questions: name -> id on the server, of those that a suggestion may fill.
         suggest: whether a model's answers, and the proposed subtask, may be seen.
         aside: user ids for whom the item is discarded in advance.
@@ -57,8 +59,8 @@ def record_for(
         "metadata": {
             "language": item.language,
             "crisis": "yes" if item.crisis else "no",
-            "wave": sitting.wave,
-            "sitting": sitting.number,
+            "assignment_set": session.assignment_set,
+            "session": session.number,
         },
     }
     if suggest:

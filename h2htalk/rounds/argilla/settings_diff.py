@@ -12,12 +12,12 @@ KINDS = ("fields", "questions", "metadata")
 
 
 def differences(there: Mapping[str, Any], asked: Mapping[str, Any], words: str = "") -> list[str]:
-    """In what a dataset that is there differs from the one that is asked for, as voters meet it.
+    """In what a dataset that is there differs from the one that is asked for, as annotators meet it.
 
     Args:
         there, asked: serialised settings, as the SDK gives them.
-        words: `words_print` of what was put out. A later release may ask in other words: what went out in the old
-            ones and was left alone is no difference.
+        words: `adjudications_fingerprint` of what was put out. A later release may ask in other words: what went out
+            in the old ones and was left alone is no difference.
     """
     told = []
     if (there["guidelines"] or "").strip() != asked["guidelines"]:
@@ -31,10 +31,10 @@ def differences(there: Mapping[str, Any], asked: Mapping[str, Any], words: str =
         ours, theirs = (_bare(one[kind]) for one in (asked, there))
         told += [f"{kind}: {name} {_told(theirs.get(name), ours.get(name))}"
                  for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)]  # fmt: skip
-    return told if words_print(there) == words else told + _reworded(there, asked)
+    return told if adjudications_fingerprint(there) == words else told + _reworded(there, asked)
 
 
-def words_print(settings: Mapping[str, Any]) -> str:
+def adjudications_fingerprint(settings: Mapping[str, Any]) -> str:
     """What tells the words of one dataset from those of another: 16 hexadecimal digits."""
     found = {kind: {part["name"]: _words(part) for part in settings[kind]} for kind in KINDS}
     return hashlib.sha256(json_line(found).encode()).hexdigest()[:16]
@@ -74,7 +74,9 @@ def _kind_of(part: tuple[Any, ...] | None) -> str:
 
 
 def _words(part: Mapping[str, Any]) -> dict[str, Any]:
-    """What voters read of a part, by where it stands: the labels of two choices may be swapped under their values."""
+    """What annotators read of a part, by where it stands: the labels of two choices may be swapped under their
+    values.
+    """
     settings = part["settings"]
     found = {
         "title": part.get("title"),
@@ -100,7 +102,7 @@ def _reworded(there: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
             one_sided = {f"label of {choice}" for choice in _choices(part) ^ _choices(theirs[part["name"]])}
             other = [key for key in sorted({*ours, *found} - one_sided) if ours.get(key) != found.get(key)]
             if other:
-                told.append(f"{kind}: {part['name']} shows voters another {', '.join(other)}")
+                told.append(f"{kind}: {part['name']} shows annotators another {', '.join(other)}")
     return told
 
 

@@ -11,44 +11,46 @@ from h2htalk.rounds.aggregation.adaptive_overlap import needs_more, needs_more_b
 from h2htalk.rounds.aggregation.decisions import answered_items, votes_on
 from h2htalk.rounds.aggregation.majority import majority
 from h2htalk.rounds.aggregation.vote_table import Vote
-from h2htalk.rounds.annotations import Answer, skips
-from h2htalk.rounds.annotators import Voter
-from h2htalk.rounds.assignment.assignments import Wave, may_see
+from h2htalk.rounds.annotations import Annotation, skips
+from h2htalk.rounds.annotators import Annotator
+from h2htalk.rounds.assignment.assignments import AssignmentSet, may_see
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.settings import RoundSpec
 
 
 def is_pilot(spec: RoundSpec, items: Sequence[Item]) -> bool:
-    """Whether a round only checks its voters: every item is gold, and no overlap was stated. Then all get all."""
+    """Whether a round only checks its annotators: every item is gold, and no overlap was stated. Then all get all."""
     return not spec.overlap and not spec.adaptive.on and all(item.gold for item in items)
 
 
-def first_wanted(spec: RoundSpec, items: Sequence[Item], voters: Sequence[Voter]) -> dict[str, int]:
-    """Item -> answers that the first wave asks for. Raises RoundError: nobody may see an item of a pilot."""
+def initial_requests(
+    spec: RoundSpec, items: Sequence[Item], annotators: Sequence[Annotator]
+) -> dict[str, int]:
+    """Item -> answers that the first assignment set asks for. Raises RoundError: nobody may see an item of a pilot."""
     if not is_pilot(spec, items):
         if not spec.adaptive.on:
             return dict.fromkeys((item.id for item in items), spec.answers)
         # As many as it takes where all agree: with fewer no item could be clear, and everybody would be asked again.
         asked = questions_for(spec.kind, [item.labels for item in items])
         return _clear(spec, asked, {}, {item.id: 0 for item in items})
-    wanted = {item.id: sum(may_see(voter, item) for voter in voters) for item in items}
+    wanted = {item.id: sum(may_see(annotator, item) for annotator in annotators) for item in items}
     unseen = [item for item in items if not wanted[item.id]]
     if unseen:
         crisis = " and speaks of a crisis" if unseen[0].crisis else ""
         raise RoundError(
             f"{counted(len(unseen), 'item')} may be seen by nobody, the first: {quoted(unseen[0].id)} is in "
-            f"{unseen[0].language}{crisis}; name voters for them, or leave them out"
+            f"{unseen[0].language}{crisis}; name annotators for them, or leave them out"
         )
     return wanted
 
 
-def still_wanted(
+def remaining_requests(
     spec: RoundSpec,
     items: Sequence[Item],
     questions: Sequence[Question],
-    answers: Mapping[tuple[str, str, str], Answer],
-    voters: Sequence[Voter],
+    answers: Mapping[tuple[str, str, str], Annotation],
+    annotators: Sequence[Annotator],
     *,
     ties: bool = False,
 ) -> dict[str, int]:
@@ -57,7 +59,7 @@ def still_wanted(
     Args:
         spec: of the round: overlap, and whether it is adaptive.
         items, questions, answers: of the round; answers as `latest` gives them.
-        voters: of the round. A pilot wants an answer of everybody who may see an item and has not skipped it.
+        annotators: of the round. A pilot wants an answer of everybody who may see an item and has not skipped it.
         ties: whether a tie at the full overlap wants one answer more (each tie once for each answer beyond it that
             did not break it: until nobody is left to ask).
     """
@@ -67,7 +69,7 @@ def still_wanted(
         waited_for = {
             item.id: sum(
                 may_see(v, item) and v.id not in who_answered[item.id] and (item.id, v.id) not in passed
-                for v in voters
+                for v in annotators
             )
             for item in items
         }
@@ -80,7 +82,7 @@ def still_wanted(
     if ties:
         for question in labelled:
             for name, decision in majority(votes[question.name]).items():
-                # A gold item only checks voters; its ties decide nothing.
+                # A gold item only checks annotators; its ties decide nothing.
                 if decision.label is None and not by_id[name].gold:
                     wanted[name] = max(wanted[name], 1)
     return {name: count for name, count in sorted(wanted.items()) if count}
@@ -124,60 +126,65 @@ def _clear(
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class PendingAnnotations:
     """Of one item. `waiting`: answers that people still have before them; `others`: people who could be asked yet."""
 
     waiting: int
     others: int
 
 
-def reach(
+def pending_annotations(
     items: Sequence[Item],
-    waves: Sequence[Wave],
-    voters: Sequence[Voter],
-    answers: Mapping[tuple[str, str, str], Answer],
+    assignment_sets: Sequence[AssignmentSet],
+    annotators: Sequence[Annotator],
+    answers: Mapping[tuple[str, str, str], Annotation],
     done: Mapping[str, Collection[str]],
     offered: Mapping[str, int] | None = None,
-) -> dict[str, Reach]:
+) -> dict[str, PendingAnnotations]:
     """By item, what is out and who is left.
 
     Args:
         items: those to look at.
-        waves: of the round. Where they seat nobody, a server hands items out.
-        voters: of the round; those who left have nothing before them and cannot be asked.
+        assignment sets: of the round. Where they assignment nobody, a server hands items out.
+        annotators: of the round; those who left have nothing before them and cannot be asked.
         answers: of the round, skips with them: who answered or skipped an item does not get it again.
-        done: item -> voters who answered all of it.
+        done: item -> annotators who answered all of it.
         offered: item -> answers that a server still asks for, where it told: it may count answers that the round does
             not, and offers the item no more.
     """
-    met = {(item, voter) for item, voter, _ in answers}
-    seated = {(seat.item, seat.voter) for wave in waves for seat in wave.seats}
+    met = {(item, annotator) for item, annotator, _ in answers}
+    seated = {
+        (assignment.item, assignment.annotator)
+        for assignment_set in assignment_sets
+        for assignment in assignment_set.assignments
+    }
     asked = Counter[str]()
-    for wave in waves:
-        asked.update(wave.wanted)
+    for assignment_set in assignment_sets:
+        asked.update(assignment_set.wanted)
     found = {}
     for item in items:
-        free = [v.id for v in voters if may_see(v, item) and (item.id, v.id) not in met]
+        free = [v.id for v in annotators if may_see(v, item) and (item.id, v.id) not in met]
         if seated:
-            waiting = sum((item.id, voter) in seated for voter in free)
+            waiting = sum((item.id, annotator) in seated for annotator in free)
         elif offered is not None:
             waiting = min(offered.get(item.id, 0), len(free))
         else:
-            # A server offers an item until it has what its waves want.
+            # A server offers an item until it has what its assignment sets want.
             waiting = min(max(0, asked[item.id] - len(done[item.id])), len(free))
-        found[item.id] = Reach(waiting, len(free) - waiting)
+        found[item.id] = PendingAnnotations(waiting, len(free) - waiting)
     return found
 
 
-def to_ask(
-    wanted: Mapping[str, int], reached: Mapping[str, Reach], *, whole: bool = False
+def annotations_to_request(
+    wanted: Mapping[str, int], reached: Mapping[str, PendingAnnotations], *, whole: bool = False
 ) -> tuple[dict[str, int], int]:
-    """What a further wave is to ask: item -> answers, beside those that people still have before them.
+    """What a further assignment set is to ask: item -> answers, beside those that people still have before them.
 
     Args:
         wanted: item -> answers that it wants.
         reached: of each, what is out and who is left.
-        whole: whether an item's new wave takes the place of what is out of it (a server shows it in one place).
+        whole: whether an item's new assignment set takes the place of what is out of it (a server shows it in one
+            place).
 
     Returns:
         It, and the number of items for which nobody is left to be asked.

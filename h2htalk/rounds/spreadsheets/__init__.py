@@ -1,1 +1,3 @@
-"""Ballots as files: one workbook or CSV file a voter, written with `ballots.Ballots` and read back cell by cell."""
+"""Spreadsheets as files: one workbook or CSV file an annotator, written with `spreadsheets.SpreadsheetPlatform` and
+read back cell by cell.
+"""

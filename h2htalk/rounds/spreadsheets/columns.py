@@ -1,4 +1,4 @@
-"""The columns of a ballot, and what stands in each row before anybody answers."""
+"""The columns of a spreadsheet, and what stands in each row before anybody answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from h2htalk.data.languages import Language
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.spreadsheets.assigned_files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
 from h2htalk.rounds.spreadsheets.item_text import (
     MOST_LINES,
     cell_text,
@@ -35,13 +35,13 @@ _ANSWER_WIDTH, _LABEL_WIDTH, _COMMENT_WIDTH = 16, 5, 24
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SpreadsheetColumn:
     """One column.
 
     Attributes:
         key: by which it is found again: `row`, `item`, one of `SEALED`, a question's name (for one label of a
             question with several: `violations:privacy`), or `skip`.
-        heading: as the voter reads it.
+        heading: as the annotator reads it.
         width: in Latin letters.
         question: that it answers; None for the others.
         label: of a question with several labels, which one a yes here means.
@@ -61,28 +61,28 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One item in a ballot.
+class SpreadsheetRow:
+    """One item in a spreadsheet.
 
     Attributes:
-        number: its place in the ballot, from 1.
-        code: by which it is known again, with its seal (`BallotRound.code`).
+        number: its place in the spreadsheet, from 1.
+        code: by which it is known again, with its seal (`SpreadsheetRound.code`).
         elsewhere: its text stands apart, as it speaks of a crisis or is too long for a row.
         cells: of the columns in `SEALED`, their text as it is shown.
     """
 
     number: int
-    sitting: int
+    session: int
     item: Item
     code: str
     elsewhere: bool
     cells: Mapping[str, str]
 
 
-def text_columns(known: BallotRound, ballot: Ballot) -> list[Column]:
+def text_columns(known: SpreadsheetRound, spreadsheet: Spreadsheet) -> list[SpreadsheetColumn]:
     """Number, notice, text, reply and suggestion: those that something stands in."""
-    language = ballot.language
-    items = [known.items[one.item] for one in ballot.seats]
+    language = spreadsheet.language
+    items = [known.items[one.item] for one in spreadsheet.assignments]
     mixed = any(item.context or not item.turns for item in items)
     headings = {"row": "", "item": word("item", language)}
     if any(item.crisis for item in items):
@@ -93,33 +93,37 @@ def text_columns(known: BallotRound, ballot: Ballot) -> list[Column]:
         headings["reply"] = " / ".join(titles)
     if known.suggest and any(item.suggested for item in items):
         headings["suggestion"] = word("suggestion", language)
-    return [Column(key, heading, _WIDTHS[key]) for key, heading in headings.items()]
+    return [SpreadsheetColumn(key, heading, _WIDTHS[key]) for key, heading in headings.items()]
 
 
-def answer_columns(questions: Sequence[Question], language: Language, *, apart: bool) -> list[Column]:
+def answer_columns(
+    questions: Sequence[Question], language: Language, *, apart: bool
+) -> list[SpreadsheetColumn]:
     """A column a question, and one for skipping.
 
     Args:
         apart: a question with several labels gets a column for each: a cell's list lets nobody choose two.
     """
-    columns: list[Column] = []
+    columns: list[SpreadsheetColumn] = []
     for question in questions:
         title, told = question_title(question.name, language), question_help(question.name, language)
         if question.form == "labels" and apart:
             for label in question.labels:
                 name, more = (f(question.name, label, language) for f in (label_text, label_help))
                 key, heading = f"{question.name}:{label}", word("if_yes", language, label=name)
-                columns.append(Column(key, heading, _LABEL_WIDTH, question, label, more or told))
+                columns.append(SpreadsheetColumn(key, heading, _LABEL_WIDTH, question, label, more or told))
         else:
             heading = title if question.required else f"{title}\n({word('optional', language)})"
             width = _COMMENT_WIDTH if question.form == "text" else _ANSWER_WIDTH
-            columns.append(Column(question.name, heading, width, question, help=told))
-    skip = Column("skip", word("skip", language), _ANSWER_WIDTH, help=word("skip_is_fine", language))
+            columns.append(SpreadsheetColumn(question.name, heading, width, question, help=told))
+    skip = SpreadsheetColumn(
+        "skip", word("skip", language), _ANSWER_WIDTH, help=word("skip_is_fine", language)
+    )
     return [*columns, skip]
 
 
 def shown_choices(question: Question, language: Language) -> dict[str | int, str]:
-    """Stored value -> as the voter chooses it; empty where they write freely."""
+    """Stored value -> as the annotator chooses it; empty where they write freely."""
     if question.form == "rating":
         return {step: cell_text(rating_text(question.name, step, language)) for step in question.ratings}
     return {label: cell_text(label_text(question.name, label, language)) for label in question.labels}
@@ -133,10 +137,13 @@ def choices_of(question: Question, item: Item, language: Language) -> dict[str |
     return shown
 
 
-def ballot_rows(
-    known: BallotRound, ballot: Ballot, columns: Sequence[Column], pointer: Callable[[int], str]
-) -> list[Row]:
-    """The rows of a ballot, in the voter's order.
+def spreadsheet_rows(
+    known: SpreadsheetRound,
+    spreadsheet: Spreadsheet,
+    columns: Sequence[SpreadsheetColumn],
+    pointer: Callable[[int], str],
+) -> list[SpreadsheetRow]:
+    """The rows of a spreadsheet, in the annotator's order.
 
     Args:
         columns: `text_columns`.
@@ -144,9 +151,9 @@ def ballot_rows(
     """
     widths = {column.key: column.width for column in columns}
     rows = []
-    for number, one in enumerate(ballot.seats, 1):
+    for number, one in enumerate(spreadsheet.assignments, 1):
         item = known.items[one.item]
-        cells = _cells(known, item, ballot.language, set(widths))
+        cells = _cells(known, item, spreadsheet.language, set(widths))
         elsewhere = item.crisis or any(
             line_count(cells.get(key, ""), widths.get(key, 1)) > MOST_LINES for key in ("text", "reply")
         )
@@ -154,13 +161,13 @@ def ballot_rows(
             cells["text"] = pointer(number)
             cells.pop("reply", None)
         shown = {key: cell_text(text) for key, text in cells.items()}
-        code = known.code(ballot, one.item)
+        code = known.code(spreadsheet, one.item)
         sealed = f"{code}-{known.seal(code, [shown.get(key, '') for key in SEALED])}"
-        rows.append(Row(number, one.sitting, item, sealed, elsewhere, shown))
+        rows.append(SpreadsheetRow(number, one.session, item, sealed, elsewhere, shown))
     return rows
 
 
-def _cells(known: BallotRound, item: Item, language: Language, keys: set[str]) -> dict[str, str]:
+def _cells(known: SpreadsheetRound, item: Item, language: Language, keys: set[str]) -> dict[str, str]:
     cells: dict[str, str] = {}
     if item.crisis:
         cells["notice"] = word("crisis_notice", language)

@@ -1,4 +1,4 @@
-"""A ballot as CSV: the same rows, answered in codes, as editors and spreadsheet programs read and write it."""
+"""A spreadsheet as CSV: the same rows, answered in codes, as editors and spreadsheet programs read and write it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from h2htalk.data.files import write_text
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE, Ballot, BallotRound, require_size
+from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE, Spreadsheet, SpreadsheetRound, require_size
 from h2htalk.rounds.spreadsheets.columns import (
-    Row,
+    SpreadsheetRow,
     answer_columns,
-    ballot_rows,
     shown_choices,
+    spreadsheet_rows,
     text_columns,
 )  # fmt: skip
 from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
@@ -30,34 +30,34 @@ _MARK = "\ufeff"
 _OTHER_CODINGS = ("gb18030", "cp1252")
 
 
-def write_csv(known: BallotRound, ballot: Ballot, path: Path, texts: Path) -> None:
-    """Write a ballot to `path`, and the texts that stand apart, if there are any, to `texts`. Raises DataError."""
-    language = ballot.language
-    columns = text_columns(known, ballot)
+def write_csv(known: SpreadsheetRound, spreadsheet: Spreadsheet, path: Path, texts: Path) -> None:
+    """Write a spreadsheet to `path`, and the texts that stand apart, if there are any, to `texts`. Raises DataError."""
+    language = spreadsheet.language
+    columns = text_columns(known, spreadsheet)
 
     def pointer(number: int) -> str:
         return f"{word('show_text', language)}: {texts.name}, {word('item', language)} {number}"
 
-    rows = ballot_rows(known, ballot, columns, pointer)
+    rows = spreadsheet_rows(known, spreadsheet, columns, pointer)
     apart = [row for row in rows if row.elsewhere]
     if apart:
-        write_text(texts, [_MARK, *(_text_apart(row, ballot, len(rows)) for row in apart)])
+        write_text(texts, [_MARK, *(_text_apart(row, spreadsheet, len(rows)) for row in apart)])
     choices = ["choices"] if any(row.item.labels for row in rows) else []
     answers = [column.key for column in answer_columns(known.questions, language, apart=False)]
     output = io.StringIO()
     writer = csv.DictWriter(
-        output, ["sitting", *(column.key for column in columns), *choices, *answers], restval=""
+        output, ["session", *(column.key for column in columns), *choices, *answers], restval=""
     )
     writer.writeheader()
     for row in rows:
-        record = {"sitting": row.sitting, "item": row.number, "row": row.code, **row.cells}
+        record = {"session": row.session, "item": row.number, "row": row.code, **row.cells}
         writer.writerow(record | {key: cell_text(" | ".join(row.item.labels)) for key in choices})
     write_text(path, _MARK + output.getvalue())
 
 
-def _text_apart(row: Row, ballot: Ballot, total: int) -> str:
+def _text_apart(row: SpreadsheetRow, spreadsheet: Spreadsheet, total: int) -> str:
     """One text, its notice first; many empty lines keep the next one off the screen."""
-    language = ballot.language
+    language = spreadsheet.language
     parts = [word("item_of", language, number=row.number, total=total)]
     if row.item.crisis:
         parts.append(word("crisis_notice", language) + "\n" * 40)
@@ -65,19 +65,21 @@ def _text_apart(row: Row, ballot: Ballot, total: int) -> str:
     return "\n\n".join(parts) + "\n" * 40
 
 
-def write_csv_guidelines(known: BallotRound, ballot: Ballot, guidelines: str, path: Path) -> None:
+def write_csv_guidelines(
+    known: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path
+) -> None:
     """The guidelines as a text file, with what can be written in each column. Raises DataError."""
-    language = ballot.language
+    language = spreadsheet.language
     lines = [line for _, line in guideline_lines(guidelines)]
     lines += ["", "-" * 60, ""]
     for question in known.questions:
-        lines += _codes(question, ballot)
+        lines += _codes(question, spreadsheet)
     lines += [f"skip: {word('skip_is_fine', language)}", f"  yes = {word('skip_yes', language)}"]
     write_text(path, _MARK + "\n".join(lines) + "\n")
 
 
-def _codes(question: Question, ballot: Ballot) -> Iterator[str]:
-    language = ballot.language
+def _codes(question: Question, spreadsheet: Spreadsheet) -> Iterator[str]:
+    language = spreadsheet.language
     more = "" if question.required else f" ({word('optional', language)})"
     more += f" ({word('more_than_one', language)})" if question.form == "labels" else ""
     yield f"{question.name}: {question_title(question.name, language)}{more}"

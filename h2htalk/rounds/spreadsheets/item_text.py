@@ -79,7 +79,7 @@ def joined(blocks: Sequence[Block], *, titled: bool) -> str:
 
 
 def suggestion(item: Item, questions: Sequence[Question], language: Language) -> str:
-    """A model's answers in the voter's words, each below its question."""
+    """A model's answers in the annotator's words, each below its question."""
     lines = []
     for question in questions:
         if question.name in item.suggested:

@@ -1,6 +1,7 @@
-"""What lies in the ballots' folder: whose each file is, which its rows say, and what is said of each item.
+"""What lies in the spreadsheets' folder: whose each file is, which its rows say, and what is said of each item.
 
-A file is known by the codes of its rows, whatever it is called. Of one voter one file counts, the one that is filled
+A file is known by the codes of its rows, whatever it is called. Of one annotator one file counts, the one that is
+filled
 in: a blank copy beside it says nothing.
 """
 
@@ -12,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.spreadsheets.assigned_files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
 from h2htalk.rounds.spreadsheets.columns import SEALED, answer_columns
 from h2htalk.rounds.spreadsheets.csv_format import read_csv
 from h2htalk.rounds.spreadsheets.returned_rows import ReturnedRow
-from h2htalk.rounds.spreadsheets.row_answers import Choices, Reading, read_row
+from h2htalk.rounds.spreadsheets.row_answers import Choices, RowAnnotations, read_row
 from h2htalk.rounds.spreadsheets.xlsx_reading import read_xlsx
 from h2htalk.text.escaping import printable
 
@@ -24,7 +25,7 @@ from h2htalk.text.escaping import printable
 _SPREADSHEETS = (".xlsx", ".csv", ".tsv", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".et", ".zip", ".rar")
 _OF_THE_SYSTEM = ("thumbs.db", "desktop.ini", "icon\r")
 # Columns in which nobody answers.
-_GIVEN = ("row", "item", "sitting", "choices", *SEALED)
+_GIVEN = ("row", "item", "session", "choices", *SEALED)
 _AGAIN = "undo that, or take a fresh file. This row is not read"
 
 
@@ -34,7 +35,7 @@ class ReturnedFile:
 
     shown: str
     when: str
-    rows: Mapping[str, Reading]
+    rows: Mapping[str, RowAnnotations]
 
     @property
     def filled(self) -> bool:
@@ -45,17 +46,17 @@ class ReturnedFile:
 class ReturnedFiles:
     """What was found in the folder."""
 
-    known: BallotRound
+    known: SpreadsheetRound
     mistakes: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    # By a ballot's stem.
+    # By a spreadsheet's stem.
     files: dict[str, list[ReturnedFile]] = field(default_factory=dict)
-    _codes: dict[str, tuple[Ballot, int]] = field(default_factory=dict)
+    _codes: dict[str, tuple[Spreadsheet, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for ballot in self.known.ballots:
-            for number, one in enumerate(ballot.seats, 1):
-                self._codes[self.known.code(ballot, one.item)] = ballot, number
+        for spreadsheet in self.known.spreadsheets:
+            for number, one in enumerate(spreadsheet.assignments, 1):
+                self._codes[self.known.code(spreadsheet, one.item)] = spreadsheet, number
 
     def read(self, path: Path) -> None:
         """Read a file, or say why not."""
@@ -69,27 +70,28 @@ class ReturnedFiles:
             (self.mistakes if suffix in _SPREADSHEETS else self.notes).append(told)
             return
         mistakes: list[str] = []
-        ballot = None
+        spreadsheet = None
         try:
             rows = self._rows(path, shown, mistakes)
-            ballot = self._owner(rows)
-            read = self._readings(ballot, rows, shown, mistakes)
-            self.files.setdefault(ballot.stem, []).append(ReturnedFile(shown, _changed_at(path), read))
+            spreadsheet = self._owner(rows)
+            read = self._readings(spreadsheet, rows, shown, mistakes)
+            self.files.setdefault(spreadsheet.stem, []).append(ReturnedFile(shown, _changed_at(path), read))
         except RoundError as error:
             mistakes.append(f"{shown}: {error}")
         except OSError as error:
             told = f"cannot be read: {error.strerror or error}; is it open in another program?"
             mistakes.append(f"{shown}: {told}")
         # Who left the round mends nothing any more; closing must not wait for them.
-        left = ballot is not None and not ballot.voter.here
+        left = spreadsheet is not None and not spreadsheet.annotator.here
         (self.notes if left else self.mistakes).extend(mistakes)
 
-    def filled_in(self, ballot: Ballot) -> ReturnedFile | None:
-        """The file of a ballot that says something; none where two do, which is a mistake."""
-        filled = [file for file in self.files.get(ballot.stem, ()) if file.filled]
+    def filled_in(self, spreadsheet: Spreadsheet) -> ReturnedFile | None:
+        """The file of a spreadsheet that says something; none where two do, which is a mistake."""
+        filled = [file for file in self.files.get(spreadsheet.stem, ()) if file.filled]
         if len(filled) > 1:
             self.mistakes.append(
-                f"{', '.join(file.shown for file in filled)}: all are filled in by {ballot.stem}; leave the one that "
+                f"{', '.join(file.shown for file in filled)}: all are filled in by "
+                f"{spreadsheet.stem}; leave the one that "
                 "counts, and move the others away. None of them is read"
             )
         return filled[0] if len(filled) == 1 else None
@@ -107,10 +109,10 @@ class ReturnedFiles:
         texts = [str(row.values.get(key, "")) for key in SEALED]
         return code in self._codes and seal == self.known.seal(code, texts)
 
-    def _owner(self, rows: Sequence[ReturnedRow]) -> Ballot:
+    def _owner(self, rows: Sequence[ReturnedRow]) -> Spreadsheet:
         """Whose file it is. Raises RoundError where no row tells, or rows are of several."""
         found = [self._codes[row.code[0]][0] for row in rows if row.code[0] in self._codes]
-        owners = {ballot.stem: ballot for ballot in found}
+        owners = {spreadsheet.stem: spreadsheet for spreadsheet in found}
         if not owners:
             raise RoundError(
                 f"no row of it is of the round {self.known.name!r} (is it of another round, or was its column of row "
@@ -123,16 +125,16 @@ class ReturnedFiles:
         return found[0]
 
     def _readings(
-        self, ballot: Ballot, rows: Sequence[ReturnedRow], shown: str, mistakes: list[str]
-    ) -> dict[str, Reading]:
-        choices = Choices(self.known.questions, ballot.language)
-        found: dict[str, Reading] = {}
+        self, spreadsheet: Spreadsheet, rows: Sequence[ReturnedRow], shown: str, mistakes: list[str]
+    ) -> dict[str, RowAnnotations]:
+        choices = Choices(self.known.questions, spreadsheet.language)
+        found: dict[str, RowAnnotations] = {}
         for row in rows:
             if row.code[0] not in self._codes:
                 mistakes.append(f"{row.where}: the row's code was changed; {_AGAIN}")
                 continue
             number = self._codes[row.code[0]][1]
-            item = ballot.seats[number - 1].item
+            item = spreadsheet.assignments[number - 1].item
             wrong = None
             if item in found:
                 wrong = f"the row of item {number} stands here a second time"
@@ -140,11 +142,11 @@ class ReturnedFiles:
                 wrong = f"the text of item {number} is not the one that went out (edited, or sorted in part)"
             if wrong:
                 mistakes.append(f"{row.where}: {wrong}; {_AGAIN}")
-                found[item] = Reading("unread")
+                found[item] = RowAnnotations("unread")
             else:
                 given = {key: value for key, value in row.values.items() if key not in _GIVEN}
                 found[item] = read_row(choices, self.known.items[item], given, row.cell, mistakes, self.notes)
-        gone = [str(number) for number, one in enumerate(ballot.seats, 1) if one.item not in found]
+        gone = [str(number) for number, one in enumerate(spreadsheet.assignments, 1) if one.item not in found]
         if gone:
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
             mistakes.append(

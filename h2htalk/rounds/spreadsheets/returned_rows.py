@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from h2htalk.errors import quoted
 
-# Files are read as far as here; no ballot has so many rows.
+# Files are read as far as here; no spreadsheet has so many rows.
 MAX_ROWS = 20_000
 
 

@@ -1,4 +1,4 @@
-"""One row of a ballot as answers: what is typed there, and what of it counts.
+"""One row of a spreadsheet as answers: what is typed there, and what of it counts.
 
 Accepted for a choice, and nothing else: the choice as it was shown, the same in the round's other language, or the
 stored value itself; in any case, with blanks around it, in signs of any width, with whatever apostrophe, hyphen or
@@ -30,7 +30,7 @@ _KEYBOARD = str.maketrans(dict.fromkeys("‘’‚‛ʼʹ′`´＇｀", "'") | d
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RowAnnotations:
     """What one row says.
 
     Attributes:
@@ -44,7 +44,7 @@ class Reading:
 
 
 class Choices:
-    """What counts as which answer, for a voter who reads `language`."""
+    """What counts as which answer, for an annotator who reads `language`."""
 
     def __init__(self, questions: Sequence[Question], language: Language) -> None:
         self.questions = questions
@@ -94,7 +94,7 @@ def read_row(
     where: Callable[[str], str],
     mistakes: list[str],
     notes: list[str],
-) -> Reading:
+) -> RowAnnotations:
     """The answers of a row.
 
     Args:
@@ -103,7 +103,7 @@ def read_row(
         mistakes, notes: get a line for each thing that is wrong, or should be known.
     """
     if not given:
-        return Reading("empty")
+        return RowAnnotations("empty")
     before = len(mistakes)
     if "skip" in given and _is_yes(given["skip"], where("skip"), mistakes):
         beside = [key for key in given if key != "skip"]
@@ -112,13 +112,13 @@ def read_row(
                 f"{where('skip')}: skipped; what stands beside it, from {where(beside[0])} on, does not count. Was "
                 "Skip a slip, have it emptied"
             )
-        return Reading("answered", {SKIPPED: "yes"})
+        return RowAnnotations("answered", {SKIPPED: "yes"})
     answers: dict[str, Value] = {}
     for question in choices.questions:
         answers |= _answer(choices, question, item, given, where, mistakes)
     _check_conditions(choices.questions, answers, given, where, mistakes)
     if len(mistakes) > before:
-        return Reading("mistaken")
+        return RowAnnotations("mistaken")
     missing = [
         question.name
         for question in choices.questions
@@ -130,8 +130,8 @@ def read_row(
             f"{where(next(iter(given)))}: this row is half filled; still empty (or merged with a neighbour): {told}. "
             "It is read once it is whole"
         )
-        return Reading("half")
-    return Reading("answered", answers)
+        return RowAnnotations("half")
+    return RowAnnotations("answered", answers)
 
 
 def _answer(

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 # Of all parts of a file, unpacked (bytes), and the XML tags in them: each becomes objects of some hundred bytes.
 MAX_UNPACKED, MAX_TAGS = 64 << 20, 1_000_000
-# Of the list of parts at a zip file's end (bytes): a ballot has some hundred parts.
+# Of the list of parts at a zip file's end (bytes): a spreadsheet has some hundred parts.
 MAX_LIST = 1 << 20
 _END, _END_SIZE, _ZIP64 = b"PK\x05\x06", 22, b"PK\x06\x07"
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"
-# No ballot has so many columns; what stands further to the right is not looked at.
+# No spreadsheet has so many columns; what stands further to the right is not looked at.
 _MAX_COLUMNS = 64
 _CHUNK = 1 << 16
 # As Excel stores a carriage return (ECMA-376, ST_Xstring).
@@ -94,7 +94,7 @@ def _value(cell: Any) -> Raw | None:
 
 
 def check_archive(path: Path) -> None:
-    """Refuse what is no workbook, or would take more memory than a ballot does, before anything is parsed.
+    """Refuse what is no workbook, or would take more memory than a spreadsheet does, before anything is parsed.
 
     Every part is unpacked once, piece by piece. What the list of parts states bounds what can be unpacked: zipfile
     reads no further. Tags are counted as bytes, so that no coding or prefix hides them.
@@ -108,14 +108,16 @@ def check_archive(path: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
             if sum(part.file_size for part in parts) > MAX_UNPACKED:
-                raise RoundError(f"it unpacks to more than {MAX_UNPACKED >> 20} MiB; no ballot is so large")
+                raise RoundError(
+                    f"it unpacks to more than {MAX_UNPACKED >> 20} MiB; no spreadsheet is so large"
+                )
             tags = 0
             for part in parts:
                 with archive.open(part) as stream:
                     while piece := stream.read(_CHUNK):
                         tags += piece.count(b"<")
                         if tags > MAX_TAGS:
-                            raise RoundError("it holds more cells or texts than any ballot")
+                            raise RoundError("it holds more cells or texts than any spreadsheet")
     # What zipfile raises for bytes that are no zip file, a password, or a packing that it does not know.
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
         raise RoundError(f"it is no whole workbook ({error}); {_AGAIN}") from error
@@ -134,4 +136,4 @@ def _check_ends(path: Path) -> None:
     if at >= 0 and (
         int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_LIST or _ZIP64 in tail[max(0, at - 20) : at]
     ):
-        raise RoundError("it has more parts than any ballot; nothing of it is read")
+        raise RoundError("it has more parts than any spreadsheet; nothing of it is read")

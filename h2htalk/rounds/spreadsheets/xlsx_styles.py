@@ -19,7 +19,7 @@ TURNED_HEIGHT = 170
 
 
 def add_styles(book: Workbook) -> None:
-    """The named styles of ballots. All wrap: programs fit the height of rows for which none is set."""
+    """The named styles of spreadsheets. All wrap: programs fit the height of rows for which none is set."""
     from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
 
     side = Side(style="thin", color="C9CED6")

@@ -1,4 +1,4 @@
-"""A ballot as a workbook: guidelines, a sheet a sitting, the texts that stand apart, hidden lists of choices."""
+"""A spreadsheet as a workbook: guidelines, a sheet a session, the texts that stand apart, hidden lists of choices."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h2htalk.data.languages import Language
-from h2htalk.rounds.spreadsheets.assigned_files import Ballot, BallotRound
+from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
 from h2htalk.rounds.spreadsheets.columns import (
-    Column,
-    Row,
+    SpreadsheetColumn,
+    SpreadsheetRow,
     answer_columns,
-    ballot_rows,
     choices_of,
+    spreadsheet_rows,
     text_columns,
 )  # fmt: skip
 from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
@@ -34,26 +34,26 @@ _PAGE, _SPEAKER, _SAID = 82, 12, 70
 MAX_PROMPT, MAX_PROMPT_TITLE = 250, 30
 
 
-def write_workbook(known: BallotRound, ballot: Ballot, guidelines: str, path: Path) -> None:
-    """Write a ballot. Raises OSError where the file cannot be written."""
+def write_workbook(known: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path) -> None:
+    """Write a spreadsheet. Raises OSError where the file cannot be written."""
     from openpyxl.workbook import Workbook
 
     book = Workbook()
     add_styles(book)
-    language = ballot.language
+    language = spreadsheet.language
     _write_guidelines(book.active, guidelines, language)
-    texts = text_columns(known, ballot)
+    texts = text_columns(known, spreadsheet)
     columns = [*texts, *answer_columns(known.questions, language, apart=True)]
-    rows = ballot_rows(
+    rows = spreadsheet_rows(
         known,
-        ballot,
+        spreadsheet,
         texts,
         lambda number: word("text_elsewhere", language, sheet=_text_sheet(number, language), row=FIRST_TEXT_ROW),
     )  # fmt: skip
     lists = _Lists(book.create_sheet(LISTS))
-    for sitting in sorted({row.sitting for row in rows}):
-        sheet = book.create_sheet(word("sitting_number", language, number=sitting))
-        _write_sitting(sheet, columns, [row for row in rows if row.sitting == sitting], language, lists)
+    for session in sorted({row.session for row in rows}):
+        sheet = book.create_sheet(word("session_number", language, number=session))
+        _write_session(sheet, columns, [row for row in rows if row.session == session], language, lists)
     for row in rows:
         if row.elsewhere:
             _write_text(book.create_sheet(_text_sheet(row.number, language)), row, rows, language)
@@ -76,13 +76,15 @@ def _write_guidelines(sheet: Worksheet, text: str, language: Language) -> None:
     finish_sheet(sheet, landscape=False)
 
 
-def _write_text(sheet: Worksheet, row: Row, rows: Sequence[Row], language: Language) -> None:
+def _write_text(
+    sheet: Worksheet, row: SpreadsheetRow, rows: Sequence[SpreadsheetRow], language: Language
+) -> None:
     """One item's text that stands apart, a row a message, the speakers before them."""
     sheet.column_dimensions["A"].width, sheet.column_dimensions["B"].width = _SPEAKER, _SAID
     put(sheet, 1, 2, word("item_of", language, number=row.number, total=len(rows)), "heading")
     back = put(sheet, 2, 2, word("back_to_question", language), "link")
-    at = [one.number for one in rows if one.sitting == row.sitting].index(row.number) + FIRST_ROW
-    link(back, f"'{word('sitting_number', language, number=row.sitting)}'!B{at}")
+    at = [one.number for one in rows if one.session == row.session].index(row.number) + FIRST_ROW
+    link(back, f"'{word('session_number', language, number=row.session)}'!B{at}")
     if row.item.crisis:
         put(sheet, 3, 2, word("crisis_notice", language), "notice")
     at = FIRST_TEXT_ROW
@@ -99,11 +101,15 @@ def _write_text(sheet: Worksheet, row: Row, rows: Sequence[Row], language: Langu
     finish_sheet(sheet, landscape=False)
 
 
-# --- A sitting ----------------------------------------------------------------------------------------------------
+# --- A session ----------------------------------------------------------------------------------------------------
 
 
-def _write_sitting(
-    sheet: Worksheet, columns: Sequence[Column], rows: Sequence[Row], language: Language, lists: _Lists
+def _write_session(
+    sheet: Worksheet,
+    columns: Sequence[SpreadsheetColumn],
+    rows: Sequence[SpreadsheetRow],
+    language: Language,
+    lists: _Lists,
 ) -> None:
     from openpyxl.utils import get_column_letter
 
@@ -126,7 +132,9 @@ def _write_sitting(
     finish_sheet(sheet, landscape=True)
 
 
-def _write_row(sheet: Worksheet, at: int, columns: Sequence[Column], row: Row, language: Language) -> None:
+def _write_row(
+    sheet: Worksheet, at: int, columns: Sequence[SpreadsheetColumn], row: SpreadsheetRow, language: Language
+) -> None:
     for number, column in enumerate(columns, 1):
         if column.key == "row":
             put(sheet, at, number, row.code, "plain")
@@ -144,7 +152,12 @@ def _write_row(sheet: Worksheet, at: int, columns: Sequence[Column], row: Row, l
 
 
 def _offer_choices(
-    sheet: Worksheet, letter: str, column: Column, rows: Sequence[Row], language: Language, lists: _Lists
+    sheet: Worksheet,
+    letter: str,
+    column: SpreadsheetColumn,
+    rows: Sequence[SpreadsheetRow],
+    language: Language,
+    lists: _Lists,
 ) -> None:
     """Drop-down lists for a column; where items leave different labels to choose, one for each of them."""
     question = column.question
@@ -160,7 +173,9 @@ def _offer_choices(
         _validate(sheet, where, lists.range_of(shown) if shown else None, column, language)
 
 
-def _validate(sheet: Worksheet, cells: str, choices: str | None, column: Column, language: Language) -> None:
+def _validate(
+    sheet: Worksheet, cells: str, choices: str | None, column: SpreadsheetColumn, language: Language
+) -> None:
     from openpyxl.worksheet.datavalidation import DataValidation
 
     question = column.question

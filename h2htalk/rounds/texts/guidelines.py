@@ -1,4 +1,4 @@
-"""What voters read before they begin: Markdown without HTML, which reads well on a page, in cells and as a file."""
+"""What annotators read before they begin: Markdown without HTML, which reads well on a page, in cells and as a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _MONTHS = (
 def guidelines(spec: RoundSpec, questions: Sequence[Question], language: Language) -> str:
     """The guidelines of a round in one language, ending with a line break.
 
-    Those of `spec.guidelines` take the place of ours; how a voter is cared for, and whom to call, stands below them.
+    Those of `spec.guidelines` take the place of ours; how an annotator is cared for, and whom to call, stands below
+    them.
 
     Args:
         spec: of the round: kind, overlap, care, pay, whether a model's suggestions are shown.
@@ -69,14 +70,14 @@ def _values(spec: RoundSpec, questions: Sequence[Question], language: Language) 
         "asked": [question.name for question in questions],
         "answers": spec.answers,
         "least": spec.adaptive.minimum if spec.adaptive.on else spec.answers,
-        "sitting": spec.care.sitting,
+        "session": spec.care.session_items,
         "crises": _crises(spec),
         "minutes": f"{spec.minutes:g}",
         "suggest": spec.suggest,
-        # A ballot says when it was saved, not how long an item took.
-        "timed": spec.backend == "argilla",
+        # A spreadsheet says when it was saved, not how long an item took.
+        "timed": spec.where == "argilla",
         # A server tells everybody who answers there the others' user names.
-        "shared": spec.backend == "argilla",
+        "shared": spec.where == "argilla",
         "help_rows": help_rows(language),
         "help_dates": _help_dates(language),
     }
@@ -103,9 +104,9 @@ def _day(date: datetime.date, language: Language) -> str:
 
 
 def _crises(spec: RoundSpec) -> int:
-    """Items of a whole sitting that may speak of a crisis: as `plan.sittings` counts them."""
+    """Items of a whole session that may speak of a crisis: as `plan.sessions` counts them."""
     share = spec.care.crisis_share
-    return max(int(spec.care.sitting * share + 1e-9), int(share > 0))
+    return max(int(spec.care.session_items * share + 1e-9), int(share > 0))
 
 
 def _asked(question: Question, language: Language) -> Mapping[str, object]:

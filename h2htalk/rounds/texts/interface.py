@@ -1,4 +1,4 @@
-"""The words that voters read: questions, choices, steps of a rating, names of passages, the interface.
+"""The words that annotators read: questions, choices, steps of a rating, names of passages, the interface.
 
 `texts/LANGUAGE.toml` holds them. A name of ours without a word there is a mistake of this package.
 """
@@ -25,7 +25,7 @@ def question_help(name: str, language: Language) -> str:
 
 
 def label_text(question: str, label: str, language: Language) -> str:
-    """What a voter sees for a stored label.
+    """What an annotator sees for a stored label.
 
     An adjudication (`label`) settles any question: it knows the labels of all, and of others shows the label itself.
 

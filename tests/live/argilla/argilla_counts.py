@@ -30,8 +30,8 @@ def check_counts(round: RoundFolder, said: Mapping[tuple[str, str, str], Any]) -
         leading = {label for label, number in count.items() if number == most}
         assert (one["support"], one["votes"]) == (most, count.total())
         if len(leading) == 1:
-            assert (one["how"] in ("majority", "one more answer"), {one["label"]}) == (True, leading)
+            assert (one["rule"] in ("majority", "one more answer"), {one["label"]}) == (True, leading)
         else:
-            assert (one["how"], one["label"], set(one["tied"])) == ("tie", None, leading)
-    hows = Counter(one["how"] for one in decided.values())
+            assert (one["rule"], one["label"], set(one["tied"])) == ("tie", None, leading)
+    hows = Counter(one["rule"] for one in decided.values())
     print(f"{round.name}: {dict(hows)} as counted")

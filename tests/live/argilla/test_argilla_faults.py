@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from argilla_annotators import SimulatedAnnotator, item_of, made_items, write_items
 from argilla_small import SAYS, Opened, found_dataset, small_spec
 from argilla_stack import Stack
-from argilla_voters import SimulatedVoter, item_of, made_items, write_items
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import connect
-from h2htalk.rounds.argilla.platform import ArgillaRounds
+from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.reopening import reopen_round
@@ -34,7 +34,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_change_of_mind_counts_once(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "minds")
-    one, other, _ = small.voters
+    one, other, _ = small.annotators
     records = small.records(one)
     assert sorted(records) == ["item-000", "item-002", "item-004"]
     one.submit(records["item-000"], SAYS)
@@ -53,26 +53,26 @@ def test_a_change_of_mind_counts_once(stack: Stack, base: Path) -> None:
 
 
 def test_an_answer_that_was_not_acknowledged_is_not_given_twice(stack: Stack, base: Path) -> None:
-    """What the tests of a killed server lean on: a voter who heard nothing looks first, and is content only with what
-    they said."""
+    """What the tests of a killed server lean on: an annotator who heard nothing looks first, and is content only with
+    what they said."""
     small = Opened(base, stack, "unheard")
-    voter = small.voters[0]
-    records = small.records(voter)
+    annotator = small.annotators[0]
+    records = small.records(annotator)
     answers = [(records["item-000"], SAYS, "submitted"), (records["item-002"], {}, "discarded")]
     for _ in range(2):
-        voter.hand_in(answers)
-    assert voter.again == len(answers)
+        annotator.hand_in(answers)
+    assert annotator.again == len(answers)
     found = status(small.round.path)
     assert (found.answers, found.skipped, found.new, found.mistakes) == (1, 1, 4, ())
     with pytest.raises(AssertionError):
-        voter.hand_in([(records["item-000"], SAYS | {"quality": 1}, "submitted")])
+        annotator.hand_in([(records["item-000"], SAYS | {"quality": 1}, "submitted")])
 
 
 def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "crowded")
-    records = small.records(small.voters[0])
-    for voter in small.voters:
-        voter.submit(records["item-000"], SAYS)
+    records = small.records(small.annotators[0])
+    for annotator in small.annotators:
+        annotator.submit(records["item-000"], SAYS)
     found = status(small.round.path)
     assert (found.by_item["item-000"], found.mistakes) == (3, ())
 
@@ -81,15 +81,15 @@ def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: 
     _, stranger = wire.call("POST", "/api/v1/users", account)
     place = next(one for one in wire.get("/api/v1/me/workspaces")["items"] if one["name"] == "crowded-en")
     wire.call("POST", f"/api/v1/workspaces/{place['id']}/users", {"user_id": stranger["id"]})
-    passing = SimulatedVoter("passer-by", 1.0, stack.url, stranger["api_key"])
+    passing = SimulatedAnnotator("passer-by", 1.0, stack.url, stranger["api_key"])
     passing.submit(records["item-004"], SAYS)
     found = status(small.round.path)
     (told,) = found.notes
-    assert "answers by 'passer-by', who is no voter of this round" in told
+    assert "answers by 'passer-by', who is no annotator of this round" in told
     assert found.mistakes == ()
     assert found.by_item["item-004"] == 0
     # The server counts it: of the two answers that the round wants, it asks for one more.
-    offered = ArgillaRounds().pull(small.round).offered
+    offered = ArgillaPlatform().collect(small.round).offered
     assert offered is not None
     assert (offered["item-000"], offered["item-002"], offered["item-004"]) == (0, 2, 1)
     response = told.partition("response ")[2].partition(")")[0]
@@ -101,15 +101,15 @@ def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: 
 
 def test_who_leaves_and_returns_has_their_items_again(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "returned")
-    one, _, third = small.voters
+    one, _, third = small.annotators
     for here, waiting in ((False, []), (True, ["item-000", "item-002", "item-004"])):
-        changed = [replace(v, here=here) if v.name == one.name else v for v in small.round.voters()]
-        small.round.write_voters(changed)
+        changed = [replace(v, here=here) if v.name == one.name else v for v in small.round.annotators()]
+        small.round.write_annotators(changed)
         open_round(small.spec, small.round.path)
         assert sorted(small.records(one)) == waiting
     assert sorted(small.records(third)) == ["item-000", "item-004"]
-    changed = [replace(v, crisis=True) for v in small.round.voters()]
-    small.round.write_voters(changed)
+    changed = [replace(v, crisis=True) for v in small.round.annotators()]
+    small.round.write_annotators(changed)
     open_round(small.spec, small.round.path)
     assert sorted(small.records(third)) == ["item-000", "item-002", "item-004"]
     assert status(small.round.path).skipped == 0
@@ -119,9 +119,9 @@ def test_crises_are_kept_from_who_wants_none(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "spared")
     seen = {
         name
-        for voter in small.voters[2:]
+        for annotator in small.annotators[2:]
         for language in ("en", "zh")
-        for name in small.records(voter, language)
+        for name in small.records(annotator, language)
     }
     assert seen == {"item-000", "item-001", "item-003", "item-004"}
     assert status(small.round.path).skipped == 0
@@ -131,7 +131,7 @@ def test_every_form_of_question_and_a_models_suggestion(stack: Stack, base: Path
     items = [{**item, "suggested": {"violation": "no"}} for item in made_items(2, "safety")]
     safe = write_items(base / "safe.items.jsonl", items)
     small = Opened(base, stack, "safe", kind="safety", items=str(safe), suggest=True)
-    one = small.voters[0]
+    one = small.annotators[0]
     said = {"perception": 2, "violation": "yes", "violations": ["privacy", "boundary"], "comment": "名字太多"}
     one.submit(small.records(one)["item-000"], said)
     found = status(small.round.path)
@@ -146,14 +146,14 @@ def test_every_form_of_question_and_a_models_suggestion(stack: Stack, base: Path
 
 def test_a_tie_goes_to_who_has_not_answered(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "tied")
-    one, other, third = small.voters
+    one, other, third = small.annotators
     records = small.records(one)
     one.submit(records["item-000"], SAYS)
     other.submit(records["item-000"], SAYS | {"keep": "drop"})
     reopen_round(small.round.path)
     (second,) = [one for one in third.datasets("tied") if one["name"] == "tied-w2-en-01"]
     assert [item_of(record) for record in third.pending(second)] == ["item-000"]
-    assert [voter.pending(second) for voter in (one, other)] == [[], []]
+    assert [annotator.pending(second) for annotator in (one, other)] == [[], []]
     third.submit(third.pending(second)[0]["id"], SAYS)
     found = status(small.round.path)
     assert (found.by_item["item-000"], found.skipped) == (3, 0)
@@ -184,7 +184,7 @@ def test_killed_while_opening_and_repeated_it_is_whole(stack: Stack, base: Path,
 
 def test_a_dead_search_engine_loses_no_answer(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "deaf")
-    one = small.voters[0]
+    one = small.annotators[0]
     records = small.records(one)
     stack.pause_search()
     try:
@@ -206,7 +206,7 @@ def test_a_dead_search_engine_loses_no_answer(stack: Stack, base: Path) -> None:
 
 def test_an_empty_search_index_is_told_and_repaired(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "empty")
-    one = small.voters[0]
+    one = small.annotators[0]
     records = small.records(one)
     stack.stop_search()
     stack.start_search()
@@ -227,10 +227,10 @@ def test_an_empty_search_index_is_told_and_repaired(stack: Stack, base: Path) ->
 
 def test_without_redis_answers_go_on(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "lone")
-    records = small.records(small.voters[0])
+    records = small.records(small.annotators[0])
     stack.end("redis", signal.SIGKILL)
     try:
-        small.voters[0].submit(records["item-000"], SAYS)
+        small.annotators[0].submit(records["item-000"], SAYS)
         assert status(small.round.path).answers == 1
     finally:
         stack.start_redis()
@@ -238,8 +238,8 @@ def test_without_redis_answers_go_on(stack: Stack, base: Path) -> None:
 
 def test_a_server_that_restarts_is_waited_for(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "patience")
-    records = small.records(small.voters[0])
-    small.voters[0].submit(records["item-000"], SAYS)
+    records = small.records(small.annotators[0])
+    small.annotators[0].submit(records["item-000"], SAYS)
     stack.end("server", signal.SIGKILL)
     found: list[int] = []
     looking = threading.Thread(target=lambda: found.append(status(small.round.path).answers))
@@ -266,7 +266,7 @@ def test_another_key_another_round_another_setting(
     )
     with pytest.raises(RoundError, match="7 answers an item, not 2"):
         open_round(small.spec, small.round.path)
-    monkeypatch.setenv("ARGILLA_API_KEY", small.voters[0].key)
+    monkeypatch.setenv("ARGILLA_API_KEY", small.annotators[0].key)
     with pytest.raises(RoundError, match="who may only answer"):
         status(small.round.path)
     monkeypatch.setenv("ARGILLA_API_KEY", "no.such.key")

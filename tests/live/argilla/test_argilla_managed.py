@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from argilla_annotators import SimulatedAnnotator, write_annotators
 from argilla_small import NAMES, SAYS, Opened, found_dataset
 from argilla_stack import Stack
-from argilla_voters import SimulatedVoter, write_voters
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla.client import Wire, connect
-from h2htalk.rounds.argilla.platform import ArgillaRounds
+from h2htalk.rounds.argilla.client import ArgillaClient, connect
+from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.status import status
 
@@ -25,10 +25,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("managed")
 
 
-def test_what_a_spared_voter_says_is_theirs(stack: Stack, base: Path) -> None:
-    """Our discards and a voter's own look alike on the server."""
+def test_what_a_spared_annotator_says_is_theirs(stack: Stack, base: Path) -> None:
+    """Our discards and an annotator's own look alike on the server."""
     small = Opened(base, stack, "found")
-    one, _, third = small.voters
+    one, _, third = small.annotators
     crisis = small.records(one)["item-002"]
     third.submit(crisis, SAYS)
     assert status(small.round.path).by_item["item-002"] == 1
@@ -42,21 +42,21 @@ def test_an_answer_that_comes_while_its_item_is_put_aside_or_given_back_is_kept(
 ) -> None:
     """The server refuses a second response by the same person, and a deleted one comes back with the deletion."""
     small = Opened(base, stack, "meanwhile")
-    one, _, third = small.voters
-    records, call, waiting = small.records(one), Wire.call, ["POST", "DELETE"]
+    one, _, third = small.annotators
+    records, call, waiting = small.records(one), ArgillaClient.call, ["POST", "DELETE"]
 
-    def answered_first(self: Wire, method: str, path: str, *rest: Any, **more: Any) -> Any:
+    def answered_first(self: ArgillaClient, method: str, path: str, *rest: Any, **more: Any) -> Any:
         if method in waiting and "/responses" in path:
             waiting.remove(method)
             who, item = (one, "item-000") if method == "POST" else (third, "item-002")
             who.submit(records[item], SAYS)
         return call(self, method, path, *rest, **more)
 
-    monkeypatch.setattr(Wire, "call", answered_first)
+    monkeypatch.setattr(ArgillaClient, "call", answered_first)
     changed = [replace(v, languages=("zh",) if v.name == one.name else v.languages, crisis=True)
-               for v in small.round.voters()]  # fmt: skip
-    small.round.write_voters(changed)
-    told = ArgillaRounds().publish(small.round)
+               for v in small.round.annotators()]  # fmt: skip
+    small.round.write_annotators(changed)
+    told = ArgillaPlatform().publish(small.round)
     assert waiting == []
     assert any("was answered while it was given back; the answer is kept" in line for line in told)
     found = status(small.round.path)
@@ -66,7 +66,7 @@ def test_an_answer_that_comes_while_its_item_is_put_aside_or_given_back_is_kept(
 
 def test_what_a_manager_changes_in_argilla_is_told(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "edited")
-    one, other, _ = small.voters
+    one, other, _ = small.annotators
     records, wire = small.records(one), connect()
     one.submit(records["item-000"], SAYS)
     dataset = found_dataset(wire, "edited-en", "edited-w1-en-01")
@@ -84,21 +84,21 @@ def test_what_a_manager_changes_in_argilla_is_told(stack: Stack, base: Path) -> 
     assert found.by_item["item-000"] == 2
     named, worded, gone = found.notes
     assert "edited-w1-en-01: is called 'a nicer name'" in named
-    assert "keep shows voters another label of drop, label of keep" in worded
+    assert "keep shows annotators another label of drop, label of keep" in worded
     assert "1 of 3 items that want answers are not there, the first: 'item-004'" in gone
-    with pytest.raises(RoundError, match="keep shows voters another label of drop"):
+    with pytest.raises(RoundError, match="keep shows annotators another label of drop"):
         open_round(small.spec, small.round.path)
 
 
 def test_a_deleted_account_and_an_admin_of_half_the_round_are_told(
     stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    voters = write_voters(base / "halves-voters.csv", [*NAMES[:2], "halves-c"])
-    small = Opened(base, stack, "halves", voters=str(voters))
+    annotators = write_annotators(base / "halves-annotators.csv", [*NAMES[:2], "halves-c"])
+    small = Opened(base, stack, "halves", annotators=str(annotators))
     wire = connect()
     gone = next(one for one in wire.get("/api/v1/users")["items"] if one["username"] == "halves-c")
-    voter = SimulatedVoter("halves-c", 1.0, stack.url, gone["api_key"])
-    voter.submit(small.records(voter)["item-000"], SAYS)
+    annotator = SimulatedAnnotator("halves-c", 1.0, stack.url, gone["api_key"])
+    annotator.submit(small.records(annotator)["item-000"], SAYS)
     assert status(small.round.path).answers == 1
     wire.call("DELETE", f"/api/v1/users/{gone['id']}")
     found = status(small.round.path)

@@ -1,4 +1,4 @@
-"""One voter in the real web page: signs in, reads, opens a warned text, answers by mouse and keyboard, discards."""
+"""One annotator in the real web page: signs in, reads, opens a warned text, answers by mouse and keyboard, discards."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from argilla_annotators import write_annotators, write_items
 from argilla_stack import OWNER_KEY, Stack
-from argilla_voters import write_items, write_voters
 
 from h2htalk.data.help_lines import help_rows
 from h2htalk.rounds.opening import open_round
@@ -96,15 +96,15 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def opened(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoundFolder]:
-    """A crowd round of the four items above with one voter."""
+    """A crowd round of the four items above with one annotator."""
     base = tmp_path_factory.mktemp("page")
     spec = RoundSpec(
         kind="crowd",
         items=str(write_items(base / "items.jsonl", ITEMS)),
-        backend="argilla",
-        voters=str(write_voters(base / "voters.csv", ["reader"])),
+        where="argilla",
+        annotators=str(write_annotators(base / "annotators.csv", ["reader"])),
         overlap=1,
-        care=Care(sitting=20, crisis_share=0.5),
+        care=Care(session_items=20, crisis_share=0.5),
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARGILLA_API_URL", stack.url)
@@ -114,7 +114,7 @@ def opened(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
 
 
 class Reader:
-    """The voter at the page."""
+    """The annotator at the page."""
 
     def __init__(self, page: Page, stack: Stack) -> None:
         self.page, self.stack, self.dataset = page, stack, ""
@@ -142,7 +142,7 @@ class Reader:
         return self.frame.locator("#h2h")
 
     def go_to(self, text: str) -> None:
-        """Page through the sitting from its start until an item with this text, or this notice, is shown."""
+        """Page through the session from its start until an item with this text, or this notice, is shown."""
         self.open(self.dataset)
         for _ in range(8):
             if self.frame.get_by_text(text).count():

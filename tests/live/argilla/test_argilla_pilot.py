@@ -1,4 +1,6 @@
-"""A pilot on a real server: gold items for everybody, who passed is handed on, and the real wave goes to those."""
+"""A pilot on a real server: gold items for everybody, who passed is handed on, and the real assignment set goes to
+those.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from argilla_annotators import item_of, made_items, signed_in, write_items
 from argilla_stack import OWNER_KEY, Stack
-from argilla_voters import item_of, made_items, signed_in, write_items
 
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
@@ -22,7 +24,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 LIST = "name,languages,crisis\npilot-a,en zh,yes\npilot-b,en zh,no\npilot-c,en zh,yes\n"
 SKILLS = {"pilot-a": 1.0, "pilot-b": 1.0, "pilot-c": 0.0}
 SAYS: dict[str, Any] = {"subtask": "none", "keep": "drop", "quality": 3}
-CARE = Care(sitting=20, crisis_share=0.5)
+CARE = Care(session_items=20, crisis_share=0.5)
 
 
 def test_who_passes_the_gold_items_of_a_pilot_gets_the_real_ones(
@@ -33,22 +35,22 @@ def test_who_passes_the_gold_items_of_a_pilot_gets_the_real_ones(
     (tmp_path / "people.csv").write_text(LIST)
     gold = [{**item, "gold": {"keep": "drop"}} for item in made_items(12, "crowd", crises=6)]
     spec = RoundSpec(
-        kind="crowd", items=str(write_items(tmp_path / "gold.jsonl", gold)), backend="argilla",
-        voters=str(tmp_path / "people.csv"), care=CARE,
+        kind="crowd", items=str(write_items(tmp_path / "gold.jsonl", gold)), where="argilla",
+        annotators=str(tmp_path / "people.csv"), care=CARE,
     )  # fmt: skip
     open_round(spec, tmp_path / "pilot")
     pilot = RoundFolder(tmp_path / "pilot")
-    voters = signed_in(stack.url, pilot.private / "argilla_logins.csv", SKILLS)
+    annotators = signed_in(stack.url, pilot.private / "argilla_logins.csv", SKILLS)
     hard = {item["id"] for item in gold if item.get("crisis")}
-    for voter in voters:
+    for annotator in annotators:
         met = set()
-        for dataset in voter.datasets("pilot-"):
-            waiting = voter.pending(dataset)
+        for dataset in annotator.datasets("pilot-"):
+            waiting = annotator.pending(dataset)
             met |= {item_of(record) for record in waiting}
-            says = SAYS if voter.skill else SAYS | {"keep": "keep"}
-            voter.hand_in((record["id"], says, "submitted") for record in waiting)
+            says = SAYS if annotator.skill else SAYS | {"keep": "keep"}
+            annotator.hand_in((record["id"], says, "submitted") for record in waiting)
         # Everybody gets everything that they may see.
-        assert met == {item["id"] for item in gold} - (hard if voter.name == "pilot-b" else set())
+        assert met == {item["id"] for item in gold} - (hard if annotator.name == "pilot-b" else set())
     found = status(pilot.path)
     assert (found.missing, found.skipped, found.mistakes, found.notes) == ({}, 0, (), ())
     close_round(pilot.path)
@@ -58,10 +60,10 @@ def test_who_passes_the_gold_items_of_a_pilot_gets_the_real_ones(
 
     real = RoundSpec(
         kind="crowd", items=str(write_items(tmp_path / "real.jsonl", made_items(4, "crowd", crises=99))),
-        backend="argilla", voters=str(passed), overlap=2, care=CARE,
+        where="argilla", annotators=str(passed), overlap=2, care=CARE,
     )  # fmt: skip
     open_round(real, tmp_path / "afterwards")
-    said = {voter.name: len(voter.work_through("afterwards", "crowd")) for voter in voters}
+    said = {annotator.name: len(annotator.work_through("afterwards", "crowd")) for annotator in annotators}
     assert said == {"pilot-a": 4, "pilot-b": 4, "pilot-c": 0}
     found = status(tmp_path / "afterwards")
     assert (found.answers, found.missing, found.notes) == (8, {}, ())

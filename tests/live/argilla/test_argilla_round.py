@@ -1,4 +1,4 @@
-"""The whole of it: 400 items, 20 voters of known skill, a crowd, specialists and an adjudicator, on a real server.
+"""The whole of it: 400 items, 20 annotators of known skill, a crowd, specialists and an adjudicator, on a real server.
 
 The crowd gives five answers an item, so that this takes minutes; H2HTALK_ARGILLA_OVERLAP=20 gives all twenty.
 """
@@ -19,14 +19,22 @@ from typing import Any
 
 import httpx
 import pytest
+from argilla_annotators import (
+    SimulatedAnnotator,
+    item_of,
+    made_items,
+    signed_in,
+    truth,
+    write_annotators,
+    write_items,
+)
 from argilla_counts import check_counts
 from argilla_stack import OWNER_KEY, Stack
-from argilla_voters import SimulatedVoter, item_of, made_items, signed_in, truth, write_items, write_voters
 
 from h2htalk.data.files import read_jsonl
 from h2htalk.rounds.aggregation.decisions import TIE, decide
-from h2htalk.rounds.annotations import Answer
-from h2htalk.rounds.annotators import voter_id
+from h2htalk.rounds.annotations import Annotation
+from h2htalk.rounds.annotators import annotator_id
 from h2htalk.rounds.argilla.client import connect
 from h2htalk.rounds.argilla.records import record_ids
 from h2htalk.rounds.closing import close_round
@@ -40,12 +48,12 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(1500)]
 
 ITEMS = 400
 OVERLAP = int(os.environ.get("H2HTALK_ARGILLA_OVERLAP", "5"))
-NAMES = [f"voter-{number:02}" for number in range(20)]
+NAMES = [f"annotator-{number:02}" for number in range(20)]
 SKILLS = {name: 0.4 + 0.02 * number for number, name in enumerate(NAMES)}
 # Who is spared crises, and who skips each that comes; where all twenty are asked, nobody.
 EVERYBODY = len(NAMES) - 2 <= OVERLAP
 SPARED, SKIPPING = ([], "") if EVERYBODY else (NAMES[:2], NAMES[2])
-# Voters at work at once: more than two processors' worth, so that they meet on the same items.
+# Annotators at work at once: more than two processors' worth, so that they meet on the same items.
 AT_ONCE = 4
 Said = dict[tuple[str, str, str], Any]
 
@@ -56,11 +64,11 @@ class Chain:
 
     base: Path
     stack: Stack
-    voters: list[SimulatedVoter] = field(default_factory=list)
+    annotators: list[SimulatedAnnotator] = field(default_factory=list)
 
     def spec(self, kind: Any, items: str, **more: Any) -> RoundSpec:
         return RoundSpec(
-            kind=kind, items=items, backend="argilla", voters=str(self.base / "voters.csv"), **more
+            kind=kind, items=items, where="argilla", annotators=str(self.base / "annotators.csv"), **more
         )
 
     def open(self, name: str, spec: RoundSpec) -> RoundFolder:
@@ -78,17 +86,20 @@ class Chain:
         print(f"{round.name}: {len(said)} values read in {time.perf_counter() - start:.1f} s; {found.notes}")
         salt = round.salt()
         expected = {
-            (item, voter_id(name, salt), question): value for (item, name, question), value in said.items()
+            (item, annotator_id(name, salt), question): value
+            for (item, name, question), value in said.items()
         }
         stored = round.answers()
         assert {key: one.value for key, one in stored.items()} == expected
         lines = Counter(
-            (r["item"], r["voter"], r["question"]) for _, r in read_jsonl(round.path / "answers.jsonl")
+            (r["item"], r["annotator"], r["question"])
+            for _, r in read_jsonl(round.path / "annotations.jsonl")
         )
         assert set(lines.values()) == {1}
         assert found.mistakes == ()
         answers = [
-            Answer("simulated", *key, value, "2030-01-01T00:00:00+00:00") for key, value in expected.items()
+            Annotation("simulated", *key, value, "2030-01-01T00:00:00+00:00")
+            for key, value in expected.items()
         ]
         start = time.perf_counter()
         _, settled = close_round(round.path, early=bool(found.missing))
@@ -100,7 +111,7 @@ class Chain:
 @pytest.fixture(scope="module")
 def chain(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
     base = tmp_path_factory.mktemp("chain")
-    write_voters(base / "voters.csv", NAMES, SPARED)
+    write_annotators(base / "annotators.csv", NAMES, SPARED)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARGILLA_API_URL", stack.url)
         patch.setenv("ARGILLA_API_KEY", OWNER_KEY)
@@ -114,35 +125,35 @@ def test_a_crowd_votes_while_its_server_is_killed(chain: Chain) -> None:
         "crowd",
         chain.spec("crowd", str(write_items(chain.base / "crowd.jsonl", items)), overlap=OVERLAP),
     )
-    chain.voters = signed_in(chain.stack.url, round.private / "argilla_logins.csv", SKILLS)
+    chain.annotators = signed_in(chain.stack.url, round.private / "argilla_logins.csv", SKILLS)
 
     said: Said = {}
     count = threading.Lock()
     done = Counter[str]()
 
-    def work(voter: SimulatedVoter) -> None:
-        sittings = voter.datasets("crowd")
-        random.Random(voter.name).shuffle(sittings)
-        for dataset in sittings:
+    def work(annotator: SimulatedAnnotator) -> None:
+        sessions = annotator.datasets("crowd")
+        random.Random(annotator.name).shuffle(sessions)
+        for dataset in sessions:
             answers, told = [], {}
-            for record in voter.pending(dataset):
+            for record in annotator.pending(dataset):
                 item = item_of(record)
-                assert item not in hard or voter.name not in SPARED
-                if item in hard and voter.name == SKIPPING:
+                assert item not in hard or annotator.name not in SPARED
+                if item in hard and annotator.name == SKIPPING:
                     answers.append((record["id"], {}, "discarded"))
-                    told[item, voter.name, SKIPPED] = "yes"
+                    told[item, annotator.name, SKIPPED] = "yes"
                     continue
-                values = voter.answer(item, QUESTIONS["crowd"])
+                values = annotator.answer(item, QUESTIONS["crowd"])
                 answers.append((record["id"], values, "submitted"))
-                told |= {(item, voter.name, question): value for question, value in values.items()}
-            voter.hand_in(answers)
+                told |= {(item, annotator.name, question): value for question, value in values.items()}
+            annotator.hand_in(answers)
             with count:
                 said.update(told)
                 done["answers"] += len(answers)
 
     start = time.perf_counter()
     with ThreadPoolExecutor(AT_ONCE) as people:
-        working = [people.submit(work, voter) for voter in chain.voters]
+        working = [people.submit(work, annotator) for annotator in chain.annotators]
         wait_until(lambda: done["answers"] > ITEMS * OVERLAP * 0.3)
         chain.stack.end("server", signal.SIGKILL)
         time.sleep(1)
@@ -155,7 +166,7 @@ def test_a_crowd_votes_while_its_server_is_killed(chain: Chain) -> None:
     took = time.perf_counter() - start
     print(
         f"crowd: {done['answers']} submissions in {took:.0f} s, {1000 * took / done['answers']:.0f} ms each; "
-        f"{sum(voter.again for voter in chain.voters)} times not acknowledged"
+        f"{sum(annotator.again for annotator in chain.annotators)} times not acknowledged"
     )
     chain.check(round, said)
     by_item = status(round.path).by_item
@@ -172,13 +183,15 @@ def test_specialists_judge_what_the_crowd_kept(chain: Chain) -> None:
         chain.base / "expert.jsonl", [one.to_dict() for one in crowd.items() if one.id in kept]
     )
     # Whatever share of it speaks of a crisis.
-    spec = chain.spec("expert", str(items), care=Care(sitting=20, crisis_share=0.5))
+    spec = chain.spec("expert", str(items), care=Care(session_items=20, crisis_share=0.5))
     round = chain.open("expert", spec)
     assert {one.id for one in round.items()} == kept
     assert not (round.private / "argilla_logins.csv").exists()
     said: Said = {}
     with ThreadPoolExecutor(AT_ONCE) as people:
-        results = people.map(lambda voter: (voter.name, voter.work_through("expert", "expert")), chain.voters)
+        results = people.map(
+            lambda annotator: (annotator.name, annotator.work_through("expert", "expert")), chain.annotators
+        )
         for name, given in results:
             said |= {
                 (item, name, key): value for item, values in given.items() for key, value in values.items()
@@ -190,13 +203,13 @@ def test_specialists_judge_what_the_crowd_kept(chain: Chain) -> None:
 
 def test_an_adjudicator_has_the_word_on_ties(chain: Chain) -> None:
     crowd = RoundFolder(chain.base / "crowd")
-    ties = [record for _, record in read_jsonl(crowd.path / "decisions.jsonl") if record["how"] == TIE]
+    ties = [record for _, record in read_jsonl(crowd.path / "decisions.jsonl") if record["rule"] == TIE]
     assert ties
-    write_voters(chain.base / "judge.csv", NAMES[-1:])
-    spec = chain.spec("adjudication", str(crowd.path), care=Care(sitting=20, crisis_share=0.5))
-    spec = replace(spec, voters=str(chain.base / "judge.csv"))
+    write_annotators(chain.base / "judge.csv", NAMES[-1:])
+    spec = chain.spec("adjudication", str(crowd.path), care=Care(session_items=20, crisis_share=0.5))
+    spec = replace(spec, annotators=str(chain.base / "judge.csv"))
     round = chain.open("words", spec)
-    judge = chain.voters[-1]
+    judge = chain.annotators[-1]
     names = record_ids((item.id for item in round.items()), round.salt())
     said: Said = {}
     for dataset in judge.datasets("words"):
@@ -213,32 +226,32 @@ def test_an_adjudicator_has_the_word_on_ties(chain: Chain) -> None:
     assert len(said) == len(ties)
     chain.check(round, said)
     _, settled = close_round(crowd.path, adjudication=round.path)
-    words = {(one.item, one.question): one.label for one in settled if one.how == "adjudication"}
+    words = {(one.item, one.question): one.label for one in settled if one.rule == "adjudication"}
     assert words == {tuple(key.split("#")): value for (key, _, _), value in said.items()}
-    assert not [one for one in settled if one.how == TIE]
+    assert not [one for one in settled if one.rule == TIE]
 
 
 def test_eight_thousand_answers_are_read_in_a_minute_and_once(
     chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the reading is measured: the owner puts the answers in, as voters would take minutes for them.
+    """Only the reading is measured: the owner puts the answers in, as annotators would take minutes for them.
 
-    One answer a dataset is left to its voter: an owner's leave no sign that something has happened there.
+    One answer a dataset is left to its annotator: an owner's leave no sign that something has happened there.
     """
     items = made_items(ITEMS, "crowd", crises=10 * ITEMS)
     spec = chain.spec("crowd", str(write_items(chain.base / "many.jsonl", items)))
     round = chain.open("many", spec)
     wire = connect()
     accounts = {one["username"]: one["id"] for one in wire.get("/api/v1/users")["items"]}
-    questions, last = QUESTIONS["crowd"], chain.voters[-1]
+    questions, last = QUESTIONS["crowd"], chain.annotators[-1]
     for place in wire.get("/api/v1/me/workspaces")["items"]:
         if not place["name"].startswith("many-"):
             continue
         for dataset in wire.get("/api/v1/me/datasets", workspace_id=place["id"])["items"]:
             records = wire.get(f"/api/v1/datasets/{dataset['id']}/records", limit=1000)["items"]
             left = records[-1]
-            sent = [{"external_id": one["external_id"], "responses": [given(voter, accounts, one, questions)
-                     for voter in chain.voters if voter is not last or one is not left]}
+            sent = [{"external_id": one["external_id"], "responses": [given(annotator, accounts, one, questions)
+                     for annotator in chain.annotators if annotator is not last or one is not left]}
                     for one in records]  # fmt: skip
             wire.call("PUT", f"/api/v1/datasets/{dataset['id']}/records/bulk", {"items": sent})
             last.hand_in([(left["id"], last.answer(item_of(left), questions), "submitted")])
@@ -253,12 +266,12 @@ def test_eight_thousand_answers_are_read_in_a_minute_and_once(
     # Nothing has happened since: no answer is fetched again, and none stored. On loopback this saves next to no time:
     # a look goes through what is stored and what is out there, and fetching 8,000 answers takes about a second.
     fetched.clear()
-    stored = (round.path / "answers.jsonl").read_bytes()
+    stored = (round.path / "annotations.jsonl").read_bytes()
     looks = [timed_status(round) for _ in range(2)]
     print(f"many: looked at again in {', then '.join(f'{took:.1f} s' for took, _ in looks)}")
     assert fetched == []
     assert [again for _, again in looks] == [replace(found, new=0)] * 2
-    assert (round.path / "answers.jsonl").read_bytes() == stored
+    assert (round.path / "annotations.jsonl").read_bytes() == stored
 
 
 def timed_status(round: RoundFolder) -> tuple[float, Status]:
@@ -282,11 +295,11 @@ def whole_records(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def given(
-    voter: SimulatedVoter, accounts: Mapping[str, str], record: Mapping[str, Any], questions: Any
+    annotator: SimulatedAnnotator, accounts: Mapping[str, str], record: Mapping[str, Any], questions: Any
 ) -> Any:
-    said = voter.answer(item_of(record), questions)
+    said = annotator.answer(item_of(record), questions)
     values = {name: {"value": value} for name, value in said.items()}
-    return {"user_id": accounts[voter.name], "values": values, "status": "submitted"}
+    return {"user_id": accounts[annotator.name], "values": values, "status": "submitted"}
 
 
 def wait_until(holds: Any, seconds: float = 600) -> None:

@@ -60,7 +60,7 @@ def test_value_counts_give_what_the_library_makes_of_the_whole_matrix(
 ) -> None:
     matrix = np.full((8, 10), np.nan)
     for vote in votes:
-        matrix[int(vote.voter[1:]), int(vote.item[1:])] = float(vote.label)
+        matrix[int(vote.annotator[1:]), int(vote.item[1:])] = float(vote.label)
     ours = krippendorff_alpha(votes, level)
     pairable = matrix[:, (~np.isnan(matrix)).sum(axis=0) > 1]
     if len(np.unique(pairable[~np.isnan(pairable)])) < 2:
@@ -131,7 +131,7 @@ def test_the_interval_is_about_as_wide_as_that_of_resampled_items(shared_data: P
     drawn = []
     for _ in range(100):
         picks = enumerate(rng.choices(list(by_item.values()), k=len(by_item)))
-        again = [Vote(f"{n}", vote.voter, vote.label) for n, theirs in picks for vote in theirs]
+        again = [Vote(f"{n}", vote.annotator, vote.label) for n, theirs in picks for vote in theirs]
         drawn.append(krippendorff_alpha(again, "nominal"))
     low, high = np.percentile(drawn, [2.5, 97.5])
     assert found.interval == pytest.approx((low, high), abs=0.008)
@@ -143,10 +143,10 @@ def test_the_interval_is_about_as_wide_as_that_of_resampled_items(shared_data: P
 def test_names_and_order_of_rows_change_neither_alpha_nor_interval(
     votes: list[Vote], level: Level, rng: random.Random
 ) -> None:
-    voters = [f"n{at}" for at in range(8)]
-    rng.shuffle(voters)
+    annotators = [f"n{at}" for at in range(8)]
+    rng.shuffle(annotators)
     labels = dict(zip("123", rng.sample(["x", "y", "z"], 3), strict=True)) if level == "nominal" else {}
-    others = [Vote(v.item, voters[int(v.voter[1:])], labels.get(v.label, v.label)) for v in votes]
+    others = [Vote(v.item, annotators[int(v.annotator[1:])], labels.get(v.label, v.label)) for v in votes]
     rng.shuffle(others)
     assert agreement_of(others, level) == agreement_of(votes, level)
     ours = agreement_of(votes, level)
@@ -207,7 +207,7 @@ def test_names_of_items_move_no_bit(level: Level) -> None:
     for turn in range(5):
         names = [f"i{n:03}" for n in range(60)]
         random.Random(turn).shuffle(names)
-        renamed = [Vote(names[int(vote.item[1:])], vote.voter, vote.label) for vote in votes]
+        renamed = [Vote(names[int(vote.item[1:])], vote.annotator, vote.label) for vote in votes]
         assert agreement_of(renamed, level) == first
 
 
@@ -220,5 +220,5 @@ def test_cohen_kappa_of_a_textbook_table() -> None:
 
 
 def test_cohen_kappa_is_for_two() -> None:
-    with pytest.raises(RoundError, match="compares two voters, not 3"):
+    with pytest.raises(RoundError, match="compares two annotators, not 3"):
         cohen_kappa(votes_of("a b a"))

@@ -1,4 +1,4 @@
-"""Figures of voters: against the others, against gold, how sure of it, and as a table."""
+"""Figures of annotators: against the others, against gold, how sure of it, and as a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from h2htalk.rounds.aggregation.annotator_statistics import (
     figures_of,
     qualified,
 )
-from h2htalk.rounds.annotations import Answer
+from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Value
 
@@ -29,15 +29,15 @@ def item(number: int, **gold: Value) -> Item:
 
 
 def answer(
-    voter: str, number: int, question: str, value: Value | None, when: str = "2026-01-05T10:00:00+00:00"
-) -> Answer:
-    return Answer("r", f"i{number}", voter, question, value, when)
+    annotator: str, number: int, question: str, value: Value | None, when: str = "2026-01-05T10:00:00+00:00"
+) -> Annotation:
+    return Annotation("r", f"i{number}", annotator, question, value, when)
 
 
-def keeps(voter: str, words: str) -> list[Answer]:
-    """A voter's answers to `keep`: k for keep, d for drop, a dot for none, by item."""
+def keeps(annotator: str, words: str) -> list[Annotation]:
+    """An annotator's answers to `keep`: k for keep, d for drop, a dot for none, by item."""
     said = {"k": "keep", "d": "drop"}
-    return [answer(voter, n, "keep", said[word]) for n, word in enumerate(words) if word != "."]
+    return [answer(annotator, n, "keep", said[word]) for n, word in enumerate(words) if word != "."]
 
 
 # --- Shares -----------------------------------------------------------------------------------------------------------
@@ -60,14 +60,14 @@ def test_three_right_of_three_is_no_certainty() -> None:
 # --- Consensus of the others ------------------------------------------------------------------------------------------
 
 
-def test_a_voter_is_compared_with_the_others_without_their_own_vote() -> None:
+def test_a_annotator_is_compared_with_the_others_without_their_own_vote() -> None:
     items = [item(n) for n in range(5)]
     answers = [
         *keeps("a", "kkkk."),
         *keeps("b", "kkd.d"),
         *keeps("c", "kdd.."),
     ]
-    by = {one.voter: one for one in figures_of(items, CROWD, answers, "abc")}
+    by = {one.annotator: one for one in figures_of(items, CROWD, answers, "abc")}
     # a: with the others' k, (k, d: tied, out), d against k, alone (out).
     assert (by["a"].consensus, by["a"].answered) == (Share(1, 2), 4)
     # b: k, (k, d: out), d against k (a) and d (c): tied, out; item 4 alone, out.
@@ -78,12 +78,12 @@ def test_a_voter_is_compared_with_the_others_without_their_own_vote() -> None:
 
 def test_consensus_counts_all_label_questions_and_no_ratings() -> None:
     answers = [
-        answer(voter, 0, question, value)
-        for voter in "abc"
+        answer(annotator, 0, question, value)
+        for annotator in "abc"
         for question, value in (("keep", "keep"), ("subtask", "none"), ("quality", 3))
     ]
     # An item that is not of the round counts nowhere.
-    answers += [answer(voter, 9, "keep", "keep") for voter in "abc"]
+    answers += [answer(annotator, 9, "keep", "keep") for annotator in "abc"]
     assert [one.consensus for one in figures_of([item(0)], CROWD, answers, "abc")] == [Share(2, 2)] * 3
 
 
@@ -92,9 +92,9 @@ def test_skill_finds_who_is_right_and_who_guesses() -> None:
     truth = [rng.choice("kd") for _ in range(200)]
     chances = {"a": 0.9, "b": 0.9, "c": 0.8, "d": 0.5}
     answers = []
-    for voter, chance in chances.items():
+    for annotator, chance in chances.items():
         words = "".join(word if rng.random() < chance else "kd"[word == "k"] for word in truth)
-        answers += keeps(voter, words)
+        answers += keeps(annotator, words)
     figures = figures_of([item(n) for n in range(200)], CROWD, answers, "abcd")
     assert [one.skill for one in figures] == pytest.approx([0.9, 0.9, 0.8, 0.5], abs=0.08)
 
@@ -139,7 +139,7 @@ def test_gold_of_several_labels_is_right_in_any_order_and_a_comment_never_counts
 # --- All of it --------------------------------------------------------------------------------------------------------
 
 
-def test_items_answered_skipped_and_voters_who_did_nothing() -> None:
+def test_items_answered_skipped_and_annotators_who_did_nothing() -> None:
     answers = [
         *keeps("a", "k.k"),
         answer("a", 1, SKIPPED, "yes"),
@@ -147,7 +147,7 @@ def test_items_answered_skipped_and_voters_who_did_nothing() -> None:
         *keeps("b", "k"),  # answered after all
     ]
     figures = figures_of([item(n) for n in range(3)], CROWD, answers, ["b", "nobody", "a"])
-    assert [(one.voter, one.answered, one.skipped) for one in figures] == [
+    assert [(one.annotator, one.answered, one.skipped) for one in figures] == [
         ("b", 1, 0),
         ("nobody", 0, 0),
         ("a", 2, 1),
@@ -161,13 +161,13 @@ def test_rows_in_another_order_give_the_same_figures() -> None:
     items = [item(n, keep="keep") for n in range(12)]
     answers = [
         answer(
-            voter,
+            annotator,
             n,
             question.name,
             rng.choice(question.labels or question.ratings),
             f"2026-01-05T10:{n:02}:00Z",
         )
-        for voter in "abcd"
+        for annotator in "abcd"
         for n in range(12)
         for question in EXPERT
         if question.form != "text"
@@ -182,20 +182,20 @@ def rows(text: str) -> Sequence[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_as_csv_a_row_a_voter_and_empty_where_there_is_no_figure() -> None:
+def test_as_csv_a_row_a_annotator_and_empty_where_there_is_no_figure() -> None:
     items = [*(item(n, keep="keep") for n in (0, 2, 3, 4, 5)), item(1)]
     answers = [*keeps("a", "kkkkkk"), *keeps("b", "dkdddd")]
     text = figures_csv(figures_of(items, CROWD, answers, ["a", "b", "=none"]), 0.7)
     assert text.splitlines()[0] == ",".join(HEADINGS)
     one, two, none = rows(text)
-    assert (one["voter"], one["agrees with the others"], one["votes compared"], one["qualified"]) == (
+    assert (one["annotator"], one["agrees with the others"], one["votes compared"], one["qualified"]) == (
         "a",
         "0.1667",
         "6",
         "yes",
     )
     assert (two["right on gold"], two["gold answers"], two["qualified"]) == ("0.0", "5", "no")
-    assert (none["voter"], none["items answered"], none["qualified"], none["skill"]) == (
+    assert (none["annotator"], none["items answered"], none["qualified"], none["skill"]) == (
         "'=none",
         "0",
         "",

@@ -1,4 +1,4 @@
-"""Warnings about voters: each with its numbers, and none for who merely differs."""
+"""Warnings about annotators: each with its numbers, and none for who merely differs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.rounds.aggregation.annotator_statistics import VoterFigures, figures_of
+from h2htalk.rounds.aggregation.annotator_statistics import AnnotatorStatistics, figures_of
 from h2htalk.rounds.aggregation.annotator_warnings import chance_of, least_seconds, pace, read_sheets
-from h2htalk.rounds.annotations import Answer
+from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Kind, Value
 
@@ -23,40 +23,40 @@ def at(second: float) -> str:
     return f"2026-01-05T{int(second) // 3600:02}:{int(second) // 60 % 60:02}:{int(second) % 60:02}+00:00"
 
 
-def timed(seconds: list[float], question: str = "keep", value: Value = "keep") -> list[Answer]:
-    """Answers of voter `a` to one item after the other, with these times between them."""
+def timed(seconds: list[float], question: str = "keep", value: Value = "keep") -> list[Annotation]:
+    """Answers of annotator `a` to one item after the other, with these times between them."""
     total, answers = 0.0, []
     for number, gap in enumerate([0, *seconds]):
         total += gap
-        answers.append(Answer("r", f"i{number:02}", "a", question, value, at(total)))
+        answers.append(Annotation("r", f"i{number:02}", "a", question, value, at(total)))
     return answers
 
 
-def answered(kind: Kind, sheets: dict[str, list[dict[str, Value]]]) -> dict[str, VoterFigures]:
-    """Figures of voters who gave these values, item by item, all at one time."""
+def answered(kind: Kind, sheets: dict[str, list[dict[str, Value]]]) -> dict[str, AnnotatorStatistics]:
+    """Figures of annotators who gave these values, item by item, all at one time."""
     answers = [
-        Answer("r", f"i{n:02}", voter, question, value, at(0))
-        for voter, items in sheets.items()
+        Annotation("r", f"i{n:02}", annotator, question, value, at(0))
+        for annotator, items in sheets.items()
         for n, given in enumerate(items)
         for question, value in given.items()
     ]
-    return {one.voter: one for one in figures_of(ITEMS, QUESTIONS[kind], answers, sheets)}
+    return {one.annotator: one for one in figures_of(ITEMS, QUESTIONS[kind], answers, sheets)}
 
 
 def test_who_says_what_is_right_has_no_habit() -> None:
-    """A pilot's best voters were warned of for giving one answer, where that was the right one."""
+    """A pilot's best annotators were warned of for giving one answer, where that was the right one."""
     golden = [Item(f"i{n:02}", "en", (Turn("user", "x"),), gold={"keep": "drop"}) for n in range(12)]
     sheets = {"a": ["drop"] * 12, "b": ["keep"] * 12, "c": ["keep", "drop"] * 6}
     answers = [
-        Answer("r", f"i{n:02}", voter, "keep", said, at(0))
-        for voter, all_ in sheets.items()
+        Annotation("r", f"i{n:02}", annotator, "keep", said, at(0))
+        for annotator, all_ in sheets.items()
         for n, said in enumerate(all_)
     ]
-    warned = {one.voter: one.warnings for one in figures_of(golden, QUESTIONS["crowd"], answers, sheets)}
+    warned = {one.annotator: one.warnings for one in figures_of(golden, QUESTIONS["crowd"], answers, sheets)}
     assert warned["a"] == ()
     assert any("one answer: keep is keep on 12 of 12" in line for line in warned["b"])
     plain = [replace(item, gold={}) for item in golden]
-    again = {one.voter: one.warnings for one in figures_of(plain, QUESTIONS["crowd"], answers, sheets)}
+    again = {one.annotator: one.warnings for one in figures_of(plain, QUESTIONS["crowd"], answers, sheets)}
     assert any("one answer: keep is drop on 12 of 12" in line for line in again["a"])
 
 
@@ -77,7 +77,7 @@ def test_time_an_item_is_from_answer_to_answer_without_breaks() -> None:
 @pytest.mark.parametrize(
     "gaps",
     [
-        [0.0] * 30,  # read from a ballot, all at one time
+        [0.0] * 30,  # read from a spreadsheet, all at one time
         [0.0] * 20 + [30.0] * 12,  # ... and at a few more
         [30.0] * 9,  # too few
         [700.0] * 30,  # a break after each
@@ -111,9 +111,9 @@ def test_skipping_is_never_too_fast() -> None:
 
 def test_a_later_change_or_a_broken_time_moves_no_item() -> None:
     answers = timed([30.0] * 12)
-    later = Answer("r", "i03", "a", "quality", 4, at(5000))
-    broken = Answer("r", "i20", "a", "keep", "keep", "yesterday")
-    naive = Answer("r", "i13", "a", "keep", "keep", at(390).removesuffix("+00:00"))
+    later = Annotation("r", "i03", "a", "quality", 4, at(5000))
+    broken = Annotation("r", "i20", "a", "keep", "keep", "yesterday")
+    naive = Annotation("r", "i13", "a", "keep", "keep", at(390).removesuffix("+00:00"))
     (sheet,) = read_sheets([*answers, later, broken, naive]).values()
     assert set(pace(sheet).values()) == {30.0}
     assert len(pace(sheet)) == 13
@@ -125,13 +125,13 @@ def test_a_later_change_or_a_broken_time_moves_no_item() -> None:
 def test_one_rating_on_nearly_all_items_where_others_vary() -> None:
     rng = random.Random(0)
     others: dict[str, list[dict[str, Value]]] = {
-        voter: [{"quality": rng.choice([2, 3, 4, 5])} for _ in range(20)] for voter in "bcd"
+        annotator: [{"quality": rng.choice([2, 3, 4, 5])} for _ in range(20)] for annotator in "bcd"
     }
     found = answered("crowd", {"a": [{"quality": 3}] * 18 + [{"quality": 4}] * 2, **others})
     (warning,) = found["a"].warnings
     assert warning.startswith("one answer: quality is 3 on 18 of 20 items, among the others on ")
     assert "chance " in warning
-    assert [found[voter].warnings for voter in "bcd"] == [()] * 3
+    assert [found[annotator].warnings for annotator in "bcd"] == [()] * 3
 
 
 def test_one_label_that_others_give_as_well_is_no_warning() -> None:
@@ -151,14 +151,14 @@ def test_all_ratings_alike_on_item_after_item() -> None:
     names = ("accuracy", "consistency", "domain_compliance")
     lines: list[dict[str, Value]] = [dict.fromkeys(names, 2 + n % 4) for n in range(24)]
     varied: dict[str, list[dict[str, Value]]] = {
-        voter: [{name: rng.randint(2, 5) for name in names} for _ in range(24)] for voter in "bc"
+        annotator: [{name: rng.randint(2, 5) for name in names} for _ in range(24)] for annotator in "bc"
     }
     found = answered("expert", {"a": lines, **varied})
     (warning,) = found["a"].warnings
     assert warning.startswith(
         "straight lines: all 3 ratings are equal on 24 of 24 items, among the others on "
     )
-    assert [found[voter].warnings for voter in "bc"] == [(), ()]
+    assert [found[annotator].warnings for annotator in "bc"] == [(), ()]
 
 
 @pytest.mark.parametrize(("count", "of", "share"), [(18, 20, 0.4), (3, 3, 0.5), (0, 5, 0.2), (10, 10, 0.99)])

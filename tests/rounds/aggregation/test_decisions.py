@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from h2htalk.data.dialogue import Turn
 from h2htalk.rounds.aggregation.decisions import (
     Adjudication,
-    Settled,
+    Decision,
     adjudicated,
     answered_items,
     decide,
     tie_id,
 )
-from h2htalk.rounds.annotations import Answer
+from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, Question, Value, questions_for
 
@@ -29,29 +29,29 @@ def item(name: str, **fields: object) -> Item:
     return Item(name, "en", (Turn("user", "hi"),), **fields)  # type: ignore[arg-type]
 
 
-def said(question: str, votes: Mapping[str, Sequence[Value]]) -> list[Answer]:
-    """Answers of voters v0, v1, ... to each item."""
+def said(question: str, votes: Mapping[str, Sequence[Value]]) -> list[Annotation]:
+    """Answers of annotators v0, v1, ... to each item."""
     return [
-        Answer("r", name, f"v{n}", question, value, "t")
+        Annotation("r", name, f"v{n}", question, value, "t")
         for name, values in votes.items()
         for n, value in enumerate(values)
     ]
 
 
-def by_item(settled: Sequence[Settled]) -> dict[str, Settled]:
+def by_item(settled: Sequence[Decision]) -> dict[str, Decision]:
     return {one.item: one for one in settled}
 
 
-def decided(votes: Mapping[str, Sequence[Value]], *given: float) -> dict[str, Settled]:
+def decided(votes: Mapping[str, Sequence[Value]], *given: float) -> dict[str, Decision]:
     """Decisions on `keep` of a round that asks for two answers an item; `given`: the threshold of Dawid-Skene."""
     return by_item(decide([item(name) for name in votes], [KEEP], said("keep", votes), 2, *given))
 
 
 def test_most_votes_decide_and_say_how_many_they_were() -> None:
     one = decided({"a": ["keep", "keep"]})["a"]
-    assert (one.label, one.how, one.support, one.votes) == ("keep", "majority", 2, 2)
+    assert (one.label, one.rule, one.support, one.votes) == ("keep", "majority", 2, 2)
     assert one.to_dict() == {
-        "item": "a", "question": "keep", "label": "keep", "how": "majority", "support": 2, "votes": 2,
+        "item": "a", "question": "keep", "label": "keep", "rule": "majority", "support": 2, "votes": 2,
         "dawid_skene": "keep", "posterior": 1.0,
     }  # fmt: skip
 
@@ -60,7 +60,7 @@ def test_a_majority_of_one_beyond_the_overlap_is_named_one_more_answer() -> None
     votes: dict[str, list[Value]] = {
         "broken": ["keep", "drop", "drop"], "clear": ["drop"] * 3, "short": ["drop"], "tied": ["keep", "drop"],
     }  # fmt: skip
-    found = {name: (one.label, one.how) for name, one in decided(votes).items()}
+    found = {name: (one.label, one.rule) for name, one in decided(votes).items()}
     assert found == {
         "broken": ("drop", "one more answer"), "clear": ("drop", "majority"), "short": ("drop", "majority"),
         "tied": (None, "tie"),
@@ -79,11 +79,11 @@ def informed() -> dict[str, list[Value]]:
 
 def test_a_tie_stays_a_tie_and_dawid_skene_stands_beside_it() -> None:
     tie = decided(informed())["tied"]
-    assert (tie.label, tie.how, tie.tied, tie.dawid_skene) == (None, "tie", ("drop", "keep"), "keep")
+    assert (tie.label, tie.rule, tie.tied, tie.dawid_skene) == (None, "tie", ("drop", "keep"), "keep")
     assert tie.posterior is not None
     assert tie.posterior > 0.95
     settled = decided(informed(), 0.95)["tied"]
-    assert (settled.label, settled.how, settled.tied, settled.support) == ("keep", "dawid_skene", (), 2)
+    assert (settled.label, settled.rule, settled.tied, settled.support) == ("keep", "dawid_skene", (), 2)
     assert settled.posterior == tie.posterior
     assert decided(informed(), 1.0)["tied"] == tie
 
@@ -101,23 +101,23 @@ def test_a_label_that_is_not_among_the_tied_cannot_win_and_dawid_skene_overrules
     for n in range(200):
         keep[f"x{n}"] += [KEEP.labels[n % 2]] * 2
     one = decided(keep | {"a": ["keep", "keep", "keep", "drop", "drop"]}, 0.5)["a"]
-    assert (one.label, one.how, one.dawid_skene) == ("keep", "one more answer", "drop")
+    assert (one.label, one.rule, one.dawid_skene) == ("keep", "one more answer", "drop")
 
 
 def test_equally_probable_labels_name_none() -> None:
     one = decided({"a": ["keep", "drop"]}, 0.5)["a"]
-    assert (one.label, one.how, one.tied) == (None, "tie", ("drop", "keep"))
+    assert (one.label, one.rule, one.tied) == (None, "tie", ("drop", "keep"))
     assert (one.dawid_skene, one.posterior) == (None, 0.5)
 
 
 def test_no_answer_is_said_and_is_no_decision() -> None:
     found = decide([item("a")], QUESTIONS["crowd"], [], 2)
-    assert [(one.label, one.support, one.how) for one in found] == [(None, 0, "no answers")] * 3
+    assert [(one.label, one.support, one.rule) for one in found] == [(None, 0, "no answers")] * 3
 
 
 def test_ratings_become_a_mean_with_its_interval() -> None:
     one = decide([item("a")], [QUALITY], said("quality", {"a": [3, 4, 5]}), 2)[0]
-    assert (one.label, one.support, one.how, one.posterior, one.dawid_skene) == (4.0, 3, "mean", None, None)
+    assert (one.label, one.support, one.rule, one.posterior, one.dawid_skene) == (4.0, 3, "mean", None, None)
     assert one.interval is not None
     assert one.interval[0] < 4 < one.interval[1]
 
@@ -135,7 +135,7 @@ def test_of_several_labels_those_count_that_most_who_answered_named() -> None:
     assert (half.label, half.support, half.votes) == ((), 0, 2)
 
 
-def test_gold_items_check_voters_and_are_not_decided() -> None:
+def test_gold_items_check_annotators_and_are_not_decided() -> None:
     items = [item("a"), item("g", gold={"keep": "keep"})]
     found = decide(items, [KEEP], said("keep", {"a": ["keep"], "g": ["drop"]}), 2)
     assert [one.item for one in found] == ["a"]
@@ -147,14 +147,14 @@ def test_an_adjudicator_chooses_among_the_labels_of_the_item() -> None:
     answers = said("label", {"a#keep": ["keep"], "b#subtask": ["keep"]})
     found = by_item(decide(items, questions, answers, 2))
     assert found["a#keep"].label == "keep"
-    assert found["b#subtask"].how == "no answers"
+    assert found["b#subtask"].rule == "no answers"
 
 
 def test_an_adjudication_settles_exactly_its_tie() -> None:
     tied = decide([item("a"), item("b")], [KEEP], said("keep", {"a": ["keep", "drop"], "b": ["keep"]}), 2)
     between = ("keep", "drop")
     made = by_item(adjudicated(tied, {"a#keep": Adjudication(tie_id("a", "keep"), "drop", between, "ties")}))
-    assert (made["a"].label, made["a"].how, made["a"].tied) == ("drop", "adjudication", ())
+    assert (made["a"].label, made["a"].rule, made["a"].tied) == ("drop", "adjudication", ())
     assert made["b"] == by_item(tied)["b"]
     other = Adjudication("a#keep", "drop", ("drop", "keep", "none"), "ties")
     assert adjudicated(tied, {"a#keep": other}) == tied
@@ -162,7 +162,7 @@ def test_an_adjudication_settles_exactly_its_tie() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
-def test_renamed_voters_and_shuffled_rows_change_nothing(seed: int) -> None:
+def test_renamed_annotators_and_shuffled_rows_change_nothing(seed: int) -> None:
     draw = random.Random(seed)
     names = [f"x{n}" for n in range(12)]
     votes = {name: [draw.choice(KEEP.labels) for _ in range(draw.randint(1, 6))] for name in names}
@@ -170,7 +170,7 @@ def test_renamed_voters_and_shuffled_rows_change_nothing(seed: int) -> None:
     items = [item(name) for name in names]
     before = [one.to_dict() for one in decide(items, [KEEP], answers, 2)]
     new = {f"v{n}": f"w{draw.random()}" for n in range(6)}
-    moved = [Answer(a.round, a.item, new[a.voter], a.question, a.value, a.when) for a in answers]
+    moved = [Annotation(a.round, a.item, new[a.annotator], a.question, a.value, a.when) for a in answers]
     draw.shuffle(moved)
     draw.shuffle(items)
     assert [one.to_dict() for one in decide(items, [KEEP], moved, 2)] == before

@@ -15,7 +15,7 @@ from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 @given(vote_lists())
 def test_a_table_holds_the_votes_sorted_and_may_stand_in_for_them(votes: list[Vote]) -> None:
     table = tabulate(iter(votes))
-    assert table.votes(range(len(table))) == sorted(votes, key=lambda vote: (vote.item, vote.voter))
+    assert table.votes(range(len(table))) == sorted(votes, key=lambda vote: (vote.item, vote.annotator))
     assert tabulate(table) is table
     assert majority(table) == majority(votes)
     assert dawid_skene(table) == dawid_skene(votes)

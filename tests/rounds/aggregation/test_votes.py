@@ -13,7 +13,7 @@ from votes_made import public_votes, vote_lists, votes_of
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.dawid_skene import Recipe, dawid_skene, expected_accuracy
-from h2htalk.rounds.aggregation.majority import Decision, majority
+from h2htalk.rounds.aggregation.majority import VoteResult, majority
 from h2htalk.rounds.aggregation.vote_table import Vote
 
 # --- Majority ---------------------------------------------------------------------------------------------------------
@@ -60,19 +60,19 @@ def plain_dawid_skene(votes: list[Vote], rounds: int) -> dict[str, dict[str, flo
     """The published recipe in dictionaries and loops: chances by item and label."""
     labels = sorted({vote.label for vote in votes})
     items = sorted({vote.item for vote in votes})
-    voters = sorted({vote.voter for vote in votes})
+    annotators = sorted({vote.annotator for vote in votes})
     begin = {(k, l): 0.7 if k == l else 0.3 / (len(labels) - 1) for k in labels for l in labels}  # noqa: E741
-    conf = {(v, k, l): begin[k, l] for v in voters for k, l in begin}  # noqa: E741
+    conf = {(v, k, l): begin[k, l] for v in annotators for k, l in begin}  # noqa: E741
     prior = {k: 1 / len(labels) for k in labels}
     chance: dict[str, dict[str, float]] = {}
     for _ in range(rounds):
         for i in items:
-            said = [(vote.voter, vote.label) for vote in votes if vote.item == i]
+            said = [(vote.annotator, vote.label) for vote in votes if vote.item == i]
             product = {k: prior[k] * math.prod(conf[v, k, l] for v, l in said) for k in labels}  # noqa: E741
             chance[i] = {k: product[k] / sum(product.values()) for k in labels}
         prior = {k: sum(chance[i][k] for i in items) / len(items) for k in labels}
-        for v in voters:
-            theirs = [vote for vote in votes if vote.voter == v]
+        for v in annotators:
+            theirs = [vote for vote in votes if vote.annotator == v]
             for k in labels:
                 met = sum(chance[vote.item][k] for vote in theirs)
                 for l in labels:  # noqa: E741
@@ -107,7 +107,7 @@ def test_chances_are_finite_sum_to_one_and_name_the_label(
         assert decision.label is None or decision.chances[decision.label] == decision.posterior
 
 
-def test_a_voter_who_is_always_wrong_counts_as_a_witness_to_the_contrary() -> None:
+def test_a_annotator_who_is_always_wrong_counts_as_a_witness_to_the_contrary() -> None:
     lines = ["a a a b", "b b b a"] * 6 + ["a b . b", "a b . a"]
     decisions = dawid_skene(votes_of("\n".join(lines)))
     majorities = majority(votes_of("\n".join(lines)))
@@ -125,7 +125,7 @@ def test_converged_means_that_further_rounds_change_nothing_to_speak_of(shared_d
     }
 
 
-def test_smoothing_keeps_a_voter_of_few_votes_from_seeming_infallible() -> None:
+def test_smoothing_keeps_a_annotator_of_few_votes_from_seeming_infallible() -> None:
     votes = votes_of("a a a\nb b b\na a b")
     assert (
         dawid_skene(votes)["item-02"].posterior > dawid_skene(votes, smoothing=1)["item-02"].posterior > 0.5
@@ -155,11 +155,11 @@ def test_votes_that_are_symmetric_stay_tied(table: str, recipe: Recipe) -> None:
 def test_a_tie_is_not_broken_by_the_order_in_which_other_items_are_added(
     votes: list[Vote], recipe: Recipe, smoothing: float
 ) -> None:
-    # Beside every vote its mirror image: neighbouring voters change places, labels too, on a mirrored item. Then
-    # nothing tells the two voters of the tie apart, but inexact sums would: rounds of fitting magnify their errors.
+    # Beside every vote its mirror image: neighbouring annotators change places, labels too, on a mirrored item. Then
+    # nothing tells the two annotators of the tie apart, but inexact sums would: rounds of fitting magnify their errors.
     partner = {f"v{at}": f"v{at ^ 1}" for at in range(8)}
     flip = {"a": "b", "b": "a"}
-    mirrored = [Vote(f"z{vote.item}", partner[vote.voter], flip[vote.label]) for vote in votes]
+    mirrored = [Vote(f"z{vote.item}", partner[vote.annotator], flip[vote.label]) for vote in votes]
     tie = [Vote("m", "v0", "a"), Vote("m", "v1", "b")]
     decision = dawid_skene([*votes, *mirrored, *tie], recipe=recipe, smoothing=smoothing)["m"]
     assert (decision.label, decision.tied, decision.posterior) == (None, ("a", "b"), 0.5)
@@ -170,9 +170,9 @@ def test_no_votes_no_decisions() -> None:
 
 
 def test_where_there_is_nothing_to_learn_from_the_start_stands() -> None:
-    assert dawid_skene(votes_of("a a\na ."))["item-01"] == Decision("a", 1, 1.0, 1, (), {"a": 1.0})
+    assert dawid_skene(votes_of("a a\na ."))["item-01"] == VoteResult("a", 1, 1.0, 1, (), {"a": 1.0})
     (tie,) = dawid_skene(votes_of("a b")).values()
-    assert tie == Decision(None, 1, 0.5, 2, ("a", "b"), {"a": 0.5, "b": 0.5})
+    assert tie == VoteResult(None, 1, 0.5, 2, ("a", "b"), {"a": 0.5, "b": 0.5})
     for recipe in ("vldb", "converged"):
         decisions = dawid_skene(votes_of("a\na\nb"), recipe=recipe)  # type: ignore[arg-type]
         assert [decision.label for decision in decisions.values()] == ["a", "a", "b"]
@@ -184,10 +184,12 @@ def test_a_vote_that_stands_twice_counts_once() -> None:
     assert majority([*votes, votes[0], votes[0]]) == majority(votes)
 
 
-def test_two_labels_of_one_voter_on_an_item_are_an_error_that_names_both() -> None:
-    votes = [*votes_of("a b\nb b"), Vote("item-01", "voter-00", "a")]
+def test_two_labels_of_one_annotator_on_an_item_are_an_error_that_names_both() -> None:
+    votes = [*votes_of("a b\nb b"), Vote("item-01", "annotator-00", "a")]
     for decide in (majority, dawid_skene):
-        with pytest.raises(RoundError, match=r"item 'item-01': voter 'voter-00' said 'a' and 'b'; keep one"):
+        with pytest.raises(
+            RoundError, match=r"item 'item-01': annotator 'annotator-00' said 'a' and 'b'; keep one"
+        ):
             decide(votes)
 
 
@@ -225,9 +227,9 @@ def test_renaming_and_shuffling_change_no_bit(
         return dict(zip(sorted(names), new, strict=True))
 
     items = renamed({vote.item for vote in votes})
-    voters = renamed({vote.voter for vote in votes})
+    annotators = renamed({vote.annotator for vote in votes})
     labels = renamed({vote.label for vote in votes})
-    others = [Vote(items[vote.item], voters[vote.voter], labels[vote.label]) for vote in votes]
+    others = [Vote(items[vote.item], annotators[vote.annotator], labels[vote.label]) for vote in votes]
     rng.shuffle(others)
     _same(majority(votes), majority(others), items, labels)
     _same(
@@ -242,16 +244,16 @@ def test_renaming_and_shuffling_change_no_bit_of_real_votes(shared_data: Path) -
     votes, _ = public_votes(shared_data, "snow_rte")
     rng = random.Random(0)
     items = {vote.item: vote.item for vote in votes}
-    voters = {name: f"{rng.random()}" for name in sorted({vote.voter for vote in votes})}
+    annotators = {name: f"{rng.random()}" for name in sorted({vote.annotator for vote in votes})}
     labels = {"0": "yes", "1": "no"}
-    others = [Vote(vote.item, voters[vote.voter], labels[vote.label]) for vote in votes]
+    others = [Vote(vote.item, annotators[vote.annotator], labels[vote.label]) for vote in votes]
     rng.shuffle(others)
     _same(dawid_skene(votes), dawid_skene(others), items, labels)
     _same(dawid_skene(votes, recipe="vldb"), dawid_skene(others, recipe="vldb"), items, labels)
 
 
 def _same(
-    one: dict[str, Decision], other: dict[str, Decision], items: dict[str, str], labels: dict[str, str]
+    one: dict[str, VoteResult], other: dict[str, VoteResult], items: dict[str, str], labels: dict[str, str]
 ) -> None:
     assert {items[item] for item in one} == set(other)
     for item, decision in one.items():
@@ -269,7 +271,7 @@ def _same(
 # --- Published figures ------------------------------------------------------------------------------------------------
 
 
-def f1(decisions: dict[str, Decision], gold: dict[str, str], label: str) -> float:
+def f1(decisions: dict[str, VoteResult], gold: dict[str, str], label: str) -> float:
     found = {item for item, decision in decisions.items() if decision.label == label}
     right = {item for item, one in gold.items() if one == label}
     return 2 * len(found & right) / (len(found) + len(right))

@@ -9,9 +9,9 @@ import pytest
 from argilla_double import ArgillaDouble
 from argilla_made import DATASET, named, opened, spec_in
 
-from h2htalk.rounds.argilla.discards import Aside
-from h2htalk.rounds.argilla.platform import ASIDE, ArgillaRounds
-from h2htalk.rounds.assignment.assignments import Wave
+from h2htalk.rounds.argilla.discards import AdvanceDiscards
+from h2htalk.rounds.argilla.platform import ASIDE, ArgillaPlatform
+from h2htalk.rounds.assignment.assignments import AssignmentSet
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import status
@@ -26,14 +26,17 @@ def spared(server: ArgillaDouble, round: RoundFolder, item: str, dataset: str = 
 
 
 def change(round: RoundFolder, name: str, **facts: object) -> None:
-    """Other wishes of a voter, published."""
-    changed = [replace(voter, **facts) if voter.name == name else voter for voter in round.voters()]
-    round.write_voters(changed)
-    ArgillaRounds().publish(round)
+    """Other wishes of an annotator, published."""
+    changed = [
+        replace(annotator, **facts) if annotator.name == name else annotator
+        for annotator in round.annotators()
+    ]
+    round.write_annotators(changed)
+    ArgillaPlatform().publish(round)
 
 
 @pytest.mark.parametrize("role", ["owner", "admin"])
-def test_who_sees_what_others_said_is_no_voter_whatever_the_list_says(
+def test_who_sees_what_others_said_is_no_annotator_whatever_the_list_says(
     server: ArgillaDouble, tmp_path: Path, role: str
 ) -> None:
     round = opened(tmp_path)
@@ -44,7 +47,9 @@ def test_who_sees_what_others_said_is_no_voter_whatever_the_list_says(
     assert any("answers by 'ann'" in line and "are not counted: 1" in line for line in found.notes)
 
 
-def test_another_account_under_a_voters_name_is_not_the_voter(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_another_account_under_a_annotators_name_is_not_the_annotator(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
     round = opened(tmp_path)
     server.users[server.user_id("ann")]["username"] = "anna"
     server.add_user("ann")
@@ -65,7 +70,7 @@ def test_who_left_and_returns_has_their_items_again(server: ArgillaDouble, tmp_p
     assert spared(server, round, "a") == set()
     # A skip of their own stays.
     assert spared(server, round, "b") == {"ben", "cem"}
-    assert {item for _, item, _ in Aside(round.private / ASIDE).all()} == {"b"}
+    assert {item for _, item, _ in AdvanceDiscards(round.private / ASIDE).all()} == {"b"}
 
 
 def test_who_wants_crises_after_all_gets_them(server: ArgillaDouble, tmp_path: Path) -> None:
@@ -87,7 +92,7 @@ def test_a_dataset_made_again_goes_to_those_who_have_not_answered(
     server.respond(DATASET, named(round, "b"), "cem", **SAYS)
     assert status(round.path).answers == 3
     del server.datasets[server.dataset(DATASET)["id"]]
-    assert ArgillaRounds().pull(round).offered == {"a": 0, "b": 1, "c </script>": 2, "d": 2}
+    assert ArgillaPlatform().collect(round).offered == {"a": 0, "b": 1, "c </script>": 2, "d": 2}
     open_round(spec_in(tmp_path), round.path)
     records = server.dataset(DATASET)["records"]
     assert records.keys() == {named(round, "b"), named(round, "c </script>")}
@@ -96,13 +101,13 @@ def test_a_dataset_made_again_goes_to_those_who_have_not_answered(
     assert (found.answers, found.skipped) == (3, 0)
 
 
-def test_an_item_of_a_later_wave_is_met_there_alone(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_an_item_of_a_later_assignment_set_is_met_there_alone(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     status(round.path)
-    (first,) = round.waves()
-    round.write_waves([first, Wave(2, {"a": 1}, (), (("a",),))])
-    ArgillaRounds().publish(round)
+    (first,) = round.assignment_sets()
+    round.write_assignment_sets([first, AssignmentSet(2, {"a": 1}, (), (("a",),))])
+    ArgillaPlatform().publish(round)
     assert spared(server, round, "a") == {"ben", "cem"}
     assert spared(server, round, "a", "round-w2-en-01") == {"ann"}
     assert status(round.path).skipped == 0
@@ -118,9 +123,9 @@ def test_a_server_that_counts_a_strangers_vote_offers_an_item_no_more(
     server.add_user("stranger")
     server.respond(DATASET, named(round, "a"), "stranger", **SAYS)
     server.respond(DATASET, named(round, "b"), "ann", **SAYS)
-    assert ArgillaRounds().pull(round).offered == {"a": 1, "b": 1, "c </script>": 2, "d": 2}
+    assert ArgillaPlatform().collect(round).offered == {"a": 1, "b": 1, "c </script>": 2, "d": 2}
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
-    offered = ArgillaRounds().pull(round).offered
+    offered = ArgillaPlatform().collect(round).offered
     assert offered is not None
     assert offered["a"] == 0
 

@@ -1,4 +1,6 @@
-"""What voters say while a round is put out, or of what was put aside for them, is theirs to keep and to take back."""
+"""What annotators say while a round is put out, or of what was put aside for them, is theirs to keep and to take
+back.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ import pytest
 from argilla_double import ArgillaDouble
 from argilla_made import DATASET, named, opened
 
-from h2htalk.rounds.argilla.discards import Aside
-from h2htalk.rounds.argilla.platform import ASIDE, ArgillaRounds
-from h2htalk.rounds.assignment.assignments import Wave
+from h2htalk.rounds.argilla.discards import AdvanceDiscards
+from h2htalk.rounds.argilla.platform import ASIDE, ArgillaPlatform
+from h2htalk.rounds.assignment.assignments import AssignmentSet
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import status
 
@@ -25,10 +27,13 @@ def round(server: ArgillaDouble, tmp_path: Path) -> RoundFolder:
 
 
 def change(round: RoundFolder, name: str, **facts: object) -> list[str]:
-    """Other wishes of a voter, published."""
-    changed = [replace(voter, **facts) if voter.name == name else voter for voter in round.voters()]
-    round.write_voters(changed)
-    return ArgillaRounds().publish(round)
+    """Other wishes of an annotator, published."""
+    changed = [
+        replace(annotator, **facts) if annotator.name == name else annotator
+        for annotator in round.annotators()
+    ]
+    round.write_annotators(changed)
+    return ArgillaPlatform().publish(round)
 
 
 def response(server: ArgillaDouble, round: RoundFolder, item: str, name: str) -> dict[str, Any]:
@@ -63,12 +68,12 @@ def test_an_answer_to_what_was_put_aside_is_taken_back_by_discarding_it(
 def test_of_an_item_that_moved_on_an_answer_is_taken_back_too(
     server: ArgillaDouble, round: RoundFolder
 ) -> None:
-    """An item of a later wave is discarded in the first for everybody, who may find and answer it there."""
+    """An item of a later assignment set is discarded in the first for everybody, who may find and answer it there."""
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     status(round.path)
-    (first,) = round.waves()
-    round.write_waves([first, Wave(2, {"a": 1}, (), (("a",),))])
-    ArgillaRounds().publish(round)
+    (first,) = round.assignment_sets()
+    round.write_assignment_sets([first, AssignmentSet(2, {"a": 1}, (), (("a",),))])
+    ArgillaPlatform().publish(round)
     server.respond(DATASET, named(round, "a"), "cem", **SAYS)
     assert status(round.path).by_item["a"] == 2
     server.respond(DATASET, named(round, "a"), "cem", status="discarded")
@@ -80,8 +85,8 @@ def test_opening_again_sees_an_answer_to_what_was_put_aside(
     server: ArgillaDouble, round: RoundFolder
 ) -> None:
     server.respond(DATASET, named(round, "b"), "ben", **SAYS)
-    ArgillaRounds().publish(round)
-    assert Aside(round.private / ASIDE).all() == set()
+    ArgillaPlatform().publish(round)
+    assert AdvanceDiscards(round.private / ASIDE).all() == set()
     server.respond(DATASET, named(round, "b"), "ben", status="discarded")
     assert status(round.path).skipped == 1
 
@@ -117,7 +122,7 @@ def test_nobody_is_spared_by_an_upsert_on_a_record_that_is_there(
 def test_what_is_said_while_an_item_is_given_back_is_put_back(
     server: ArgillaDouble, round: RoundFolder
 ) -> None:
-    """The discard was deleted with what its voter had just made of it."""
+    """The discard was deleted with what its annotator had just made of it."""
     server.before = MeanWhile(
         "DELETE", "/responses/", lambda: server.become(DATASET, named(round, "b"), "ben", "submitted", **SAYS)
     )
@@ -130,13 +135,13 @@ def test_what_is_said_while_an_item_is_given_back_is_put_back(
     assert (found.answers, found.skipped) == (1, 0)
 
 
-def test_two_waves_hold_an_item_once(server: ArgillaDouble, round: RoundFolder) -> None:
+def test_two_assignment_sets_hold_an_item_once(server: ArgillaDouble, round: RoundFolder) -> None:
     """Twelve items of which ten went out twice were told as 22."""
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     status(round.path)
-    (first,) = round.waves()
-    round.write_waves([first, Wave(2, {"a": 1}, (), (("a",),))])
-    told = ArgillaRounds().publish(round)
+    (first,) = round.assignment_sets()
+    round.write_assignment_sets([first, AssignmentSet(2, {"a": 1}, (), (("a",),))])
+    told = ArgillaPlatform().publish(round)
     assert "4 items in 3 datasets" in told[-1]
     assert "1 record is new" in told[-1]
 
@@ -144,9 +149,9 @@ def test_two_waves_hold_an_item_once(server: ArgillaDouble, round: RoundFolder) 
 def test_a_record_is_missed_only_where_its_item_is_to_be_answered(
     server: ArgillaDouble, round: RoundFolder
 ) -> None:
-    (first,) = round.waves()
-    round.write_waves([first, Wave(2, {"a": 1}, (), (("a",),))])
-    ArgillaRounds().publish(round)
+    (first,) = round.assignment_sets()
+    round.write_assignment_sets([first, AssignmentSet(2, {"a": 1}, (), (("a",),))])
+    ArgillaPlatform().publish(round)
     del server.dataset(DATASET)["records"][named(round, "a")]
     assert status(round.path).notes == ()
     second = DATASET.replace("w1", "w2")

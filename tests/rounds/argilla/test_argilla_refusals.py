@@ -24,9 +24,9 @@ CHINESE = DATASET.replace("en", "zh")
     [
         (lambda one: one["questions"][1]["settings"]["options"].pop(), "keep is label_selection of keep (required)"),
         (lambda one: one["questions"].pop(), "quality is not there"),
-        (lambda one: one["questions"][1].update(title="Drop it?"), "keep shows voters another title"),
+        (lambda one: one["questions"][1].update(title="Drop it?"), "keep shows annotators another title"),
         (lambda one: one["questions"][1]["settings"]["options"][0].update(text="Drop"), "another label of keep"),
-        (lambda one: one["fields"][0]["settings"].update(template="<b>"), "item shows voters another page"),
+        (lambda one: one["fields"][0]["settings"].update(template="<b>"), "item shows annotators another page"),
         (lambda one: one.update(guidelines="Be quick."), "other guidelines"),
         (lambda one: one["distribution"].update(min_submitted=5), "5 answers an item, not 2"),
         (lambda one: one.update(facts={"h2htalk": {"round": "0"}}), "belongs to another round"),
@@ -48,10 +48,10 @@ def test_another_dataset_of_that_name_is_refused_with_the_difference(
 def test_another_round_of_that_name_is_refused_and_nothing_is_changed_there(
     server: ArgillaDouble, tmp_path: Path
 ) -> None:
-    """Its voters were let into the first round's workspaces before anybody looked whose they are."""
+    """Its annotators were let into the first round's workspaces before anybody looked whose they are."""
     opened(tmp_path / "one")
     spec = spec_in(tmp_path / "two")
-    Path(spec.voters).write_text("name,languages,crisis\neve,en zh,yes\nfay,en zh,yes\n")
+    Path(spec.annotators).write_text("name,languages,crisis\neve,en zh,yes\nfay,en zh,yes\n")
     server.requests.clear()
     with pytest.raises(RoundError, match="belongs to another round"):
         open_round(spec, tmp_path / "two" / "round")
@@ -85,7 +85,9 @@ def test_what_was_reworded_on_the_server_is_told(server: ArgillaDouble, tmp_path
     keep["text"], drop["text"] = drop["text"], keep["text"]
     server.dataset(CHINESE)["metadata"].append({"name": "mm", "title": "mm", "settings": {"type": "terms"}})
     one, other = status(round.path).notes
-    assert f"{DATASET}: was changed on the server: questions: keep shows voters another label of drop" in one
+    assert (
+        f"{DATASET}: was changed on the server: questions: keep shows annotators another label of drop" in one
+    )
     assert f"{CHINESE}: was changed on the server: metadata: mm was added, terms" in other
 
 
@@ -104,7 +106,7 @@ def test_an_admin_who_does_not_see_all_of_a_round_decides_nothing(
     """What the other workspace held was left out, and `close` decided without it."""
     round = opened(tmp_path)
     server.role, server.unseen = "admin", {"round-zh"}
-    for look in (status, lambda path: close_round(path, early=True)):
+    for look in (status, lambda path: close_round(path, force=True)):
         with pytest.raises(RoundError, match="your key does not see the workspaces round-zh of this round"):
             look(round.path)
     assert round.state == "open"
@@ -128,8 +130,8 @@ def test_who_an_admins_key_cannot_see_counts_and_is_told(server: ArgillaDouble, 
     assert status(round.path).notes == ()
 
 
-def test_a_voter_whose_account_was_deleted_is_named(server: ArgillaDouble, tmp_path: Path) -> None:
-    """Argilla deletes the answers with the account; the voter was listed as before."""
+def test_a_annotator_whose_account_was_deleted_is_named(server: ArgillaDouble, tmp_path: Path) -> None:
+    """Argilla deletes the answers with the account; the annotator was listed as before."""
     round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="keep", quality=4)
     status(round.path)
@@ -145,7 +147,7 @@ def test_a_voter_whose_account_was_deleted_is_named(server: ArgillaDouble, tmp_p
     assert said[server.user_id("cem")]["status"] == "discarded"
 
 
-def test_an_owners_name_is_no_voters(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_an_owners_name_is_no_annotators(server: ArgillaDouble, tmp_path: Path) -> None:
     server.add_user("ben", "admin")
     with pytest.raises(RoundError, match="ben is the name of an owner or admin"):
         opened(tmp_path)
@@ -166,9 +168,9 @@ def test_a_dataset_that_was_renamed_is_the_same(server: ArgillaDouble, tmp_path:
     assert status(round.path).skipped == 0
 
 
-def test_a_second_dataset_of_a_sitting_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_a_second_dataset_of_a_session_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     one = server.dataset(DATASET)
     server.datasets["copy"] = {**one, "id": "copy", "name": "a copy", "records": {}, "inserted_at": "2031"}
     (told,) = status(round.path).notes
-    assert "round-en: the dataset 'a copy' is a second one of a sitting" in told
+    assert "round-en: the dataset 'a copy' is a second one of a session" in told

@@ -10,7 +10,7 @@ from argilla_double import OWNER_KEY, ArgillaDouble
 from argilla_made import DATASET, ITEMS, named, opened, spec_in
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla.platform import ArgillaRounds
+from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.reopening import reopen_round
@@ -28,9 +28,9 @@ def test_a_round_goes_out_as_it_was_asked_for(server: ArgillaDouble, tmp_path: P
     quality = dataset["questions"][2]
     assert [one["value"] for one in quality["settings"]["options"]] == [1, 2, 3, 4, 5]
     assert "5: very good" in quality["description"]
-    assert {one["name"] for one in dataset["metadata"]} == {"language", "crisis", "wave", "sitting"}
+    assert {one["name"] for one in dataset["metadata"]} == {"language", "crisis", "assignment_set", "session"}
     record = dataset["records"][named(round, "b")]
-    assert record["metadata"] == {"language": "en", "crisis": "yes", "wave": 1, "sitting": 1}
+    assert record["metadata"] == {"language": "en", "crisis": "yes", "assignment_set": 1, "session": 1}
     assert len(server.dataset("round-w1-zh-01")["records"]) == 1
     names = {place["name"]: {server.users[id]["username"] for id in place["users"]}
              for place in server.workspaces.values()}  # fmt: skip
@@ -128,7 +128,7 @@ class DeadAfter:
             raise ConnectionError
 
 
-def test_what_voters_say_comes_back_once(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_what_annotators_say_comes_back_once(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
     server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="drop", quality=1)
@@ -136,7 +136,7 @@ def test_what_voters_say_comes_back_once(server: ArgillaDouble, tmp_path: Path) 
     server.respond(DATASET, named(round, "b"), "cem", status="draft", keep="keep")
     found = status(round.path)
     assert (found.answers, found.skipped, found.new, found.mistakes) == (2, 1, 7, ())
-    pulled = ArgillaRounds().pull(round)
+    pulled = ArgillaPlatform().collect(round)
     assert pulled.started == {"cem": 1}
     answer = next(one for one in pulled.answers if one.item == "a" and one.value == 4)
     assert answer.when.endswith("+00:00")
@@ -176,13 +176,14 @@ def test_a_tie_goes_to_others_than_answered(server: ArgillaDouble, tmp_path: Pat
     server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
     server.respond(DATASET, named(round, "a"), "ben", subtask="none", keep="drop", quality=4)
     (tmp_path / "more.csv").write_text("name,languages,crisis\ndee,en,no\neve,en zh,yes\n")
-    reopen_round(round.path, without=["cem"], voters=tmp_path / "more.csv")
+    reopen_round(round.path, without=["cem"], annotators=tmp_path / "more.csv")
     second = server.dataset("round-w2-en-01")
     assert second["distribution"]["min_submitted"] == 1
     assert second["records"].keys() == {named(round, "a")}
     spared = {server.users[user]["username"] for user in second["records"][named(round, "a")]["responses"]}
     assert spared == {"ann", "ben", "cem"}
-    # Who joined later is spared what they do not want in the first wave as well; who left it, all that is left there.
+    # Who joined later is spared what they do not want in the first assignment set as well; who left it, all that is
+    # left there.
     first = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
     assert {server.users[user]["username"] for user in first} == {"ben", "cem", "dee"}
     server.respond("round-w2-en-01", named(round, "a"), "eve", subtask="none", keep="keep", quality=4)
@@ -200,13 +201,13 @@ def test_answers_that_cannot_be_counted_are_named(server: ArgillaDouble, tmp_pat
     assert found.answers == 0
     missing, unknown = sorted(found.mistakes, key=lambda text: "missing" not in text)
     (stranger,) = found.notes
-    assert "answers by 'stranger', who is no voter of this round" in stranger
+    assert "answers by 'stranger', who is no annotator of this round" in stranger
     assert f"{DATASET}: item a, response 00000000" in stranger
-    assert "item b, voter ann: quality is missing" in missing
-    assert "item a, voter ann: 'poetry' is no subtask: choose from dialogue_base" in unknown
+    assert "item b, annotator ann: quality is missing" in missing
+    assert "item a, annotator ann: 'poetry' is no subtask: choose from dialogue_base" in unknown
 
 
-def test_a_voter_who_was_renamed_on_the_server_stays_who_they_are(
+def test_a_annotator_who_was_renamed_on_the_server_stays_who_they_are(
     server: ArgillaDouble, tmp_path: Path
 ) -> None:
     round = opened(tmp_path)
@@ -222,9 +223,9 @@ def test_an_admin_opens_a_round_only_where_all_is_made(server: ArgillaDouble, tm
     server.role = "admin"
     with pytest.raises(RoundError, match="there is no workspace round-en that your key may use"):
         opened(tmp_path)
-    for name, voters in (("round-en", ("ann", "ben", "cem")), ("round-zh", ("ann",))):
+    for name, annotators in (("round-en", ("ann", "ben", "cem")), ("round-zh", ("ann",))):
         known = {user["username"]: id for id, user in server.users.items()}
-        ids = [known.get(voter) or server.add_user(voter) for voter in voters]
+        ids = [known.get(annotator) or server.add_user(annotator) for annotator in annotators]
         place = server.new_id()
         server.workspaces[place] = {"id": place, "name": name, "users": ids}
     with pytest.raises(RoundError, match="'cem' is not in the round's workspace"):
@@ -248,7 +249,7 @@ def test_an_index_that_shows_less_is_told_and_does_not_stop_the_answers(
     found = status(round.path)
     assert found.answers == 1
     assert any(
-        "shows voters 2 of 3 items" in line and "search-engine reindex" in line for line in found.notes
+        "shows annotators 2 of 3 items" in line and "search-engine reindex" in line for line in found.notes
     )
     server.hidden, server.search = 0, False
     notes = status(round.path).notes

@@ -10,7 +10,7 @@ from argilla_double import ArgillaDouble
 from argilla_made import DATASET, named, opened
 
 from h2htalk.data.files import json_line, read_jsonl
-from h2htalk.rounds.argilla.platform import SEEN, ArgillaRounds
+from h2htalk.rounds.argilla.platform import SEEN, ArgillaPlatform
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
@@ -24,7 +24,7 @@ ANSWER = {"subtask": "dialogue_base", "keep": "keep", "quality": 4}
 @pytest.fixture
 def round(server: ArgillaDouble, tmp_path: Path) -> RoundFolder:
     made = opened(tmp_path)
-    ArgillaRounds().pull(made)
+    ArgillaPlatform().collect(made)
     server.read.clear()
     return made
 
@@ -44,14 +44,14 @@ def test_what_was_seen_before_is_still_told(server: ArgillaDouble, round: RoundF
     server.respond(DATASET, named(round, "a"), "ann", subtask="dialogue_base", keep="perhaps", quality=4)
     server.respond(DATASET, named(round, "a"), "ben", "draft", subtask="dialogue_base")
     server.respond(DATASET, named(round, "b"), "argilla", **ANSWER)
-    first = ArgillaRounds().pull(round)
+    first = ArgillaPlatform().collect(round)
     server.read.clear()
-    again = ArgillaRounds().pull(round)
+    again = ArgillaPlatform().collect(round)
     assert server.read == []
     assert again == first
     assert len(again.mistakes) == 1
     assert again.started == {"ben": 1}
-    assert any("who is no voter of this round" in note for note in again.notes)
+    assert any("who is no annotator of this round" in note for note in again.notes)
 
 
 def test_a_changed_answer_and_one_taken_back_are_seen(server: ArgillaDouble, round: RoundFolder) -> None:
@@ -74,7 +74,7 @@ def test_a_record_that_was_deleted_leaves_no_stamp_and_is_missed_all_the_same(
 
 
 def test_closing_reads_everything_once_more(server: ArgillaDouble, round: RoundFolder) -> None:
-    close_round(round.path, early=True)
+    close_round(round.path, force=True)
     assert set(server.read) == {DATASET, CHINESE}
 
 
@@ -111,20 +111,22 @@ def test_without_a_stamp_of_activity_everything_is_read(server: ArgillaDouble, r
     assert server.read.count(DATASET) == 2
 
 
-def test_a_wave_that_was_not_put_out_is_put_out_by_the_same_command(
+def test_a_assignment_set_that_was_not_put_out_is_put_out_by_the_same_command(
     server: ArgillaDouble, round: RoundFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers of the first wave were taken for the second's: a third was written, and the second never put out."""
+    """Answers of the first assignment set were taken for the second's: a third was written, and the second never put
+    out.
+    """
     server.respond(DATASET, named(round, "a"), "ann", **ANSWER)
     server.respond(DATASET, named(round, "a"), "cem", **{**ANSWER, "keep": "drop"})
     with monkeypatch.context() as patch:
-        patch.setattr(ArgillaRounds, "publish", killed)
+        patch.setattr(ArgillaPlatform, "publish", killed)
         with pytest.raises(KeyboardInterrupt):
             reopen_round(round.path)
-    assert len(round.waves()) == 2
+    assert len(round.assignment_sets()) == 2
     assert any("w2-en-01 is not there" in note for note in status(round.path).notes)
     reopen_round(round.path)
-    assert len(round.waves()) == 2
+    assert len(round.assignment_sets()) == 2
     assert {one["name"] for one in server.datasets.values()} == {
         DATASET,
         CHINESE,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.rounds.annotators import Voter
+from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla.dataset_settings import (
     MAX_DESCRIPTION,
     MAX_TITLE,
@@ -23,7 +23,7 @@ from h2htalk.rounds.argilla.dataset_settings import (
 from h2htalk.rounds.argilla.discards import set_aside
 from h2htalk.rounds.argilla.record_page import PAGE_WORDS, inert_json, page
 from h2htalk.rounds.argilla.records import batches, record_id, record_ids
-from h2htalk.rounds.argilla.settings_diff import differences, missing_parts, words_print
+from h2htalk.rounds.argilla.settings_diff import adjudications_fingerprint, differences, missing_parts
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, Kind
 from h2htalk.rounds.texts.interface import word
@@ -98,7 +98,7 @@ def settings(**changes: Any) -> dict[str, Any]:
         "allow_extra_metadata": False,
         "fields": [{"name": "item", "required": True, "settings": {"type": "custom", "template": "x"}}],
         "questions": [question],
-        "metadata": [{"name": "wave", "settings": {"type": "integer"}}],
+        "metadata": [{"name": "assignment_set", "settings": {"type": "integer"}}],
     }
     return found | changes
 
@@ -126,15 +126,19 @@ def test_other_words_are_a_difference_unless_they_are_those_that_went_out() -> N
     there, asked = (
         reworded(settings={"type": "label_selection", "options": one}) for one in (swapped, proper)
     )
-    assert differences(there, asked) == ["questions: keep shows voters another label of drop, label of keep"]
-    assert differences(there, asked, words_print(asked)) != []
+    assert differences(there, asked) == [
+        "questions: keep shows annotators another label of drop, label of keep"
+    ]
+    assert differences(there, asked, adjudications_fingerprint(asked)) != []
     # A later release of ours asks in other words than the open round was put out in.
-    assert differences(there, asked, words_print(there)) == []
-    assert differences(reworded(title="Drop?"), settings()) == ["questions: keep shows voters another title"]
+    assert differences(there, asked, adjudications_fingerprint(there)) == []
+    assert differences(reworded(title="Drop?"), settings()) == [
+        "questions: keep shows annotators another title"
+    ]
     helped = reworded(description="Say drop.")
-    assert differences(helped, settings()) == ["questions: keep shows voters another description"]
+    assert differences(helped, settings()) == ["questions: keep shows annotators another description"]
     page = {"name": "item", "required": True, "settings": {"type": "custom", "template": "nothing"}}
-    assert differences(settings(fields=[page]), settings()) == ["fields: item shows voters another page"]
+    assert differences(settings(fields=[page]), settings()) == ["fields: item shows annotators another page"]
 
 
 def test_a_choice_that_is_gone_is_told_once() -> None:
@@ -151,16 +155,17 @@ def test_a_half_made_dataset_lacks_what_it_lacks() -> None:
     assert {kind: [one["name"] for one in parts] for kind, parts in lacking.items()} == {
         "fields": [],
         "questions": ["keep"],
-        "metadata": ["wave"],
+        "metadata": ["assignment_set"],
     }
 
 
 def test_who_is_spared_what() -> None:
     hard = Item("hard", "en", (Turn("user", "hi"),), crisis=True)
     plain = Item("plain", "en", (Turn("user", "hi"),))
-    voters = [Voter("1", "one", ("en",)), Voter("2", "two", ("en",), crisis=False), Voter("3", "three", ("zh",)),
-              Voter("4", "four", ("en", "zh"), here=False)]  # fmt: skip
-    spared = set_aside([hard, plain], voters, {("plain", "1")})
+    annotators = [Annotator("1", "one", ("en",)), Annotator("2", "two", ("en",), crisis=False),
+        Annotator("3", "three", ("zh",)),
+              Annotator("4", "four", ("en", "zh"), here=False)]  # fmt: skip
+    spared = set_aside([hard, plain], annotators, {("plain", "1")})
     assert spared == {"hard": {"2", "3", "4"}, "plain": {"1", "3", "4"}}
 
 

@@ -8,24 +8,24 @@ import pytest
 
 from h2htalk.data.dialogue import Turn
 from h2htalk.rounds.aggregation.decisions import answered_items
-from h2htalk.rounds.annotators import Voter
-from h2htalk.rounds.argilla.read_annotations import Read, Response, read_responses, responses_of
+from h2htalk.rounds.annotators import Annotator
+from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, Read, read_responses, responses_of
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for
 
 ITEM = Item("a", "en", (Turn("user", "hi"),), response="hello")
-ANN = Voter("111", "ann", ("en",))
+ANN = Annotator("111", "ann", ("en",))
 SAFE: dict[str, Any] = {"perception": 4, "violation": "no"}
 
 
 def said(
     status: str = "submitted", *, when: str = "2030-01-01", dataset: str = "w1", **values: Any
-) -> Response:
-    return Response(dataset, "a", values.pop("user", "u1"), status, values, when)
+) -> ArgillaResponse:
+    return ArgillaResponse(dataset, "a", values.pop("user", "u1"), status, values, when)
 
 
 def read(
-    *responses: Response,
+    *responses: ArgillaResponse,
     questions: tuple[Question, ...] = QUESTIONS["safety"],
     item: Item = ITEM,
     aside: Any = (),
@@ -35,7 +35,7 @@ def read(
         responses,
         items={"a": item},
         questions=questions,
-        voters={"u1": ANN},
+        annotators={"u1": ANN},
         names={"u1": "ann", "u2": "bob"},
         aside=aside,
     )
@@ -54,7 +54,7 @@ def test_an_answer_with_all_its_parts() -> None:
         "comment": "hm",
     }
     assert (found.mistakes, found.notes) == ((), ())
-    assert {one.voter for one in found.answers} == {"111"}
+    assert {one.annotator for one in found.answers} == {"111"}
 
 
 def test_what_the_question_before_rules_out_is_left_out_and_told() -> None:
@@ -91,7 +91,7 @@ def test_a_discard_is_a_skip_unless_it_was_made_in_advance() -> None:
     assert values(read(said("discarded", dataset="w2"), aside={("w1", "a", "111")})) == {SKIPPED: "yes"}
 
 
-def test_a_discard_in_advance_that_its_voter_has_touched_is_their_own() -> None:
+def test_a_discard_in_advance_that_its_annotator_has_touched_is_their_own() -> None:
     """Who answered an item that was put aside for them and took that back was not heard: the vote stayed."""
     ours = ("w1", "a", "111")
     assert read(said("discarded"), aside={ours}).touched == frozenset()
@@ -102,7 +102,7 @@ def test_a_discard_in_advance_that_its_voter_has_touched_is_their_own() -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_of_two_waves_what_was_submitted_last_counts(turned: bool) -> None:
+def test_of_two_assignment_sets_what_was_submitted_last_counts(turned: bool) -> None:
     first = said(when="2030-01-01", **SAFE)
     second = said(when="2030-01-02", dataset="w2", **SAFE | {"perception": 1})
     discarded = said("discarded", when="2030-01-03", dataset="w3")
@@ -115,7 +115,7 @@ def test_a_choice_that_is_none_of_the_items() -> None:
     questions = questions_for("adjudication", [("keep", "drop"), ("yes", "no")])
     found = read(said(label="yes"), questions=questions, item=item)
     assert found.answers == ()
-    assert "item a, voter ann: 'yes' is none of this item's choices: keep, drop" in found.mistakes[0]
+    assert "item a, annotator ann: 'yes' is none of this item's choices: keep, drop" in found.mistakes[0]
     assert values(read(said(label="drop"), questions=questions, item=item)) == {"label": "drop"}
 
 
@@ -124,7 +124,7 @@ def test_a_strangers_draft_or_skip_is_nobodys_business() -> None:
     found = read(*(said(user="u2", dataset=f"w{n}", **SAFE) for n in range(5)), said(user="u9", **SAFE))
     assert (found.answers, found.mistakes) == ((), ())
     bob, other = found.notes
-    assert "answers by 'bob', who is no voter of this round or no annotator, are not counted: 5" in bob
+    assert "answers by 'bob', who is no annotator of this round or no annotator, are not counted: 5" in bob
     assert "w2: item a, response ; and 2 more" in bob
     assert "DELETE /api/v1/responses/ID" in bob
     assert "answers by 'u9'" in other

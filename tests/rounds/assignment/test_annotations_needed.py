@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from spreadsheet_rounds import item
 
-from h2htalk.rounds.annotations import Answer
-from h2htalk.rounds.annotators import Voter
-from h2htalk.rounds.assignment.remaining_annotations import first_wanted, is_pilot, still_wanted
+from h2htalk.rounds.annotations import Annotation
+from h2htalk.rounds.annotators import Annotator
+from h2htalk.rounds.assignment.remaining_annotations import initial_requests, is_pilot, remaining_requests
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.settings import Adaptive, RoundSpec
 
 CROWD = RoundSpec("crowd", "items.jsonl", overlap=2)
-PANEL = [Voter(f"v{n}", f"v{n}", ("en",)) for n in range(6)]
+PANEL = [Annotator(f"v{n}", f"v{n}", ("en",)) for n in range(6)]
 
 
 def wanted(
@@ -25,18 +25,18 @@ def wanted(
     *,
     ties: bool = False,
 ) -> dict[str, int]:
-    """What is wanted after votes on subtask and keep: item -> of each voter (subtask, keep)."""
+    """What is wanted after votes on subtask and keep: item -> of each annotator (subtask, keep)."""
     items = [
         replace(Item.from_dict(item(n)), id=name, gold={"keep": "keep"} if name in gold else {})
         for n, name in enumerate(said)
     ]
     answers = {
-        (name, f"v{n}", question): Answer("r", name, f"v{n}", question, value, "2026-01-01T00:00:00Z")
+        (name, f"v{n}", question): Annotation("r", name, f"v{n}", question, value, "2026-01-01T00:00:00Z")
         for name, votes in said.items()
         for n, (subtask, keep) in enumerate(votes)
         for question, value in (("subtask", subtask), ("keep", keep), ("quality", 4))
     }
-    return still_wanted(spec, items, QUESTIONS["crowd"], answers, PANEL, ties=ties)
+    return remaining_requests(spec, items, QUESTIONS["crowd"], answers, PANEL, ties=ties)
 
 
 SPLIT = [("none", "keep"), ("none", "drop")]
@@ -73,11 +73,11 @@ def test_an_adaptive_round_asks_at_first_for_what_can_make_an_item_clear() -> No
         ({"confidence": 0.95}, 4), ({"confidence": 0.9, "accuracy": 0.9}, 3), ({"confidence": 0.999}, 6),
     ):  # fmt: skip
         spec = replace(CROWD, overlap=6, adaptive=Adaptive(on=True, **changes))
-        assert first_wanted(spec, some, []) == {"en-item-0": first, "en-item-1": first}, changes
+        assert initial_requests(spec, some, []) == {"en-item-0": first, "en-item-1": first}, changes
 
 
 def test_an_adaptive_round_may_go_by_how_probable_a_label_is() -> None:
-    """With two labels and voters right 7 times in 10, 0.95 is a lead of 4; with twelve labels, less of one."""
+    """With two labels and annotators right 7 times in 10, 0.95 is a lead of 4; with twelve labels, less of one."""
     adaptive = replace(CROWD, overlap=9, adaptive=Adaptive(on=True, minimum=2, confidence=0.95))
     said = {
         "clear": [("none", "keep")] * 4,

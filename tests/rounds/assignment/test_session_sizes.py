@@ -1,4 +1,4 @@
-"""Sizes of sittings: what can be spread within the share is spread, evenly where it can be; the rest goes out alone."""
+"""Sizes of sessions: what can be spread within the share is spread, evenly where it can be; the rest goes out alone."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
-from h2htalk.rounds.annotators import Voter
-from h2htalk.rounds.assignment.assignments import group, seat, sittings
-from h2htalk.rounds.assignment.session_sizes import room, sitting_sizes
+from h2htalk.rounds.annotators import Annotator
+from h2htalk.rounds.assignment.assignments import assignment, group, sessions
+from h2htalk.rounds.assignment.session_sizes import room, session_sizes
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.settings import Care
 
-CARE = Care(sitting=10, crisis_share=0.2)
+CARE = Care(session_items=10, crisis_share=0.2)
 
 
 def items(plain: int, hard: int, language: Language = "en") -> list[Item]:
@@ -38,54 +38,62 @@ def items(plain: int, hard: int, language: Language = "en") -> list[Item]:
         (2, 2, None),
     ],
 )
-def test_crises_are_dealt_evenly_and_full_sittings_made_only_where_they_need_them(
+def test_crises_are_dealt_evenly_and_full_sessions_made_only_where_they_need_them(
     number: int, hard: int, sizes: tuple[tuple[int, int], ...] | None
 ) -> None:
     """18 items with 3 crises were refused: cut into 9 and 9 they hold one each, into 10 and 8 they hold three."""
-    assert sitting_sizes(number, hard, CARE) == sizes
+    assert session_sizes(number, hard, CARE) == sizes
 
 
 @settings(max_examples=80, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 20), st.sampled_from([0.1, 0.2, 0.25, 0.4, 0.9, 1.0]))
-def test_no_sitting_holds_more_than_its_share(number: int, sitting: int, share: float) -> None:
-    care = Care(sitting, share)
+def test_no_session_holds_more_than_its_share(number: int, session: int, share: float) -> None:
+    care = Care(session, share)
     assert room(number, care) >= 1
     for hard in range(number + 1):
-        sizes = sitting_sizes(number, hard, care)
+        sizes = session_sizes(number, hard, care)
         if sizes is not None:
             assert (sum(size for size, _ in sizes), sum(crises for _, crises in sizes)) == (number, hard)
             assert all(
-                1 <= size <= sitting and crises <= max(1, share * size + 1e-9) for size, crises in sizes
+                1 <= size <= session and crises <= max(1, share * size + 1e-9) for size, crises in sizes
             )
 
 
-def test_a_voter_whose_sittings_hold_no_more_crises_is_relieved_by_another() -> None:
+def test_a_annotator_whose_sessions_hold_no_more_crises_is_relieved_by_another() -> None:
     """Ana alone reads Chinese, and so gets few plain items of English beside many crises; Bo and Cy have room."""
     some = [*items(4, 2), *items(28, 3, "zh")]
-    people = [Voter("ana", "ana", ("en",)), Voter("bo", "bo", ("en", "zh")), Voter("cy", "cy", ("zh",))]
+    people = [
+        Annotator("ana", "ana", ("en",)),
+        Annotator("bo", "bo", ("en", "zh")),
+        Annotator("cy", "cy", ("zh",)),
+    ]
     for seed in range(10):
-        wave = seat(1, some, {one.id: 1 for one in some}, people, (), CARE, seed)
-        assert sorted(one.item for one in wave.seats) == sorted(one.id for one in some)
+        assignment_set = assignment(1, some, {one.id: 1 for one in some}, people, (), CARE, seed)
+        assert sorted(one.item for one in assignment_set.assignments) == sorted(one.id for one in some)
         hard = {one.id for one in some if one.crisis}
-        for voter in people:
-            for sitting in {s.sitting for s in wave.seats if s.voter == voter.id}:
-                held = [s.item for s in wave.seats if (s.voter, s.sitting) == (voter.id, sitting)]
+        for annotator in people:
+            for session in {s.session for s in assignment_set.assignments if s.annotator == annotator.id}:
+                held = [
+                    s.item
+                    for s in assignment_set.assignments
+                    if (s.annotator, s.session) == (annotator.id, session)
+                ]
                 assert sum(one in hard for one in held) <= max(1, 0.2 * len(held))
 
 
-def test_of_a_later_wave_crises_that_fit_nowhere_go_out_alone() -> None:
+def test_of_a_later_assignment_set_crises_that_fit_nowhere_go_out_alone() -> None:
     some = items(3, 3)
     with pytest.raises(RoundError, match=r"3 of 6 items .* can hold \(1\)"):
-        sittings(some, CARE, 0, "ana")
-    groups = sittings(some, CARE, 0, "ana", alone=True)
+        sessions(some, CARE, 0, "ana")
+    groups = sessions(some, CARE, 0, "ana", alone=True)
     assert [len(found) for found in groups] == [4, 1, 1]
     assert sorted(one for found in groups for one in found) == [one.id for one in some]
     with pytest.raises(RoundError, match="speak of a crisis"):
-        sittings(some, Care(10, 0.0), 0, "ana", alone=True)
+        sessions(some, Care(10, 0.0), 0, "ana", alone=True)
     wanted = {one.id: 1 for one in items(0, 2)}
     assert group(2, items(0, 2), wanted, CARE, 0, alone=True).groups == (("en-000",), ("en-001",))
-    people = [Voter("ana", "ana", ("en",))]
-    seats = seat(2, items(0, 2), wanted, people, (), CARE, 0, alone=True).seats
-    assert sorted((one.item, one.sitting) for one in seats) in (
+    people = [Annotator("ana", "ana", ("en",))]
+    assignments = assignment(2, items(0, 2), wanted, people, (), CARE, 0, alone=True).assignments
+    assert sorted((one.item, one.session) for one in assignments) in (
         [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
     )  # fmt: skip

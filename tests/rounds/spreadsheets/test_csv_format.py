@@ -1,4 +1,4 @@
-"""CSV ballots: what they look like, how programs save them, and every mistake in them."""
+"""CSV spreadsheets: what they look like, how programs save them, and every mistake in them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spreadsheet_rounds import csv_rows, fill_csv, item, opened, places, pull, values, write_csv_rows
+from spreadsheet_rounds import collect, csv_rows, fill_csv, item, opened, places, values, write_csv_rows
 
 from h2htalk.errors import ConfigError
 from h2htalk.rounds.round_folder import RoundFolder
@@ -28,35 +28,38 @@ def crowd(tmp_path: Path) -> RoundFolder:
 
 
 def path_of(round: RoundFolder) -> Path:
-    return round.path / "ballots" / "anna.csv"
+    return round.path / "spreadsheets" / "anna.csv"
 
 
 def only(round: RoundFolder, answers: int) -> str:
-    pulled = pull(round)
+    pulled = collect(round)
     assert len(pulled.answers) == answers
     (mistake,) = pulled.mistakes
     return mistake
 
 
-def test_a_csv_ballot_opens_in_a_spreadsheet_and_reads_in_an_editor(tmp_path: Path) -> None:
+def test_a_csv_spreadsheet_opens_in_a_spreadsheet_and_reads_in_an_editor(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "=1+1?\r\n- yes\t\x07"}, {"role": "companion", "content": "二"}]
     items = [item(1, prompt=said, reference="@2"), item(2, context={"=cmd": "x"}, prompt=None)]
     round = opened(tmp_path, "crowd", items, format="csv")
     raw = path_of(round).read_bytes()
-    assert raw.startswith(b"\xef\xbb\xbfsitting,row,item,text,reply,subtask,keep,quality,skip\r\n")
+    assert raw.startswith(b"\xef\xbb\xbfsession,row,item,text,reply,subtask,keep,quality,skip\r\n")
     rows, at = csv_rows(path_of(round)), places(round)
     row = rows[at["en-item-1"] - 1]
     assert row["text"].endswith("User: =1+1?\n- yes\\t\\x07\nCompanion: 二")
     assert row["reply"].endswith("Proposed reply\n@2")
     assert rows[at["en-item-2"] - 1]["text"] == "'=cmd\nx"
-    assert {path.name for path in (round.path / "ballots").iterdir()} == {"anna.csv", "guidelines-en.txt"}
+    assert {path.name for path in (round.path / "spreadsheets").iterdir()} == {
+        "anna.csv",
+        "guidelines-en.txt",
+    }
 
 
 def test_the_guidelines_beside_it_say_what_can_be_written(tmp_path: Path) -> None:
     items = [item(1), item(2, "zh")]
-    round = opened(tmp_path, "safety", items, voters="anna,en;bert,zh", overlap=1, format="csv")
+    round = opened(tmp_path, "safety", items, annotators="anna,en;bert,zh", overlap=1, format="csv")
     for language, line in (("en", "  yes = Yes: something in the reply could harm"), ("zh", "  yes = ")):
-        text = (round.path / "ballots" / f"guidelines-{language}.txt").read_text(encoding="utf-8-sig")
+        text = (round.path / "spreadsheets" / f"guidelines-{language}.txt").read_text(encoding="utf-8-sig")
         assert line in text
         assert "988" in text
         assert "**" not in text
@@ -71,12 +74,12 @@ def test_a_crisis_stands_in_a_file_of_its_own_after_its_notice(tmp_path: Path) -
     row = csv_rows(path_of(round))[number - 1]
     assert row["notice"] == word("crisis_notice", "en")
     assert row["text"] == f"Show the text: anna.texts.txt, Item {number}"
-    text = (round.path / "ballots" / "anna.texts.txt").read_text(encoding="utf-8-sig")
+    text = (round.path / "spreadsheets" / "anna.texts.txt").read_text(encoding="utf-8-sig")
     assert text.index(word("crisis_notice", "en")) < text.index("I cannot go on.") < text.index("I am here")
     assert "tomatoes" not in text
     assert "sea sea" in text
     fill_csv(path_of(round), dict.fromkeys(range(1, 4), FULL))
-    assert (len(pull(round).answers), pull(round).mistakes) == (9, ())
+    assert (len(collect(round).answers), collect(round).mistakes) == (9, ())
 
 
 def test_an_adjudication_names_each_rows_choices(tmp_path: Path) -> None:
@@ -85,7 +88,7 @@ def test_an_adjudication_names_each_rows_choices(tmp_path: Path) -> None:
     at = places(round)
     assert csv_rows(path_of(round))[at["en-item-2"] - 1]["choices"] == "a, b | =c"
     fill_csv(path_of(round), {at["en-item-1"]: {"label": "DROP"}, at["en-item-2"]: {"label": "a, b"}})
-    assert values(pull(round)) == {("en-item-1", "label"): "drop", ("en-item-2", "label"): "a, b"}
+    assert values(collect(round)) == {("en-item-1", "label"): "drop", ("en-item-2", "label"): "a, b"}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +99,7 @@ def test_other_delimiters_orders_and_empty_rows_are_read(crowd: RoundFolder, sav
     rows = [dict(reversed(row.items())) for row in csv_rows(path_of(crowd))]
     rows.insert(1, dict.fromkeys(rows[0], " "))
     write_csv_rows(path_of(crowd), [rows[3], *rows[:3]], **saved)
-    assert (len(pull(crowd).answers), pull(crowd).mistakes) == (9, ())
+    assert (len(collect(crowd).answers), collect(crowd).mistakes) == (9, ())
 
 
 @pytest.mark.parametrize(
@@ -110,13 +113,13 @@ def test_what_a_program_saves_in_the_coding_of_its_country_is_read(
     round = opened(tmp_path, "expert", [item(1, language, note="“Quoted”")], format="csv")
     scores = dict.fromkeys(("accuracy", "consistency", "domain_compliance"), "3")
     fill_csv(path_of(round), {1: {**scores, "keep": "keep", "comment": comment}}, coding=coding)
-    assert values(pull(round))[f"{language}-item-1", "comment"] == comment
+    assert values(collect(round))[f"{language}-item-1", "comment"] == comment
 
 
 @pytest.mark.parametrize(
     ("change", "told", "left"),
     [
-        (lambda rows: rows.pop(1), "ballots/anna.csv: the row of item 2 is missing", 6),
+        (lambda rows: rows.pop(1), "spreadsheets/anna.csv: the row of item 2 is missing", 6),
         (lambda rows: rows.append(rows[0]), "row 5: the row of item 1 stands here a second time", 6),
         (lambda rows: rows[1].update(text="x"), "row 3: the text of item 2 is not the one", 6),
         (lambda rows: rows[1].update(quality="6"), "row 3, column quality: '6' is no answer", 6),
@@ -131,9 +134,9 @@ def test_a_changed_table_is_noticed(
     rows = csv_rows(path_of(crowd))
     change(rows)
     write_csv_rows(path_of(crowd), rows)
-    pulled = pull(crowd)
+    pulled = collect(crowd)
     assert len(pulled.answers) == left
-    assert all(mistake.startswith("ballots/anna.csv") and told in mistake for mistake in pulled.mistakes)
+    assert all(mistake.startswith("spreadsheets/anna.csv") and told in mistake for mistake in pulled.mistakes)
     assert len(pulled.mistakes) == bool(told)
 
 
@@ -143,13 +146,13 @@ def test_what_stands_beside_the_table_or_misses_in_it_is_named(crowd: RoundFolde
     assert "'Drop' stands beside the table" in only(crowd, 9)
     rows = csv_rows(path_of(crowd))[:3]
     write_csv_rows(path_of(crowd), [{k: v for k, v in row.items() if k and k != "keep"} for row in rows])
-    assert "the column 'keep' is missing in row 1" in pull(crowd).mistakes[0]
+    assert "the column 'keep' is missing in row 1" in collect(crowd).mistakes[0]
 
 
 def test_a_file_of_gigabytes_is_not_opened(crowd: RoundFolder) -> None:
     with path_of(crowd).open("ab") as file:
         file.truncate(MAX_FILE * 40)
-    assert "1,280 MiB; no ballot has more than 32" in only(crowd, 0)
+    assert "1,280 MiB; no spreadsheet has more than 32" in only(crowd, 0)
 
 
 def test_an_unknown_format_is_refused_with_the_choices() -> None:

@@ -1,4 +1,6 @@
-"""Ballots from opening to closing: what goes out, what comes back, and what later changes make of stored answers."""
+"""Spreadsheets from opening to closing: what goes out, what comes back, and what later changes make of stored
+answers.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from spreadsheet_rounds import (
     SAME,
+    collect,
     edited,
     fill,
     fill_csv,
@@ -18,8 +21,7 @@ from spreadsheet_rounds import (
     known,
     opened,
     places,
-    pull,
-    sitting_of,
+    session_of,
     stems,
     values,
     workbook_path,
@@ -31,7 +33,7 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import questions_for
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder, now
-from h2htalk.rounds.spreadsheets.platform import Ballots
+from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 from h2htalk.rounds.status import status
 from h2htalk.rounds.texts.interface import label_text, rating_text, word
 
@@ -51,7 +53,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 
 
 def shown_answers(kind: str, language: Any) -> dict[str, Any]:
-    """`ANSWERS` as a voter chooses them in a workbook."""
+    """`ANSWERS` as an annotator chooses them in a workbook."""
     typed: dict[str, Any] = {}
     for question in questions_for(kind, []):  # type: ignore[arg-type]
         value = ANSWERS[kind][question.name]
@@ -73,14 +75,14 @@ def test_what_is_filled_in_comes_back_as_it_is_stored(tmp_path: Path, kind: str,
     expected = {(f"{language}-item-1", name): value for name, value in ANSWERS[kind].items()}
     round = opened(tmp_path, kind, items)
     fill(workbook_path(round), {places(round)[f"{language}-item-1"]: shown_answers(kind, language)})
-    assert (values(pull(round)), pull(round).mistakes) == (expected, ())
+    assert (values(collect(round)), collect(round).mistakes) == (expected, ())
     round = opened(tmp_path, kind, items, name="text", format="csv")
     typed = {
         name: "; ".join(value) if isinstance(value, tuple) else str(value)
         for name, value in ANSWERS[kind].items()
     }
-    fill_csv(round.path / "ballots" / "anna.csv", {places(round)[f"{language}-item-1"]: typed})
-    assert (values(pull(round)), pull(round).mistakes) == (expected, ())
+    fill_csv(round.path / "spreadsheets" / "anna.csv", {places(round)[f"{language}-item-1"]: typed})
+    assert (values(collect(round)), collect(round).mistakes) == (expected, ())
 
 
 def test_an_adjudication_between_labels_offers_each_item_its_own(tmp_path: Path) -> None:
@@ -88,15 +90,15 @@ def test_an_adjudication_between_labels_offers_each_item_its_own(tmp_path: Path)
     round = opened(tmp_path, "adjudication", items)
     at = places(round)
     fill(workbook_path(round), {at["en-item-1"]: {"label": "Drop"}, at["en-item-2"]: {"label": "'=cmd "}})
-    assert values(pull(round)) == {("en-item-1", "label"): "drop", ("en-item-2", "label"): "=cmd"}
+    assert values(collect(round)) == {("en-item-1", "label"): "drop", ("en-item-2", "label"): "=cmd"}
     fill(workbook_path(round), {at["en-item-1"]: {"label": "Everyday reply"}})
-    (mistake,) = pull(round).mistakes
+    (mistake,) = collect(round).mistakes
     assert "choose from “Keep”, “Drop”" in mistake
 
 
-def test_a_whole_round_through_ballots(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(n) for n in range(4)], voters="anna,en;bert,en;carl,en")
-    assert {path.suffix for path in (round.path / "ballots").iterdir()} == {".xlsx"}
+def test_a_whole_round_through_spreadsheets(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(n) for n in range(4)], annotators="anna,en;bert,en;carl,en")
+    assert {path.suffix for path in (round.path / "spreadsheets").iterdir()} == {".xlsx"}
     assert places(round, "anna") != places(round, "bert") or places(round, "bert") != places(round, "carl")
     for stem, kept in (("anna", "Keep"), ("bert", "Keep"), ("carl", "Drop")):
         fill(workbook_path(round, stem), dict.fromkeys(range(1, 5), CROWD | {"keep": kept}))
@@ -111,20 +113,20 @@ def test_a_whole_round_through_ballots(tmp_path: Path) -> None:
 # --- Publishing ---------------------------------------------------------------------------------------------------
 
 
-def test_opening_twice_touches_no_ballot_and_finishes_what_is_missing(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1)], voters="anna,en;bert,en")
+def test_opening_twice_touches_no_spreadsheet_and_finishes_what_is_missing(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en")
     fill(workbook_path(round), {1: CROWD})
     workbook_path(round).rename(workbook_path(round, "ANNA"))
-    before = {path.name: path.read_bytes() for path in (round.path / "ballots").iterdir()}
+    before = {path.name: path.read_bytes() for path in (round.path / "spreadsheets").iterdir()}
     _, told = open_round(round.spec(), round.path)
     assert "0 of them new" in told[0]
-    assert {path.name: path.read_bytes() for path in (round.path / "ballots").iterdir()} == before
+    assert {path.name: path.read_bytes() for path in (round.path / "spreadsheets").iterdir()} == before
     workbook_path(round, "bert").unlink()
-    assert "1 of them new" in Ballots().publish(round)[0]
-    assert len(pull(round).answers) == 3
+    assert "1 of them new" in SpreadsheetPlatform().publish(round)[0]
+    assert len(collect(round).answers) == 3
 
 
-def test_a_write_that_is_killed_leaves_no_ballot_and_the_next_one_finishes_it(
+def test_a_write_that_is_killed_leaves_no_spreadsheet_and_the_next_one_finishes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     round = opened(tmp_path, "crowd", [item(1)])
@@ -133,10 +135,10 @@ def test_a_write_that_is_killed_leaves_no_ballot_and_the_next_one_finishes_it(
         killed.setattr(Path, "unlink", lambda *_, **__: None)
         killed.setattr("h2htalk.rounds.spreadsheets.platform.os.replace", _die)
         with pytest.raises(KeyboardInterrupt):
-            Ballots().publish(round)
+            SpreadsheetPlatform().publish(round)
     assert not workbook_path(round).exists()
-    Ballots().publish(round)
-    assert [path.name for path in (round.path / "ballots").iterdir()] == ["anna.xlsx"]
+    SpreadsheetPlatform().publish(round)
+    assert [path.name for path in (round.path / "spreadsheets").iterdir()] == ["anna.xlsx"]
 
 
 def _die(*_: object) -> None:
@@ -145,51 +147,53 @@ def _die(*_: object) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps who may read a file elsewhere")
 @pytest.mark.parametrize("format", ["xlsx", "csv"])
-def test_ballots_are_their_owners_alone(tmp_path: Path, format: str) -> None:
+def test_spreadsheets_are_their_owners_alone(tmp_path: Path, format: str) -> None:
     def modes() -> set[str]:
-        folder = round.path / "ballots"
+        folder = round.path / "spreadsheets"
         return {oct(path.stat().st_mode & 0o777) for path in (folder, *folder.iterdir())}
 
     round = opened(tmp_path, "crowd", [item(1, crisis=True)], format=format)
     assert modes() == {"0o700", "0o600"}
     # A folder of before, and files as a mail program puts them there.
-    (round.path / "ballots").chmod(0o755)
-    (round.path / "ballots" / f"anna.{format}").chmod(0o644)
-    pull(round)
+    (round.path / "spreadsheets").chmod(0o755)
+    (round.path / "spreadsheets" / f"anna.{format}").chmod(0o644)
+    collect(round)
     assert modes() == {"0o700", "0o600"}
 
 
-def test_a_round_that_was_never_open_misses_no_ballots(tmp_path: Path) -> None:
-    """Where opening was refused, `status` asked for ballots back that nobody had been given."""
+def test_a_round_that_was_never_open_misses_no_spreadsheets(tmp_path: Path) -> None:
+    """Where opening was refused, `status` asked for spreadsheets back that nobody had been given."""
     round = opened(tmp_path, "crowd", [item(1)])
     (round.path / "events.jsonl").unlink()
     workbook_path(round).unlink()
-    assert pull(round).notes == ()
+    assert collect(round).notes == ()
     round.note("opened")
-    assert "no file there of anna" in pull(round).notes[0]
-    (round.path / "ballots").rmdir()
-    assert "put back what came in" in pull(round).notes[0]
+    assert "no file there of anna" in collect(round).notes[0]
+    (round.path / "spreadsheets").rmdir()
+    assert "put back what came in" in collect(round).notes[0]
 
 
-def test_a_second_wave_gets_ballots_whose_names_nobody_of_the_first_has(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(n) for n in range(2)], voters="anna,en;anna-2,en", overlap=1)
-    number = len(known(round, "anna-2")[1].seats)
+def test_a_second_assignment_set_gets_spreadsheets_whose_names_nobody_of_the_first_has(
+    tmp_path: Path,
+) -> None:
+    round = opened(tmp_path, "crowd", [item(n) for n in range(2)], annotators="anna,en;anna-2,en", overlap=1)
+    number = len(known(round, "anna-2")[1].assignments)
     fill(workbook_path(round, "anna-2"), {n: {"skip": "yes"} for n in range(1, number + 1)})
     reopen_round(round.path)
     assert stems(round) == ["anna", "anna-2", "anna~2"]
     fill(workbook_path(round, "anna~2"), {1: CROWD})
-    assert {question for _, question in values(pull(round))} == {"skipped", *CROWD}
+    assert {question for _, question in values(collect(round))} == {"skipped", *CROWD}
 
 
 def test_what_cannot_work_is_told_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "ballots").write_text("x")
+    (tmp_path / "spreadsheets").write_text("x")
     with pytest.raises(RoundError, match="must be a folder"):
-        Ballots().check(RoundFolder(tmp_path))
+        SpreadsheetPlatform().check(RoundFolder(tmp_path))
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r"h2htalk\[rounds\]"):
-        Ballots().check(RoundFolder(tmp_path))
+        SpreadsheetPlatform().check(RoundFolder(tmp_path))
 
 
 # --- Again and again ----------------------------------------------------------------------------------------------
@@ -218,7 +222,7 @@ def test_the_time_of_an_answer_changes_with_it_alone(tmp_path: Path) -> None:
     fill(path, {1: {"quality": 1}, 2: CROWD})
     # A clock that is wrong: nothing is answered in the future.
     os.utime(path, (4_000_000_000, 4_000_000_000))
-    times = {(a.item, a.question): a.when for a in pull(round).answers}
+    times = {(a.item, a.question): a.when for a in collect(round).answers}
     one = next(name for name, number in places(round).items() if number == 1)
     assert times.pop((one, "keep")) == times.pop((one, "subtask")) == "2023-11-14T22:13:20+00:00"
     assert {before <= when <= now() for when in times.values()} == {True}
@@ -232,14 +236,14 @@ def test_an_emptied_row_is_taken_back_and_a_spoilt_one_is_not(tmp_path: Path) ->
     assert status(round.path).answers == 5
     fill(path, {1: {"quality": "best"}, 2: {"keep": None}, 3: {"skip": "Skip"}, 4: dict.fromkeys(CROWD)})
     with edited(path) as book:
-        sheet, row = sitting_of(book, 5)
+        sheet, row = session_of(book, 5)
         sheet.cell(row, keys_of(sheet).index("text") + 1).value = "My"
-    assert pull(round).started == {"anna": 1}
+    assert collect(round).started == {"anna": 1}
     found = status(round.path)
     assert (found.answers, found.skipped, len(found.mistakes)) == (3, 1, 3)
     assert found.notes[-2].startswith("anna: 1 of the items answered before are empty now")
     assert found.notes[-1].startswith("anna: 3 items answered before cannot be read now (item 1, 2, 5)")
-    _, settled = close_round(round.path, early=True)
+    _, settled = close_round(round.path, force=True)
     numbers = places(round)
     assert {numbers[one.item] for one in settled if one.label is not None} == {1, 2, 5}
 
@@ -247,7 +251,9 @@ def test_an_emptied_row_is_taken_back_and_a_spoilt_one_is_not(tmp_path: Path) ->
 @pytest.mark.parametrize("spoilt", [None, "text", "sheet", "file", "gone"])
 def test_what_is_blank_or_cannot_be_read_takes_nothing_back(tmp_path: Path, spoilt: str | None) -> None:
     """A blank copy without one of its sheets took back what the others had held."""
-    round = opened(tmp_path, "crowd", [item(n) for n in range(4)], care={"sitting": 2, "crisis_share": 0.5})
+    round = opened(
+        tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5}
+    )
     path = workbook_path(round)
     blank = path.read_bytes()
     fill(path, dict.fromkeys(range(1, 5), CROWD))
@@ -256,9 +262,9 @@ def test_what_is_blank_or_cannot_be_read_takes_nothing_back(tmp_path: Path, spoi
     if spoilt in ("text", "sheet"):
         with edited(path) as book:
             if spoilt == "sheet":
-                del book["Sitting 1"]
+                del book["Session 1"]
             else:
-                book["Sitting 1"]["D3"].value = "My"
+                book["Session 1"]["D3"].value = "My"
     elif spoilt == "file":
         path.write_bytes(b"PK and no more")
     elif spoilt == "gone":
@@ -270,17 +276,17 @@ def test_what_is_blank_or_cannot_be_read_takes_nothing_back(tmp_path: Path, spoi
 
 def test_a_file_is_known_by_its_rows_whatever_it_is_called(tmp_path: Path) -> None:
     """A browser calls the second download `bert (1).xlsx`; a blank original beside it says nothing."""
-    round = opened(tmp_path, "crowd", [item(1), item(2)], voters="anna,en;bert,en")
-    folder = round.path / "ballots"
+    round = opened(tmp_path, "crowd", [item(1), item(2)], annotators="anna,en;bert,en")
+    folder = round.path / "spreadsheets"
     blank = workbook_path(round, "bert").read_bytes()
     fill(workbook_path(round, "bert"), {1: CROWD, 2: CROWD})
     workbook_path(round, "bert").rename(folder / "Bert (1).xlsx")
-    bert = known(round, "bert")[1].voter.id
+    bert = known(round, "bert")[1].annotator.id
     for beside in (None, blank):
         if beside is not None:
             workbook_path(round, "bert").write_bytes(beside)
-        pulled = pull(round)
-        assert ({one.voter for one in pulled.answers}, len(pulled.answers)) == ({bert}, 6)
+        pulled = collect(round)
+        assert ({one.annotator for one in pulled.answers}, len(pulled.answers)) == ({bert}, 6)
         assert pulled.mistakes == ()
     assert status(round.path).answers == 2
     # Two that are filled in: people decide, and until then nothing changes.
@@ -288,7 +294,7 @@ def test_a_file_is_known_by_its_rows_whatever_it_is_called(tmp_path: Path) -> No
     found = status(round.path)
     assert (found.answers, found.new) == (2, 0)
     assert found.mistakes[0].startswith(
-        "ballots/Bert (1).xlsx, ballots/bert.xlsx: all are filled in by bert; leave the one that counts"
+        "spreadsheets/Bert (1).xlsx, spreadsheets/bert.xlsx: all are filled in by bert; leave the one that counts"
     )
     (folder / "Bert (1).xlsx").unlink()
     assert status(round.path).answers == 1
@@ -296,37 +302,37 @@ def test_a_file_is_known_by_its_rows_whatever_it_is_called(tmp_path: Path) -> No
 
 def test_other_files_in_the_folder_are_named_or_are_none_of_ours(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)])
-    folder = round.path / "ballots"
+    folder = round.path / "spreadsheets"
     for name in ("~$anna.xlsx", ".~lock.anna.xlsx#", ".DS_Store", "Thumbs.db", "desktop.ini"):
         (folder / name).write_bytes(b"x")
-    assert (pull(round).mistakes, pull(round).notes) == ((), ())
+    assert (collect(round).mistakes, collect(round).notes) == ((), ())
     for name in ("anna.ods", "anna.XLS", "anna.csv", "letter.docx"):
         (folder / name).write_bytes(b"x")
     (folder / "gina.xlsx").mkdir()
-    pulled = pull(round)
+    pulled = collect(round)
     told = "is not read; this round's files are .xlsx files"
     assert list(pulled.mistakes) == [
-        f"ballots/{name}: {told}" for name in ("anna.XLS", "anna.csv", "anna.ods", "gina.xlsx")
+        f"spreadsheets/{name}: {told}" for name in ("anna.XLS", "anna.csv", "anna.ods", "gina.xlsx")
     ]
-    assert pulled.notes == (f"ballots/letter.docx: {told}",)
+    assert pulled.notes == (f"spreadsheets/letter.docx: {told}",)
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_a_ballot_of_another_round_is_not_read(tmp_path: Path, name: str) -> None:
+def test_a_spreadsheet_of_another_round_is_not_read(tmp_path: Path, name: str) -> None:
     round = opened(tmp_path / "one", "crowd", [item(1)])
     other = opened(tmp_path / "two", "crowd", [item(1)], name=name)
     fill(workbook_path(other), {1: CROWD})
     workbook_path(round).write_bytes(workbook_path(other).read_bytes())
-    (mistake,) = pull(round).mistakes
+    (mistake,) = collect(round).mistakes
     assert "no row of it is of the round 'round'" in mistake
 
 
 def test_mistakes_of_somebody_who_left_keep_no_round_open(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1)], voters="anna,en;bert,en", overlap=1)
+    round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en", overlap=1)
     (stem,) = stems(round)
     fill(workbook_path(round, stem), {1: {"keep": "maybe"}})
-    assert len(pull(round).mistakes) == 1
+    assert len(collect(round).mistakes) == 1
     reopen_round(round.path, without=[stem])
-    pulled = pull(round)
+    pulled = collect(round)
     assert pulled.mistakes == ()
     assert any("maybe" in note for note in pulled.notes)

@@ -13,6 +13,7 @@ import pytest
 from openpyxl import load_workbook
 from spreadsheet_rounds import (
     TITLES,
+    collect,
     edited,
     fill,
     item,
@@ -20,8 +21,7 @@ from spreadsheet_rounds import (
     known,
     opened,
     places,
-    pull,
-    sitting_of,
+    session_of,
     values,
     where,
     workbook_path,
@@ -43,14 +43,14 @@ def book_of(round: RoundFolder) -> Any:
 
 def row_of(round: RoundFolder, name: str) -> dict[str, Any]:
     """Column key -> cell, of an item."""
-    sheet, row = sitting_of(book_of(round), places(round)[name])
+    sheet, row = session_of(book_of(round), places(round)[name])
     return {key: sheet.cell(row, at) for at, key in enumerate(keys_of(sheet), 1)}
 
 
 def offered(round: RoundFolder, name: str, key: str) -> list[str]:
     """What a cell's drop-down list offers."""
     book = book_of(round)
-    sheet, row = sitting_of(book, places(round)[name])
+    sheet, row = session_of(book, places(round)[name])
     cell = sheet.cell(row, keys_of(sheet).index(key) + 1).coordinate
     (rule,) = (rule for rule in sheet.data_validations.dataValidation if cell in rule.sqref)
     assert (rule.type, rule.errorStyle, rule.showErrorMessage) == ("list", "stop", True)
@@ -64,7 +64,7 @@ def offered(round: RoundFolder, name: str, key: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_sheets_headings_and_choices_are_in_the_voters_words(tmp_path: Path, language: Any) -> None:
+def test_sheets_headings_and_choices_are_in_the_annotators_words(tmp_path: Path, language: Any) -> None:
     round = opened(tmp_path, "crowd", [item(1, language)])
     book, name = book_of(round), f"{language}-item-1"
     assert book.sheetnames == [word("guidelines", language), TITLES[language], "lists"]
@@ -84,7 +84,7 @@ def test_only_cells_to_answer_in_can_be_changed_and_every_text_wraps(tmp_path: P
     free = {key for key, cell in cells.items() if not cell.protection.locked}
     assert free == {"accuracy", "consistency", "domain_compliance", "keep", "comment", "skip"}
     assert all(cell.alignment.wrap_text for cell in cells.values())
-    sheet = book["Sitting 1"]
+    sheet = book["Session 1"]
     # Programs fit the height of rows for which none is set.
     assert not any(dimension.height for dimension in sheet.row_dimensions.values())
     assert (sheet.freeze_panes, sheet.print_title_rows, sheet.page_setup.orientation) == (
@@ -129,7 +129,7 @@ def test_no_cell_is_a_formula_or_an_error_whatever_the_texts_are(tmp_path: Path)
     # The file holds `_x005F_x000D_`, which programs decode to the text as it was.
     assert "\\x01\\u202e\\ufffe_x005F_x000D_\\t" in row_of(round, "en-item-8")["text"].value
     fill(workbook_path(round), {places(round)["en-item-8"]: {"label": "c"}})
-    assert pull(round).mistakes == ()
+    assert collect(round).mistakes == ()
 
 
 def test_a_crisis_is_announced_and_its_text_a_click_away(tmp_path: Path) -> None:
@@ -142,15 +142,15 @@ def test_a_crisis_is_announced_and_its_text_a_click_away(tmp_path: Path) -> None
     assert cells["text"].value == f"The text stands on the sheet “Text {number}”, row 4."
     assert cells["reply"].value is None
     assert cells["text"].hyperlink.location == f"'Text {number}'!A4"
-    # After the sittings, and nowhere else.
-    assert book.sheetnames == ["Guidelines", "Sitting 1", f"Text {number}", "lists"]
-    assert not any("cannot go on" in str(c.value) for r in book["Sitting 1"].iter_rows() for c in r)
+    # After the sessions, and nowhere else.
+    assert book.sheetnames == ["Guidelines", "Session 1", f"Text {number}", "lists"]
+    assert not any("cannot go on" in str(c.value) for r in book["Session 1"].iter_rows() for c in r)
     text = book[f"Text {number}"]
     assert text["B3"].value == word("crisis_notice", "en")
     assert [text["B4"].value, text["B5"].value] == ["Note", "About keep."]
     assert [text["A8"].value, text["B8"].value] == ["User", "I cannot go on."]
-    assert text["B2"].hyperlink.location == f"'Sitting 1'!B{number + 2}"
-    assert book["Sitting 1"][f"B{number + 2}"].value == number
+    assert text["B2"].hyperlink.location == f"'Session 1'!B{number + 2}"
+    assert book["Session 1"][f"B{number + 2}"].value == number
 
 
 def test_a_text_too_long_for_a_row_stands_whole_on_a_sheet_of_its_own(tmp_path: Path) -> None:
@@ -185,9 +185,9 @@ def test_a_models_suggestion_shows_only_where_the_round_allows_it(tmp_path: Path
 
 
 @pytest.mark.parametrize("format", ["xlsx", "csv"])
-def test_nothing_in_a_ballot_names_an_item_its_subtask_or_its_gold(tmp_path: Path, format: str) -> None:
+def test_nothing_in_a_spreadsheet_names_an_item_its_subtask_or_its_gold(tmp_path: Path, format: str) -> None:
     items = [item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
-    path = opened(tmp_path, "expert", items, format=format).path / "ballots" / f"anna.{format}"
+    path = opened(tmp_path, "expert", items, format=format).path / "spreadsheets" / f"anna.{format}"
     texts = [path.read_bytes()]
     if format == "xlsx":
         with zipfile.ZipFile(path) as parts:
@@ -196,8 +196,8 @@ def test_nothing_in_a_ballot_names_an_item_its_subtask_or_its_gold(tmp_path: Pat
 
 
 def test_who_reads_two_languages_gets_headings_in_one_that_is_asked(tmp_path: Path) -> None:
-    assert known(opened(tmp_path, "crowd", [item(1, "zh")], voters="anna,en zh"))[1].language == "zh"
-    both = opened(tmp_path, "crowd", [item(1, "zh"), item(2)], voters="anna,en zh", name="both")
+    assert known(opened(tmp_path, "crowd", [item(1, "zh")], annotators="anna,en zh"))[1].language == "zh"
+    both = opened(tmp_path, "crowd", [item(1, "zh"), item(2)], annotators="anna,en zh", name="both")
     assert known(both)[1].language == "en"
 
 
@@ -206,15 +206,17 @@ def test_who_reads_two_languages_gets_headings_in_one_that_is_asked(tmp_path: Pa
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> RoundFolder:
-    """Four items, two sittings, all answered."""
-    round = opened(tmp_path, "crowd", [item(n) for n in range(4)], care={"sitting": 2, "crisis_share": 0.5})
+    """Four items, two sessions, all answered."""
+    round = opened(
+        tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5}
+    )
     fill(workbook_path(round), dict.fromkeys(range(1, 5), FULL))
     return round
 
 
 def only(round: RoundFolder, answers: int) -> str:
     """The one mistake, after checking how many answers are left."""
-    pulled = pull(round)
+    pulled = collect(round)
     assert len(pulled.answers) == answers
     (mistake,) = pulled.mistakes
     return mistake
@@ -254,52 +256,52 @@ def put(**cells: Any) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("change", "told", "left"),
     [
-        (merge, "Sitting 1, E4: this row is half filled; still empty (or merged", 9),
-        (lambda sheet: sheet.delete_rows(3), "ballots/anna.xlsx: the row of item 1 is missing", 9),
+        (merge, "Session 1, E4: this row is half filled; still empty (or merged", 9),
+        (lambda sheet: sheet.delete_rows(3), "spreadsheets/anna.xlsx: the row of item 1 is missing", 9),
         (put(A4="r000000000000-00000000", E4=None, F4=None, G4=None), "row 4: the row's code was changed", 9),
-        (put(C4="Something else"), "Sitting 1, row 4: the text of item 2 is not the one that went out", 9),
-        (put(K3="I meant Drop"), "Sitting 1, K3: 'I meant Drop' stands beside the table", 12),
+        (put(C4="Something else"), "Session 1, row 4: the text of item 2 is not the one that went out", 9),
+        (put(K3="I meant Drop"), "Session 1, K3: 'I meant Drop' stands beside the table", 12),
         (put(E9="Keep", J2="mine", J9="x"), "E9: 'Keep' stands beside the table, and 1 more cells do", 12),
-        (put(F1="mine"), "Sitting 1: the column 'keep' is missing in row 1", 6),
+        (put(F1="mine"), "Session 1: the column 'keep' is missing in row 1", 6),
     ],
 )
 def test_a_changed_table_is_noticed(
     crowd: RoundFolder, change: Callable[[Any], None], told: str, left: int
 ) -> None:
     with edited(workbook_path(crowd)) as book:
-        change(book["Sitting 1"])
-    pulled = pull(crowd)
+        change(book["Session 1"])
+    pulled = collect(crowd)
     assert len(pulled.answers) == left
     assert any(told in mistake for mistake in pulled.mistakes)
 
 
 def test_rows_are_found_where_they_are_moved_and_refused_where_they_are_mixed(crowd: RoundFolder) -> None:
-    before = values(pull(crowd))
+    before = values(collect(crowd))
     with edited(workbook_path(crowd)) as book:
-        sheet = book["Sitting 1"]
+        sheet = book["Session 1"]
         sheet.move_range("A3:H3", rows=2)
         sheet.insert_cols(4)
         sheet.insert_rows(4)
-        book["Sitting 2"].title = "mine"
+        book["Session 2"].title = "mine"
         book.create_sheet("Sums")["A1"] = "=1+1"
-    assert (values(pull(crowd)), pull(crowd).mistakes) == (before, ())
+    assert (values(collect(crowd)), collect(crowd).mistakes) == (before, ())
     with edited(workbook_path(crowd)) as book:
         # All but the hidden codes.
         book["mine"].move_range("B3:H3", rows=2)
         book["mine"].move_range("B4:H5", rows=-1)
-    pulled = pull(crowd)
+    pulled = collect(crowd)
     assert (len(pulled.answers), len(pulled.mistakes)) == (6, 2)
     with edited(workbook_path(crowd)) as book:
         book["mine"]["A4"].value = book["mine"]["A3"].value
-    assert any("stands here a second time" in mistake for mistake in pull(crowd).mistakes)
+    assert any("stands here a second time" in mistake for mistake in collect(crowd).mistakes)
 
 
-def test_a_sheet_out_of_another_ballot_is_noticed(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(n) for n in range(2)], voters="anna,en;bert,en")
-    source = load_workbook(workbook_path(round, "bert"))["Sitting 1"]
+def test_a_sheet_out_of_another_spreadsheet_is_noticed(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(n) for n in range(2)], annotators="anna,en;bert,en")
+    source = load_workbook(workbook_path(round, "bert"))["Session 1"]
     with edited(workbook_path(round)) as book:
         for cell in source[4]:
-            book["Sitting 1"].cell(5, cell.column).value = cell.value
+            book["Session 1"].cell(5, cell.column).value = cell.value
     assert "it holds rows of anna, bert; to each their own file" in only(round, 0)
 
 
@@ -307,13 +309,13 @@ def test_a_sheet_out_of_another_ballot_is_noticed(tmp_path: Path) -> None:
 
 
 def test_one_broken_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1)], voters="anna,en;bert,en")
+    round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en")
     fill(workbook_path(round, "bert"), {1: FULL})
     whole = workbook_path(round).read_bytes()
-    sitting = whole.index(b"xl/worksheets/sheet2.xml") + 40
+    session = whole.index(b"xl/worksheets/sheet2.xml") + 40
     for raw, told in (
         (whole[: len(whole) // 2], "no whole workbook"),
-        (whole[:sitting] + bytes(200) + whole[sitting + 200 :], "no whole workbook"),
+        (whole[:session] + bytes(200) + whole[session + 200 :], "no whole workbook"),
         (b"", "it is empty"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000), "password"),
         (b"Dear all, here are my answers", "no whole workbook"),
@@ -321,7 +323,7 @@ def test_one_broken_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     ):
         workbook_path(round).write_bytes(raw)
         mistake = only(round, 3)
-        assert mistake.startswith("ballots/anna.xlsx: ")
+        assert mistake.startswith("spreadsheets/anna.xlsx: ")
         assert told in mistake
 
 
@@ -349,17 +351,17 @@ def test_bombs_are_refused_before_they_are_parsed(tmp_path: Path) -> None:
     assert bomb.stat().st_size < 1 << 20
     assert "unpacks to more than 64 MiB" in refused(bomb)
     cells = zipped(tmp_path / "b.xlsx", a=b"<c/>" * (MAX_TAGS + 1))
-    assert "more cells or texts than any ballot" in refused(cells)
-    assert "more parts than any ballot" in refused(
+    assert "more cells or texts than any spreadsheet" in refused(cells)
+    assert "more parts than any spreadsheet" in refused(
         zipped(tmp_path / "c.xlsx", **{f"xl/part-{number}.xml": b"" for number in range(30_000)})
     )
     with bomb.open("ab") as file:
         file.truncate(500 << 20)
-    assert f"no ballot has more than {MAX_FILE >> 20}" in refused(bomb)
+    assert f"no spreadsheet has more than {MAX_FILE >> 20}" in refused(bomb)
 
 
 def test_a_cell_in_the_last_row_and_column_costs_nothing(crowd: RoundFolder) -> None:
     with edited(workbook_path(crowd)) as book:
-        book["Sitting 1"]["XFD1048576"] = "x"
-        book["Sitting 1"].merge_cells("A900:C901")
-    assert len(pull(crowd).answers) == 12
+        book["Session 1"]["XFD1048576"] = "x"
+        book["Session 1"].merge_cells("A900:C901")
+    assert len(collect(crowd).answers) == 12

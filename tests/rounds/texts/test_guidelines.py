@@ -1,4 +1,6 @@
-"""Guidelines of every kind: all that a voter must know stands in them, in both languages, and reads as plain text."""
+"""Guidelines of every kind: all that an annotator must know stands in them, in both languages, and reads as plain
+text.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ def test_every_question_and_choice_is_explained(
 
 
 @every
-def test_every_voter_reads_how_they_are_cared_for_and_whom_to_call(
+def test_every_annotator_reads_how_they_are_cared_for_and_whom_to_call(
     kind: Kind, questions: tuple[Question, ...], language: Language
 ) -> None:
     text = guidelines(RoundSpec(kind, "x"), questions, language)
@@ -130,7 +132,8 @@ def test_on_a_server_others_can_find_user_names_and_the_guidelines_say_so(langua
     """They promised that nobody but those who run the round sees them."""
     kind, questions = ROUNDS[0]
     told = [
-        guidelines(RoundSpec(kind, "x", backend=name), questions, language) for name in ("ballots", "argilla")
+        guidelines(RoundSpec(kind, "x", where=name), questions, language)
+        for name in ("spreadsheets", "argilla")
     ]
     only, others = {"en": ("Only the people", "Others who answer"), "zh": ("只有本轮", "同在这里答题的人")}[
         language
@@ -161,9 +164,9 @@ def test_on_a_server_others_can_find_user_names_and_the_guidelines_say_so(langua
         ({"minutes": 1.5}, "1.5 minutes", "1.5 分钟", True),
         ({"minutes": 1.0}, "1 minute of", "1 分钟", True),
         ({"minutes": 0.0}, "paid work", "计酬", False),
-        # A ballot holds no times.
+        # A spreadsheet holds no times.
         ({}, "how long they take", "用了多少时间", False),
-        ({"backend": "argilla"}, "how long they take", "用了多少时间", True),
+        ({"where": "argilla"}, "how long they take", "用了多少时间", True),
     ],
 )
 def test_what_a_setting_changes_is_said(
@@ -182,11 +185,11 @@ def test_what_a_setting_changes_is_said(
         (Care(10, 0.0), "None of them should speak of a crisis", "不应有谈到危机的"),
     ],
 )
-def test_the_share_of_crises_in_a_sitting_is_said(care: Care, english: str, chinese: str) -> None:
+def test_the_share_of_crises_in_a_session_is_said(care: Care, english: str, chinese: str) -> None:
     for language, said in (("en", english), ("zh", chinese)):
         text = guidelines(RoundSpec("crowd", "x", care=care), QUESTIONS["crowd"], language)
         assert said in text
-        assert str(care.sitting) in text
+        assert str(care.session_items) in text
 
 
 @in_both

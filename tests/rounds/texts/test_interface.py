@@ -1,4 +1,4 @@
-"""Every word that a voter reads: complete, equal in both languages, and nothing of ours shows through."""
+"""Every word that an annotator reads: complete, equal in both languages, and nothing of ours shows through."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from h2htalk.rounds.texts.interface import (
 TIES = questions_for("adjudication", [["dialogue_base", "none"], ["keep", "drop"], ["yes", "no"]])
 EVERY = {q.name: q for questions in (*QUESTIONS.values(), TIES) for q in questions}
 HAN = re.compile(r"[\u4e00-\u9fff]")
-# What the issue of voting needs at least, whatever else the backends add.
+# What the issue of voting needs at least, whatever else the platforms add.
 INTERFACE = (
     "user", "companion", "conversation", "reply_to_judge", "proposed_reply", "crisis_notice", "show_text", "skip",
-    "skip_is_fine", "guidelines", "sitting", "comment", "note", "suggestion", "item_of",
+    "skip_is_fine", "guidelines", "session", "comment", "note", "suggestion", "item_of",
 )  # fmt: skip
 
 

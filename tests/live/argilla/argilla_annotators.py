@@ -1,4 +1,5 @@
-"""Simulated voters of known skill, each with their own key: they read as the web page does, and answer through the SDK.
+"""Simulated annotators of known skill, each with their own key: they read as the web page does, and answer through
+the SDK.
 
 What the SDK cannot do, a draft or an answer that is changed, they save as the page saves it.
 """
@@ -20,7 +21,7 @@ import httpx
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.rounds.questions import QUESTIONS, Kind, Question
 
-# The page saves what a voter answered in groups; the server takes up to 100.
+# The page saves what an annotator answered in groups; the server takes up to 100.
 GROUP = 20
 LINES = {"en": "Tell me how the rain sounded today.", "zh": "今天的雨声是什么样的？"}
 REPLIES = {"en": "Soft, like somebody turning pages.", "zh": "很轻，像有人在翻书。"}
@@ -51,16 +52,16 @@ def write_items(path: Path, items: Iterable[Mapping[str, Any]]) -> Path:
     return path
 
 
-def write_voters(path: Path, names: Sequence[str], without_crises: Sequence[str] = ()) -> Path:
-    """A list of voters who read both languages."""
+def write_annotators(path: Path, names: Sequence[str], without_crises: Sequence[str] = ()) -> Path:
+    """A list of annotators who read both languages."""
     rows = [f"{name},en zh,{'no' if name in without_crises else 'yes'}" for name in names]
     path.write_text("\n".join(["name,languages,crisis", *rows]) + "\n", encoding="utf-8")
     return path
 
 
 @dataclass
-class SimulatedVoter:
-    """One voter: who they are on the server, and how often they are right.
+class SimulatedAnnotator:
+    """One annotator: who they are on the server, and how often they are right.
 
     Attributes:
         name: their user name.
@@ -159,8 +160,8 @@ class SimulatedVoter:
     def submit_many(self, answers: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
         """Answers by record id, saved as the page saves them.
 
-        Where two voters save on one record at once, the server stores both and tells one of them of a conflict in its
-        search index: what came back as an error is saved again, as a person would.
+        Where two annotators save on one record at once, the server stores both and tells one of them of a conflict in
+        its search index: what came back as an error is saved again, as a person would.
         """
         items = [
             {
@@ -212,7 +213,7 @@ class SimulatedVoter:
 
 
 def item_of(record: Mapping[str, Any]) -> str:
-    """The id of a made item, from what a voter reads of it: the record's own tells nothing."""
+    """The id of a made item, from what an annotator reads of it: the record's own tells nothing."""
     text = json.loads(record["fields"]["item"]["data"])["turns"][0]["content"]
     return f"item-{int(text.rpartition('(')[2].rstrip(')')):03}"
 
@@ -223,16 +224,16 @@ def truth(item: str, question: Question) -> Any:
     return random.Random(f"truth/{item}/{question.name}").choice(choices)
 
 
-def signed_in(url: str, logins: Path, skills: Mapping[str, float], seed: int = 0) -> list[SimulatedVoter]:
-    """The voters of a round, each with the key that their own password opens."""
+def signed_in(url: str, logins: Path, skills: Mapping[str, float], seed: int = 0) -> list[SimulatedAnnotator]:
+    """The annotators of a round, each with the key that their own password opens."""
     with logins.open(encoding="utf-8", newline="") as file:
         passwords = {row["name"]: row["password"] for row in csv.DictReader(file)}
-    voters = []
+    annotators = []
     for name, skill in skills.items():
         form = {"username": name, "password": passwords[name]}
         token = (
             httpx.post(f"{url}/api/v1/token", data=form, timeout=30).raise_for_status().json()["access_token"]
         )
         me = httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {token}"}, timeout=30)
-        voters.append(SimulatedVoter(name, skill, url, me.raise_for_status().json()["api_key"], seed))
-    return voters
+        annotators.append(SimulatedAnnotator(name, skill, url, me.raise_for_status().json()["api_key"], seed))
+    return annotators
