@@ -264,6 +264,18 @@ def test_every_public_command_is_in_the_docs() -> None:
     assert sorted(" ".join(c) for c in public_commands() if c not in mentioned) == []
 
 
+def test_the_map_of_the_paper_names_files_that_exist() -> None:
+    lines = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8").splitlines()
+    named = {
+        path
+        for line in lines
+        if "*planned*" not in line
+        for path in re.findall(r"`((?:h2htalk|docs)/[^`]+)`", line)
+    }
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+    assert len(named) > 30
+
+
 def test_the_overview_names_every_folder() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     folders = {path.parent.relative_to(PACKAGE).as_posix() for path in MODULES.values()} - {"."}
