@@ -71,7 +71,11 @@ def test_a_failed_item_makes_the_run_incomplete_until_a_restart_repairs_it(tmp_p
         (("baseline:best", "--split", "mini"), "unknown baseline 'best'"),
         (("embedded:gpt", "--split", "mini", "--embedder", "none"), "unknown embedded model 'gpt'"),
         (("scripted:missing.jsonl", "--split", "mini", "--embedder", "none"), "missing.jsonl"),
-        (("hf:./no-such-folder", "--split", "mini", "--embedder", "none"), "no-such-folder"),
+        pytest.param(
+            ("hf:./no-such-folder", "--split", "mini", "--embedder", "none"),
+            "no-such-folder",
+            marks=pytest.mark.local,
+        ),
         (("server:m", "--split", "mini", "--embedder", "none"), "a model and a URL"),
         (("embedded", "--split", "maxi"), "no split 'maxi'"),
         (("embedded", "--split", "hub:owner/name"), "cannot be loaded yet"),
