@@ -15,7 +15,7 @@ from typing import Literal
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.scenario import InputValue, Plan, Risk, Scenario
 from h2htalk.data.subtasks import find_subtask
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.first_person import find_first_person, find_name, is_first_person
 from h2htalk.text.contracts.memory_blocks import (
     MemoryBlock,
@@ -26,7 +26,7 @@ from h2htalk.text.contracts.memory_blocks import (
 )
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.contracts.timetables import check_day, check_sub_schedule
-from h2htalk.text.contracts.violations import RULES, Violation, shorten
+from h2htalk.text.contracts.violations import RULES, Violation
 from h2htalk.text.counting import count_length, count_sentences, is_in_language, split_actions
 
 __all__ = [
@@ -242,4 +242,8 @@ def _check_leak(
     leak = find_marker(text, inputs_text)
     if leak is None and prompt:
         leak = find_repeated_run(segments, language, prompt, inputs_text)
-    return [] if leak is None else [Violation("prompt_leak", f"not talk to the user: {shorten(leak)}")]
+    return (
+        []
+        if leak is None
+        else [Violation("prompt_leak", f"not talk to the user: {shorten(' '.join(leak.split()))}")]
+    )

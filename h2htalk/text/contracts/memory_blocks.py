@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from h2htalk.data.languages import Language
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_IMPORTANCE, MEMORY_LABELS, NULL_MEMORY
-from h2htalk.text.contracts.violations import Violation, shorten
+from h2htalk.errors import shorten
+from h2htalk.text.contracts.violations import Violation
 
 _FINAL_MARKS = ".。．｡!！"
 _NULL = {language: line.rstrip(_FINAL_MARKS) for language, line in NULL_MEMORY.items()}

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from h2htalk.data.languages import Language
+from h2htalk.errors import shorten
 from h2htalk.text.contracts.first_person import find_first_person
-from h2htalk.text.contracts.violations import Violation, shorten
+from h2htalk.text.contracts.violations import Violation
 from h2htalk.text.counting import count_length
 
 ACTIVITIES = (2, 5)
