@@ -84,7 +84,7 @@ class Writer:
             return [{"role": role, "content": self.text(*self._turn_length)} for role in roles]
         if kind == "texts":
             return [self.sentence() for _ in range(self.draw.randint(3, 5))]
-        if kind == "plans":
+        if kind == "schedule":
             return [{"time": time, "activity": self.activity()} for time in self.times(4)]
         return self.text(*self._turn_length)
 

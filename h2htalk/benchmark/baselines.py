@@ -10,7 +10,7 @@ from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.responses import FailedResponse, Failure, Response, read_response
 from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
-from h2htalk.data.scenario import Plan, Scenario
+from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import NULL_MEMORY
 from h2htalk.errors import ConfigError
@@ -46,7 +46,7 @@ def last_input(scenario: Scenario) -> str:
     entry = value if isinstance(value, str) else value[-1]
     if isinstance(entry, Turn):
         return entry.content
-    return f"{entry.time} {entry.activity}" if isinstance(entry, Plan) else entry
+    return f"{entry.time} {entry.activity}" if isinstance(entry, ScheduleEntry) else entry
 
 
 def random_reference(

@@ -10,8 +10,8 @@ from h2htalk.errors import DataError, quoted
 
 Dimension = Literal["dialogue", "recollection", "itinerary"]
 Mode = Literal["empathetic interaction", "personality development"]
-# What an input field holds: conversation turns, short texts, timed plans, or one text.
-FieldKind = Literal["turns", "texts", "plans", "text"]
+# What an input field holds: conversation turns, short texts, a schedule, or one text.
+FieldKind = Literal["turns", "texts", "schedule", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ SUBTASKS: dict[str, Subtask] = {
             "Schedule",
             "dialogue",
             533,
-            (("today_schedule", "plans"), ("current_activity", "text"), ("history", "turns")),
+            (("today_schedule", "schedule"), ("current_activity", "text"), ("history", "turns")),
             96,
         ),
         Subtask(
@@ -87,7 +87,7 @@ SUBTASKS: dict[str, Subtask] = {
             "Advanced",
             "itinerary",
             143,
-            (("itinerary", "plans"), ("arrangement", "text")),
+            (("itinerary", "schedule"), ("arrangement", "text")),
             384,
             "III",
         ),
@@ -106,7 +106,7 @@ SUBTASKS: dict[str, Subtask] = {
             "Initiation",
             "itinerary",
             76,
-            (("itinerary", "plans"), ("memories", "texts")),
+            (("itinerary", "schedule"), ("memories", "texts")),
             128,
         ),
         Subtask(

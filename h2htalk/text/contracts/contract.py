@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from h2htalk.data.languages import LANGUAGES, Language, find_language
-from h2htalk.data.scenario import InputValue, Plan, Risk, Scenario
+from h2htalk.data.scenario import InputValue, Risk, Scenario, ScheduleEntry
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.first_person import find_first_person, find_name, is_first_person
@@ -185,7 +185,7 @@ def _entries(value: InputValue) -> list[str]:
         item
         if isinstance(item, str)
         else f"{item.time} {item.activity}"
-        if isinstance(item, Plan)
+        if isinstance(item, ScheduleEntry)
         else item.content
         for item in value
     ]
@@ -242,8 +242,6 @@ def _check_leak(
     leak = find_marker(text, inputs_text)
     if leak is None and prompt:
         leak = find_repeated_run(segments, language, prompt, inputs_text)
-    return (
-        []
-        if leak is None
-        else [Violation("prompt_leak", f"not talk to the user: {shorten(' '.join(leak.split()))}")]
-    )
+    if leak is None:
+        return []
+    return [Violation("prompt_leak", f"not talk to the user: {shorten(' '.join(leak.split()))}")]

@@ -260,7 +260,7 @@ def test_text_of_a_scenario_is_never_template_source(
     hostile = {
         "turns": turns(("companion", HOSTILE), ("user", HOSTILE)),
         "texts": [HOSTILE],
-        "plans": [{"time": "08:15", "activity": HOSTILE}],
+        "schedule": [{"time": "08:15", "activity": HOSTILE}],
         "text": HOSTILE,
     }
     inputs = {name: hostile[kind] for name, kind in SUBTASKS[subtask].inputs}
