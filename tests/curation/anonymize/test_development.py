@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from h2htalk.curation.anonymize import Span
 from h2htalk.curation.anonymize.chinese.recognizer import find_chinese_many
 from h2htalk.curation.anonymize.english.recognizer import find_english_many
+from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured.structured import find_structured
 
 HERE = Path(__file__).parent

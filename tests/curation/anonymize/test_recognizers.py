@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize import Span, find_spans
 from h2htalk.curation.anonymize.chinese.recognizer import find_chinese, find_chinese_many
 from h2htalk.curation.anonymize.english.organizations import find_organizations
 from h2htalk.curation.anonymize.english.recognizer import find_english, find_english_many
-from h2htalk.curation.anonymize.english.token_features import tokens
+from h2htalk.curation.anonymize.english.token_features import tokenize
+from h2htalk.curation.anonymize.find_spans import find_spans
+from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured.structured import find_structured
 
 # By what `by` of a case says; `all` is the whole of `find_spans`.
@@ -48,13 +49,13 @@ def test_names_are_not_looked_for_in_what_was_found_before() -> None:
     text = "微信wangfang，户名何丽娟"
     (people,) = find_chinese_many([text], [[Span(2, 10, "WECHAT", 0.9)]])
     assert [text[s.start : s.end] for s in people] == ["何丽娟"]
-    words = tokens("I work at Brightwell Logistics")
+    words = tokenize("I work at Brightwell Logistics")
     words.blocked[:] = [True] * len(words)
     assert find_organizations(words) == []
 
 
 def test_names_in_a_titled_sentence_are_read_in_lower_case() -> None:
-    shapes = tokens("Thank You So Much. Then I left.").shapes
+    shapes = tokenize("Thank You So Much. Then I left.").shapes
     assert shapes[:4] == [0, 0, 0, 0]
     assert shapes[4] != 0
 

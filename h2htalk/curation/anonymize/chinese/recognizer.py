@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from h2htalk.curation.anonymize.chinese.address_edges import widened
+from h2htalk.curation.anonymize.chinese.address_edges import widen_addresses
 from h2htalk.curation.anonymize.chinese.addresses import addresses
-from h2htalk.curation.anonymize.chinese.name_segmenter import segments
+from h2htalk.curation.anonymize.chinese.name_segmenter import segment_text
 from h2htalk.curation.anonymize.chinese.organizations import organizations
 from h2htalk.curation.anonymize.chinese.persons import persons
 from h2htalk.curation.anonymize.normalization import plain
-from h2htalk.curation.anonymize.spans import Span, resolve
+from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.text.traditional_chinese import simplified
 
 # Stands where something was found before or must not be read. No letter, so that nothing runs over it.
@@ -48,7 +48,7 @@ def find_chinese(text: str, taken: Sequence[Span] = ()) -> list[Span]:
     for start, end in _stretches(masked):
         if _NAMEABLE.search(masked, start, end):
             # Resolved stretch by stretch: the time that it takes grows with the square of their number.
-            found += resolve(_find(masked[start:end], start))
+            found += resolve_overlaps(_find(masked[start:end], start))
     return found
 
 
@@ -93,17 +93,17 @@ def _find(stretch: str, offset: int) -> Iterator[Span]:
     seen, parted = _without(shown, _LETTERED)
     at = at if seen == shown else [at[place] for place in parted]
     close, joined = _without(seen, _SPACED)
-    read = segments(seen)
+    segments = segment_text(seen)
     titles = [found.span() for found in _TITLED.finditer(seen)]
-    near = read if close == seen else segments(close)
-    placed = _mapped(widened(close, sorted(addresses(close, near)), near), joined, "ADDRESS")
+    near = segments if close == seen else segment_text(close)
+    placed = _mapped(widen_addresses(close, sorted(addresses(close, near)), near), joined, "ADDRESS")
     firms = _mapped(organizations(close, near), joined, "ORGANIZATION")
     blocked = [*titles, *((span.start, span.end) for span in placed)]
     firms = [span for span in firms if not _touches(span.start, span.end, blocked)]
     blocked += [(span.start, span.end) for span in firms]
     people = [
         Span(start, end, "PERSON", score)
-        for start, end, score in persons(seen, read)
+        for start, end, score in persons(seen, segments)
         if not _touches(start, end, blocked)
     ]
     for span in (*placed, *firms, *people):

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from h2htalk.curation.anonymize.english.addresses import find_addresses
-from h2htalk.curation.anonymize.english.false_positives import block_look_alikes
+from h2htalk.curation.anonymize.english.false_positives import block_false_positives
 from h2htalk.curation.anonymize.english.organizations import find_organizations
 from h2htalk.curation.anonymize.english.persons import find_persons, open_words
-from h2htalk.curation.anonymize.english.token_features import Tokens, tokens
+from h2htalk.curation.anonymize.english.token_features import Tokens, tokenize
 from h2htalk.curation.anonymize.spans import Span
 
 _SHORTEST = 8  # characters of an address beside something else's
 
 
 @dataclass(frozen=True, slots=True)
-class _Ruled:
+class _RuleResult:
     """What the rules make of a text: its words, spans, and the places of words that they leave open."""
 
     words: Tokens
@@ -58,32 +58,32 @@ def find_english_many(
         MissingExtraError: as `find_english`.
     """
     before = taken if taken is not None else [()] * len(texts)
-    ruled = [_by_rules(text, spans) for text, spans in zip(texts, before, strict=True)]
-    asked = [number for number, each in enumerate(ruled) if each.open]
-    read = dict(zip(asked, _read([texts[number] for number in asked]), strict=True))
-    found = []
-    for number, each in enumerate(ruled):
-        more = _agreed(each, read[number]) if number in read else []
+    result = [_by_rules(text, spans) for text, spans in zip(texts, before, strict=True)]
+    asked = [number for number, each in enumerate(result) if each.open]
+    spans_of_model = dict(zip(asked, _run_model([texts[number] for number in asked]), strict=True))
+    spans_of_texts = []
+    for number, each in enumerate(result):
+        more = _confirmed(each, spans_of_model[number]) if number in spans_of_model else []
         persons = find_persons(each.words, more) if more else each.persons
         # None overlap: each search leaves alone what the one before it found.
-        found.append(sorted([*each.places, *persons]))
-    return found
+        spans_of_texts.append(sorted([*each.places, *persons]))
+    return spans_of_texts
 
 
-def _by_rules(text: str, taken: Sequence[Span]) -> _Ruled:
-    words = tokens(text, taken)
-    addresses = _left_over(
+def _by_rules(text: str, taken: Sequence[Span]) -> _RuleResult:
+    words = tokenize(text, taken)
+    addresses = _uncovered(
         find_addresses(text), sorted(span for span in taken if span.type != "allowed:figure")
     )
     words.block(addresses)
     organizations = find_organizations(words)
     words.block(organizations)
-    block_look_alikes(words)
+    block_false_positives(words)
     persons = find_persons(words)
-    return _Ruled(words, [*addresses, *organizations], persons, open_words(words, persons))
+    return _RuleResult(words, [*addresses, *organizations], persons, open_words(words, persons))
 
 
-def _left_over(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
+def _uncovered(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
     """What no taken one covers: a state and its post code are sometimes taken for a plate, the street stays.
 
     Both in order. One walk over both: a long text has many.
@@ -93,18 +93,18 @@ def _left_over(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
     for span in spans:
         while at < len(taken) and taken[at].end <= span.start:
             at += 1
-        start, beside = span.start, at
-        while beside < len(taken) and taken[beside].start < span.end:
-            if taken[beside].start - start >= _SHORTEST:
-                free.append(Span(start, taken[beside].start, span.type, span.score))
-            start = max(start, taken[beside].end)
-            beside += 1
+        start, overlapping = span.start, at
+        while overlapping < len(taken) and taken[overlapping].start < span.end:
+            if taken[overlapping].start - start >= _SHORTEST:
+                free.append(Span(start, taken[overlapping].start, span.type, span.score))
+            start = max(start, taken[overlapping].end)
+            overlapping += 1
         if span.end - start >= _SHORTEST or start == span.start:
             free.append(Span(start, span.end, span.type, span.score))
     return free
 
 
-def _read(texts: Sequence[str]) -> Iterable[list[tuple[int, int]]]:
+def _run_model(texts: Sequence[str]) -> Iterable[list[tuple[int, int]]]:
     """Where the trained reader sees persons in each text."""
     if not texts:
         return []
@@ -114,14 +114,14 @@ def _read(texts: Sequence[str]) -> Iterable[list[tuple[int, int]]]:
     return [[(name.start, name.end) for name in each if name.label == "PERSON"] for each in found]
 
 
-def _agreed(ruled: _Ruled, read: Sequence[tuple[int, int]]) -> list[int]:
+def _confirmed(result: _RuleResult, spans_of_model: Sequence[tuple[int, int]]) -> list[int]:
     """Places left open that lie in what the reader takes for a person."""
-    starts = ruled.words.starts
+    starts = result.words.starts
     agreed = []
     at = 0
-    for place in ruled.open:
-        while at < len(read) and read[at][1] <= starts[place]:
+    for place in result.open:
+        while at < len(spans_of_model) and spans_of_model[at][1] <= starts[place]:
             at += 1
-        if at < len(read) and read[at][0] <= starts[place]:
+        if at < len(spans_of_model) and spans_of_model[at][0] <= starts[place]:
             agreed.append(place)
     return agreed

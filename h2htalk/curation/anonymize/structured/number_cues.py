@@ -66,7 +66,7 @@ class Near:
         kept = tuple(kind for kind in self.kinds if kind[0] not in out)
         return self if len(kept) == len(self.kinds) else Near(kept, self.around)
 
-    def foreign(self, reach: int) -> bool:
+    def nearest_is_impersonal(self, reach: int) -> bool:
         """Whether the nearest cue is one of nobody's numbers, at most `reach` characters away."""
         return bool(self.kinds) and self.kinds[0][0] == "other" and self.kinds[0][1] <= reach
 
@@ -88,7 +88,7 @@ _SITUATIONS = frozenset(["vehicle", "adding", "profile", "counter"])
 # What parts a word from a number that is another thing: 密码和62170006..., 验证码发到13800138000.
 _APART = re.compile(r"\s?(?:和|跟|与|及|还有|以及|、|(?:都|也|是)?[发寄打传](?:到|给|去|往)(?:了)?)\s?")
 # A word for nobody's numbers whose own value is told in words: 密码是以前的名字，1680125696.
-_TOLD = re.compile(
+_VALUE_IN_WORDS = re.compile(
     r"(?:(?:是|叫|为)(?![这那下如刚多啥什哪])[^0-9,，。]{2,10}|都?(?:忘|丢|没|过期|错|改|换)了|对不上|找不到了?)[,，。]"
 )
 # Kinds whose values are no bare digits, or none of this length.
@@ -123,7 +123,7 @@ class Cues:
                 continue
             if kind != "other" or gap <= _OTHER_REACH[self.language]:
                 between = self.text[cue.end : start]
-                if kind == "other" and (_APART.fullmatch(between) or _TOLD.match(between)):
+                if kind == "other" and (_APART.fullmatch(between) or _VALUE_IN_WORDS.match(between)):
                     continue
                 kinds.append((kind, gap + (_NEW_SENTENCE if _BREAK.search(between) else 0)))
         kinds.extend(self._behind(end, formed))
