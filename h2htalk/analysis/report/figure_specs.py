@@ -15,11 +15,11 @@ from h2htalk.analysis.measures.scenario_texts import SIDES, Side
 from h2htalk.analysis.report import tables
 from h2htalk.analysis.report.tables import Table, Value
 from h2htalk.analysis.verb_nouns.pairs import top_verbs
+from h2htalk.data.languages import find_language
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LANGUAGE_NAMES = {"en": "English", "zh": "Chinese"}
 SIDE_NAMES: dict[Side, str] = {"instruction": "instructions", "response": "responses"}
 MEASURE_NAMES = {
     "characters": "characters",
@@ -235,7 +235,7 @@ def _comparison(compared: Comparison, a: str, b: str) -> Exhibit:
     return Exhibit(
         name=table.name,
         part="differences",
-        group=LANGUAGE_NAMES[compared.language],
+        group=find_language(compared.language).name,
         title=title,
         note=f"Log-odds with 95 % intervals of what {a} or {b} has more of: {note}",
         table=table,

@@ -15,8 +15,9 @@ from urllib.parse import quote
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.measures.scenario_texts import SIDES
-from h2htalk.analysis.report.figure_specs import LANGUAGE_NAMES, PAIRS_GROUP, SIDE_NAMES, Exhibit, split_names
+from h2htalk.analysis.report.figure_specs import PAIRS_GROUP, SIDE_NAMES, Exhibit, split_names
 from h2htalk.analysis.report.tables import Value
+from h2htalk.data.languages import find_language
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 
@@ -37,7 +38,7 @@ def page_text(
 
 
 NONE = "–"
-_PARTS = {**LANGUAGE_NAMES, "diversity": "Diversity", "differences": "Differences"}
+_PARTS = {"diversity": "Diversity", "differences": "Differences"}
 _SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*', re.DOTALL)
 _HEIGHT = re.compile(r'\bheight="([\d.]+)pt"')
 _BROAD = 300.0  # points: a figure of two printed columns is wider
@@ -57,7 +58,7 @@ def page_view(
         made: what stands under "How it was made".
     """
     facts = analysis.split.facts
-    counts = [f"{n:,} {LANGUAGE_NAMES[language]}" for language, n in facts.scenarios.items()]
+    counts = [f"{n:,} {find_language(language).name}" for language, n in facts.scenarios.items()]
     subtitle = f"version {facts.version}: {' and '.join(counts)} {_scenarios(sum(facts.scenarios.values()))}"
     if analysis.against:
         subtitle += f", compared with {analysis.against.facts.name} {analysis.against.facts.version}"
@@ -67,7 +68,11 @@ def page_view(
         "subtitle": printable(subtitle),
         "tiles": [tile for part in analysis.split.languages for tile in _tiles(part)],
         "parts": [
-            {"id": part, "title": _PARTS[part], "groups": _groups(list(of), pictures, names)}
+            {
+                "id": part,
+                "title": _PARTS.get(part) or find_language(part).name,
+                "groups": _groups(list(of), pictures, names),
+            }
             for part, of in groupby(shown, key=lambda exhibit: exhibit.part)
         ],
         "unmeasured": [f"Not measured: {printable(text)}." for text in analysis.unmeasured],
@@ -81,7 +86,7 @@ def _scenarios(count: int) -> str:
 
 def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
     """A language's figures in short."""
-    name = LANGUAGE_NAMES[part.language]
+    name = find_language(part.language).name
     tiles = [
         {
             "label": name,

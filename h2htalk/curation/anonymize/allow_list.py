@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
+from importlib import import_module, resources
 from typing import Literal
 
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
-from h2htalk.curation.anonymize.chinese.words import sections
 from h2htalk.curation.anonymize.english.word_lists import words
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.spans import Span
+from h2htalk.data.languages import find_language
 from h2htalk.data.persona import bundled_personas
 
 Kind = Literal["companion", "figure", "title"]
@@ -162,17 +162,11 @@ def companion_names(names: Iterable[str]) -> list[str]:
 
 @cache
 def _figures(language: str) -> NameIndex:
+    record = find_language(language)
     path = resources.files("h2htalk.curation.anonymize.public_figures") / f"figures_{language}.txt"
     lines = [x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("#")]
-    own = [name for line in lines for name in (line.split("|") if language == "en" else line.split())]
-    return NameIndex([*own, *_recognised_figures(language)])
-
-
-def _recognised_figures(language: str) -> list[str]:
-    """Of the figures that the recognisers know themselves those whose names are long enough to be nobody else's."""
-    if language == "en":
-        return [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
-    return [name for name in sections("public_figures")[""] if len(name) > 2]
+    own = [name for line in lines for name in line.split("|" if record.spaced else None)]
+    return NameIndex([*own, *import_module(record.name_recognizer).known_figures()])
 
 
 @lru_cache(maxsize=64)

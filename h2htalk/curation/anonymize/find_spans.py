@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 from h2htalk.curation.anonymize.allow_list import (
     AllowedSpan,
@@ -12,23 +13,17 @@ from h2htalk.curation.anonymize.allow_list import (
     namesakes_beside_data,
     private_namesakes,
 )
-from h2htalk.curation.anonymize.chinese.recognizer import find_chinese_many
-from h2htalk.curation.anonymize.english.recognizer import find_english_many
 from h2htalk.curation.anonymize.ner_models import BUNDLED, INSTALL_CURATION, NONE, NameFinder, name_finder
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
-from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
 
 # A longer text is read in windows: nothing in it can cost more than in a short one, whatever a rule does.
 WINDOW = 20_000
 # Windows share so many characters twice over: what one cuts, the other reads whole.
 MARGIN = 250
-# What the English reader says alone; `--ner none` leaves it out.
-_MODEL_ALONE = 0.5
 _HAN = re.compile("[\u4e00-\u9fff]")
-_HAN_NAME = re.compile("[\u4e00-\u9fff]{2}")
-_LATIN_SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,33 +133,17 @@ def _prepare(window: _Window, language: str, allow: Sequence[str]) -> _PreparedW
 def _names(
     prepared_windows: Sequence[_PreparedWindow], language: str, ner: str, extra: NameFinder | None
 ) -> list[list[Span]]:
-    """People, addresses and organisations of each window, in places of its `plain`."""
+    """People, addresses and organisations of each window, as offsets in its `plain`."""
     names: list[list[Span]] = [[] for _ in prepared_windows]
-    english = [
-        n for n, prepared in enumerate(prepared_windows) if language == "en" or _is_latin(prepared.plain)
-    ]
-    chinese = [
-        n
-        for n, prepared in enumerate(prepared_windows)
-        if (language == "zh" or _HAN_NAME.search(prepared.plain))
-    ]
-    texts = [prepared_windows[n].plain for n in english]
-    for n, spans in zip(
-        english, find_english_many(texts, [prepared_windows[n].blocked() for n in english]), strict=True
-    ):
-        names[n] += spans if ner != NONE else [s for s in spans if s.score > _MODEL_ALONE]
-    texts = [prepared_windows[n].plain for n in chinese]
-    for n, spans in zip(
-        chinese, find_chinese_many(texts, [prepared_windows[n].blocked() for n in chinese]), strict=True
-    ):
-        names[n] += spans
+    blocked = [prepared.blocked() for prepared in prepared_windows]
+    for code in LANGUAGES:
+        recognizer = import_module(find_language(code).name_recognizer)
+        chosen = [n for n, p in enumerate(prepared_windows) if code == language or recognizer.reads(p.plain)]
+        texts = [prepared_windows[n].plain for n in chosen]
+        found = recognizer.find_names(texts, [blocked[n] for n in chosen], use_model=ner != NONE)
+        for n, spans in zip(chosen, found, strict=True):
+            names[n] += spans
     if extra is not None:
         for n, spans in enumerate(extra([prepared.plain for prepared in prepared_windows])):
-            blocked = prepared_windows[n].blocked()
-            names[n] += [s for s in spans if not any(s.overlaps(other) for other in blocked)]
+            names[n] += [s for s in spans if not any(s.overlaps(other) for other in blocked[n])]
     return names
-
-
-def _is_latin(text: str) -> bool:
-    """Whether a message of a Chinese dialogue is written in Latin letters, and is more than a word or two."""
-    return not _HAN.search(text) and _LATIN_SENTENCE.search(text) is not None

@@ -45,7 +45,6 @@ def find_structured(text: str, language: str) -> list[Span]:
     Scores: 0.95 and more where a check digit, a form of its own or a cue beside it speaks for it, else 0.6 to 0.9.
     """
     normalized = normalize_text(text)
-    language = "zh" if language == "zh" else "en"
     spans = _with_deobfuscated(normalized, _find_all(normalized, language), language)
     spans = [_with_brackets(span, normalized.text) for span in spans]
     if normalized.offsets is None:
