@@ -12,7 +12,7 @@ from h2htalk.analysis.figures.style import (
     PAPER,
     POINTS,
     draw_sentence,
-    house_style,
+    figure_style,
     new_figure,
     notes,
     panel,
@@ -34,7 +34,7 @@ MARGIN = 14  # pixels between words: two that touch read as one
 FOOT = 14.0  # points for the remarks
 
 
-@house_style()
+@figure_style()
 def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: int = 0) -> Figure:
     """The 150 most frequent words, the larger the more frequent, a colour a fifth of them; 6.9 in wide.
 

@@ -27,7 +27,7 @@ def overview(analysis: Analysis) -> str:
     lines = [f"{facts.name} {facts.version}: {_scenarios(sum(facts.scenarios.values()))}{whole}"]
     for part in analysis.split.languages:
         lines += ["", *_language(part)]
-    if analysis.against is not None:
+    if analysis.compare_with is not None:
         a, b = split_names(analysis)
         lines += ["", f"{a} compared with {b}", *(_comparison(compared) for compared in analysis.comparisons)]
     if analysis.unmeasured:

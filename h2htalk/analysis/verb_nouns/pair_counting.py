@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pkgutil import resolve_name
 
-from h2htalk.analysis.verb_nouns.pairs import Pair, PairCount, PairRules, top_pairs
+from h2htalk.analysis.verb_nouns.pairs import PairCount, PairRules, VerbNounPair, top_pairs
 from h2htalk.data.languages import find_language
 from h2htalk.errors import ConfigError
 from h2htalk.parallel import ProcessPool, usable_cores
@@ -160,7 +160,7 @@ class PairCounting:
                 self._progress.advance()
 
 
-def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> list[Pair]:
+def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> list[VerbNounPair]:
     """Every (verb, direct object) pair of the texts, one entry an occurrence.
 
     Direct objects only: no object of a preposition, subject of a passive, measure or time; no pronoun. A particle
@@ -183,7 +183,7 @@ def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = 
     return list(iter_pairs(texts, language, model=model))
 
 
-def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[Pair]:
+def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[VerbNounPair]:
     """The same pairs, one by one: nothing but the current batch of texts is held."""
     rules = _rules(language)
     from h2htalk.text.parsing.parsing import parse, pieces
