@@ -13,7 +13,7 @@ from typing import Any
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import Persona, bundled_personas
-from h2htalk.data.scenario import InputValue, Plan, Scenario
+from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.items import FIELDS, Item
@@ -183,7 +183,7 @@ def passage(value: InputValue) -> str:
     for entry in value:
         if isinstance(entry, str):
             lines.append(entry)
-        elif isinstance(entry, Plan):
+        elif isinstance(entry, ScheduleEntry):
             lines.append(f"{entry.time}  {entry.activity}")
         else:
             lines.append(f"{entry.role}: {entry.content}")

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from h2htalk.data.append_log import Shard, writer_lock
+from h2htalk.data.append_log import AppendLog, writer_lock
 from h2htalk.data.files import (
     json_line,
     read_json_object,
@@ -192,8 +192,8 @@ class RoundFolder:
     def add_answers(self, answers: Sequence[Annotation]) -> None:
         """Append answers: all in one write. Raises DataError where they cannot be stored."""
         if answers:
-            with Shard(self.path / "annotations.jsonl") as shard:
-                shard.append_all(answer.to_dict() for answer in answers)
+            with AppendLog(self.path / "annotations.jsonl") as log:
+                log.append_all(answer.to_dict() for answer in answers)
 
     def events(self) -> list[dict[str, Any]]:
         """What happened to the round, in order. Raises DataError."""
@@ -209,8 +209,8 @@ class RoundFolder:
 
     def note(self, event: str, **facts: Any) -> None:
         """Add an event with the time of now."""
-        with Shard(self.path / "events.jsonl") as shard:
-            shard.append({"event": event, "when": now(), **facts})
+        with AppendLog(self.path / "events.jsonl") as log:
+            log.append({"event": event, "when": now(), **facts})
 
     def discards(self) -> list[str]:
         """Rename what closing wrote, so that nothing in an open round looks final: `decisions.before-2.jsonl` is from

@@ -170,7 +170,7 @@ def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path)
     ("changes", "message"),
     [
         ({"split": "nowhere"}, "no split 'nowhere'"),
-        ({"against": "nowhere"}, "no split 'nowhere'"),
+        ({"compare_with": "nowhere"}, "no split 'nowhere'"),
         ({"language": "fr"}, "--language 'fr': choose from en, zh"),
         ({"limit": 0}, "--limit is 0"),
         ({"processes": 0}, "--processes is 0"),

@@ -14,8 +14,8 @@ from loopback import LoopbackServer
 from splits_made import scenario_records, write_split
 
 from h2htalk.data.files import write_jsonl
+from h2htalk.data.languages import find_language
 from h2htalk.data.splits import load_split
-from h2htalk.data.subtasks import NULL_MEMORY
 
 
 def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_below_the_constant_answer_on_mostly_null_references_there_is_a_warning(
     records = scenario_records(50, ("recollection_synthesis",))
     for number, record in enumerate(records):
         if number < 32:  # 64 %, as in the authors' data
-            record["reference"] = NULL_MEMORY[record["language"]]
+            record["reference"] = find_language(record["language"]).null_memory
     split = tmp_path / "split"
     write_jsonl(split / "scenarios.jsonl", records)
     done = h2htalk(

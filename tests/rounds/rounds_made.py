@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from spreadsheet_rounds import csv_rows, item, write_csv_rows
 
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
@@ -109,7 +109,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, write: int) -> None:
         return doing
 
     monkeypatch.setattr(os, "replace", counted(os.replace))
-    monkeypatch.setattr(Shard, "append_all", counted(Shard.append_all))
+    monkeypatch.setattr(AppendLog, "append_all", counted(AppendLog.append_all))
 
 
 def decisions(path: Path) -> dict[tuple[str, str], dict[str, Any]]:

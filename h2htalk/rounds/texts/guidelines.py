@@ -90,7 +90,7 @@ def _help_dates(language: Language) -> Mapping[str, str]:
     """
     book = read_help_lines()
     rows = "\n".join(help_rows(language))
-    dates = [line.date for line in book.lines if (told := line.told(language)) and told in rows]
+    dates = [line.date for line in book.lines if (text := line.text_for(language)) and text in rows]
     return {
         "latest": _day(max([book.directory.date, *dates]), language),
         "oldest": _day(min(dates), language) if min(dates) < book.directory.date else "",

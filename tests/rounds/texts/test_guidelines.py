@@ -199,7 +199,7 @@ def test_when_the_help_lines_were_looked_up_is_said(language: Language) -> None:
     told = [
         line
         for line in read_help_lines().lines
-        if line.told(language) and line.told(language) in "\n".join(help_rows(language))
+        if line.text_for(language) and line.text_for(language) in "\n".join(help_rows(language))
     ]
     latest, oldest = max(line.date for line in told), min(line.date for line in told)
     months = {11: "November", 9: "September", 12: "December"}
