@@ -46,7 +46,7 @@ BELOW = {
     "__main__": {"cli"},
 }
 
-MODULE_NAME = re.compile(r"(h2htalk(?:\.\w+)+)(?::\w+)?")  # as in a table of backends
+MODULE_NAME = re.compile(r"(h2htalk(?:\.\w+)+)(?::\w+)?")  # as in a table of engines
 
 
 def room_of(module: str) -> str:
@@ -286,7 +286,7 @@ def test_the_overview_names_every_folder() -> None:
     ("words", "wrong"),
     [
         ("evaluate embedded --split mini --out runs/a", False),
-        ("evaluate embedded --no-floors --limit=5", False),
+        ("evaluate embedded --no-baselines --limit=5", False),
         ("split list|info", False),
         ("import responses x.jsonl --split mini --out y", False),
         ("--version", False),

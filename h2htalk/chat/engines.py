@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
 
-from h2htalk.chat.calls import Api
+from h2htalk.chat.calls import WireFormat
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.protocol import Chat
 from h2htalk.errors import ConfigError, quoted
@@ -56,9 +56,9 @@ class Engine:
         if self.options:
             _load(self.options).parse(given)
 
-    def open_wire(self, model_name: str) -> Api:
+    def open_wire(self, model_name: str) -> WireFormat:
         """The wire of a hosted API, without a key or a connection."""
-        return cast(Api, _load(self.wire)(model_name))
+        return cast(WireFormat, _load(self.wire)(model_name))
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -79,7 +79,7 @@ ENGINES: Mapping[str, Engine] = {
             hosted=True,
             batches=True,
             sampling="optional",
-            wire="h2htalk.chat.hosted.openai_wire:OpenAIApi",
+            wire="h2htalk.chat.hosted.openai_wire:OpenAIWire",
         ),
         Engine(
             name="anthropic",
@@ -87,7 +87,7 @@ ENGINES: Mapping[str, Engine] = {
             hosted=True,
             batches=True,
             sampling="none",
-            wire="h2htalk.chat.hosted.anthropic_wire:AnthropicApi",
+            wire="h2htalk.chat.hosted.anthropic_wire:AnthropicWire",
         ),
         Engine(
             name="server", path="h2htalk.chat.server.engine:ServerChat", sampling="optional", model_is="url"
@@ -106,8 +106,8 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
     """
     engine, name = parse_model(model)
     options = options or ChatOptions()
-    if options.engine:
-        engine.check_options(options.engine)
+    if options.engine_options:
+        engine.check_options(options.engine_options)
     if options.batch is not None:
         require_batches(engine)
     return engine.open(name, options)

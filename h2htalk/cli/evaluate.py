@@ -41,8 +41,8 @@ def evaluate(
     ] = None,
     concurrency: Annotated[int | None, typer.Option(help="Requests in flight.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds an attempt may take.")] = None,
-    floors: Annotated[
-        bool | None, typer.Option("--floors/--no-floors", help="Score trivial answers beside.")
+    baselines: Annotated[
+        bool | None, typer.Option("--baselines/--no-baselines", help="Score trivial answers beside.")
     ] = None,
     model_sampling: Annotated[
         bool | None,
@@ -52,7 +52,7 @@ def evaluate(
         int | None,
         typer.Option(help="Tokens of reasoning beside the reply; 0 switches it off."),
     ] = None,
-    engine: Annotated[
+    engine_option: Annotated[
         list[str] | None,
         typer.Option(help="KEY=VALUE for vllm: itself; may be repeated."),
     ] = None,
@@ -68,12 +68,12 @@ def evaluate(
 ) -> None:
     """Score a model on a split: generate, score, report. The same command again resumes."""
     # Before anything else is local: exactly the options.
-    other = ("spec", "subtask", "engine", "dry_run")
+    other = ("spec", "subtask", "engine_option", "dry_run")
     given = {k: v for k, v in locals().items() if k not in (*other, "other") and v is not None}
     if subtask:
         given["subtasks"] = tuple(subtask)
-    if engine:
-        given["engine"] = _pairs(engine)
+    if engine_option:
+        given["engine_options"] = _pairs(engine_option)
     from h2htalk.benchmark.cost_estimate import estimate
     from h2htalk.benchmark.evaluate import evaluate as run
     from h2htalk.benchmark.settings import EvaluateSpec, read_spec
@@ -96,8 +96,8 @@ def _pairs(words: list[str]) -> dict[str, str]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"--engine {quoted(word)}: write KEY=VALUE, such as dtype=bfloat16")
+            raise ConfigError(f"--engine-option {quoted(word)}: write KEY=VALUE, such as dtype=bfloat16")
         if key.strip() in pairs:
-            raise ConfigError(f"--engine: {key.strip()} is given twice")
+            raise ConfigError(f"--engine-option: {key.strip()} is given twice")
         pairs[key.strip()] = value.strip()
     return pairs

@@ -3,7 +3,7 @@
 run.json                     spec, signature, package version
 inputs/split, inputs/prompts what was asked: the scenarios and templates, so that a run stands alone
 responses/part-0.jsonl       append-only, one writer
-floors/NAME.jsonl            the baselines' answers
+baselines/NAME.jsonl            the baselines' answers
 costs/, batches/             of hosted models: every paid call, every batch job
 scores/<fingerprint>.parquet, summary.json, report.html, tables/
 """
@@ -66,8 +66,8 @@ class RunFolder:
         return self.path / "tables"
 
     @property
-    def floors(self) -> Path:
-        return self.path / "floors"
+    def baselines(self) -> Path:
+        return self.path / "baselines"
 
     @property
     def page(self) -> Path:

@@ -32,7 +32,12 @@ def spec_of(folder: Path, **settings: Any) -> EvaluateSpec:
     if not (folder / "split").exists():
         write_split(folder / "split", ITEMS)
         (folder / "prices.toml").write_text(price_file())
-    common = {"split": str(folder / "split"), "out": str(folder / "run"), "embedder": "none", "floors": False}
+    common = {
+        "split": str(folder / "split"),
+        "out": str(folder / "run"),
+        "embedder": "none",
+        "baselines": False,
+    }
     hosted = {"model": MODELS["openai"], "prices": str(folder / "prices.toml")}
     return EvaluateSpec(**{**common, **(hosted if "model" not in settings else {}), **settings})
 
@@ -128,7 +133,7 @@ def test_a_limit_that_is_too_low_is_said_before_the_run(tmp_path: Path) -> None:
 
 def test_a_wrong_option_of_an_engine_is_said_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="vllm has no engine option 'dtypo'; choose from"):
-        estimate(spec_of(tmp_path, model="vllm:m", engine={"dtypo": "half"}))
+        estimate(spec_of(tmp_path, model="vllm:m", engine_options={"dtypo": "half"}))
 
 
 def test_what_a_running_batch_brings_is_not_counted_again(

@@ -32,7 +32,7 @@ def start(*words: object, **options: object) -> subprocess.Popen[str]:
         *map(str, words),
         "--embedder",
         "none",
-        "--no-floors",
+        "--no-baselines",
     ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload,no-any-return]
 

@@ -1,4 +1,4 @@
-"""A run's result on the terminal: a table of the subtasks beside their floors, then what to know about it."""
+"""A run's result on the terminal: a table of the subtasks beside their baselines, then what to know about it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from h2htalk.benchmark.report.number_format import (
 )
 from h2htalk.benchmark.report.table2_layout import (
     COLUMNS,
+    baselines_reach,
     cell_at,
-    floors_reach,
     languages_of,
     main_row,
     most_first,
@@ -60,8 +60,8 @@ def print_summary(summary: Summary, console: Console, paths: Mapping[str, Path] 
             console.print()
             say.line(part_title(part), "bold underline")
         console.print(_table(part, say), soft_wrap=True)
-    if any(floors_reach(part) for part in parts.values()):
-        say.line("! the model is not above this floor", "yellow")
+    if any(baselines_reach(part) for part in parts.values()):
+        say.line("! the model is not above this baseline", "yellow")
     say.line(_elsewhere(summary), "dim")
     for note in notes(summary):
         say.line(note.text, "bold red" if note.loud else "")
@@ -98,8 +98,8 @@ def _elsewhere(summary: Summary) -> str:
     names = ["the contract"]
     if summary.measure == "s":
         names.insert(0, "the lexical mean")
-    if summary.floors:
-        names.append("the floors")
+    if summary.baselines:
+        names.append("the baselines")
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return f"Intervals and n of {listed}: tables/metrics.csv and the page."
 
@@ -127,7 +127,7 @@ def _table(part: Summary, say: PlainConsole) -> Table:
     table.add_section()
     table.add_row(Text("Averages", "bold cyan"))
     for column in COLUMNS:
-        if column.is_average and cell_at(part.standing.lexical, column.key) and column.group:
+        if column.is_average and cell_at(part.rows.lexical, column.key) and column.group:
             table.add_row(*_line(part, column.group, column.key, say))
     for key, label in _AVERAGES:
         table.add_row(*_line(part, label, key, say), style="bold" if key == "overall" else "")
@@ -141,20 +141,23 @@ def _headings(part: Summary, wide: bool, say: PlainConsole) -> list[Text]:
     else:
         headings += ["Lexical mean"]
     headings.append("Contract" if wide else "Con-\ntract")
-    floors = [say.safe(name).plain for name in part.floors]
+    baselines = [say.safe(name).plain for name in part.baselines]
     return [
-        Text(text) for text in headings + (floors if wide else [name.replace("-", "-\n") for name in floors])
+        Text(text)
+        for text in headings + (baselines if wide else [name.replace("-", "-\n") for name in baselines])
     ]
 
 
 def _line(part: Summary, label: str, key: str, say: PlainConsole) -> list[Text]:
-    standing = part.standing
+    rows = part.rows
     cell = cell_at(main_row(part), key)
     texts = [Text(f" {label}"), Text(items_text(cell)), _value(cell, say)]
     if part.measure == "s":
-        texts.append(Text(value_text(cell_at(standing.lexical, key))))
-    texts.append(Text(percent_text(cell_at(standing.compliance, key))))
-    return texts + [_floor(cell, cell_at(main_row(part, floor), key)) for floor in part.floors.values()]
+        texts.append(Text(value_text(cell_at(rows.lexical, key))))
+    texts.append(Text(percent_text(cell_at(rows.compliance, key))))
+    return texts + [
+        _baseline_cell(cell, cell_at(main_row(part, baseline), key)) for baseline in part.baselines.values()
+    ]
 
 
 def _value(cell: Cell | None, say: PlainConsole) -> Text:
@@ -169,9 +172,9 @@ def _value(cell: Cell | None, say: PlainConsole) -> Text:
     return text.append(f" {say.half_width(half_width_text(cell).rjust(4))}", "not bold dim")
 
 
-def _floor(cell: Cell | None, floor: Cell | None) -> Text:
-    reached = not_above(cell, floor)
-    return Text(f"{value_text(floor)}{'!' if reached else ' '}", "bold yellow" if reached else "dim")
+def _baseline_cell(cell: Cell | None, baseline: Cell | None) -> Text:
+    reached = not_above(cell, baseline)
+    return Text(f"{value_text(baseline)}{'!' if reached else ' '}", "bold yellow" if reached else "dim")
 
 
 # Tags with more values than this have a table on the page alone.
@@ -179,14 +182,17 @@ SLICE_VALUES = 6
 
 
 def null_class_lines(parts: Mapping[str, Summary]) -> list[str]:
-    """The model's in each part, and those of floors that ever answer with the null line."""
+    """The model's in each part, and those of baselines that ever answer with the null line."""
     lines = []
     for name, part in parts.items():
-        named = {"": part.standing.null_class, **{n: floor.null_class for n, floor in part.floors.items()}}
+        named = {
+            "": part.rows.null_class,
+            **{n: baseline.null_class for n, baseline in part.baselines.items()},
+        }
         lines += [
-            _null_class_line(null, [word for word in (languages_of(part) if name else "", floor) if word])
-            for floor, null in named.items()
-            if null and (not floor or null.answers)
+            _null_class_line(null, [word for word in (languages_of(part) if name else "", baseline) if word])
+            for baseline, null in named.items()
+            if null and (not baseline or null.answers)
         ]
     return lines
 

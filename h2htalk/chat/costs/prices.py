@@ -123,7 +123,7 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Prices by `BACKEND:MODEL`; `date` is the list's own, of an entry that a user's file gave see `Price.date`."""
+    """Prices by `ENGINE:MODEL`; `date` is the list's own, of an entry that a user's file gave see `Price.date`."""
 
     date: str
     models: Mapping[str, Price]

@@ -20,16 +20,16 @@ INSTALL_LOCAL = "pip install 'h2htalk[local]'"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a checkpoint is: a folder, or a repository of the Hub (`folder` is None). `backend` opens messages."""
+    """Where a checkpoint is: a folder, or a repository of the Hub (`folder` is None). `engine` opens messages."""
 
-    backend: str
+    engine: str
     name: str
     folder: Path | None
 
     @property
     def where(self) -> str:
         """As the user wrote it: `hf:OWNER/NAME`."""
-        return f"{self.backend}:{self.name}"
+        return f"{self.engine}:{self.name}"
 
     @property
     def location(self) -> str:
@@ -140,7 +140,7 @@ def describe_checkpoint(
         commit = None if source.folder else getattr(config, "_commit_hash", None)
         options["revision"] = commit or options["revision"]
         generation = _generation_config(source, config, options)
-    words = find_source(source.backend, tokenizer) if tokenizer else source
+    words = find_source(source.engine, tokenizer) if tokenizer else source
     with _quiet(), _advice(words):
         read = transformers.AutoTokenizer.from_pretrained(
             words.location, **(words.options if tokenizer else options)
@@ -172,21 +172,21 @@ def _sha256_of_all(files: Sequence[Path]) -> str:
     return hashlib.sha256("".join(f"{f.name} {sha256_of(f)}\n" for f in files).encode()).hexdigest()
 
 
-def find_source(backend: str, name: str) -> Source:
+def find_source(engine: str, name: str) -> Source:
     """The folder or repository that `name` means. ConfigError: it can be neither."""
     if not name:
         raise ConfigError(
-            f"{backend} needs a model: {backend}:OWNER/NAME on the Hugging Face Hub, or {backend}:FOLDER"
+            f"{engine} needs a model: {engine}:OWNER/NAME on the Hugging Face Hub, or {engine}:FOLDER"
         )
     path = Path(name).expanduser()
     if (path / "config.json").is_file():
-        return Source(backend, name, path)
+        return Source(engine, name, path)
     # A Hub name is `name` or `owner/name`; all else can only be meant as a folder.
     if path.exists() or name.count("/") > 1 or name[0] in "./~":
         raise ConfigError(
-            f"{backend}:{name}: no folder with a config.json; name one, or OWNER/NAME on the Hub"
+            f"{engine}:{name}: no folder with a config.json; name one, or OWNER/NAME on the Hub"
         )
-    return Source(backend, name, None)
+    return Source(engine, name, None)
 
 
 def _check_shards(source: Source) -> None:

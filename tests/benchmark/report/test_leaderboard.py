@@ -263,7 +263,7 @@ def test_the_board_as_data_says_which_rows_are_the_papers() -> None:
 
 
 def test_summaries_are_read_back_as_they_were_written(tmp_path: Path) -> None:
-    summary = made_summary(floors={"constant": same_values(0.1)})
+    summary = made_summary(baselines={"constant": same_values(0.1)})
     (tmp_path / "summary.json").write_text(json.dumps(summary.to_dict()))
     assert read_summaries([tmp_path]) == [summary]
 

@@ -11,12 +11,12 @@ from hosted_made import KEYS, Double, completion, error, ok, requests_of, set_ke
 from h2htalk.chat.calls import Call
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
-API = OpenAIApi("gpt-made-up", KEYS["openai"])
+API = OpenAIWire("gpt-made-up", KEYS["openai"])
 
 
 @pytest.fixture(autouse=True)
@@ -177,5 +177,5 @@ def test_errors_quote_no_key_not_even_a_masked_one() -> None:
 
 def test_neither_chat_nor_wire_shows_the_key() -> None:
     chat = open_chat("openai:gpt-4o")
-    assert dict(chat.subject) == {"backend": "openai", "model": "gpt-4o"}
+    assert dict(chat.subject) == {"engine": "openai", "model": "gpt-4o"}
     assert KEYS["openai"] not in repr(chat) + repr(API)

@@ -79,7 +79,7 @@ def test_a_url_that_may_hold_a_secret_is_refused_without_repeating_it(url: str) 
 
 def test_the_subject_is_the_model_not_the_place() -> None:
     here, there = (open_chat(f"server:m@http://{host}/v1") for host in ("127.0.0.1:8000", "node7:9000"))
-    assert here.subject == there.subject == {"backend": "server", "model": "m"}
+    assert here.subject == there.subject == {"engine": "server", "model": "m"}
 
 
 @pytest.mark.parametrize(("value", "key"), [("", None), (" \n", None), ("sk-1", "sk-1"), ("sk-1\n", "sk-1")])
