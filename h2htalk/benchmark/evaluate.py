@@ -64,6 +64,15 @@ def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
 def evaluate(spec: EvaluateSpec) -> Summary:
     """Evaluate a model on a split; resumes by itself when the folder holds this run already.
 
+    Examples:
+        >>> import h2htalk
+        >>> spec = h2htalk.EvaluateSpec(
+        ...     model="baseline:constant", split="mini", out="runs/constant", limit=22, embedder="none"
+        ... )
+        >>> summary = h2htalk.evaluate(spec)
+        >>> summary.counts.scored
+        22
+
     Returns:
         The summary, also in the run folder with scores, tables and page. `summary.incomplete` says whether
         items are unscored (exit code 3); the same call again asks for those alone.

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import h2htalk
 from h2htalk.cli.options import EMBEDDER_HELP, finish
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError, quoted
@@ -74,18 +75,18 @@ def evaluate(
         given["subtasks"] = tuple(subtask)
     if engine_option:
         given["engine_options"] = _pairs(engine_option)
-    from h2htalk.benchmark.cost_estimate import estimate
-    from h2htalk.benchmark.evaluate import evaluate as run
-    from h2htalk.benchmark.settings import EvaluateSpec, read_spec
+    from h2htalk.benchmark.settings import read_spec
 
-    parsed = read_spec(spec, given) if spec else EvaluateSpec.from_dict(given, "command line")
+    parsed = read_spec(spec, given) if spec else h2htalk.EvaluateSpec.from_dict(given, "command line")
     if dry_run:
+        from h2htalk.benchmark.cost_estimate import estimate
+
         say(estimate(parsed))
         return
     try:
-        summary = run(parsed)
+        summary = h2htalk.evaluate(parsed)
     except KeyboardInterrupt:
-        say(f"stopped; everything finished is in {parsed.out}: the same command goes on from there", err=True)
+        say(f"stopped; finished answers are stored in {parsed.out}: the same command continues", err=True)
         raise
     finish(summary, parsed.out_path)
 

@@ -120,6 +120,11 @@ def load_split(name: str) -> Split:
     A folder holds `*.jsonl` and `*.parquet` files of scenarios, optionally `split.toml` (name, version,
     description, licence) and `personas/*.toml`. A persona there takes the place of a bundled one of the same id.
 
+    Examples:
+        >>> import h2htalk
+        >>> len(h2htalk.load_split("mini").select(language="en").scenarios)
+        77
+
     Raises:
         ConfigError: no such split; the message lists what there is.
         DataError: a broken record (file and line), a duplicate id, or a persona that is nowhere described.
