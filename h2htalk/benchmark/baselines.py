@@ -13,7 +13,7 @@ from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
 from h2htalk.data.scenario import Plan, Scenario
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import NULL_MEMORY
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, suggest
 
 CONSTANT = {
     "en": "I'm here with you, and I'd like to hear more. How are you feeling right now?",
@@ -85,7 +85,9 @@ BASELINES: dict[str, Baseline] = {
 def find_baseline(name: str) -> Baseline:
     """The baseline of that name, else a ConfigError with the choices."""
     if name not in BASELINES:
-        raise ConfigError(f"unknown baseline {name!r}; choose from {', '.join(BASELINES)}")
+        raise ConfigError(
+            f"unknown baseline {name!r}; {suggest(name, BASELINES)}choose from {', '.join(BASELINES)}"
+        )
     return BASELINES[name]
 
 

@@ -18,7 +18,7 @@ from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run_costs import RunCosts
 from h2htalk.benchmark.run_data import RunData
-from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data
+from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import open_chat, parse_model
@@ -62,7 +62,7 @@ def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
 
 
 def evaluate(spec: EvaluateSpec) -> Summary:
-    """Evaluate a model on a split; resumes by itself when the folder holds this run already.
+    """Evaluate a model on a split, or continue the run that the folder holds already.
 
     Examples:
         >>> import h2htalk
@@ -100,6 +100,8 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, costs: Ru
         requests = MissingRequests.of(plan.split.scenarios, plan.spec, plan.prompt_of, writer.answers)
         if requests or costs.unsettled:
             generate(chat, requests, writer, costs.spent)
+        elif (summary := stored_summary(writer.folder, plan.spec.baselines)) is not None:
+            return summary
         return _finish(plan, metrics, writer, RunData(writer.folder, plan.spec, plan.split, plan.prompt_of))
     except H2HTalkError:
         if costs.discard(writer):

@@ -19,7 +19,7 @@ from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.cost_log import RunningTotals, read_cost_log
 from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.prices import PriceList, load_prices
+from h2htalk.chat.costs.prices import Price, load_prices
 from h2htalk.chat.costs.reservations import Reservation, Settlement, Totals, dollars_text
 from h2htalk.chat.engines import ENGINES
 from h2htalk.data.responses import Response, SampleKey, Usage
@@ -40,9 +40,10 @@ def batch_folder(run: Path) -> BatchFolder:
     return BatchFolder(run / "batches")
 
 
-def read_price_list(spec: EvaluateSpec) -> PriceList:
-    """The bundled prices and those that the specification lays over them; raises ConfigError."""
-    return load_prices(Path(spec.prices) if spec.prices else None)
+def read_price(spec: EvaluateSpec) -> Price | None:
+    """Return the model's price, None where it is unknown. Raises ConfigError where `max_cost` needs it."""
+    prices = load_prices(Path(spec.prices) if spec.prices else None)
+    return prices.find(spec.model) if spec.max_cost is None else prices.require(spec.model)
 
 
 def cost_limit(spec: EvaluateSpec) -> Decimal | None:
@@ -83,7 +84,7 @@ class RunCosts:
             self._ledger = Ledger(
                 costs_folder(spec.out_path) / f"{GENERATE}.jsonl",
                 model=spec.model,
-                price=read_price_list(spec).find(spec.model),
+                price=read_price(spec),
                 limit=cost_limit(spec),
                 stage=GENERATE,
                 stored=self._stored,
@@ -98,6 +99,7 @@ class RunCosts:
             attempts=spec.attempts,
             deadline=spec.deadline,
             engine_options=spec.engine_options,
+            download=spec.download,
             ledger=self._ledger,
             batch=self._batches if spec.batch else None,
         )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.benchmark.baselines import read_baselines
+from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.composite import METRICS_VERSION
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.scoring import Metrics, score_answers, write_scores
@@ -16,11 +17,13 @@ from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import write_json
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
+from h2htalk.version import __version__
 
 
 def open_metrics(embedder: str, rouge: str) -> Metrics:
@@ -68,6 +71,30 @@ def score(path: Path, embedder: str | None = None, rouge: str | None = None) -> 
     metrics = open_metrics(embedder or data.spec.embedder, rouge or data.spec.rouge)
     with writer_lock(data.folder.shard):
         return score_run_data(data, metrics)
+
+
+def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
+    """Return the summary of a complete run that was scored after its last answer, None where it must be scored."""
+    try:
+        run = load_run(folder.path)
+        scored_last = folder.summary.stat().st_mtime_ns >= folder.shard.stat().st_mtime_ns
+    except (
+        DataError,
+        OSError,
+    ):  # scoring writes again what is damaged or missing, or says what cannot be read
+        return None
+    summary = run.summary
+    made = folder.signature()
+    current = (
+        scored_last
+        and not summary.incomplete
+        and summary.package_version == __version__
+        and (summary.signature.protocol, summary.signature.subject) == (made.protocol, made.subject)
+        and bool(summary.baselines) == baselines
+        and summary.costs == read_costs(folder.path)
+        and folder.page.is_file()
+    )
+    return summary if current else None
 
 
 def score_run_data(data: RunData, metrics: Metrics) -> Summary:

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from h2htalk.chat.engines import ENGINES, engine_names
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import find_subtask
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError, quoted, suggest
 
 # Least and most of the whole numbers and times; beyond the most is a slip of the keyboard, or a damaged file.
 _RANGES: dict[str, tuple[float, int | None]] = {
@@ -56,6 +56,7 @@ class EvaluateSpec:
         baselines: score the three baselines beside the model.
         concurrency: requests in flight. timeout: seconds an attempt may take, at most a day.
         attempts: tries a call, the first included. deadline: seconds one call to a hosted API may take in all.
+        download: fetch an `hf:` model that is not in the local Hugging Face cache.
         batch: send everything as batch jobs at half the price (`openai:` and `anthropic:`).
         max_cost: US dollars that the run may cost in all, possibly paid calls included; None sets no limit.
         prices: a price file laid over the bundled one.
@@ -86,6 +87,7 @@ class EvaluateSpec:
     timeout: float = 120.0
     attempts: int = 4
     deadline: float = 900.0
+    download: bool = False
     batch: bool = False
     max_cost: float | None = None
     prices: str | None = None
@@ -98,7 +100,9 @@ class EvaluateSpec:
         for name in self.subtasks:
             find_subtask(name, "--subtask")
         if self.rouge not in ("f1", "recall"):
-            raise ConfigError(f"--rouge {quoted(self.rouge)}: choose from f1, recall")
+            raise ConfigError(
+                f"--rouge {quoted(self.rouge)}: {suggest(self.rouge, ('f1', 'recall'))}choose from f1, recall"
+            )
         _check_ranges(self)
         if not 0 <= self.temperature <= 5:
             raise ConfigError(f"--temperature is {self.temperature}; it must be 0 to 5")
@@ -140,7 +144,10 @@ class EvaluateSpec:
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(raw) - set(known))
         if unknown:
-            raise ConfigError(f"{where}: unknown key {', '.join(unknown)}; choose from {', '.join(known)}")
+            meant = suggest(unknown[0], known)
+            raise ConfigError(
+                f"{where}: unknown key {', '.join(unknown)}; {meant}choose from {', '.join(known)}"
+            )
         for key in ("model", "split", "out"):
             if key not in raw:
                 raise ConfigError(f"{where}: {key} is missing: name it there or on the command line")
@@ -188,6 +195,8 @@ def _check_engine(spec: EvaluateSpec) -> None:
     if spec.model_sampling and (engine is None or engine.sampling == "taken"):
         able = ", ".join(other.name for other in ENGINES.values() if other.sampling != "taken")
         raise ConfigError(f"--model-sampling: {spec.engine}: draws replies itself; it is for {able}")
+    if spec.download and not (engine and engine.downloads):
+        raise ConfigError(f"--download is for {engine_names(downloads=True)} only, not for {spec.engine}")
     _check_own_sampling(spec)
     hosted_only = {"batch": spec.batch, "max_cost": spec.max_cost is not None, "prices": bool(spec.prices)}
     for name, given_one in hosted_only.items():

@@ -10,7 +10,7 @@ from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.metrics.scoring import Metrics
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
-from h2htalk.data.responses import Response
+from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
@@ -94,10 +94,13 @@ def _on_same_items(baseline: Mapping[str, ItemScore], model: Mapping[str, ItemSc
 def count_fates(
     scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
 ) -> RunCounts:
-    """How items and replies fared."""
+    """Count scored items, replies of each kind and failures."""
     asked = {s.id for s in scenarios}
     replies = [a for a in answers.values() if isinstance(a, Response) and a.id in asked]
-    unscored = [s.unscored for item in scores.values() for s in item.samples if s.unscored]
+    unscored = [(s, s.unscored) for item in scores.values() for s in item.samples if s.unscored]
+    messages: dict[str, str] = {}
+    for sample, reason in unscored:
+        messages.setdefault(reason, _message(answers.get((sample.id, sample.sample)), reason))
     return RunCounts(
         items=len(scenarios),
         scored=sum(scores[s.id].unscored is None for s in scenarios),
@@ -105,8 +108,16 @@ def count_fates(
         empty=sum(not reply.answer for reply in replies),
         truncated=sum(reply.finish_reason == "length" for reply in replies),
         refused=sum(reply.finish_reason == "refusal" for reply in replies),
-        failures=dict(sorted(Counter(unscored).items())),
+        failures=dict(sorted(Counter(reason for _, reason in unscored).items())),
+        failure_messages=dict(sorted(messages.items())),
     )
+
+
+def _message(answer: Response | FailedResponse | None, reason: str) -> str:
+    """Why one sample is unscored, in words."""
+    if isinstance(answer, FailedResponse):
+        return answer.failure.message or reason
+    return "no answer is stored" if answer is None else reason
 
 
 def count_violations(scores: Iterable[ItemScore]) -> dict[str, int]:

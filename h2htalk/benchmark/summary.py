@@ -26,7 +26,11 @@ Measure = Literal["s", "lexical"]
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """How the items fared. `failures` counts samples by reason; `empty` and `truncated` count replies."""
+    """How many items and samples were scored.
+
+    `failures` counts unscored samples by reason, `failure_messages` holds the first message of each reason; `empty`,
+    `truncated` and `refused` count replies.
+    """
 
     items: int
     scored: int
@@ -35,6 +39,7 @@ class RunCounts:
     truncated: int = 0
     refused: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
+    failure_messages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def unscored(self) -> int:
@@ -193,6 +198,7 @@ class Summary:
 def find_problem(summary: Summary) -> str | None:
     """What no run could give, in words, or None: figures out of range, names that are no subtask's or metric's."""
     counts = asdict(summary.counts)
+    counts.pop("failure_messages")
     numbers = [*counts.pop("failures").values(), *counts.values(), *summary.violations.values()]
     if min(numbers) < 0 or summary.counts.scored > summary.counts.items:
         return "its counts are impossible"

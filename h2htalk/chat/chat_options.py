@@ -20,6 +20,7 @@ class ChatOptions:
         attempts: tries a request, the first included.
         deadline: seconds one request to a hosted API may take in all, its tries and the waits between included.
         engine_options: options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
+        download: fetch a model of the Hugging Face Hub that is not in the local cache.
         ledger: where paid calls are reserved before they are sent; None books them in memory only.
         batch: send everything as batch jobs, whose ids are kept in this folder.
     """
@@ -29,6 +30,7 @@ class ChatOptions:
     attempts: int = 4
     deadline: float = 900.0
     engine_options: Mapping[str, str] = field(default_factory=dict)
+    download: bool = False
     ledger: Ledger | None = None
     batch: BatchFolder | None = None
 

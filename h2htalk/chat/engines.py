@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
 
 from h2htalk.chat.calls import WireFormat
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.protocol import Chat
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError, quoted, suggest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +30,7 @@ class Engine:
         wire: `module:Class` that builds and reads the calls of a hosted API; empty for others.
         model_is: what a model's name may be: a `name`, a `folder` (or a name on the Hub), a `file`, or a name
             with a `url`.
+        downloads: it fetches a model of the Hub only where `ChatOptions.download` is set.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Engine:
     options: str = ""
     wire: str = ""
     model_is: str = "name"
+    downloads: bool = False
 
     def open(self, model_name: str, options: ChatOptions) -> Chat:
         """Open a model of this engine."""
@@ -65,7 +66,13 @@ ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
         Engine(name="embedded", path="h2htalk.chat.local.embedded:EmbeddedChat", local=True, reasons=False),
-        Engine(name="hf", path="h2htalk.chat.local.hf:TransformersChat", local=True, model_is="folder"),
+        Engine(
+            name="hf",
+            path="h2htalk.chat.local.hf:TransformersChat",
+            local=True,
+            model_is="folder",
+            downloads=True,
+        ),
         Engine(
             name="vllm",
             path="h2htalk.chat.vllm.engine:VLLMChat",
@@ -123,8 +130,7 @@ def parse_model(model: str, *others: str) -> tuple[Engine, str]:
     if name in ENGINES:
         return ENGINES[name], model_name
     choices = (*ENGINES, *others)
-    close = get_close_matches(name, choices, n=1)
-    meant = f"did you mean {close[0]!r}? " if close else "write ENGINE:NAME and "
+    meant = suggest(name, choices) or "write ENGINE:NAME and "
     raise ConfigError(f"unknown engine {quoted(name)}; {meant}choose from {', '.join(choices)}")
 
 

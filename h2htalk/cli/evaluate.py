@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import h2htalk
-from h2htalk.cli.options import EMBEDDER_HELP, finish
+from h2htalk.cli.options import EMBEDDER_HELP, VerboseOption, finish
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError, quoted
 
@@ -57,6 +57,9 @@ def evaluate(
         list[str] | None,
         typer.Option(help="KEY=VALUE for vllm: itself; may be repeated."),
     ] = None,
+    download: Annotated[
+        bool | None, typer.Option("--download", help="Fetch an hf: model from the Hub if it is not cached.")
+    ] = None,
     batch: Annotated[
         bool | None,
         typer.Option("--batch", help="Send batch jobs (openai:, anthropic:)."),
@@ -64,12 +67,14 @@ def evaluate(
     max_cost: Annotated[float | None, typer.Option(help="US dollars that the run may cost in all.")] = None,
     prices: Annotated[str | None, typer.Option(help="A price file laid over the bundled one.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and cost; write nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print what would be asked and what it would cost; write nothing."),
     ] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Score a model on a split: generate, score, report. The same command again resumes."""
     # Before anything else is local: exactly the options.
-    other = ("spec", "subtask", "engine_option", "dry_run")
+    other = ("spec", "subtask", "engine_option", "dry_run", "verbose")
     given = {k: v for k, v in locals().items() if k not in (*other, "other") and v is not None}
     if subtask:
         given["subtasks"] = tuple(subtask)
@@ -88,7 +93,7 @@ def evaluate(
     except KeyboardInterrupt:
         say(f"stopped; finished answers are stored in {parsed.out}: the same command continues", err=True)
         raise
-    finish(summary, parsed.out_path)
+    finish(summary, parsed.out_path, verbose)
 
 
 def _pairs(words: list[str]) -> dict[str, str]:

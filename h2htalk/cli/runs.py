@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 import h2htalk
-from h2htalk.cli.options import EMBEDDER_HELP, FormatOption, RunArgument, console, finish, require_format
+from h2htalk.cli.options import (
+    EMBEDDER_HELP,
+    FormatOption,
+    RunArgument,
+    VerboseOption,
+    console,
+    finish,
+    require_format,
+)
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError
 
@@ -20,20 +28,21 @@ def score(
         str | None, typer.Option(help=f"{EMBEDDER_HELP} The run's own when left out.")
     ] = None,
     rouge: Annotated[str | None, typer.Option(help="f1 or recall. The run's own when left out.")] = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Score a run's stored responses again; the model is not asked."""
     from h2htalk.benchmark.score_run import score as run_score
 
-    finish(run_score(run, embedder, rouge), run)
+    finish(run_score(run, embedder, rouge), run, verbose)
 
 
-def report(run: RunArgument, format: FormatOption = "terminal") -> None:
+def report(run: RunArgument, format: FormatOption = "terminal", verbose: VerboseOption = False) -> None:
     """Print the table of a scored run; `--format terminal` also writes its tables and page again."""
     require_format(format)
     if format == "terminal":
         from h2htalk.benchmark.report_run import report as run_report
 
-        finish(run_report(run), run)
+        finish(run_report(run), run, verbose)
     from h2htalk.benchmark.report.table2_rows import model_rows
     from h2htalk.benchmark.report.tables import table_text
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from h2htalk.errors import DataError, quoted
+from h2htalk.errors import DataError, quoted, suggest
 
 Dimension = Literal["dialogue", "recollection", "itinerary"]
 Mode = Literal["empathetic interaction", "personality development"]
@@ -189,7 +189,7 @@ def find_subtask(name: str, where: str = "subtask") -> Subtask:
         return SUBTASKS[name]
     except (KeyError, TypeError):
         raise DataError(
-            f"{where}: unknown subtask {quoted(name)}; choose from {', '.join(SUBTASKS)}"
+            f"{where}: unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}"
         ) from None
 
 

@@ -39,7 +39,7 @@ def test_a_spec_survives_its_own_dict_and_json() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"modle": "x"}, "unknown key modle; choose from model, split"),
+        ({"modle": "x"}, "unknown key modle; did you mean 'model'? choose from model, split"),
         ({"limit": "many"}, "limit: "),
         ({"limit": 1.5}, "limit: "),
         ({"limit": 0}, "--limit is 0; it must be 1 or more"),

@@ -199,7 +199,7 @@ def test_ctrl_c_books_what_was_in_flight_and_the_same_command_goes_on(tmp_path: 
         process = run.start()
         run.wait_until_stored(3, process)
         process.send_signal(signal.SIGINT)
-        assert "the same command goes on" in run.finish(process, code=130).stderr
+        assert "the same command continues" in run.finish(process, code=130).stderr
         stored = run.stored()
         books = run.require_true_books()
         assert len(stored) == len(books.metered)

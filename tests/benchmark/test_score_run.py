@@ -14,6 +14,7 @@ from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.append_log import Shard
 from h2htalk.data.files import json_line, write_jsonl
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import DataError
 
 
@@ -32,6 +33,20 @@ def spec(tmp_path: Path) -> EvaluateSpec:
 def test_scoring_again_gives_the_same_summary(spec: EvaluateSpec) -> None:
     made = evaluate(spec)
     assert score(spec.out_path) == made
+
+
+def test_a_restart_of_a_finished_run_scores_nothing_anew(
+    spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = evaluate(spec)
+    page = RunFolder(spec.out_path).page
+    with monkeypatch.context() as patch:
+        patch.setattr("h2htalk.benchmark.evaluate.score_run_data", None)
+        assert evaluate(spec) == summary
+    assert evaluate(replace(spec, baselines=False)).baselines == {}
+    page.unlink()
+    evaluate(replace(spec, baselines=False))
+    assert page.exists()
 
 
 def test_references_that_were_edited_are_not_scored_under_the_old_signature(spec: EvaluateSpec) -> None:

@@ -56,7 +56,10 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "parts": [part_view(name, part) for name, part in parts.items()],
         "table2": _table2(summary),
         "violations": _violations(summary),
-        "failures": [(printable(r), f"{n:,}") for r, n in most_first(summary.counts.failures)],
+        "failures": [
+            (printable(r), f"{n:,}", printable(summary.counts.failure_messages.get(r, "")))
+            for r, n in most_first(summary.counts.failures)
+        ],
         "replies": [
             (name, f"{getattr(summary.counts, name):,}") for name in ("empty", "truncated", "refused")
         ],

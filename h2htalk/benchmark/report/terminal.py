@@ -35,8 +35,9 @@ from h2htalk.benchmark.report.table2_layout import (
     subtasks_at_hand,
 )
 from h2htalk.benchmark.statistics.table2_averages import Cell
-from h2htalk.benchmark.summary import Summary
+from h2htalk.benchmark.summary import RunCounts, Summary
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
 
 # From WIDE on intervals are written as [low, high] and headings in full; below it, no table needs more than MINIMUM.
@@ -44,13 +45,16 @@ WIDE, MINIMUM = 118, 80
 _AVERAGES = (("overall", "Overall"), ("items_mean", "Mean of items"), ("plain_mean", "Mean of cells"))
 
 
-def print_summary(summary: Summary, console: Console, paths: Mapping[str, Path] | None = None) -> None:
-    """Print a run's tables, notes, counts and signature.
+def print_summary(
+    summary: Summary, console: Console, paths: Mapping[str, Path] | None = None, verbose: bool = False
+) -> None:
+    """Print a run's tables, what failed, warnings and costs.
 
     Args:
         summary: what was measured.
         console: 80 columns are enough, from 118 on there is more to read.
         paths: what was written and where, such as `{"report": Path("run/report.html")}`; printed at the end.
+        verbose: print notes, counts, slices and the signature as well; the page always has them.
     """
     say = PlainConsole(console)
     console.print(_heading(summary, say))
@@ -62,19 +66,20 @@ def print_summary(summary: Summary, console: Console, paths: Mapping[str, Path] 
         console.print(_table(part, say), soft_wrap=True)
     if any(baselines_reach(part) for part in parts.values()):
         say.line("! the model is not above this baseline", "yellow")
-    say.line(_elsewhere(summary), "dim")
     for note in notes(summary):
-        say.line(note.text, "bold red" if note.loud else "")
-    for line in [
-        *null_class_lines(parts),
-        *count_lines(summary),
-        *cost_lines(summary.costs),
-        *slice_lines(parts),
-    ]:
-        say.line(say.half_width(line))
+        if note.loud or verbose:
+            say.line(note.text, "bold red" if note.loud else "")
+    for line in failure_lines(summary.counts):
+        say.line(line, "yellow")
+    if verbose:
+        say.line(_elsewhere(summary), "dim")
+        for line in [*null_class_lines(parts), *count_lines(summary), *slice_lines(parts)]:
+            say.line(say.half_width(line))
+    for line in cost_lines(summary.costs):
+        say.line(line)
     for warning in summary.warnings:
         say.line(f"warning: {warning}", "yellow")
-    for name in ("protocol", "subject"):
+    for name in ("protocol", "subject") if verbose else ():
         pairs = getattr(summary.signature, name).items()
         say.line(f"{name}: " + "  ".join(f"{key}={value}" for key, value in pairs), "dim")
     for name, path in (paths or {}).items():
@@ -207,12 +212,19 @@ def _null_class_line(null: NullClass, about: list[str]) -> str:
     )
 
 
+def failure_lines(counts: RunCounts) -> list[str]:
+    """Return a line for each reason why samples are unscored, with the first message of that reason."""
+    return [
+        f"{counted(n, 'sample')} unscored ({reason}): {counts.failure_messages.get(reason, 'no details are stored')}"
+        for reason, n in most_first(counts.failures)
+    ]
+
+
 def count_lines(summary: Summary) -> list[str]:
-    """Failures, odd replies and broken contract rules, over all items."""
+    """Return the odd replies and broken contract rules, over all items."""
     counts = summary.counts
     odd = {name: n for name in ("empty", "truncated", "refused") if (n := getattr(counts, name))}
     kinds = (
-        ("unscored samples, by reason", counts.failures),
         (f"of {counts.samples:,} replies", odd),
         ("broken contract rules", summary.violations),
     )

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from h2htalk.chat.calls import Answer, Call, FailedCall, WireFormat
 from h2htalk.chat.provider_replies import scrub
+from h2htalk.chat.server.endpoint import holds_secret
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 if TYPE_CHECKING:
@@ -58,9 +59,14 @@ class Provider:
 
         name = ("Async" if isinstance(http_client, httpx2.AsyncClient) else "") + self.client
         client_class = getattr(import_module(self.module), name)
-        # The SDK's own retries are switched off: every attempt is reserved.
+        parts = urlsplit(url)
         return client_class(
-            api_key=key, base_url=url, max_retries=0, http_client=http_client, **self.client_options
+            api_key=key,
+            base_url=urlunsplit(parts._replace(query="")),
+            default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+            max_retries=0,  # every attempt is reserved
+            http_client=http_client,
+            **self.client_options,
         )
 
     def read_key(self) -> str:
@@ -80,7 +86,7 @@ class Provider:
         """The address that the SDK will use: its own variable's, else the provider's.
 
         Raises:
-            ConfigError: it is no address, or holds a user or password, which messages might repeat.
+            ConfigError: it is no address, or holds a user or password.
         """
         import httpx2
 
@@ -91,9 +97,15 @@ class Provider:
             httpx2.URL(url)  # is stricter about what a host may be called
         except (ValueError, httpx2.InvalidURL):
             usable = False
-        if not usable or "@" in parts.netloc or parts.query or not url.isprintable():
+        if (
+            not usable
+            or "@" in parts.netloc
+            or parts.fragment
+            or holds_secret(parts.query)
+            or not url.isprintable()
+        ):
             raise ConfigError(
-                f"{self.url_variable} is no usable address: give one such as {self.url}, without user or query"
+                f"{self.url_variable} is no usable address: give one such as {self.url}, without a user or a key"
             )
         return url
 

@@ -34,7 +34,7 @@ class TransformersChat:
     """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        checkpoint, self._model = open_checkpoint(name)
+        checkpoint, self._model = open_checkpoint(name, options.download)
         self._where = f"hf:{name}"
         self._template = ChatTemplate(checkpoint.tokenizer, self._where)
         if not has_cache(self._model):

@@ -64,7 +64,7 @@ class VLLMChat:
         require_vllm()
         if in_running_loop():  # vLLM would tie itself to that one, and `complete` would wait for ever
             raise ConfigError(inside_loop("open_chat, model, options"))
-        source = find_source("vllm", name)
+        source = find_source("vllm", name, download=True)  # vLLM itself fetches what is not cached
         self._where = source.where
         description = describe_checkpoint(source, self._options.revision, self._options.tokenizer)
         self._tokenizer = description.tokenizer

@@ -29,10 +29,12 @@ SAME_VALUES = {
 COLUMN_NAMES = tuple(subtask.column for subtask in SUBTASKS.values())
 
 
-def printed(summary: Summary, width: int = 80, encoding: str = "utf-8", **paths: Path) -> str:
+def printed(
+    summary: Summary, width: int = 80, encoding: str = "utf-8", verbose: bool = True, **paths: Path
+) -> str:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="\n", write_through=True)
-    print_summary(summary, Console(file=stream, width=width, legacy_windows=False), paths)
+    print_summary(summary, Console(file=stream, width=width, legacy_windows=False), paths, verbose)
     return raw.getvalue().decode(encoding)
 
 
@@ -200,7 +202,7 @@ def test_an_incomplete_run_says_so_above_and_below_the_table() -> None:
     text = printed(made_summary(values, counts=counts), 160)
     assert text.splitlines()[0].endswith("21 of 22 items scored, INCOMPLETE")
     assert "INCOMPLETE: 1 of 22 items" in text
-    assert "unscored samples, by reason: timeout 1" in text
+    assert "1 sample unscored (timeout): " in text
     assert "of 21 replies: truncated 3" in text
     assert "Start the same command again to ask only for those." in text
     assert "INCOMPLETE" not in printed(made_summary())
@@ -276,3 +278,17 @@ def test_an_ascii_terminal_gets_ascii() -> None:
 def test_a_path_is_printed_in_one_piece() -> None:
     path = Path("/" + "/".join(["a-long-folder"] * 12)) / "report.html"
     assert f"report: {path}\n" in printed(made_summary(), 80, report=path)
+
+
+def test_without_verbose_only_the_table_failures_warnings_and_costs_are_printed() -> None:
+    counts = RunCounts(
+        3, 2, 2, truncated=2, failures={"timeout": 1}, failure_messages={"timeout": "no answer in 5 s"}
+    )
+    summary = made_summary(counts=counts, warnings=("take care",))
+    short, full = (printed(summary, 200, verbose=verbose) for verbose in (False, True))
+    for line in ("1 sample unscored (timeout): no answer in 5 s", "warning: take care", "INCOMPLETE"):
+        assert line in short
+        assert line in full
+    for line in ("protocol: ", "Unjudged", "truncated 2", "Intervals and n"):
+        assert line not in short
+        assert line in full

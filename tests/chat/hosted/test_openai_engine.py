@@ -11,6 +11,7 @@ from hosted_made import KEYS, Double, completion, error, ok, requests_of, set_ke
 from h2htalk.chat.calls import Call
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
+from h2htalk.chat.hosted.openai_engine import OPENAI
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
@@ -163,6 +164,13 @@ def test_a_key_or_address_that_cannot_be_used_is_refused_by_its_variable(
         open_chat("openai:gpt-4o")
     assert "secret" not in str(caught.value)
     assert "sk-" not in str(caught.value)
+
+
+def test_a_query_of_the_address_goes_with_every_call() -> None:
+    with httpx2.Client() as connection:
+        client = OPENAI.open_client("sk-1", "https://proxy.example/v1?api-version=2024-10-21", connection)
+    assert client.default_query == {"api-version": "2024-10-21"}
+    assert str(client.base_url) == "https://proxy.example/v1/"
 
 
 def test_errors_quote_no_key_not_even_a_masked_one() -> None:
