@@ -1,3 +1,71 @@
-"""Score language models that act as emotional companions."""
+"""Score language models that act as emotional companions, and build the benchmarks that score them.
 
-from h2htalk.version import __version__ as __version__
+The functions that the commands call, loaded when they are first used:
+
+    import h2htalk
+
+    spec = h2htalk.EvaluateSpec(model="server:MODEL@http://127.0.0.1:8000/v1", split="mini", out="runs/mine")
+    summary = h2htalk.evaluate(spec)
+    h2htalk.load_run("runs/mine").scores()  # a pyarrow table
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.version import __version__
+
+if TYPE_CHECKING:
+    from h2htalk.analysis.analyze import AnalyzeSpec, analyze
+    from h2htalk.benchmark.evaluate import evaluate
+    from h2htalk.benchmark.load_run import Run, load_run
+    from h2htalk.benchmark.report.leaderboard import leaderboard
+    from h2htalk.benchmark.settings import EvaluateSpec
+    from h2htalk.curation.curate import curate
+    from h2htalk.data.splits import load_split
+    from h2htalk.rounds.closing import close_round
+    from h2htalk.rounds.opening import open_round
+    from h2htalk.rounds.settings import RoundSpec
+
+_MODULES = {
+    "AnalyzeSpec": "analysis.analyze",
+    "EvaluateSpec": "benchmark.settings",
+    "RoundSpec": "rounds.settings",
+    "Run": "benchmark.load_run",
+    "analyze": "analysis.analyze",
+    "close_round": "rounds.closing",
+    "curate": "curation.curate",
+    "evaluate": "benchmark.evaluate",
+    "leaderboard": "benchmark.report.leaderboard",
+    "load_run": "benchmark.load_run",
+    "load_split": "data.splits",
+    "open_round": "rounds.opening",
+}
+
+__all__ = [
+    "AnalyzeSpec",
+    "EvaluateSpec",
+    "RoundSpec",
+    "Run",
+    "__version__",
+    "analyze",
+    "close_round",
+    "curate",
+    "evaluate",
+    "leaderboard",
+    "load_run",
+    "load_split",
+    "open_round",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'h2htalk' has no attribute {name!r}")
+    value = getattr(import_module(f"h2htalk.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
 from string import ascii_letters
 
 
@@ -58,6 +60,12 @@ def shorten(text: str, limit: int = 60) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 item`, `1,200 items`; `many` where it is more than `one` and an s."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def suggest(name: object, choices: Iterable[str]) -> str:
+    """Return `did you mean 'x'? ` for the choice that resembles a misspelt name, else an empty text."""
+    close = get_close_matches(str(name), choices, n=1)
+    return f"did you mean {close[0]!r}? " if close else ""
 
 
 def quoted(value: object) -> str:

@@ -11,6 +11,7 @@ from typing import Self, TextIO
 
 _TERMINAL_EVERY = 0.2  # seconds between two drawings
 _LOG_EVERY = 15.0
+_ETA_AFTER, _ETA_ITEMS = 2.0, 10  # seconds, and items, before the time left is shown
 _COLUMNS = 80  # of a terminal that does not say
 
 
@@ -53,11 +54,13 @@ class Progress:
     def _draw(self, last: bool = False) -> None:
         seconds = max(time.monotonic() - self._start, 1e-9)
         rate = self._done / seconds
-        left = "" if last or not rate else f"  {_clock((self._total - self._done) / rate)} left"
+        # One item says little about the others: no time left before some are done.
+        known = seconds >= _ETA_AFTER and self._done >= min(_ETA_ITEMS, self._total / _ETA_ITEMS)
+        left = f"  {_clock((self._total - self._done) / rate)} left" if known and rate and not last else ""
         failed = f"  {self._failed:,} failed" if self._failed else ""
         share = self._done / self._total if self._total else 1.0
         spent = self._money() if self._money is not None else ""
-        line = f"{self._label}  {self._done:,}/{self._total:,}  {share:4.0%}  {rate:,.1f}/s{left}{failed}"
+        line = f"{self._label}  {self._done:,}/{self._total:,}  {share:4.0%}  {_rate(rate)}{left}{failed}"
         line += f"  {spent}" if spent else ""
         if self._terminal:
             self._stream.write(f"\r\x1b[K{line}\n" if last else f"\r\x1b[K{one_row(line, self._stream)}")
@@ -84,6 +87,14 @@ def one_row(text: str, stream: TextIO) -> str:
         columns = 0
     columns = columns or _COLUMNS
     return text if len(text) < columns else f"{text[: columns - 2]}…"
+
+
+def _rate(per_second: float) -> str:
+    """Items a second, or a minute or an hour where these are few."""
+    for seconds, unit in ((1, "s"), (60, "min")):
+        if per_second * seconds >= 1:
+            return f"{per_second * seconds:,.1f}/{unit}"
+    return f"{per_second * 3600:,.1f}/h"
 
 
 def _clock(seconds: float) -> str:

@@ -40,8 +40,8 @@ from h2htalk.chat.batch.polling import Pace
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.costs.prices import Price
-from h2htalk.chat.hosted.anthropic_wire import AnthropicApi
-from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
+from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling
 
 PROVIDERS = ("openai", "anthropic")
@@ -49,7 +49,7 @@ KEY = "sk-made-up-0123456789"
 USD = {"input": Decimal(3), "output": Decimal(15), "cache_read": Decimal("0.3")}
 PRICE = Price(**USD, cache_write=Decimal(4), cache_write_1h=Decimal(6), batch=Decimal("0.5"))
 CALL_USD = (TOKENS[0] * USD["input"] + TOKENS[1] * USD["output"]) / 1_000_000 / 2
-MODELS = {"openai": OpenAIApi("gpt-test", KEY), "anthropic": AnthropicApi("claude-test", KEY)}
+MODELS = {"openai": OpenAIWire("gpt-test", KEY), "anthropic": AnthropicWire("claude-test", KEY)}
 
 Fate = Callable[[str, int], str]  # of a text, when it is asked for the n-th time (from 1)
 

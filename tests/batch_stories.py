@@ -102,7 +102,7 @@ class Story:
         assert self.is_whole()
         calls = len(self.double.api.calls(self.asked))
         assert self.totals.usd_paid == self.double.bill == calls * CALL_USD
-        assert (self.totals.open, self.totals.lost, self.totals.usd_open) == (0, 0, 0)
+        assert (self.totals.open, self.totals.possibly_paid, self.totals.usd_open) == (0, 0, 0)
 
     @property
     def open_jobs(self) -> list[str]:

@@ -54,7 +54,7 @@ class Books:
             elif line["event"] != "opened":
                 calls[line["call"]].close(line)
         books = cls(list(calls.values()))
-        # A reply that is booked as paid was stored before: it is never asked for again.
+        # A reply that is reserved as paid was stored before: it is never asked for again.
         twice = [items for items, count in Counter(c.items for c in books.metered).items() if count > 1]
         assert not twice, f"{twice} were paid twice"
         return books

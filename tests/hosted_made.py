@@ -16,11 +16,11 @@ import pytest
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.costs.prices import Price
-from h2htalk.chat.costs.reservations import Booking, Settlement
+from h2htalk.chat.costs.reservations import Reservation, Settlement
 from h2htalk.chat.hosted.anthropic_engine import AnthropicChat
-from h2htalk.chat.hosted.anthropic_wire import AnthropicApi
+from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_engine import OpenAIChat
-from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Chat, Message, OnDone, Outcome, Request, Sampling
 from h2htalk.data.responses import Failure
 
@@ -145,14 +145,14 @@ class Books(Ledger):
         super().__init__(None, model="made-up", price=price, limit=limit)
         self.story: list[str] = []
 
-    def reserve_all(self, *args: Any, **more: Any) -> list[Booking]:
+    def reserve_all(self, *args: Any, **more: Any) -> list[Reservation]:
         made = super().reserve_all(*args, **more)
-        self.story += [f"sent {booking.items[0][0]}" for booking in made]
+        self.story += [f"sent {reservation.items[0][0]}" for reservation in made]
         return made
 
     def _settle(self, end: Settlement) -> None:
         super()._settle(end)
-        self.story.append(f"{end.charge} {end.booking.items[0][0]}")
+        self.story.append(f"{end.billing} {end.reservation.items[0][0]}")
 
     def stored(self, requests: list[Request]) -> OnDone:
         return lambda index, outcome: self.story.append(f"stored {requests[index].id}")
@@ -184,7 +184,7 @@ def run(
 
 def worst_case(provider: str) -> Decimal:
     """What a call of these tests may cost at most."""
-    api = OpenAIApi("made-up") if provider == "openai" else AnthropicApi("made-up")
+    api = OpenAIWire("made-up") if provider == "openai" else AnthropicWire("made-up")
     bound = api.bound(api.calls(requests_of("a"))[0])
     dollars = PRICE.worst(bound.input_tokens, bound.output_tokens)
     assert dollars is not None

@@ -71,7 +71,7 @@ class HostedRun:
         if not split.exists():
             write_split(split, self.items)
         (self.folder / "prices.toml").write_text(price_file())
-        common = {"embedder": "none", "floors": False, "max_tokens": 64, "prices": "prices.toml"}
+        common = {"embedder": "none", "baselines": False, "max_tokens": 64, "prices": "prices.toml"}
         self.settings = {**common, **self.settings, "prices": str(self.folder / "prices.toml")}
 
     @property

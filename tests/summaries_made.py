@@ -13,9 +13,9 @@ from h2htalk.benchmark.metrics.lexical import LexicalScores
 from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.metrics.scoring import Metrics, score_answers
 from h2htalk.benchmark.report.html_page import ItemView
-from h2htalk.benchmark.statistics.table2_averages import Cell, Row, Value, aggregate, aggregate_slices
+from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summarize import Scored, summarize
-from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
+from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
 from h2htalk.data.run_folder import Answers
@@ -27,7 +27,7 @@ from h2htalk.text.embeddings.vectors import Vectors
 
 Values = Mapping[str, Sequence[float | None]]
 PROTOCOL = {"items": "0123456789abcdef", "embedder": "bge-m3@1", "judge": "none"}
-SUBJECT = {"backend": "server", "model": "m", "sap": "full"}
+SUBJECT = {"engine": "server", "model": "m", "sap": "full"}
 METRICS = {"bleu_1": 50.0, "rouge_l": 25.0}  # times 100, each with an interval of one either way
 SIGNATURE = Signature(PROTOCOL, SUBJECT)
 LEXICAL = LexicalScores(0.5, 0.4, 0.3, 0.2, 0.6, 0.55)
@@ -39,35 +39,39 @@ def same_values(value: float, subtasks: Sequence[str] = tuple(SUBTASKS)) -> dict
 
 
 def row_of(values: Values) -> Row:
-    return aggregate(Value(f"{name}-{i}", name, v) for name, vs in values.items() for i, v in enumerate(vs))
+    return aggregate(
+        ItemValue(f"{name}-{i}", name, v) for name, vs in values.items() for i, v in enumerate(vs)
+    )
 
 
-def standing_of_values(values: Values, measure: Measure = "s", null: NullClass | None = None) -> Standing:
+def score_rows_of_values(values: Values, measure: Measure = "s", null: NullClass | None = None) -> ScoreRows:
     row = row_of(values)
-    return Standing(row if measure == "s" else None, row, row, null)
+    return ScoreRows(row if measure == "s" else None, row, row, null)
 
 
-def made_part(
+def made_results(
     values: Values,
     measure: Measure = "s",
-    floors: Mapping[str, Values] | None = None,
+    baselines: Mapping[str, Values] | None = None,
     languages: tuple[str, ...] = ("en", "zh"),
     null: NullClass | None = None,
     slices: Mapping[str, Mapping[str, Cell]] | None = None,
-) -> Part:
+) -> MeasureResults:
     """A part whose main row comes from `values`; its first item is its only one with a high risk."""
     flat = [v for vs in values.values() for v in vs]
-    risks = aggregate_slices(Value(str(i), "none" if i else "high", v) for i, v in enumerate(flat))
+    risks = aggregate_slices(ItemValue(str(i), "none" if i else "high", v) for i, v in enumerate(flat))
     metrics = {
         name: {metric: Cell(x, x - 1, x + 1, len(vs), len(vs)) for metric, x in METRICS.items()}
         for name, vs in values.items()
     }
-    return Part(
+    return MeasureResults(
         languages=languages,
-        standing=standing_of_values(values, measure, null),
+        rows=score_rows_of_values(values, measure, null),
         metrics=metrics,
         slices={"risk": risks} if slices is None else slices,
-        floors={name: standing_of_values(floor, measure) for name, floor in (floors or {}).items()},
+        baselines={
+            name: score_rows_of_values(baseline, measure) for name, baseline in (baselines or {}).items()
+        },
     )
 
 
@@ -76,7 +80,7 @@ def made_summary(
     model: str = "server:m",
     measure: Measure = "s",
     comparable: bool = True,
-    floors: Mapping[str, Values] | None = None,
+    baselines: Mapping[str, Values] | None = None,
     protocol: Mapping[str, str] | None = None,
     subject: Mapping[str, str] | None = None,
     null: NullClass | None = None,
@@ -91,7 +95,7 @@ def made_summary(
     values = same_values(0.4) if values is None else values
     flat = [v for part in (values, without_s or {}) for vs in part.values() for v in vs]
     languages = ("en",) if without_s else ("en", "zh")
-    rest = None if without_s is None else made_part(without_s, "lexical", floors, ("zh",), null, slices)
+    rest = None if without_s is None else made_results(without_s, "lexical", baselines, ("zh",), null, slices)
     fields: dict[str, Any] = {
         "model": model,
         "split": "mini 1",
@@ -99,8 +103,8 @@ def made_summary(
         "package_version": "0.1.0",
         "measure": measure,
         "s_comparable": comparable,
-        "counts": Counts(len(flat), sum(v is not None for v in flat), len(flat)),
-        "main": made_part(values, measure, floors, languages, null, slices),
+        "counts": RunCounts(len(flat), sum(v is not None for v in flat), len(flat)),
+        "main": made_results(values, measure, baselines, languages, null, slices),
         "without_s": rest,
         "violations": {},
         "warnings": (),
@@ -128,11 +132,11 @@ def scored(split: Split, answers: Answers, metrics: Metrics, samples: int = 1) -
 
 def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None) -> Summary:
     metrics = metrics or Metrics()
-    floors = {
+    baselines = {
         name: scored(split, {(a.id, 0): a for a in baseline(split.scenarios, split.scenarios)}, metrics)
         for name, baseline in BASELINES.items()
     }
-    return summarize("m", split, SIGNATURE, metrics, scored(split, answers, metrics), floors)
+    return summarize("m", split, SIGNATURE, metrics, scored(split, answers, metrics), baselines)
 
 
 # --- Items -----------------------------------------------------------------------------------------------------

@@ -59,12 +59,17 @@ def test_a_terminal_line_is_drawn_over_itself_five_times_a_second_at_most(clock:
     assert all("\n" not in drawing for drawing in drawings[:-1])
 
 
-def test_hours_are_shown_as_hours(clock: Clock) -> None:
+def test_no_time_left_is_shown_before_some_items_are_done(clock: Clock) -> None:
+    """The first of many items gave `0.0/s  1255:41:24 left`."""
     stream = io.StringIO()
     line = Progress("generate", 10_000, stream)
-    clock.now += 20
+    clock.now += 200
     line.advance()
-    assert "  55:33:00 left" in stream.getvalue()
+    assert stream.getvalue() == "generate  1/10,000    0%  18.0/h\n"
+    for _ in range(9):
+        clock.now += 200
+        line.advance()
+    assert stream.getvalue().endswith("generate  10/10,000    0%  18.0/h  555:00:00 left\n")
 
 
 def test_money_is_asked_for_at_each_drawing_and_shown_where_there_is_any(clock: Clock) -> None:
@@ -75,9 +80,9 @@ def test_money_is_asked_for_at_each_drawing_and_shown_where_there_is_any(clock: 
             clock.now += 16
             line.advance()
     assert stream.getvalue().splitlines() == [
-        "generate  1/4   25%  0.1/s  0:48 left",
-        "generate  2/4   50%  0.1/s  0:32 left  0.0123 US dollars",
-        "generate  2/4   50%  0.1/s  price unknown",
+        "generate  1/4   25%  3.8/min  0:48 left",
+        "generate  2/4   50%  3.8/min  0:32 left  0.0123 US dollars",
+        "generate  2/4   50%  3.8/min  price unknown",
     ]
 
 

@@ -1,4 +1,4 @@
-"""The transformers backend and the encoder path on a GPU: speed, repeatability, share of the matrix rate.
+"""The transformers engine and the encoder path on a GPU: speed, repeatability, share of the matrix rate.
 
 python tools/bench_gpu.py [--decoder 1b|7b] [--requests 256] [--texts 4650] [--tiny]
 

@@ -4,7 +4,7 @@ python tools/bench_hosted.py [--count 4650] [--concurrency 64] [--latency 0]
 
 Each run is the real command line against the tests' provider double in a process of its own, and fails unless its
 books come to exactly what the double charged. `CPU ms a call` leaves out what a run of 10 items costs (imports,
-the data). Then the ledger alone: a call booked and settled in a file. Prints Markdown. Linux only.
+the data). Then the ledger alone: a call reserved and settled in a file. Prints Markdown. Linux only.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def double(latency: float) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
 
 
 def run(work: Path, model: str, batch: bool, count: int, options: argparse.Namespace) -> Cost:
-    """One run of the command line; raises RuntimeError unless its books are the double's."""
+    """One run of the command line; raises RuntimeError unless its reserves are the double's."""
     out = work / f"{model.partition(':')[0]}-{'batch' if batch else 'live'}-{count}"
     command = [
         str(Path(sys.executable).with_name("h2htalk")),
@@ -71,7 +71,15 @@ def run(work: Path, model: str, batch: bool, count: int, options: argparse.Names
         "--split",
         str(work / "split"),
     ]
-    command += ["--out", str(out), "--embedder", "none", "--no-floors", "--prices", str(work / "prices.toml")]
+    command += [
+        "--out",
+        str(out),
+        "--embedder",
+        "none",
+        "--no-baselines",
+        "--prices",
+        str(work / "prices.toml"),
+    ]
     command += ["--max-tokens", "64", "--concurrency", str(options.concurrency), "--model-sampling"]
     command += (["--batch"] if batch else []) + (["--limit", str(count)] if count < options.count else [])
     with double(options.latency) as (environment, bill):
@@ -83,7 +91,7 @@ def run(work: Path, model: str, batch: bool, count: int, options: argparse.Names
 
 
 def ledger_cost(work: Path, count: int) -> tuple[float, float]:
-    """CPU microseconds and journal bytes of a call that is booked and settled."""
+    """CPU microseconds and journal bytes of a call that is reserved and settled."""
     path = work / "ledger" / "costs.jsonl"
     price = load_prices(work / "prices.toml").find(MODELS[0])
     bound, usage = Bound(6000, 64), Usage(2000, 20)

@@ -29,8 +29,8 @@ from measure import Cost, measure
 from report import FEW, Bench, markdown, versions
 from runners import (
     Runner,
+    baseline_runner,
     copy_tasks,
-    floor_runner,
     h2htalk_runner,
     inspect_runner,
     lm_eval_runner,
@@ -90,14 +90,18 @@ def bench(python: Path, peers: Path, work: Path, count: int, rounds: int) -> Ben
     copy_tasks(work)
     os.chdir(work)
     turns = Rounds(work, count)
-    ours, parts, floor = h2htalk_runner(python, work), parts_runner(python, work), floor_runner(python, work)
+    ours, parts, baseline = (
+        h2htalk_runner(python, work),
+        parts_runner(python, work),
+        baseline_runner(python, work),
+    )
     lm_eval = lm_eval_runner(peers, work)
     theirs = [lm_eval, inspect_runner(peers, work)]
     turns.alternate([ours, *theirs], 1, 0.0, FEW)  # fills every runner's caches
     fixed = turns.alternate([ours, *theirs], rounds, 0.0, FEW)
-    busy = turns.alternate([floor, ours, *theirs], rounds, 0.0)
+    busy = turns.alternate([baseline, ours, *theirs], rounds, 0.0)
     timed = [json.loads(turns.run(parts, 0.0)[1].splitlines()[-1]) for _ in range(rounds)]
-    slow = turns.alternate([floor, ours, lm_eval], rounds, LATENCY)
+    slow = turns.alternate([baseline, ours, lm_eval], rounds, LATENCY)
     help_command = [str(python.with_name("h2htalk")), "--help"]
     helps = [measure(help_command, work / "help.txt", {}).cpu for _ in range(HELP_ROUNDS)]
     return Bench(count, LATENCY, fixed, busy, timed, slow, statistics.median(helps))

@@ -1,6 +1,6 @@
 """Tokens a second of `vllm:` beside a bare `LLM.chat`: the same prompts, sampling and engine options.
 
-.venv-vllm/bin/python tools/bench_vllm.py CHECKPOINT [--items 77] [--max-tokens 64] [--rounds 5] [--engine KEY=VALUE]
+.venv-vllm/bin/python tools/bench_vllm.py CHECKPOINT [--items 77] [--max-tokens 64] [--rounds 5] [--engine-option K=V]
 
 Both engines are started once and take turns, the one that begins changing from round to round, so that whatever
 else the machine does meets both. While one works the other waits. The prefix cache of each is emptied before
@@ -66,8 +66,8 @@ def run_bare(llm: Any, conversations: Sequence[tuple[Message, ...]], max_tokens:
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    options = dict(pair.split("=", 1) for pair in arguments.engine)
-    chat = VLLMChat(str(arguments.checkpoint), ChatOptions(engine=options))
+    options = dict(pair.split("=", 1) for pair in arguments.engine_option)
+    chat = VLLMChat(str(arguments.checkpoint), ChatOptions(engine_options=options))
     description = describe_checkpoint(find_source("vllm", str(arguments.checkpoint)))
     with chat._processes.quiet():
         from vllm import LLM
@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=77)
     parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--engine", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--engine-option", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args()
     try:
         print(json.dumps(measure(arguments), indent=1))

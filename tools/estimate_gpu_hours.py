@@ -175,7 +175,7 @@ def measure_workload(count: Callable[[str], int], sap: str = "full", thinking: i
 
 
 def open_tokenizer(folder: Path | None) -> Callable[[str], int]:
-    """Counts tokens as the tokenizer of that folder does; None: as SmolLM2's, which is packaged."""
+    """RunCounts tokens as the tokenizer of that folder does; None: as SmolLM2's, which is packaged."""
     from transformers import AutoTokenizer
 
     if folder is not None:

@@ -122,6 +122,12 @@ class _Part:
 def analyze(spec: AnalyzeSpec) -> Analysis:
     """Analyse a split as the specification says. Nothing is drawn or written.
 
+    Examples:
+        >>> import h2htalk
+        >>> analysis = h2htalk.analyze(h2htalk.AnalyzeSpec(split="mini", language="en", limit=22, processes=1))
+        >>> analysis.split.languages[0].scenarios
+        22
+
     With more than one process, a script must call this under `if __name__ == "__main__":`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Trivial answers that every model should beat: the floors of a table."""
+"""Trivial answers that every model should beat: the baselines of a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from h2htalk.data.responses import FailedResponse, Failure, Response, read_respo
 from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.splits import Split
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, suggest
 
 CONSTANT = {
     "en": "I'm here with you, and I'd like to hear more. How are you feeling right now?",
@@ -90,30 +90,32 @@ BASELINES: dict[str, Baseline] = {
 def find_baseline(name: str) -> Baseline:
     """The baseline of that name, else a ConfigError with the choices."""
     if name not in BASELINES:
-        raise ConfigError(f"unknown baseline {name!r}; choose from {', '.join(BASELINES)}")
+        raise ConfigError(
+            f"unknown baseline {name!r}; {suggest(name, BASELINES)}choose from {', '.join(BASELINES)}"
+        )
     return BASELINES[name]
 
 
-def write_floors(folder: RunFolder, split: Split, whole: Split | None) -> None:
-    """Store the baselines' answers, so that a later scoring finds the same floors.
+def write_baselines(folder: RunFolder, split: Split, whole: Split | None) -> None:
+    """Store the baselines' answers, so that a later scoring finds the same baselines.
 
-    `whole` is the split before selection: random references are drawn from it. None takes floors away.
+    `whole` is the split before selection: random references are drawn from it. None takes baselines away.
     """
     if whole is None:
-        shutil.rmtree(folder.floors, ignore_errors=True)
+        shutil.rmtree(folder.baselines, ignore_errors=True)
         return
     for name, baseline in BASELINES.items():
         answers = baseline(split.scenarios, whole.scenarios)
-        write_jsonl(folder.floors / f"{name}.jsonl", (answer.to_dict() for answer in answers))
+        write_jsonl(folder.baselines / f"{name}.jsonl", (answer.to_dict() for answer in answers))
 
 
-def read_floors(folder: RunFolder) -> dict[str, Answers]:
-    """The stored answers of each baseline, by name; empty when floors were not asked for."""
-    floors: dict[str, Answers] = {}
+def read_baselines(folder: RunFolder) -> dict[str, Answers]:
+    """The stored answers of each baseline, by name; empty when baselines were not asked for."""
+    baselines: dict[str, Answers] = {}
     for name in BASELINES:
-        path = folder.floors / f"{name}.jsonl"
+        path = folder.baselines / f"{name}.jsonl"
         if path.exists():
-            floors[name] = {}
+            baselines[name] = {}
             for where, record in read_jsonl(path):
-                fold_answer(floors[name], read_response(record, where))
-    return floors
+                fold_answer(baselines[name], read_response(record, where))
+    return baselines

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from h2htalk.benchmark.evaluate import Plan, make_plan, make_signature
+from h2htalk.benchmark.evaluate import EvaluationPlan, make_plan, make_signature
 from h2htalk.benchmark.generate import MissingRequests
-from h2htalk.benchmark.run_costs import GENERATE, cost_limit, open_batch_items, read_costs, read_price_list
+from h2htalk.benchmark.run_costs import GENERATE, cost_limit, open_batch_items, read_costs, read_price
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.calls import Call
@@ -18,7 +18,7 @@ from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Request
 from h2htalk.data.responses import Usage
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.errors import ConfigError
+from h2htalk.text.embeddings.embedders import check_embedder
 
 
 def estimate(spec: EvaluateSpec) -> str:
@@ -30,13 +30,16 @@ def estimate(spec: EvaluateSpec) -> str:
     Raises:
         ConfigError, DataError: what `evaluate` would refuse, as far as it shows without opening the model.
     """
-    engine = ENGINES.get(spec.backend)  # None: a baseline, or refused by the plan
-    if engine is not None and spec.engine:
-        engine.check_options(spec.engine)
+    engine = ENGINES.get(spec.engine)  # None: a baseline, or refused by the plan
+    if engine is not None and spec.engine_options:
+        engine.check_options(spec.engine_options)
     plan = make_plan(spec)
-    metrics = open_metrics(spec.embedder, spec.rouge)
+    check_embedder(spec.embedder)
     folder = RunFolder(spec.out_path)
-    folder.require_usable(make_signature(plan, {"backend": spec.backend}, metrics), partial=True)
+    # Neither the model nor the embedder is opened: what their weights decide is not compared.
+    made = make_signature(plan, {"engine": spec.engine}, open_metrics("none", spec.rouge))
+    protocol = {**made.protocol, "embedder": spec.embedder}
+    folder.require_usable(replace(made, protocol=protocol), partial=True)
     items = f"{len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
     if engine is None:
         return f"{spec.model} on {items}: no calls; into {spec.out}."
@@ -82,13 +85,9 @@ def _not_in_batches(spec: EvaluateSpec, requests: MissingRequests) -> MissingReq
     return replace(requests, missing=tuple(m for m in requests.missing if (m[0].id, m[1]) not in waiting))
 
 
-def _hosted_work(plan: Plan, requests: Sequence[Request]) -> _Work:
+def _hosted_work(plan: EvaluationPlan, requests: Sequence[Request]) -> _Work:
     spec = plan.spec
-    price = read_price_list(spec).find(spec.model)
-    if spec.max_cost is not None and price is None:
-        raise ConfigError(
-            f"--max-cost: the price of {spec.model} is unknown: name it in a file with --prices"
-        )
+    price = read_price(spec)
     engine, name = parse_model(spec.model)
     api = engine.open_wire(name)
     lengths = {s.id: _rough_tokens(s.reference) for s in plan.split.scenarios}

@@ -1,7 +1,7 @@
 """The whole evaluation, top to bottom: a specification in, a run folder and its summary out.
 
 What can fail is opened first, so that a wrong name costs nothing; then the model is asked what the run still
-lacks, each answer stored as it arrives; then everything is scored (`score_run.score_material`).
+lacks, each answer stored as it arrives; then everything is scored (`score_run.score_run_data`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.benchmark.baselines import find_baseline, write_floors
+from h2htalk.benchmark.baselines import find_baseline, write_baselines
 from h2htalk.benchmark.generate import MissingRequests, generate
 from h2htalk.benchmark.metrics.scoring import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run_costs import RunCosts
-from h2htalk.benchmark.run_data import Material
-from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_material
+from h2htalk.benchmark.run_data import RunData
+from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import open_chat, parse_model
@@ -34,7 +34,7 @@ MODELS_OWN = "model's own"  # in a signature: how the model draws by itself, whe
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvaluationPlan:
     """An evaluation before anything is asked: the split, whole and as selected, and the prompts."""
 
     spec: EvaluateSpec
@@ -48,21 +48,30 @@ class Plan:
         return self.prompts.messages(scenario, self.split.personas[scenario.persona], self.sap)
 
 
-def make_plan(spec: EvaluateSpec) -> Plan:
+def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
     """Load and select; raises ConfigError or DataError for whatever the specification names wrongly."""
-    backend, _, name = spec.model.partition(":")
-    if backend == "baseline":
+    engine, _, name = spec.model.partition(":")
+    if engine == "baseline":
         find_baseline(name)
     else:
         parse_model(spec.model, "baseline")
     sap = Sap.parse(spec.sap)
     prompts = PromptSet.load(Path(spec.prompts) if spec.prompts else None)
     whole = load_split(spec.split)
-    return Plan(spec, whole, whole.select(spec.language, spec.subtasks, spec.limit), prompts, sap)
+    return EvaluationPlan(spec, whole, whole.select(spec.language, spec.subtasks, spec.limit), prompts, sap)
 
 
 def evaluate(spec: EvaluateSpec) -> Summary:
-    """Evaluate a model on a split; resumes by itself when the folder holds this run already.
+    """Evaluate a model on a split, or continue the run that the folder holds already.
+
+    Examples:
+        >>> import h2htalk
+        >>> spec = h2htalk.EvaluateSpec(
+        ...     model="baseline:constant", split="mini", out="runs/constant", limit=22, embedder="none"
+        ... )
+        >>> summary = h2htalk.evaluate(spec)
+        >>> summary.counts.scored
+        22
 
     Returns:
         The summary, also in the run folder with scores, tables and page. `summary.incomplete` says whether
@@ -73,8 +82,8 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     """
     plan = make_plan(spec)
     metrics = open_metrics(spec.embedder, spec.rouge)
-    backend, _, name = spec.model.partition(":")
-    if backend == "baseline":
+    engine, _, name = spec.model.partition(":")
+    if engine == "baseline":
         return _evaluate_baseline(plan, metrics, name)
     costs = RunCosts(spec)
     chat = open_chat(spec.model, costs.options())
@@ -84,14 +93,16 @@ def evaluate(spec: EvaluateSpec) -> Summary:
         chat.close()
 
 
-def _evaluate_chat(plan: Plan, metrics: Metrics, chat: Chat, costs: RunCosts) -> Summary:
+def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, costs: RunCosts) -> Summary:
     writer = _open_writer(plan, make_signature(plan, chat.subject, metrics))
     try:
         costs.open(writer)
         requests = MissingRequests.of(plan.split.scenarios, plan.spec, plan.prompt_of, writer.answers)
         if requests or costs.unsettled:
             generate(chat, requests, writer, costs.spent)
-        return _finish(plan, metrics, writer, Material(writer.folder, plan.spec, plan.split, plan.prompt_of))
+        elif (summary := stored_summary(writer.folder, plan.spec.baselines)) is not None:
+            return summary
+        return _finish(plan, metrics, writer, RunData(writer.folder, plan.spec, plan.split, plan.prompt_of))
     except H2HTalkError:
         if costs.discard(writer):
             writer.discard()
@@ -101,31 +112,31 @@ def _evaluate_chat(plan: Plan, metrics: Metrics, chat: Chat, costs: RunCosts) ->
         writer.close()
 
 
-def _evaluate_baseline(plan: Plan, metrics: Metrics, name: str) -> Summary:
+def _evaluate_baseline(plan: EvaluationPlan, metrics: Metrics, name: str) -> Summary:
     baseline = find_baseline(name)
     if plan.spec.samples > 1:
         raise ConfigError(f"baseline:{name} has one answer an item; leave out --samples")
-    writer = _open_writer(plan, make_signature(plan, {"backend": "baseline", "model": name}, metrics))
+    writer = _open_writer(plan, make_signature(plan, {"engine": "baseline", "model": name}, metrics))
     try:
         for answer in baseline(plan.split.scenarios, plan.whole.scenarios):
             if (answer.id, answer.sample) not in writer.answers:
                 writer.store(answer)
-        return _finish(plan, metrics, writer, Material(writer.folder, plan.spec, plan.split, plan.prompt_of))
+        return _finish(plan, metrics, writer, RunData(writer.folder, plan.spec, plan.split, plan.prompt_of))
     finally:
         writer.close()
 
 
-def _open_writer(plan: Plan, signature: Signature) -> RunWriter:
+def _open_writer(plan: EvaluationPlan, signature: Signature) -> RunWriter:
     folder = RunFolder(plan.spec.out_path)
     return RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files())
 
 
-def _finish(plan: Plan, metrics: Metrics, writer: RunWriter, material: Material) -> Summary:
-    write_floors(writer.folder, plan.split, plan.whole if plan.spec.floors else None)
-    return score_material(material, metrics)
+def _finish(plan: EvaluationPlan, metrics: Metrics, writer: RunWriter, data: RunData) -> Summary:
+    write_baselines(writer.folder, plan.split, plan.whole if plan.spec.baselines else None)
+    return score_run_data(data, metrics)
 
 
-def make_signature(plan: Plan, model: Mapping[str, str], metrics: Metrics) -> Signature:
+def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metrics) -> Signature:
     """What the run's numbers will stand on."""
     spec = plan.spec
     protocol = {

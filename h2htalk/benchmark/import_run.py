@@ -6,9 +6,9 @@ import hashlib
 import os
 from pathlib import Path
 
-from h2htalk.benchmark.baselines import write_floors
-from h2htalk.benchmark.run_data import read_material
-from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_material
+from h2htalk.benchmark.baselines import write_baselines
+from h2htalk.benchmark.run_data import read_run_data
+from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.imports.response_files import read_foreign_responses
@@ -57,7 +57,7 @@ def import_responses(path: Path, name: str, split_name: str, out: Path, embedder
     protocol = {"items": split.fingerprint, "prompts": "unknown", **metric_keys(metrics, split)}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     subject = {
-        "backend": "imported",
+        "engine": "imported",
         "model": name,
         "file": digest,
         "samples": str(samples),
@@ -67,7 +67,7 @@ def import_responses(path: Path, name: str, split_name: str, out: Path, embedder
     try:
         for response in responses:
             writer.store(response)
-        write_floors(writer.folder, split, split)
-        return score_material(read_material(out), metrics)
+        write_baselines(writer.folder, split, split)
+        return score_run_data(read_run_data(out), metrics)
     finally:
         writer.close()

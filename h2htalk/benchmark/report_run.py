@@ -5,46 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.composite import ItemScore, item_score
-from h2htalk.benchmark.metrics.scoring import read_scores
 from h2htalk.benchmark.report.html_page import ItemView, write_page
 from h2htalk.benchmark.report.tables import write_tables
-from h2htalk.benchmark.run_data import Material, read_material
-from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.benchmark.run_data import RunData
+from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
-from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import Answers
-from h2htalk.errors import DataError
 
 
 def report(path: Path) -> Summary:
-    """Write a scored run's tables and page again; raises DataError when it was never scored."""
-    summary = read_summary(path / "summary.json")
-    material = read_material(path)
-    ids = [s.id for s in material.split.scenarios]
-    scores = read_scores(material.folder.scores(summary.signature), ids)
-    answers = material.folder.answers(ids, material.spec.samples)
-    answered = {key for key, answer in answers.items() if isinstance(answer, Response)}
-    if answered != {(s.id, s.sample) for item in scores.values() for s in item.samples if s.lexical}:
-        raise DataError(f"{path}: its answers are not those that were scored; run `h2htalk score {path}`")
-    with writer_lock(material.folder.shard):
-        write_report(material, summary, answers, scores)
-    return summary
+    """Write the tables and the page of a scored run again. Raises DataError when it was never scored."""
+    run = load_run(path)
+    with writer_lock(run.data.folder.shard):
+        write_report(run.data, run.summary, run.answers, run.item_scores)
+    return run.summary
 
 
-def write_report(
-    material: Material, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]
-) -> None:
-    write_tables(summary, material.folder.tables)
-    write_page(material.folder.page, summary, _item_views(material, answers, scores))
+def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
+    write_tables(summary, data.folder.tables)
+    write_page(data.folder.page, summary, _item_views(data, answers, scores))
 
 
-def _item_views(material: Material, answers: Answers, scores: Mapping[str, ItemScore]) -> Iterator[ItemView]:
-    for scenario in material.split.scenarios:
-        keys = [(scenario.id, sample) for sample in range(material.spec.samples)]
+def _item_views(data: RunData, answers: Answers, scores: Mapping[str, ItemScore]) -> Iterator[ItemView]:
+    for scenario in data.split.scenarios:
+        keys = [(scenario.id, sample) for sample in range(data.spec.samples)]
         yield ItemView(
             scenario=scenario,
-            messages=material.prompt_of(scenario) if material.prompt_of else (),
+            messages=data.prompt_of(scenario) if data.prompt_of else (),
             responses=tuple(answers[key] for key in keys if key in answers),
             score=scores.get(scenario.id) or item_score(scenario.id, ()),
         )

@@ -1,6 +1,6 @@
 """What a run on a hosted model pays: its prices, its ledger and its batch jobs, and where they lie in the run folder.
 
-costs/STAGE.jsonl            every paid call of a stage, booked before it is sent (`chat.journal`)
+costs/STAGE.jsonl            every paid call of a stage, reserved before it is sent (`chat.journal`)
 batches/jobs.jsonl           the batch jobs, by `chat.batch_jobs`
 
 `RunCosts` is what `evaluate` holds beside the writer; for engines that cost nothing it is empty. The readers at the
@@ -17,10 +17,10 @@ from pathlib import Path
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.cost_log import Account, read_journal
+from h2htalk.chat.costs.cost_log import RunningTotals, read_cost_log
 from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.prices import PriceList, load_prices
-from h2htalk.chat.costs.reservations import Booking, Settlement, Totals, dollars_text
+from h2htalk.chat.costs.prices import Price, load_prices
+from h2htalk.chat.costs.reservations import Reservation, Settlement, Totals, dollars_text
 from h2htalk.chat.engines import ENGINES
 from h2htalk.data.responses import Response, SampleKey, Usage
 from h2htalk.data.run_folder import Answers, RunWriter
@@ -40,9 +40,10 @@ def batch_folder(run: Path) -> BatchFolder:
     return BatchFolder(run / "batches")
 
 
-def read_price_list(spec: EvaluateSpec) -> PriceList:
-    """The bundled prices and those that the specification lays over them; raises ConfigError."""
-    return load_prices(Path(spec.prices) if spec.prices else None)
+def read_price(spec: EvaluateSpec) -> Price | None:
+    """Return the model's price, None where it is unknown. Raises ConfigError where `max_cost` needs it."""
+    prices = load_prices(Path(spec.prices) if spec.prices else None)
+    return prices.find(spec.model) if spec.max_cost is None else prices.require(spec.model)
 
 
 def cost_limit(spec: EvaluateSpec) -> Decimal | None:
@@ -79,11 +80,11 @@ class RunCosts:
         self._folders = (costs_folder(spec.out_path), self._batches.path)
         self._new = False
         self._ledger: Ledger | None = None
-        if (engine := ENGINES.get(spec.backend)) is not None and engine.hosted:
+        if (engine := ENGINES.get(spec.engine)) is not None and engine.hosted:
             self._ledger = Ledger(
                 costs_folder(spec.out_path) / f"{GENERATE}.jsonl",
                 model=spec.model,
-                price=read_price_list(spec).find(spec.model),
+                price=read_price(spec),
                 limit=cost_limit(spec),
                 stage=GENERATE,
                 stored=self._stored,
@@ -97,7 +98,8 @@ class RunCosts:
             timeout=spec.timeout,
             attempts=spec.attempts,
             deadline=spec.deadline,
-            engine=spec.engine,
+            engine_options=spec.engine_options,
+            download=spec.download,
             ledger=self._ledger,
             batch=self._batches if spec.batch else None,
         )
@@ -124,9 +126,9 @@ class RunCosts:
         """A job whose journal was removed is never collected: its calls are possibly paid. (The journal has a job
         before the ledger has its calls.)"""
         groups = {record.group for record in self._batches.records()}
-        for booking in ledger.open_bookings():
-            if booking.batch not in groups:
-                ledger.lost(booking, GIVEN_UP)
+        for reservation in ledger.open_reservations():
+            if reservation.batch not in groups:
+                ledger.possibly_paid(reservation, GIVEN_UP)
 
     def _stored(self, key: SampleKey) -> Usage | None:
         """For the ledger: what a stored answer used."""
@@ -167,7 +169,7 @@ class RunCosts:
         if not begun:
             return True
         totals = read_costs(self._spec.out_path).get(GENERATE, Totals())
-        owed = totals.paid or totals.lost or totals.open or self._batches.open_jobs()
+        owed = totals.paid or totals.possibly_paid or totals.open or self._batches.open_jobs()
         if not self._new or owed or writer.folder.shard.stat().st_size:
             return False
         for folder in begun:
@@ -186,23 +188,23 @@ def read_costs(run: Path) -> dict[str, Totals]:
     """
     found = {}
     for path in sorted(costs_folder(run).glob("*.jsonl")):
-        account = Account()
-        for _ in read_journal(path, account):
+        account = RunningTotals()
+        for _ in read_cost_log(path, account):
             pass
         if account.last:
             found[path.stem] = account.totals()
     return found
 
 
-def read_calls(run: Path) -> Iterator[tuple[str, Settlement | Booking]]:
+def read_calls(run: Path) -> Iterator[tuple[str, Settlement | Reservation]]:
     """Every call of a run as `(stage, how it ended)`, those that have not ended last.
 
     Raises:
         DataError: a damaged line; names file and line.
     """
     for path in sorted(costs_folder(run).glob("*.jsonl")):
-        account = Account()
-        for end in read_journal(path, account):
+        account = RunningTotals()
+        for end in read_cost_log(path, account):
             yield path.stem, end
-        for booking in account.open.values():
-            yield path.stem, booking
+        for reservation in account.open.values():
+            yield path.stem, reservation

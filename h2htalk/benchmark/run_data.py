@@ -21,7 +21,7 @@ REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class RunData:
     """A run folder, read: what was asked and how, and what each item was shown (None for answers from elsewhere)."""
 
     folder: RunFolder
@@ -31,7 +31,7 @@ class Material:
     note: str = ""
 
 
-def read_material(path: Path) -> Material:
+def read_run_data(path: Path) -> RunData:
     """Read a run folder, and see that it still holds what its signature says.
 
     Raises:
@@ -44,7 +44,7 @@ def read_material(path: Path) -> Material:
     _require_agreement(folder.inputs, "items", split.fingerprint, signature.protocol)
     _require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
     if signature.protocol.get("prompts") == UNKNOWN:
-        return Material(folder, spec, split, None)
+        return RunData(folder, spec, split, None)
     prompts, sap = PromptSet.load(folder.prompts), Sap.parse(spec.sap)
     _require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
     _require_agreement(path / "run.json", "sap", str(sap), signature.subject)
@@ -52,12 +52,12 @@ def read_material(path: Path) -> Material:
         note = (
             "this version of h2htalk builds prompts in another way: leaks were looked for without the prompts"
         )
-        return Material(folder, spec, split, None, note)
+        return RunData(folder, spec, split, None, note)
 
     def prompt_of(scenario: Scenario) -> tuple[Message, ...]:
         return prompts.messages(scenario, split.personas[scenario.persona], sap)
 
-    return Material(folder, spec, split, prompt_of)
+    return RunData(folder, spec, split, prompt_of)
 
 
 def _require_agreement(where: Path, key: str, found: str, signed: Mapping[str, str]) -> None:

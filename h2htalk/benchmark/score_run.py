@@ -5,22 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.benchmark.baselines import read_floors
+from h2htalk.benchmark.baselines import read_baselines
+from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.composite import METRICS_VERSION
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.scoring import Metrics, score_answers, write_scores
 from h2htalk.benchmark.report_run import write_report
 from h2htalk.benchmark.run_costs import read_costs
-from h2htalk.benchmark.run_data import REVISION_LENGTH, Material, read_material
+from h2htalk.benchmark.run_data import REVISION_LENGTH, RunData, read_run_data
 from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import write_json
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
+from h2htalk.version import __version__
 
 
 def open_metrics(embedder: str, rouge: str) -> Metrics:
@@ -64,34 +67,61 @@ def score(path: Path, embedder: str | None = None, rouge: str | None = None) -> 
         path: a run folder.
         embedder, rouge: None takes what the run was made with.
     """
-    material = read_material(path)
-    metrics = open_metrics(embedder or material.spec.embedder, rouge or material.spec.rouge)
-    with writer_lock(material.folder.shard):
-        return score_material(material, metrics)
+    data = read_run_data(path)
+    metrics = open_metrics(embedder or data.spec.embedder, rouge or data.spec.rouge)
+    with writer_lock(data.folder.shard):
+        return score_run_data(data, metrics)
 
 
-def score_material(material: Material, metrics: Metrics) -> Summary:
+def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
+    """Return the summary of a complete run that was scored after its last answer, None where it must be scored."""
+    try:
+        run = load_run(folder.path)
+        scored_last = folder.summary.stat().st_mtime_ns >= folder.shard.stat().st_mtime_ns
+    except (
+        DataError,
+        OSError,
+    ):  # scoring writes again what is damaged or missing, or says what cannot be read
+        return None
+    summary = run.summary
+    made = folder.signature()
+    current = (
+        scored_last
+        and not summary.incomplete
+        and summary.package_version == __version__
+        and (summary.signature.protocol, summary.signature.subject) == (made.protocol, made.subject)
+        and bool(summary.baselines) == baselines
+        and summary.costs == read_costs(folder.path)
+        and folder.page.is_file()
+    )
+    return summary if current else None
+
+
+def score_run_data(data: RunData, metrics: Metrics) -> Summary:
     """Score what a run holds, and write scores, summary, tables and page."""
-    folder, split, samples = material.folder, material.split, material.spec.samples
+    folder, split, samples = data.folder, data.split, data.spec.samples
     made = folder.signature()
     signature = Signature({**made.protocol, **metric_keys(metrics, split)}, made.subject)
     ids = [s.id for s in split.scenarios]
     answers = folder.answers(ids, samples)
-    scores = score_answers(split, answers, samples, metrics, material.prompt_of)
-    floors = {n: (floor, score_answers(split, floor, 1, metrics)) for n, floor in read_floors(folder).items()}
+    scores = score_answers(split, answers, samples, metrics, data.prompt_of)
+    baselines = {
+        name: (replies, score_answers(split, replies, 1, metrics))
+        for name, replies in read_baselines(folder).items()
+    }
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
-    summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), floors)
+    summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), baselines)
     summary = replace(summary, costs=read_costs(folder.path))
-    if material.note:
-        summary = replace(summary, warnings=(*summary.warnings, material.note))
+    if data.note:
+        summary = replace(summary, warnings=(*summary.warnings, data.note))
     write_scores(folder.scores(signature), scores)
     write_json(folder.summary, summary.to_dict())
-    write_report(material, summary, answers, scores)
+    write_report(data, summary, answers, scores)
     return summary
 
 
 def model_label(signature: Signature) -> str:
-    """What a table calls a model: `backend:model`, with the SAP variant when it is not the full one."""
-    label = f"{signature.subject['backend']}:{signature.subject['model']}"
+    """What a table calls a model: `engine:model`, with the SAP variant when it is not the full one."""
+    label = f"{signature.subject['engine']}:{signature.subject['model']}"
     sap = signature.subject.get("sap", "full")
     return label if sap in ("full", "unknown") else f"{label} (SAP {sap})"

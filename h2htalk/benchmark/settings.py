@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from h2htalk.chat.engines import ENGINES, engine_names
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import find_subtask
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError, quoted, suggest
 
 # Least and most of the whole numbers and times; beyond the most is a slip of the keyboard, or a damaged file.
 _RANGES: dict[str, tuple[float, int | None]] = {
@@ -51,11 +51,12 @@ class EvaluateSpec:
         model_sampling: leave all three to the model, for APIs that refuse them; `anthropic:` always does.
         max_tokens: reply budget; None takes each subtask's own.
         thinking: tokens of reasoning on top of that; 0 switches reasoning off, None leaves it to the model.
-        engine: options of the engine itself, as text (`vllm:` only).
+        engine_options: options of the engine itself, as text (`vllm:` only).
         prompts: a folder of templates laid over the bundled ones.
-        floors: score the three baselines beside the model.
+        baselines: score the three baselines beside the model.
         concurrency: requests in flight. timeout: seconds an attempt may take, at most a day.
         attempts: tries a call, the first included. deadline: seconds one call to a hosted API may take in all.
+        download: fetch an `hf:` model that is not in the local Hugging Face cache.
         batch: send everything as batch jobs at half the price (`openai:` and `anthropic:`).
         max_cost: US dollars that the run may cost in all, possibly paid calls included; None sets no limit.
         prices: a price file laid over the bundled one.
@@ -79,13 +80,14 @@ class EvaluateSpec:
     thinking: int | None = None
     seed: int = 0
     prompts: str | None = None
-    engine: Mapping[str, str] = field(default_factory=dict)
+    engine_options: Mapping[str, str] = field(default_factory=dict)
 
-    floors: bool = True
+    baselines: bool = True
     concurrency: int = 64
     timeout: float = 120.0
     attempts: int = 4
     deadline: float = 900.0
+    download: bool = False
     batch: bool = False
     max_cost: float | None = None
     prices: str | None = None
@@ -98,7 +100,9 @@ class EvaluateSpec:
         for name in self.subtasks:
             find_subtask(name, "--subtask")
         if self.rouge not in ("f1", "recall"):
-            raise ConfigError(f"--rouge {quoted(self.rouge)}: choose from f1, recall")
+            raise ConfigError(
+                f"--rouge {quoted(self.rouge)}: {suggest(self.rouge, ('f1', 'recall'))}choose from f1, recall"
+            )
         _check_ranges(self)
         if not 0 <= self.temperature <= 5:
             raise ConfigError(f"--temperature is {self.temperature}; it must be 0 to 5")
@@ -118,7 +122,7 @@ class EvaluateSpec:
         return Path(self.out)
 
     @property
-    def backend(self) -> str:
+    def engine(self) -> str:
         return self.model.partition(":")[0]
 
     @property
@@ -127,7 +131,7 @@ class EvaluateSpec:
         return None if self.model_sampling or _draws_by_itself(self) else self.temperature
 
     def to_dict(self) -> dict[str, Any]:
-        plain = asdict(replace(self, engine={})) | {"engine": dict(self.engine)}
+        plain = asdict(replace(self, engine_options={})) | {"engine_options": dict(self.engine_options)}
         return {key: list(v) if isinstance(v, tuple) else v for key, v in plain.items()}
 
     @classmethod
@@ -140,12 +144,18 @@ class EvaluateSpec:
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(raw) - set(known))
         if unknown:
-            raise ConfigError(f"{where}: unknown key {', '.join(unknown)}; choose from {', '.join(known)}")
+            meant = suggest(unknown[0], known)
+            raise ConfigError(
+                f"{where}: unknown key {', '.join(unknown)}; {meant}choose from {', '.join(known)}"
+            )
         for key in ("model", "split", "out"):
             if key not in raw:
                 raise ConfigError(f"{where}: {key} is missing: name it there or on the command line")
-        if isinstance(raw.get("engine"), Mapping):
-            raw = {**raw, "engine": {str(key): _as_text(value) for key, value in raw["engine"].items()}}
+        if isinstance(raw.get("engine_options"), Mapping):
+            raw = {
+                **raw,
+                "engine_options": {str(key): _as_text(value) for key, value in raw["engine_options"].items()},
+            }
         kinds = get_type_hints(cls)
         return cls(**{key: _typed(value, kinds[key], f"{where}: {key}") for key, value in raw.items()})
 
@@ -171,30 +181,32 @@ def _typed(value: object, kind: Any, where: str) -> Any:
 
 def _check_engine(spec: EvaluateSpec) -> None:
     """What only some engines can do."""
-    engine = ENGINES.get(spec.backend)
-    if engine is None and spec.backend != "baseline":
+    engine = ENGINES.get(spec.engine)
+    if engine is None and spec.engine != "baseline":
         return  # refused, with the choices, where models are opened
-    if spec.engine and not (engine and engine.options):
+    if spec.engine_options and not (engine and engine.options):
         able = ", ".join(other.name for other in ENGINES.values() if other.options)
         raise ConfigError(
-            f"--engine: {spec.backend} has no engine options ({', '.join(spec.engine)}); {able} has"
+            f"--engine-option: {spec.engine} has no engine options ({', '.join(spec.engine_options)}); {able} has"
         )
     # It would only lengthen the replies of a model that never reasons.
     if spec.thinking is not None and not (engine and engine.reasons):
-        raise ConfigError(f"--thinking: {spec.backend} does not reason; leave it out")
+        raise ConfigError(f"--thinking: {spec.engine} does not reason; leave it out")
     if spec.model_sampling and (engine is None or engine.sampling == "taken"):
         able = ", ".join(other.name for other in ENGINES.values() if other.sampling != "taken")
-        raise ConfigError(f"--model-sampling: {spec.backend}: draws replies itself; it is for {able}")
+        raise ConfigError(f"--model-sampling: {spec.engine}: draws replies itself; it is for {able}")
+    if spec.download and not (engine and engine.downloads):
+        raise ConfigError(f"--download is for {engine_names(downloads=True)} only, not for {spec.engine}")
     _check_own_sampling(spec)
     hosted_only = {"batch": spec.batch, "max_cost": spec.max_cost is not None, "prices": bool(spec.prices)}
     for name, given_one in hosted_only.items():
         if given_one and not (engine and engine.hosted):
             hosted = engine_names(hosted=True)
-            raise ConfigError(f"{_option(name)} is for {hosted} only, not for {spec.backend}")
+            raise ConfigError(f"{_option(name)} is for {hosted} only, not for {spec.engine}")
 
 
 def _draws_by_itself(spec: EvaluateSpec) -> bool:
-    engine = ENGINES.get(spec.backend)
+    engine = ENGINES.get(spec.engine)
     return engine is not None and engine.sampling == "none"
 
 
@@ -204,7 +216,7 @@ def _check_own_sampling(spec: EvaluateSpec) -> None:
     options = " and ".join(_option(name) for name, value in given.items() if value)
     if options and _draws_by_itself(spec):
         raise ConfigError(
-            f"{spec.backend}: takes neither temperature nor top-p nor seed: leave out {options}, the model draws by "
+            f"{spec.engine}: takes neither temperature nor top-p nor seed: leave out {options}, the model draws by "
             "itself"
         )
     if options and spec.model_sampling:

@@ -1,4 +1,4 @@
-"""From item scores to a Summary: rows of the model and the floors, slices, counts, warnings."""
+"""From item scores to a Summary: rows of the model and the baselines, slices, counts, warnings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from h2htalk.benchmark.metrics.composite import METRIC_NAMES, ItemScore
 from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.metrics.scoring import Metrics
-from h2htalk.benchmark.statistics.table2_averages import Cell, Row, Value, aggregate, aggregate_slices
-from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
-from h2htalk.data.responses import Response
+from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
+from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
+from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
@@ -32,7 +32,7 @@ def summarize(
     signature: Signature,
     metrics: Metrics,
     contender: Scored,
-    floors: Mapping[str, Scored],
+    baselines: Mapping[str, Scored],
 ) -> Summary:
     """Fold a run into its summary.
 
@@ -40,16 +40,16 @@ def summarize(
         model: what the table calls the contender.
         split: the items that were asked.
         contender: the model's answers and their scores by id.
-        floors: the same for each baseline, by name.
+        baselines: the same for each baseline, by name.
     """
-    floors = {
-        name: (answers, _on_same_items(scores, contender[1])) for name, (answers, scores) in floors.items()
+    baselines = {
+        name: (answers, _on_same_items(scores, contender[1])) for name, (answers, scores) in baselines.items()
     }
     with_s = [s for s in split.scenarios if metrics.asks_s(s.language)]
     measure: Measure = "s" if with_s else "lexical"
     others = [s for s in split.scenarios if not metrics.asks_s(s.language)] if with_s else []
-    main = part_of(with_s or split.scenarios, measure, contender, floors)
-    without_s = part_of(others, "lexical", contender, floors) if others else None
+    main = measure_results(with_s or split.scenarios, measure, contender, baselines)
+    without_s = measure_results(others, "lexical", contender, baselines) if others else None
     counts = count_fates(split.scenarios, *contender)
     return Summary(
         model=model,
@@ -63,48 +63,61 @@ def summarize(
         without_s=without_s,
         violations=count_violations(contender[1].values()),
         warnings=(
-            *floor_warnings(main, measure),
+            *baseline_warnings(main, measure),
             *_language_warnings(without_s),
             *_truncation_warnings(counts),
         ),
     )
 
 
-def part_of(
-    scenarios: Sequence[Scenario], measure: Measure, contender: Scored, floors: Mapping[str, Scored]
-) -> Part:
+def measure_results(
+    scenarios: Sequence[Scenario], measure: Measure, contender: Scored, baselines: Mapping[str, Scored]
+) -> MeasureResults:
     """The figures of the items that share a measure."""
-    return Part(
+    return MeasureResults(
         languages=tuple(sorted({s.language for s in scenarios})),
-        standing=standing_of(scenarios, contender, measure),
+        rows=score_rows(scenarios, contender, measure),
         metrics=metric_means(scenarios, contender[1]),
         slices=slices_of(scenarios, contender[1], measure),
-        floors={name: standing_of(scenarios, floor, measure) for name, floor in floors.items()},
+        baselines={name: score_rows(scenarios, baseline, measure) for name, baseline in baselines.items()},
     )
 
 
-def _on_same_items(floor: Mapping[str, ItemScore], model: Mapping[str, ItemScore]) -> dict[str, ItemScore]:
-    """A floor's scores without the items that the model has none for: both stand on the same items."""
+def _on_same_items(baseline: Mapping[str, ItemScore], model: Mapping[str, ItemScore]) -> dict[str, ItemScore]:
+    """A baseline's scores without the items that the model has none for: both stand on the same items."""
     return {
         item_id: ItemScore(item_id, unscored=model[item_id].unscored) if model[item_id].unscored else score
-        for item_id, score in floor.items()
+        for item_id, score in baseline.items()
     }
 
 
-def count_fates(scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]) -> Counts:
-    """How items and replies fared."""
+def count_fates(
+    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
+) -> RunCounts:
+    """Count scored items, replies of each kind and failures."""
     asked = {s.id for s in scenarios}
     replies = [a for a in answers.values() if isinstance(a, Response) and a.id in asked]
-    unscored = [s.unscored for item in scores.values() for s in item.samples if s.unscored]
-    return Counts(
+    unscored = [(s, s.unscored) for item in scores.values() for s in item.samples if s.unscored]
+    messages: dict[str, str] = {}
+    for sample, reason in unscored:
+        messages.setdefault(reason, _message(answers.get((sample.id, sample.sample)), reason))
+    return RunCounts(
         items=len(scenarios),
         scored=sum(scores[s.id].unscored is None for s in scenarios),
         samples=len(replies),
         empty=sum(not reply.answer for reply in replies),
         truncated=sum(reply.finish_reason == "length" for reply in replies),
         refused=sum(reply.finish_reason == "refusal" for reply in replies),
-        failures=dict(sorted(Counter(unscored).items())),
+        failures=dict(sorted(Counter(reason for _, reason in unscored).items())),
+        failure_messages=dict(sorted(messages.items())),
     )
+
+
+def _message(answer: Response | FailedResponse | None, reason: str) -> str:
+    """Why one sample is unscored, in words."""
+    if isinstance(answer, FailedResponse):
+        return answer.failure.message or reason
+    return "no answer is stored" if answer is None else reason
 
 
 def count_violations(scores: Iterable[ItemScore]) -> dict[str, int]:
@@ -127,7 +140,7 @@ def null_shares(
     return pairs
 
 
-def standing_of(scenarios: Sequence[Scenario], scored: Scored, measure: Measure) -> Standing:
+def score_rows(scenarios: Sequence[Scenario], scored: Scored, measure: Measure) -> ScoreRows:
     """Fold item scores into rows.
 
     Args:
@@ -138,10 +151,10 @@ def standing_of(scenarios: Sequence[Scenario], scored: Scored, measure: Measure)
     answers, scores = scored
 
     def row(name: str) -> Row:
-        return aggregate([Value(s.id, s.subtask, getattr(scores[s.id], name)) for s in scenarios])
+        return aggregate([ItemValue(s.id, s.subtask, getattr(scores[s.id], name)) for s in scenarios])
 
     synthesis = sum(s.subtask == "recollection_synthesis" for s in scenarios)
-    return Standing(
+    return ScoreRows(
         s=row("s") if measure == "s" else None,
         lexical=row("lexical"),
         compliance=row("compliance"),
@@ -158,7 +171,9 @@ def slices_of(
         return scenario.language if tag == "language" else str(getattr(scenario.tags, tag))
 
     return {
-        tag: aggregate_slices(Value(s.id, tag_of(s, tag), getattr(scores[s.id], measure)) for s in scenarios)
+        tag: aggregate_slices(
+            ItemValue(s.id, tag_of(s, tag), getattr(scores[s.id], measure)) for s in scenarios
+        )
         for tag in SLICES
     }
 
@@ -169,7 +184,7 @@ def metric_means(
     """A cell for each metric of each subtask; SS only where it was asked for."""
     rows: dict[str, dict[str, Cell]] = {}
     for name in (*METRIC_NAMES, "ss"):
-        values = [Value(s.id, s.subtask, scores[s.id].metric(name)) for s in scenarios]
+        values = [ItemValue(s.id, s.subtask, scores[s.id].metric(name)) for s in scenarios]
         if name == "ss" and all(value.value is None for value in values):
             continue
         for subtask, cell in aggregate_slices(values).items():
@@ -177,30 +192,30 @@ def metric_means(
     return {subtask: rows[subtask] for subtask in SUBTASKS if subtask in rows}
 
 
-def floor_warnings(part: Part, measure: Measure) -> list[str]:
+def baseline_warnings(part: MeasureResults, measure: Measure) -> list[str]:
     """Where a trivial answer scores at least as high as the model: one line that names the subtasks, and one
     more for RecollectionSynthesis, whose constant answer is right as often as its references are null."""
-    standing, floors = part.standing, part.floors
-    beaten = [name for name in SUBTASKS if any(_beats(f, standing, name, measure) for f in floors.values())]
+    rows, baselines = part.rows, part.baselines
+    beaten = [name for name in SUBTASKS if any(_beats(f, rows, name, measure) for f in baselines.values())]
     if not beaten:
         return []
     titles = ", ".join(SUBTASKS[name].title for name in beaten)
     plural = f"{len(beaten)} subtask{'s' if len(beaten) > 1 else ''}"
     lines = [f"an answer that needs no model scores at least as much in {plural}: {titles}"]
-    constant = floors.get("constant")
-    if constant and _beats(constant, standing, "recollection_synthesis", measure):
+    constant = baselines.get("constant")
+    if constant and _beats(constant, rows, "recollection_synthesis", measure):
         lines.append("RecollectionSynthesis: printing the null line every time would score at least as much")
     return lines
 
 
-def _beats(floor: Standing, standing: Standing, subtask: str, measure: Measure) -> bool:
-    rows = floor.row(measure), standing.row(measure)
-    cells = [row.cells.get(subtask) for row in rows if row]
+def _beats(baseline: ScoreRows, rows: ScoreRows, subtask: str, measure: Measure) -> bool:
+    pair = baseline.row(measure), rows.row(measure)
+    cells = [row.cells.get(subtask) for row in pair if row]
     values = [cell.value for cell in cells if cell and cell.value is not None]
     return len(values) == 2 and values[0] >= values[1]
 
 
-def _language_warnings(without_s: Part | None) -> list[str]:
+def _language_warnings(without_s: MeasureResults | None) -> list[str]:
     if without_s is None:
         return []
     languages = ", ".join(without_s.languages)
@@ -209,7 +224,7 @@ def _language_warnings(without_s: Part | None) -> list[str]:
     ]
 
 
-def _truncation_warnings(counts: Counts) -> list[str]:
+def _truncation_warnings(counts: RunCounts) -> list[str]:
     if counts.truncated <= TRUNCATED_SHARE * counts.samples:
         return []
     return [

@@ -1,4 +1,4 @@
-"""What a finished run says: rows, slices, floors, counts and warnings, as `summary.json` holds them."""
+"""What a finished run says: rows, slices, baselines, counts and warnings, as `summary.json` holds them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,12 @@ Measure = Literal["s", "lexical"]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """How the items fared. `failures` counts samples by reason; `empty` and `truncated` count replies."""
+class RunCounts:
+    """How many items and samples were scored.
+
+    `failures` counts unscored samples by reason, `failure_messages` holds the first message of each reason; `empty`,
+    `truncated` and `refused` count replies.
+    """
 
     items: int
     scored: int
@@ -35,6 +39,7 @@ class Counts:
     truncated: int = 0
     refused: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
+    failure_messages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def unscored(self) -> int:
@@ -42,8 +47,8 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The rows of one contender, the model or a floor. `s` is None where S was not asked for."""
+class ScoreRows:
+    """The rows of one contender, the model or a baseline. `s` is None where S was not asked for."""
 
     s: Row | None
     lexical: Row
@@ -63,7 +68,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MeasureResults:
     """The figures of the items that share a measure: those with S, or those for which S was not asked for.
 
     `languages` are the items' own. `metrics` holds a cell for each metric of each subtask, `slices` one for each
@@ -71,18 +76,18 @@ class Part:
     """
 
     languages: tuple[str, ...]
-    standing: Standing
+    rows: ScoreRows
     metrics: Mapping[str, Mapping[str, Cell]]
     slices: Mapping[str, Mapping[str, Cell]]
-    floors: Mapping[str, Standing]
+    baselines: Mapping[str, ScoreRows]
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "languages": list(self.languages),
-            "standing": self.standing.to_dict(),
+            "rows": self.rows.to_dict(),
             "metrics": _cells_to_dict(self.metrics),
             "slices": _cells_to_dict(self.slices),
-            "floors": {name: standing.to_dict() for name, standing in self.floors.items()},
+            "baselines": {name: rows.to_dict() for name, rows in self.baselines.items()},
         }
 
 
@@ -107,9 +112,9 @@ class Summary:
     package_version: str
     measure: Measure
     s_comparable: bool
-    counts: Counts
-    main: Part
-    without_s: Part | None
+    counts: RunCounts
+    main: MeasureResults
+    without_s: MeasureResults | None
     violations: Mapping[str, int]
     warnings: tuple[str, ...]
     judged: bool = False
@@ -121,12 +126,12 @@ class Summary:
         return self.counts.unscored > 0
 
     @property
-    def standing(self) -> Standing:
-        return self.main.standing
+    def rows(self) -> ScoreRows:
+        return self.main.rows
 
     @property
-    def floors(self) -> Mapping[str, Standing]:
-        return self.main.floors
+    def baselines(self) -> Mapping[str, ScoreRows]:
+        return self.main.baselines
 
     @property
     def slices(self) -> Mapping[str, Mapping[str, Cell]]:
@@ -193,6 +198,7 @@ class Summary:
 def find_problem(summary: Summary) -> str | None:
     """What no run could give, in words, or None: figures out of range, names that are no subtask's or metric's."""
     counts = asdict(summary.counts)
+    counts.pop("failure_messages")
     numbers = [*counts.pop("failures").values(), *counts.values(), *summary.violations.values()]
     if min(numbers) < 0 or summary.counts.scored > summary.counts.items:
         return "its counts are impossible"
@@ -204,11 +210,11 @@ def find_problem(summary: Summary) -> str | None:
     return next((problem for problem in found if problem), None)
 
 
-def _find_in_part(part: Part, measure: str) -> str | None:
-    standings = [part.standing, *part.floors.values()]
-    if measure == "s" and any(standing.s is None for standing in standings):
+def _find_in_part(part: MeasureResults, measure: str) -> str | None:
+    row_sets = [part.rows, *part.baselines.values()]
+    if measure == "s" and any(rows.s is None for rows in row_sets):
         return "its measure is s, and a row of s is missing"
-    rows = [r for s in standings for r in (s.s, s.lexical, s.compliance) if r is not None]
+    rows = [r for s in row_sets for r in (s.s, s.lexical, s.compliance) if r is not None]
     names = {
         "subtask": ([*part.metrics, *(name for row in rows for name in row.cells)], SUBTASKS),
         "dimension": ([name for row in rows for name in row.dimensions], DIMENSIONS),
@@ -222,7 +228,7 @@ def _find_in_part(part: Part, measure: str) -> str | None:
     cells += [
         cell for table in (part.metrics, part.slices) for row in table.values() for cell in row.values()
     ]
-    nulls = [standing.null_class for standing in standings if standing.null_class is not None]
+    nulls = [rows.null_class for rows in row_sets if rows.null_class is not None]
     cells += [cell for null in nulls for cell in (null.precision, null.recall, null.f1)]
     wrong = [cell for cell in cells if not _is_possible(cell)]
     return f"a figure is impossible: {wrong[0].to_dict()}" if wrong else None
@@ -233,7 +239,7 @@ def _cells_of(row: Row) -> list[Cell]:
 
 
 def _is_possible(cell: Cell) -> bool:
-    """Counts that fit, and values on the 0-100 scale (a cosine may lie below zero) with an interval or without."""
+    """RunCounts that fit, and values on the 0-100 scale (a cosine may lie below zero) with an interval or without."""
     interval = [end for end in (cell.low, cell.high) if end is not None]
     values = interval if cell.value is None else [*interval, cell.value]
     whole = len(interval) in ((0, 2) if cell.value is not None else (0,))

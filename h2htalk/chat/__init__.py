@@ -1,1 +1,1 @@
-"""Talk to a model: one protocol, one module a backend."""
+"""Talk to a model: one protocol, one module an engine."""

@@ -1,7 +1,7 @@
-"""What hosted APIs have in common, live or in a batch: a call, its answer, its trouble, and who speaks the wire.
+"""What hosted APIs have in common, live or in a batch: a call, its answer, its failed, and who speaks the wire.
 
 No connection is made here. `hosted` sends calls one by one, `batches` as jobs; both build the same bodies and read
-the same replies, through an `Api` (`openai_api`, `anthropic_api`).
+the same replies, through an `WireFormat` (`openai_api`, `anthropic_api`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from h2htalk.data.responses import Failure, SampleKey, Usage
 
 # What a call without a usable reply cost. `free`: the API itself refused it, or it never left this machine.
 # `paid`: a reply came that cannot be used. `lost`: no reply arrived, so nobody knows: possibly paid.
-Charge = Literal["free", "paid", "lost"]
+Billing = Literal["free", "paid", "possibly_paid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class FailedCall:
     """Why a call gave no usable reply.
 
     Attributes:
         reason: short code to count by, as in `Failure`.
         message: for people, without any part of a key.
-        charge: what it cost (see `Charge`).
+        charge: what it cost (see `Billing`).
         retry: whether asking again can help. A call whose reply arrived is never asked again by itself.
         wait: seconds that the API asks to be left alone, None where it does not say.
         limited: the whole account is asked to slow down (429, 529), so all calls wait.
@@ -81,7 +81,7 @@ class Trouble:
 
     reason: str
     message: str
-    charge: Charge
+    billing: Billing
     retry: bool = False
     wait: float | None = None
     limited: bool = False
@@ -91,12 +91,12 @@ class Trouble:
     request_id: str | None = None
 
 
-class Api(Protocol):
+class WireFormat(Protocol):
     """One provider's wire."""
 
     @property
     def model(self) -> str:
-        """`BACKEND:MODEL`, as price files name it."""
+        """`ENGINE:MODEL`, as price files name it."""
         ...
 
     def calls(self, requests: Sequence[Request]) -> list[Call]:
@@ -115,11 +115,11 @@ class Api(Protocol):
         """The most that a call can be billed for: a token is at least one byte of UTF-8."""
         ...
 
-    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | Trouble:
-        """The answer in the JSON of a successful call. Trouble is `paid` then: something arrived."""
+    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
+        """The answer in the JSON of a successful call. FailedCall is `paid` then: something arrived."""
         ...
 
-    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> Trouble:
+    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
         """What an error of the API means, live or in a batch's result.
 
         `status` 0: not known, as in a batch's results of Anthropic; the error's own type tells then.
@@ -127,12 +127,12 @@ class Api(Protocol):
         ...
 
 
-def outcomes(found: Answer | Trouble, call: Call, attempts: int = 1) -> list[Outcome]:
+def outcomes(found: Answer | FailedCall, call: Call, attempts: int = 1) -> list[Outcome]:
     """What each request of a call gets, in order, when the call is not asked again."""
     if isinstance(found, Answer):
         return list(found.replies)
     outcome: Outcome = Failure(found.reason, found.message, attempts)
     if found.refusal:
-        usage = Usage(0, 0) if found.charge == "free" else found.usage or Usage()
+        usage = Usage(0, 0) if found.billing == "free" else found.usage or Usage()
         outcome = Reply("", "refusal", usage, request_id=found.request_id)
     return [outcome] * len(call.requests)

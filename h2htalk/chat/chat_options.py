@@ -12,15 +12,16 @@ from h2htalk.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """How to run an engine. Only `engine` may change what it answers (the engine's `subject` then says so).
+    """How to run an engine. Only `engine_options` may change what it answers (the engine's `subject` then says so).
 
     Attributes:
         concurrency: requests in flight at once.
         timeout: seconds one attempt may take.
         attempts: tries a request, the first included.
         deadline: seconds one request to a hosted API may take in all, its tries and the waits between included.
-        engine: options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
-        ledger: where paid calls are booked before they are sent; None books them in memory only.
+        engine_options: options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
+        download: fetch a model of the Hugging Face Hub that is not in the local cache.
+        ledger: where paid calls are reserved before they are sent; None books them in memory only.
         batch: send everything as batch jobs, whose ids are kept in this folder.
     """
 
@@ -28,7 +29,8 @@ class ChatOptions:
     timeout: float = 120.0
     attempts: int = 4
     deadline: float = 900.0
-    engine: Mapping[str, str] = field(default_factory=dict)
+    engine_options: Mapping[str, str] = field(default_factory=dict)
+    download: bool = False
     ledger: Ledger | None = None
     batch: BatchFolder | None = None
 

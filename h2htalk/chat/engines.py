@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
 
-from h2htalk.chat.calls import Api
+from h2htalk.chat.calls import WireFormat
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.protocol import Chat
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError, quoted, suggest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +30,7 @@ class Engine:
         wire: `module:Class` that builds and reads the calls of a hosted API; empty for others.
         model_is: what a model's name may be: a `name`, a `folder` (or a name on the Hub), a `file`, or a name
             with a `url`.
+        downloads: it fetches a model of the Hub only where `ChatOptions.download` is set.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Engine:
     options: str = ""
     wire: str = ""
     model_is: str = "name"
+    downloads: bool = False
 
     def open(self, model_name: str, options: ChatOptions) -> Chat:
         """Open a model of this engine."""
@@ -56,16 +57,22 @@ class Engine:
         if self.options:
             _load(self.options).parse(given)
 
-    def open_wire(self, model_name: str) -> Api:
+    def open_wire(self, model_name: str) -> WireFormat:
         """The wire of a hosted API, without a key or a connection."""
-        return cast(Api, _load(self.wire)(model_name))
+        return cast(WireFormat, _load(self.wire)(model_name))
 
 
 ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
         Engine(name="embedded", path="h2htalk.chat.local.embedded:EmbeddedChat", local=True, reasons=False),
-        Engine(name="hf", path="h2htalk.chat.local.hf:TransformersChat", local=True, model_is="folder"),
+        Engine(
+            name="hf",
+            path="h2htalk.chat.local.hf:TransformersChat",
+            local=True,
+            model_is="folder",
+            downloads=True,
+        ),
         Engine(
             name="vllm",
             path="h2htalk.chat.vllm.engine:VLLMChat",
@@ -79,7 +86,7 @@ ENGINES: Mapping[str, Engine] = {
             hosted=True,
             batches=True,
             sampling="optional",
-            wire="h2htalk.chat.hosted.openai_wire:OpenAIApi",
+            wire="h2htalk.chat.hosted.openai_wire:OpenAIWire",
         ),
         Engine(
             name="anthropic",
@@ -87,7 +94,7 @@ ENGINES: Mapping[str, Engine] = {
             hosted=True,
             batches=True,
             sampling="none",
-            wire="h2htalk.chat.hosted.anthropic_wire:AnthropicApi",
+            wire="h2htalk.chat.hosted.anthropic_wire:AnthropicWire",
         ),
         Engine(
             name="server", path="h2htalk.chat.server.engine:ServerChat", sampling="optional", model_is="url"
@@ -106,8 +113,8 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
     """
     engine, name = parse_model(model)
     options = options or ChatOptions()
-    if options.engine:
-        engine.check_options(options.engine)
+    if options.engine_options:
+        engine.check_options(options.engine_options)
     if options.batch is not None:
         require_batches(engine)
     return engine.open(name, options)
@@ -123,8 +130,7 @@ def parse_model(model: str, *others: str) -> tuple[Engine, str]:
     if name in ENGINES:
         return ENGINES[name], model_name
     choices = (*ENGINES, *others)
-    close = get_close_matches(name, choices, n=1)
-    meant = f"did you mean {close[0]!r}? " if close else "write ENGINE:NAME and "
+    meant = suggest(name, choices) or "write ENGINE:NAME and "
     raise ConfigError(f"unknown engine {quoted(name)}; {meant}choose from {', '.join(choices)}")
 
 

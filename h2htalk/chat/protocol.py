@@ -59,7 +59,7 @@ class Sampling:
         return self.temperature
 
 
-class ReplyForm(Protocol):
+class ReplySchema(Protocol):
     """The JSON that a reply must be (`structured.Form`)."""
 
     @property
@@ -78,7 +78,7 @@ class Request:
     messages: tuple[Message, ...]
     sampling: Sampling
     sample: int = 0
-    form: ReplyForm | None = None
+    response_schema: ReplySchema | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Chat(Protocol):
 
     @property
     def subject(self) -> Mapping[str, str]:
-        """What identifies the model in a signature: `backend`, `model`, and what changes its answers
+        """What identifies the model in a signature: `engine`, `model`, and what changes its answers
         (revision or weights hash, engine and version)."""
         ...
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from h2htalk.chat.calls import Charge, Trouble
+from h2htalk.chat.calls import Billing, FailedCall
 from h2htalk.chat.protocol import Request
 from h2htalk.chat.server.wire import CONTEXT_TOO_LONG, asked_wait, clean, error_text, well_formed
 from h2htalk.data.responses import Usage
@@ -56,14 +56,16 @@ def read_error_body(body: object, key: str | None) -> ErrorBody:
     return ErrorBody(text=scrub("" if body is None else str(body), key))
 
 
-def plain_trouble(status: int, error: ErrorBody, headers: Mapping[str, str], key: str | None) -> Trouble:
-    """The trouble that a status stands for, where nothing more is known of it."""
+def failed_call(status: int, error: ErrorBody, headers: Mapping[str, str], key: str | None) -> FailedCall:
+    """The failed that a status stands for, where nothing more is known of it."""
     message = f"HTTP {status}: {error.text}" if error.text else f"HTTP {status}"
-    trouble = Trouble(_reason(status, error), message, _charge(status), request_id=_request_id(headers, key))
+    failed = FailedCall(
+        _reason(status, error), message, _billing(status), request_id=_request_id(headers, key)
+    )
     if status in _SLOW_DOWN:
-        return replace(trouble, retry=True, limited=True, wait=asked_wait(headers))
+        return replace(failed, retry=True, limited=True, wait=asked_wait(headers))
     retry = (status in _RETRIED or status >= 530) and headers.get("x-should-retry") != "false"
-    return replace(trouble, retry=retry, wait=asked_wait(headers) if retry else None)
+    return replace(failed, retry=retry, wait=asked_wait(headers) if retry else None)
 
 
 def _reason(status: int, error: ErrorBody) -> str:
@@ -77,8 +79,8 @@ def _reason(status: int, error: ErrorBody) -> str:
     return f"http_{status}"
 
 
-def _charge(status: int) -> Charge:
-    return "lost" if status in _PERHAPS_ANSWERED else "free"
+def _billing(status: int) -> Billing:
+    return "possibly_paid" if status in _PERHAPS_ANSWERED else "free"
 
 
 def _request_id(headers: Mapping[str, str], key: str | None) -> str | None:
@@ -99,9 +101,9 @@ def input_bound(request: Request) -> int:
     """The most tokens that a prompt can have: a token is at least one byte of UTF-8."""
     texts = (well_formed(message.content) for message in request.messages)
     bound = _AROUND_PROMPT + sum(_AROUND_MESSAGE + _most_bytes(text) for text in texts)
-    if request.form is None:
+    if request.response_schema is None:
         return bound
-    return bound + _AROUND_FORM + len(json.dumps(request.form.schema()))
+    return bound + _AROUND_FORM + len(json.dumps(request.response_schema.schema()))
 
 
 def _most_bytes(text: str) -> int:
@@ -140,11 +142,11 @@ def request_name(header: str | None, body: object, key: str | None) -> str | Non
 
 def malformed_answer(
     why: str, body: object, key: str | None, usage: Usage, request_id: str | None
-) -> Trouble:
-    """The trouble of a call whose answer arrived and is none: paid, and never asked again by itself."""
+) -> FailedCall:
+    """The failed of a call whose answer arrived and is none: paid, and never asked again by itself."""
     said = scrub(_start(body), key)
     message = f"{why}: {said}" if said else f"{why}: empty body"
-    return Trouble("malformed_reply", message, "paid", usage=usage, request_id=request_id)
+    return FailedCall("malformed_reply", message, "paid", usage=usage, request_id=request_id)
 
 
 def _start(body: object) -> str:

@@ -47,7 +47,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ResponseSchema:
     """A form by name (up to 64 letters, digits, `_` and `-`). Fields are written in the model's order: put evidence
     before score."""
 

@@ -66,8 +66,8 @@ class ScriptedChat:
 
     @property
     def subject(self) -> Mapping[str, str]:
-        """`backend`, `model` (the file's name) and the SHA-256 of the file."""
-        return {"backend": "scripted", "model": Path(self._path).name, "file_sha256": self._hash}
+        """`engine`, `model` (the file's name) and the SHA-256 of the file."""
+        return {"engine": "scripted", "model": Path(self._path).name, "file_sha256": self._hash}
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """Look every request up; delays run with `concurrency` requests in flight.

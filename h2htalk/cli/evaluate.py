@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from h2htalk.cli.options import EMBEDDER_HELP, finish
+import h2htalk
+from h2htalk.cli.options import EMBEDDER_HELP, VerboseOption, finish
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError, quoted
 
@@ -41,8 +42,8 @@ def evaluate(
     ] = None,
     concurrency: Annotated[int | None, typer.Option(help="Requests in flight.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds an attempt may take.")] = None,
-    floors: Annotated[
-        bool | None, typer.Option("--floors/--no-floors", help="Score trivial answers beside.")
+    baselines: Annotated[
+        bool | None, typer.Option("--baselines/--no-baselines", help="Score trivial answers beside.")
     ] = None,
     model_sampling: Annotated[
         bool | None,
@@ -52,9 +53,12 @@ def evaluate(
         int | None,
         typer.Option(help="Tokens of reasoning beside the reply; 0 switches it off."),
     ] = None,
-    engine: Annotated[
+    engine_option: Annotated[
         list[str] | None,
         typer.Option(help="KEY=VALUE for vllm: itself; may be repeated."),
+    ] = None,
+    download: Annotated[
+        bool | None, typer.Option("--download", help="Fetch an hf: model from the Hub if it is not cached.")
     ] = None,
     batch: Annotated[
         bool | None,
@@ -63,31 +67,33 @@ def evaluate(
     max_cost: Annotated[float | None, typer.Option(help="US dollars that the run may cost in all.")] = None,
     prices: Annotated[str | None, typer.Option(help="A price file laid over the bundled one.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and cost; write nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print what would be asked and what it would cost; write nothing."),
     ] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Score a model on a split: generate, score, report. The same command again resumes."""
     # Before anything else is local: exactly the options.
-    other = ("spec", "subtask", "engine", "dry_run")
+    other = ("spec", "subtask", "engine_option", "dry_run", "verbose")
     given = {k: v for k, v in locals().items() if k not in (*other, "other") and v is not None}
     if subtask:
         given["subtasks"] = tuple(subtask)
-    if engine:
-        given["engine"] = _pairs(engine)
-    from h2htalk.benchmark.cost_estimate import estimate
-    from h2htalk.benchmark.evaluate import evaluate as run
-    from h2htalk.benchmark.settings import EvaluateSpec, read_spec
+    if engine_option:
+        given["engine_options"] = _pairs(engine_option)
+    from h2htalk.benchmark.settings import read_spec
 
-    parsed = read_spec(spec, given) if spec else EvaluateSpec.from_dict(given, "command line")
+    parsed = read_spec(spec, given) if spec else h2htalk.EvaluateSpec.from_dict(given, "command line")
     if dry_run:
+        from h2htalk.benchmark.cost_estimate import estimate
+
         say(estimate(parsed))
         return
     try:
-        summary = run(parsed)
+        summary = h2htalk.evaluate(parsed)
     except KeyboardInterrupt:
-        say(f"stopped; everything finished is in {parsed.out}: the same command goes on from there", err=True)
+        say(f"stopped; finished answers are stored in {parsed.out}: the same command continues", err=True)
         raise
-    finish(summary, parsed.out_path)
+    finish(summary, parsed.out_path, verbose)
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
@@ -96,8 +102,8 @@ def _pairs(words: list[str]) -> dict[str, str]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"--engine {quoted(word)}: write KEY=VALUE, such as dtype=bfloat16")
+            raise ConfigError(f"--engine-option {quoted(word)}: write KEY=VALUE, such as dtype=bfloat16")
         if key.strip() in pairs:
-            raise ConfigError(f"--engine: {key.strip()} is given twice")
+            raise ConfigError(f"--engine-option: {key.strip()} is given twice")
         pairs[key.strip()] = value.strip()
     return pairs

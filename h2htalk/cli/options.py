@@ -28,14 +28,17 @@ OutOption = Annotated[
     Path, typer.Option("--out", help="The folder to write.", parser=read_folder, metavar="FOLDER")
 ]
 EMBEDDER_HELP = "bge-m3, minilm (English), none, or a name."
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Print everything the page shows: notes, slices, signature.")
+]
 FormatOption = Annotated[str, typer.Option("--format", help="terminal, csv, json or latex.")]
 
 
-def finish(summary: Summary, folder: Path) -> None:
+def finish(summary: Summary, folder: Path, verbose: bool = False) -> None:
     """Print a run's table; exit code 3 when items are unscored."""
     from h2htalk.benchmark.report.terminal import print_summary
 
-    print_summary(summary, console(), {"report": (folder / "report.html").resolve()})
+    print_summary(summary, console(), {"report": (folder / "report.html").resolve()}, verbose)
     raise typer.Exit(3 if summary.incomplete else 0)
 
 

@@ -1,4 +1,4 @@
-"""Commands on run folders: score, report, costs, leaderboard. Parse, call one library function, print."""
+"""Commands on run folders: score, report, costs, leaderboard. Each command parses, calls one function and prints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from h2htalk.cli.options import EMBEDDER_HELP, FormatOption, RunArgument, console, finish, require_format
+import h2htalk
+from h2htalk.cli.options import (
+    EMBEDDER_HELP,
+    FormatOption,
+    RunArgument,
+    VerboseOption,
+    console,
+    finish,
+    require_format,
+)
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError
 
@@ -19,25 +28,25 @@ def score(
         str | None, typer.Option(help=f"{EMBEDDER_HELP} The run's own when left out.")
     ] = None,
     rouge: Annotated[str | None, typer.Option(help="f1 or recall. The run's own when left out.")] = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Score a run's stored responses again; the model is not asked."""
     from h2htalk.benchmark.score_run import score as run_score
 
-    finish(run_score(run, embedder, rouge), run)
+    finish(run_score(run, embedder, rouge), run, verbose)
 
 
-def report(run: RunArgument, format: FormatOption = "terminal") -> None:
-    """Print a scored run's table; in the form `terminal`, write its tables and page again too."""
+def report(run: RunArgument, format: FormatOption = "terminal", verbose: VerboseOption = False) -> None:
+    """Print the table of a scored run; `--format terminal` also writes its tables and page again."""
     require_format(format)
     if format == "terminal":
         from h2htalk.benchmark.report_run import report as run_report
 
-        finish(run_report(run), run)
+        finish(run_report(run), run, verbose)
     from h2htalk.benchmark.report.table2_rows import model_rows
     from h2htalk.benchmark.report.tables import table_text
-    from h2htalk.benchmark.summary import read_summary
 
-    summary = read_summary(run / "summary.json")
+    summary = h2htalk.load_run(run).summary
     typer.echo(table_text(model_rows(summary), format), nl=False)
     if summary.incomplete:
         raise typer.Exit(3)
@@ -57,29 +66,38 @@ def costs(
 
 def leaderboard(
     runs: Annotated[list[Path] | None, typer.Argument(help="Run folders.")] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="Add the rows of the paper's Table 2.")] = False,
     check_paper: Annotated[
-        bool, typer.Option("--check-paper", help="Recompute the paper's averages.")
+        bool, typer.Option("--check-paper", help="Recompute the paper's averages instead.")
     ] = False,
     format: FormatOption = "terminal",
 ) -> None:
-    """Your runs beside the paper's Table 2."""
-    from h2htalk.benchmark.report import leaderboard as board
-    from h2htalk.benchmark.report import paper_table
-    from h2htalk.benchmark.report.leaderboard_terminal import print_check, print_leaderboard
-    from h2htalk.benchmark.report.tables import table_text
-
+    """Rank your runs among each other; --paper adds the paper's Table 2."""
     require_format(format, *(("json",) if check_paper else ()))
-    if check_paper and runs:
-        raise ConfigError("--check-paper looks at the paper alone: leave the run folders out")
     if check_paper:
-        rows = paper_table.check_paper()
-        if format == "json":
-            typer.echo(json.dumps(paper_table.check_table(rows), ensure_ascii=False, indent=2))
-        else:
-            print_check(rows, console())
+        _check_paper(bool(runs or paper), format)
         return
-    made = board.leaderboard(board.read_summaries(runs or []))
+    if not runs and not paper:
+        raise ConfigError("no run folder is named: name one or more, or add --paper for the paper's rows")
+    board = h2htalk.leaderboard(runs or [], paper=paper)
     if format == "terminal":
-        print_leaderboard(made, console())
+        from h2htalk.benchmark.report.leaderboard_terminal import print_leaderboard
+
+        print_leaderboard(board, console())
     else:
-        typer.echo(table_text(made.rows, format), nl=False)
+        from h2htalk.benchmark.report.tables import table_text
+
+        typer.echo(table_text(board.rows, format), nl=False)
+
+
+def _check_paper(more: bool, format: str) -> None:
+    from h2htalk.benchmark.report import paper_table
+    from h2htalk.benchmark.report.leaderboard_terminal import print_check
+
+    if more:
+        raise ConfigError("--check-paper takes neither run folders nor --paper: leave them out")
+    rows = paper_table.check_paper()
+    if format == "json":
+        typer.echo(json.dumps(paper_table.check_table(rows), ensure_ascii=False, indent=2))
+    else:
+        print_check(rows, console())

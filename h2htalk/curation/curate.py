@@ -54,6 +54,12 @@ def curate(
 ) -> Workspace:
     """Run a curation; returns its workspace, whose counts are `summaries`.
 
+    Examples:
+        >>> import h2htalk
+        >>> workspace = h2htalk.curate(Path("curate.toml"), ["gather"])
+        >>> workspace.path.name
+        'workspace'
+
     Args:
         spec_path: its TOML file; relative paths in it are beside it.
         stages: which; all of them when none is named, but for a review that nobody is named for. A stage whose

@@ -3,7 +3,7 @@
 run.json                     spec, signature, package version
 inputs/split, inputs/prompts what was asked: the scenarios and templates, so that a run stands alone
 responses/part-0.jsonl       append-only, one writer
-floors/NAME.jsonl            the baselines' answers
+baselines/NAME.jsonl            the baselines' answers
 costs/, batches/             of hosted models: every paid call, every batch job
 scores/<fingerprint>.parquet, summary.json, report.html, tables/
 """
@@ -66,8 +66,8 @@ class RunFolder:
         return self.path / "tables"
 
     @property
-    def floors(self) -> Path:
-        return self.path / "floors"
+    def baselines(self) -> Path:
+        return self.path / "baselines"
 
     @property
     def page(self) -> Path:
@@ -105,7 +105,8 @@ class RunFolder:
 
         Args:
             signature: the run's.
-            partial: the subject is not known whole (no model was opened): what it does not name is not compared.
+            partial: neither model nor embedder was opened: what the subject does not name is not compared, nor is
+                the revision of the embedder.
 
         Raises:
             ConfigError: the folder holds a run of another signature (the keys are named).
@@ -274,9 +275,12 @@ def _is_half_made(path: Path) -> bool:
 
 def _require_same(folder: RunFolder, signature: Signature, partial: bool = False) -> None:
     there = folder.signature()
-    subject = {k: v for k, v in there.subject.items() if not partial or k in signature.subject}
+    protocol, subject = dict(there.protocol), dict(there.subject)
+    if partial:
+        subject = {key: value for key, value in subject.items() if key in signature.subject}
+        protocol["embedder"] = protocol.get("embedder", "").partition("@")[0]
     different = [
-        *differing_keys(there.protocol, signature.protocol),
+        *differing_keys(protocol, signature.protocol),
         *differing_keys(subject, signature.subject),
     ]
     if different:

@@ -15,7 +15,7 @@ class Signature:
     """`protocol` says how it was measured, `subject` what was measured; values are short texts.
 
     Protocol keys: items (hash of scenarios and personas), prompts, tokens, metrics, contracts, rouge, embedder, judge.
-    Subject keys: backend and model with their revisions, temperature, top_p, max_tokens, samples, seed, sap.
+    Subject keys: engine and model with their revisions, temperature, top_p, max_tokens, samples, seed, sap.
     """
 
     protocol: Mapping[str, str]
@@ -39,11 +39,11 @@ class Signature:
         """Read `{"protocol": {...}, "subject": {...}}`.
 
         Raises:
-            DataError: a part is missing or empty, a value is no text, or the subject does not name its backend
+            DataError: a part is missing or empty, a value is no text, or the subject does not name its engine
                 and model; starts with `where`.
         """
         protocol, subject = (_texts(raw, part, where) for part in ("protocol", "subject"))
-        missing = [key for key in ("backend", "model") if key not in subject]
+        missing = [key for key in ("engine", "model") if key not in subject]
         if missing:
             raise DataError(f"{where}: the signature's subject lacks {' and '.join(missing)}")
         return cls(protocol, subject)

@@ -18,7 +18,7 @@ from h2htalk.data.parquet import read_parquet
 from h2htalk.data.persona import Persona, bundled_personas, read_persona
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, find_subtask
-from h2htalk.errors import ConfigError, DataError, quoted
+from h2htalk.errors import ConfigError, DataError, quoted, suggest
 
 BUNDLED_FOLDER = Path(str(files("h2htalk.data") / "bundled" / "splits"))
 # The keys of `split.toml`, all of them texts.
@@ -120,6 +120,11 @@ def load_split(name: str) -> Split:
     A folder holds `*.jsonl` and `*.parquet` files of scenarios, optionally `split.toml` (name, version,
     description, licence) and `personas/*.toml`. A persona there takes the place of a bundled one of the same id.
 
+    Examples:
+        >>> import h2htalk
+        >>> len(h2htalk.load_split("mini").select(language="en").scenarios)
+        77
+
     Raises:
         ConfigError: no such split; the message lists what there is.
         DataError: a broken record (file and line), a duplicate id, or a persona that is nowhere described.
@@ -194,7 +199,7 @@ def resolve_split(name: str) -> Path:
     if os.path.isdir(path) or (os.path.isfile(path) and _is_scenario_file(path)):
         return path
     raise ConfigError(
-        f"no split {quoted(name)}: choose a bundled one ({', '.join(list_splits())}), "
+        f"no split {quoted(name)}: {suggest(name, list_splits())}choose a bundled one ({', '.join(list_splits())}), "
         "or name a folder or a .jsonl or .parquet file"
     )
 

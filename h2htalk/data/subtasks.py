@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from h2htalk.data.languages import RECORDS
-from h2htalk.errors import DataError, quoted
+from h2htalk.errors import DataError, quoted, suggest
 
 Dimension = Literal["dialogue", "recollection", "itinerary"]
 Mode = Literal["empathetic interaction", "personality development"]
@@ -156,7 +156,7 @@ def find_subtask(name: str, where: str = "subtask") -> Subtask:
         return SUBTASKS[name]
     except (KeyError, TypeError):
         raise DataError(
-            f"{where}: unknown subtask {quoted(name)}; choose from {', '.join(SUBTASKS)}"
+            f"{where}: unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}"
         ) from None
 
 

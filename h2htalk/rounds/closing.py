@@ -41,6 +41,12 @@ def close_round(
     Closing a closed round decides again from the answers that are there, the same bytes; with `adjudication` its
     ties get that round's word.
 
+    Examples:
+        >>> import h2htalk
+        >>> status, decisions = h2htalk.close_round(Path("rounds/crowd"), force=True)
+        >>> status.state
+        'closed'
+
     Args:
         path: the round.
         force: close although items want answers, or answers have mistakes; recorded, and told in the notes.

@@ -28,6 +28,13 @@ from h2htalk.rounds.texts.guidelines import guidelines
 def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
     """Open a round, or finish opening it; a round that is open already is left as it is.
 
+    Examples:
+        >>> import h2htalk
+        >>> spec = h2htalk.RoundSpec(kind="crowd", items="mini", overlap=1, format="csv")
+        >>> status, notes = h2htalk.open_round(spec, Path("rounds/crowd"))
+        >>> (status.state, status.items)
+        ('open', 154)
+
     Args:
         spec: what to open.
         out: its folder.

@@ -1,4 +1,4 @@
-"""Floors: three trivial answers, which depend on the items alone."""
+"""Baselines: three trivial answers, which depend on the items alone."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def test_every_item_has_one_answer_that_row_order_does_not_change(name: str) -> 
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_answers_can_be_stored_and_read_again(name: str) -> None:
-    """A floor without a neighbour once could not be read back, and with it the whole run."""
+    """A baseline without a neighbour once could not be read back, and with it the whole run."""
     for answer in BASELINES[name](MINI[:1], MINI[:1]):
-        assert read_response(answer.to_dict(), "floor") == answer
+        assert read_response(answer.to_dict(), "baseline") == answer
 
 
 def test_constant_says_one_line_a_language_and_the_null_line_where_nothing_may_be_worth_keeping() -> None:

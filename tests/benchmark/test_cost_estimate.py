@@ -32,7 +32,12 @@ def spec_of(folder: Path, **settings: Any) -> EvaluateSpec:
     if not (folder / "split").exists():
         write_split(folder / "split", ITEMS)
         (folder / "prices.toml").write_text(price_file())
-    common = {"split": str(folder / "split"), "out": str(folder / "run"), "embedder": "none", "floors": False}
+    common = {
+        "split": str(folder / "split"),
+        "out": str(folder / "run"),
+        "embedder": "none",
+        "baselines": False,
+    }
     hosted = {"model": MODELS["openai"], "prices": str(folder / "prices.toml")}
     return EvaluateSpec(**{**common, **(hosted if "model" not in settings else {}), **settings})
 
@@ -128,7 +133,7 @@ def test_a_limit_that_is_too_low_is_said_before_the_run(tmp_path: Path) -> None:
 
 def test_a_wrong_option_of_an_engine_is_said_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="vllm has no engine option 'dtypo'; choose from"):
-        estimate(spec_of(tmp_path, model="vllm:m", engine={"dtypo": "half"}))
+        estimate(spec_of(tmp_path, model="vllm:m", engine_options={"dtypo": "half"}))
 
 
 def test_what_a_running_batch_brings_is_not_counted_again(
@@ -158,3 +163,18 @@ def test_what_a_running_batch_brings_is_not_counted_again(
 )
 def test_engines_without_a_bill(tmp_path: Path, model: str, price: str) -> None:
     assert estimate(spec_of(tmp_path, model=model)).endswith(f"Price: {price}.")
+
+
+def test_no_embedder_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("h2htalk.text.embeddings.embedders.open_embedder", None)
+    assert "6 items" in estimate(spec_of(tmp_path, embedder="bge-m3"))
+    evaluate(spec_of(tmp_path, model="baseline:constant"))
+    with pytest.raises(ConfigError, match=r"differs in embedder \(none, bge-m3\)"):
+        estimate(spec_of(tmp_path, model="baseline:constant", embedder="bge-m3"))
+
+
+def test_a_model_without_a_price_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"price of openai:gpt-4oo is unknown: did you mean 'openai:gpt-4o'\?"
+    ):
+        estimate(spec_of(tmp_path, model="openai:gpt-4oo", max_cost=1.0))

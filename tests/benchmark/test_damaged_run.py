@@ -13,12 +13,12 @@ import pytest
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.metrics.scoring import read_scores
-from h2htalk.benchmark.run_data import read_material
+from h2htalk.benchmark.run_data import read_run_data
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import read_summary
 from h2htalk.errors import DataError, H2HTalkError
 
-LEXICAL = ("main", "standing", "lexical")
+LEXICAL = ("main", "rows", "lexical")
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "whole"
     evaluate(
         EvaluateSpec(
-            model="baseline:constant", split="mini", out=str(out), limit=22, embedder="none", floors=False
+            model="baseline:constant", split="mini", out=str(out), limit=22, embedder="none", baselines=False
         )
     )
     return out
@@ -90,9 +90,9 @@ def test_what_was_written_is_read_as_it_was(whole: Path) -> None:
         (("main", "metrics"), {"nope": {"bleu_1": CELL}}, "'nope' is no subtask"),
         (("main", "metrics"), {"dialogue_base": {"x": CELL}}, "'x' is no metric"),
         (("main", "slices"), {"emotion": {"joy": {**CELL, "n": 2}}}, "a figure is impossible"),
-        (("main", "floors"), {"zz": 5}, "main.floors.zz: Input should be"),
+        (("main", "baselines"), {"zz": 5}, "main.baselines.zz: Input should be"),
         (("main", "languages"), 5, "main.languages: Input should be a valid"),
-        (("main", "standing", "null_class", "f1"), {**CELL, "value": 101.0}, "a figure is impossible"),
+        (("main", "rows", "null_class", "f1"), {**CELL, "value": 101.0}, "a figure is impossible"),
         (("main",), None, "main: Input should be"),
         (("measure",), "foo", "measure: Input should be 's' or 'lexical'"),
         (("measure",), "s", "its measure is s, and a row of s is missing"),
@@ -102,7 +102,7 @@ def test_what_was_written_is_read_as_it_was(whole: Path) -> None:
         (("warnings",), "abc", "warnings: Input should be a valid"),
         (("judged",), "yes", "judged: Input should be a valid boolean"),
         (("signature",), {"protocol": {"items": "x"}, "subject": {}}, "signature must hold protocol and subject"),
-        (("signature", "subject"), {"x": "y"}, "subject lacks backend and model"),
+        (("signature", "subject"), {"x": "y"}, "subject lacks engine and model"),
     ],
 )  # fmt: skip
 def test_a_summary_that_no_run_wrote_is_refused(
@@ -147,7 +147,7 @@ def test_a_number_too_large_for_a_float_is_refused(run: Path) -> None:
 )
 def test_a_run_json_that_no_run_wrote_is_refused(run: Path, place: Sequence[str], value: object) -> None:
     change(run / "run.json", place, value)
-    refusal(lambda: read_material(run).folder.signature(), run / "run.json")
+    refusal(lambda: read_run_data(run).folder.signature(), run / "run.json")
 
 
 # --- scores -----------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def with_column(name: str, values: Any) -> Callable[[Any], Any]:
 
 
 def ids_of(run: Path) -> set[str]:
-    return {s.id for s in read_material(run).split.scenarios}
+    return {s.id for s in read_run_data(run).split.scenarios}
 
 
 def test_scores_are_read_as_they_were_written(whole: Path) -> None:

@@ -20,29 +20,29 @@ def test_an_engines_options_are_texts_whether_they_come_as_toml_or_json(tmp_path
     path = tmp_path / "spec.toml"
     path.write_text(
         'model = "vllm:m"\nsplit = "mini"\nout = "r"\n'
-        "[engine]\ntensor_parallel_size = 8\nenforce_eager = true\ngpu_memory_utilization = 0.85\n"
+        "[engine_options]\ntensor_parallel_size = 8\nenforce_eager = true\ngpu_memory_utilization = 0.85\n"
     )
     spec = read_spec(path)
     options = {"tensor_parallel_size": "8", "enforce_eager": "true", "gpu_memory_utilization": "0.85"}
-    assert spec.engine == options
+    assert spec.engine_options == options
     assert EvaluateSpec.from_dict(json.loads(json.dumps(spec.to_dict())), "run.json") == spec
 
 
 @pytest.mark.parametrize("value", ["tp=8", ["tp"], {"tp": [8]}, {"tp": None}])
 def test_options_that_are_no_table_of_texts_are_refused(value: object) -> None:
-    with pytest.raises(ConfigError, match="engine"):
-        EvaluateSpec.from_dict({**WORK, "model": "vllm:m", "engine": value}, "spec.toml")
+    with pytest.raises(ConfigError, match="engine_options"):
+        EvaluateSpec.from_dict({**WORK, "model": "vllm:m", "engine_options": value}, "spec.toml")
 
 
 def test_an_option_that_is_no_text_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"^spec\.toml: engine\.tp: Input should be a valid string"):
-        EvaluateSpec.from_dict({**WORK, "model": "vllm:m", "engine": {"tp": [8]}}, "spec.toml")
+    with pytest.raises(ConfigError, match=r"^spec\.toml: engine_options\.tp: Input should be a valid string"):
+        EvaluateSpec.from_dict({**WORK, "model": "vllm:m", "engine_options": {"tp": [8]}}, "spec.toml")
 
 
 @pytest.mark.parametrize("model", ["hf:m", "embedded", "openai:m", "baseline:constant", "scripted:f"])
 def test_an_engine_without_options_refuses_them_before_anything_is_opened(model: str) -> None:
-    with pytest.raises(ConfigError, match=r"--engine: \w+ has no engine options \(dtype\); vllm has"):
-        EvaluateSpec(**WORK, model=model, engine={"dtype": "half"})
+    with pytest.raises(ConfigError, match=r"--engine-option: \w+ has no engine options \(dtype\); vllm has"):
+        EvaluateSpec(**WORK, model=model, engine_options={"dtype": "half"})
 
 
 @pytest.mark.parametrize("model", ["embedded", "baseline:constant"])

@@ -19,7 +19,7 @@ OPTIONS = {"model": "MODEL", "split": "--split", "out": "--out", "prompts": "--p
 def test_three_words_are_enough_and_the_rest_are_the_papers_settings() -> None:
     spec = EvaluateSpec.from_dict(WORK, "command line")
     assert (spec.temperature, spec.samples, spec.seed) == (0.0, 1, 0)  # greedy
-    assert (spec.sap, spec.embedder, spec.rouge, spec.floors) == ("full", "bge-m3", "f1", True)
+    assert (spec.sap, spec.embedder, spec.rouge, spec.baselines) == ("full", "bge-m3", "f1", True)
     assert (spec.language, spec.subtasks, spec.limit, spec.max_tokens) == (None, (), None, None)
     assert spec.out_path == Path("runs/a")
 
@@ -39,7 +39,7 @@ def test_a_spec_survives_its_own_dict_and_json() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"modle": "x"}, "unknown key modle; choose from model, split"),
+        ({"modle": "x"}, "unknown key modle; did you mean 'model'? choose from model, split"),
         ({"limit": "many"}, "limit: "),
         ({"limit": 1.5}, "limit: "),
         ({"limit": 0}, "--limit is 0; it must be 1 or more"),
@@ -60,11 +60,11 @@ def test_a_spec_survives_its_own_dict_and_json() -> None:
         ({"rouge": "precision"}, "--rouge 'precision': choose from f1, recall"),
         ({"model": 3}, "model: "),
         ({"model": None}, "model: "),
-        ({"floors": "perhaps"}, "floors: "),
+        ({"baselines": "perhaps"}, "baselines: "),
         # These were taken for 1, for False and for 5.
         ({"limit": True}, "eval.toml: limit: Input should be a valid integer"),
-        ({"floors": "no"}, "eval.toml: floors: Input should be a valid boolean"),
-        ({"floors": 1}, "eval.toml: floors: Input should be a valid boolean"),
+        ({"baselines": "no"}, "eval.toml: baselines: Input should be a valid boolean"),
+        ({"baselines": 1}, "eval.toml: baselines: Input should be a valid boolean"),
         ({"limit": "5"}, "eval.toml: limit: Input should be a valid integer"),
         ({"temperature": True}, "eval.toml: temperature: Input should be a valid number"),
         ({"temperature": "0.7"}, "eval.toml: temperature: Input should be a valid number"),

@@ -33,7 +33,7 @@ def spec(tmp_path: Path, lines: list[Mapping[str, str]], **more: int) -> Evaluat
         language="en",
         limit=20,
         embedder="none",
-        floors=False,
+        baselines=False,
         **more,
     )
 

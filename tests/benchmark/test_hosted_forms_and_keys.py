@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
-from h2htalk.chat.response_schema import Form
+from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
 
 
@@ -26,7 +26,7 @@ class Rating(BaseModel):
     score: int = Field(ge=1, le=10)
 
 
-RATING = Form("rating", Rating)
+RATING = ResponseSchema("rating", Rating)
 
 
 @pytest.fixture
@@ -37,10 +37,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
         yield running
 
 
-def ask(provider: str, *texts: str, form: Form | None = RATING) -> list[Outcome]:
+def ask(provider: str, *texts: str, form: ResponseSchema | None = RATING) -> list[Outcome]:
     """One call a text, each to be answered in that form."""
     sampling = Sampling(temperature=None, max_tokens=64)
-    requests = [Request(text, (Message("user", text),), sampling, form=form) for text in texts]
+    requests = [Request(text, (Message("user", text),), sampling, response_schema=form) for text in texts]
     chat = open_chat(MODELS[provider], ChatOptions(timeout=2))
     try:
         return chat.complete(requests)

@@ -16,7 +16,7 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.batch.job_journal import BatchJournal
 from h2htalk.chat.calls import Bound
 from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.reservations import Booking, Settlement, Totals
+from h2htalk.chat.costs.reservations import Reservation, Settlement, Totals
 from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.signature import Signature
@@ -24,7 +24,7 @@ from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
 MODEL = "openai:gpt-4o"
-SIGNATURE = Signature({"items": "x"}, {"backend": "openai", "model": "gpt-4o"})
+SIGNATURE = Signature({"items": "x"}, {"engine": "openai", "model": "gpt-4o"})
 CALL = Bound(1000, 100)
 PRICES = """date = "2026-11-20"
 currency = "USD"
@@ -107,7 +107,7 @@ def test_a_refused_run_folder_is_left_as_it_was(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.txt").write_text("mine")
     with pytest.raises(DataError, match=r"holds other files and no run\.json"):
-        evaluate(spec_of(tmp_path, batch=True, floors=False))
+        evaluate(spec_of(tmp_path, batch=True, baselines=False))
     assert things(tmp_path) == {"run/thesis.txt"}
 
 
@@ -136,7 +136,7 @@ def test_calls_that_a_kill_left_open_are_settled_by_the_stored_answers(tmp_path:
     costs.close()
     writer.close()
     totals = read_costs(tmp_path / "run")[GENERATE]
-    assert (totals.paid, totals.lost, totals.open) == (1, 2, 0)
+    assert (totals.paid, totals.possibly_paid, totals.open) == (1, 2, 0)
     assert (totals.usd_paid, totals.usd_possible) == (SPENT, 2 * WORST)
 
 
@@ -173,7 +173,7 @@ def test_a_job_whose_journal_was_removed_is_possibly_paid_and_open_no_longer(
     costs, writer = RunCosts(spec_of(tmp_path, batch=batch)), writer_of(tmp_path)
     costs.open(writer)
     totals = ledger_of(costs).totals()
-    assert (totals.open, totals.lost, totals.usd_possible) == (0, open_calls, open_calls * WORST / 2)
+    assert (totals.open, totals.possibly_paid, totals.usd_possible) == (0, open_calls, open_calls * WORST / 2)
     costs.close()
     writer.close()
 
@@ -197,24 +197,24 @@ def test_a_batch_that_was_never_sent_gives_its_money_back(tmp_path: Path) -> Non
 # --- What an error leaves ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("charge", ["free", "lost", "paid"])
-def test_after_an_error_only_what_cost_nothing_is_removed(tmp_path: Path, charge: str) -> None:
+@pytest.mark.parametrize("billing", ["free", "possibly_paid", "paid"])
+def test_after_an_error_only_what_cost_nothing_is_removed(tmp_path: Path, billing: str) -> None:
     """A call that may have been paid stays on the books even where no answer came of it."""
     writer, costs = writer_of(tmp_path), RunCosts(spec_of(tmp_path))
     costs.open(writer)
     ledger = ledger_of(costs)
-    booking = ledger.reserve((("made-00000", 0),), CALL)
-    if charge == "free":
-        ledger.free(booking, "unauthorized")
-    elif charge == "lost":
-        ledger.lost(booking, "timeout")
+    reservation = ledger.reserve((("made-00000", 0),), CALL)
+    if billing == "free":
+        ledger.free(reservation, "unauthorized")
+    elif billing == "possibly_paid":
+        ledger.possibly_paid(reservation, "timeout")
     else:
-        ledger.paid(booking, USED)
+        ledger.paid(reservation, USED)
     if costs.discard(writer):
         writer.discard()
     writer.close()
-    assert (tmp_path / "run").exists() == (charge != "free")
-    if charge != "free":
+    assert (tmp_path / "run").exists() == (billing != "free")
+    if billing != "free":
         assert read_costs(tmp_path / "run")[GENERATE].usd_committed in (WORST, SPENT)
         writer_of(tmp_path).close()  # and the same command goes on there
 
@@ -254,7 +254,7 @@ def test_calls_that_were_only_lost_at_an_unknown_price_are_not_shown_as_nothing(
     writer, costs = writer_of(tmp_path), RunCosts(spec_of(tmp_path, model="openai:house-model"))
     costs.open(writer)
     ledger = ledger_of(costs)
-    ledger.lost(ledger.reserve((("made-00000", 0),), CALL), "timeout")
+    ledger.possibly_paid(ledger.reserve((("made-00000", 0),), CALL), "timeout")
     assert costs.spent() == "price unknown"
     costs.close()
     writer.close()
@@ -271,5 +271,5 @@ def test_every_call_can_be_read_while_the_run_goes_on(tmp_path: Path) -> None:
     writer.close()
     assert found == [
         (GENERATE, Settlement(replace(second, worst=WORST), "paid", USED, SPENT, "req_9")),
-        (GENERATE, Booking(1, first.items, CALL, WORST)),
+        (GENERATE, Reservation(1, first.items, CALL, WORST)),
     ]

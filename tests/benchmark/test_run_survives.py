@@ -32,7 +32,7 @@ def start(*words: object, **options: object) -> subprocess.Popen[str]:
         *map(str, words),
         "--embedder",
         "none",
-        "--no-floors",
+        "--no-baselines",
     ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload,no-any-return]
 
@@ -146,7 +146,7 @@ def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path) -> None:
         run.send_signal(signal.SIGINT)
         _, stderr = run.communicate(timeout=30)
         assert run.returncode == 130
-        assert "the same command goes on" in stderr
+        assert "the same command continues" in stderr
         assert "Traceback" not in stderr
         server.latency = 0
         again = start(server.spec, "--split", split, "--out", out)

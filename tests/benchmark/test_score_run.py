@@ -14,6 +14,7 @@ from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import json_line, write_jsonl
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import DataError
 
 
@@ -32,6 +33,20 @@ def spec(tmp_path: Path) -> EvaluateSpec:
 def test_scoring_again_gives_the_same_summary(spec: EvaluateSpec) -> None:
     made = evaluate(spec)
     assert score(spec.out_path) == made
+
+
+def test_a_restart_of_a_finished_run_scores_nothing_anew(
+    spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = evaluate(spec)
+    page = RunFolder(spec.out_path).page
+    with monkeypatch.context() as patch:
+        patch.setattr("h2htalk.benchmark.evaluate.score_run_data", None)
+        assert evaluate(spec) == summary
+    assert evaluate(replace(spec, baselines=False)).baselines == {}
+    page.unlink()
+    evaluate(replace(spec, baselines=False))
+    assert page.exists()
 
 
 def test_references_that_were_edited_are_not_scored_under_the_old_signature(spec: EvaluateSpec) -> None:
@@ -89,9 +104,9 @@ def test_a_report_of_other_answers_than_were_scored_is_refused(spec: EvaluateSpe
     assert report(spec.out_path).counts.unscored == 1
 
 
-def test_floors_are_shown_only_when_they_are_asked_for(spec: EvaluateSpec) -> None:
-    assert set(evaluate(spec).floors) == {"constant", "copy-last-turn", "random-reference"}
-    assert evaluate(replace(spec, floors=False)).floors == {}
+def test_baselines_are_shown_only_when_they_are_asked_for(spec: EvaluateSpec) -> None:
+    assert set(evaluate(spec).baselines) == {"constant", "copy-last-turn", "random-reference"}
+    assert evaluate(replace(spec, baselines=False)).baselines == {}
 
 
 def test_the_null_class_counts_scored_items_only(spec: EvaluateSpec) -> None:
@@ -106,16 +121,16 @@ def test_the_null_class_counts_scored_items_only(spec: EvaluateSpec) -> None:
     lines = [{"id": "*", "text": "I hear you."}, {**null, "sample": 0}, {**null, "sample": 1, "text": "Hm."}]
     rest = {"id": lost["id"], "sample": 0, "text": null["text"]}
     script.write_text("".join(json_line(line) for line in (*lines, rest, lost)))
-    found = evaluate(sampled).standing.null_class
+    found = evaluate(sampled).rows.null_class
     assert found is not None
     assert (found.recall.n, found.recall.total) == (13, 14)
     assert found.answers == 0.5, "an item with two samples counts by their share"
 
 
-def test_floors_stand_on_the_items_that_the_model_was_scored_on(spec: EvaluateSpec) -> None:
+def test_baselines_stand_on_the_items_that_the_model_was_scored_on(spec: EvaluateSpec) -> None:
     script = Path(spec.model.partition(":")[2])
     lost = {"id": "mini-en-dialogue-base-01", "failure": {"reason": "timeout", "message": ""}}
     script.write_text("".join(json_line(line) for line in ({"id": "*", "text": "I hear you."}, lost)))
     summary = evaluate(spec)
-    for row in (summary.standing.lexical, *(floor.lexical for floor in summary.floors.values())):
+    for row in (summary.rows.lexical, *(baseline.lexical for baseline in summary.baselines.values())):
         assert (row.cells["dialogue_base"].n, row.cells["dialogue_base"].total) == (13, 14)

@@ -1,4 +1,4 @@
-"""From answers to a summary: rows, floors, slices, counts, warnings; and what a missing S does to each."""
+"""From answers to a summary: rows, baselines, slices, counts, warnings; and what a missing S does to each."""
 
 from __future__ import annotations
 
@@ -47,27 +47,27 @@ def english() -> Summary:
 
 def test_the_references_themselves_score_the_most_and_break_no_contract() -> None:
     summary = lexical()
-    row = summary.standing.lexical
+    row = summary.rows.lexical
     assert row.overall.value is not None
     assert row.overall.value > 98  # a reference of fewer than four tokens has no BLEU-4 of 1
-    assert summary.standing.compliance.overall.value == pytest.approx(100)
+    assert summary.rows.compliance.overall.value == pytest.approx(100)
     assert (summary.violations, summary.warnings, summary.incomplete) == ({}, (), False)
-    for floor in summary.floors.values():
-        assert floor.lexical.overall.value is not None
-        assert floor.lexical.overall.value < 40
+    for baseline in summary.baselines.values():
+        assert baseline.lexical.overall.value is not None
+        assert baseline.lexical.overall.value < 40
 
 
 def test_without_an_embedder_the_lexical_mean_stands_and_s_is_not_there() -> None:
     summary = lexical()
     assert (summary.measure, summary.s_comparable) == ("lexical", False)
-    assert summary.standing.s is None
-    assert summary.standing.row("lexical") is summary.standing.lexical
+    assert summary.rows.s is None
+    assert summary.rows.row("lexical") is summary.rows.lexical
 
 
 def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
     summary = english()
     assert (summary.measure, summary.main.languages) == ("s", ("en",))
-    assert summary.standing.s is not None
+    assert summary.rows.s is not None
     assert summary.warnings == (
         "S was not asked for on zh items: the embedder is not made for them; see their lexical mean",
     )
@@ -84,12 +84,12 @@ def test_the_items_without_s_are_a_part_of_their_own_beside_those_with_it() -> N
     for language, part, measure in halves:
         count = len(MINI.select(language).scenarios)
         assert (part.main.languages, part.measure) == ((language,), measure)
-        rows = [part.standing, *part.floors.values()]
+        rows = [part.rows, *part.baselines.values()]
         totals = {row.overall.total for s in rows for row in (s.s, s.lexical, s.compliance) if row}
         assert totals == {count}
         assert {sum(cell.total for cell in cells.values()) for cells in part.slices.values()} == {count}
         assert all(("ss" in cells) == (measure == "s") for cells in part.metrics.values())
-    assert (rest.standing.s, rest.rest()) == (None, None)
+    assert (rest.rows.s, rest.rest()) == (None, None)
     assert summary.counts.items == rest.counts.items == len(MINI.scenarios)
 
 
@@ -101,7 +101,7 @@ def test_where_all_items_have_the_same_measure_there_is_no_second_part() -> None
 
 def test_on_chinese_items_alone_an_english_embedder_leaves_the_lexical_mean() -> None:
     summary = summary_of(MINI.select("zh"), reference_answers(MINI.select("zh")), Metrics(FirstLetters()))
-    assert (summary.measure, summary.standing.s) == ("lexical", None)
+    assert (summary.measure, summary.rows.s) == ("lexical", None)
 
 
 def test_slices_cover_every_item_once_a_tag() -> None:
@@ -122,7 +122,7 @@ def test_metrics_are_cells_in_table_order_and_in_range() -> None:
         for cell in cells.values():
             assert cell.value is not None
             assert 0 <= cell.value <= 100.00001
-            assert (cell.n, cell.total) == (summary.standing.lexical.cells[name].n,) * 2
+            assert (cell.n, cell.total) == (summary.rows.lexical.cells[name].n,) * 2
 
 
 # --- Fates ------------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_empty_and_refused_replies_are_scored_and_failed_ones_make_the_run_incom
     assert (counts.samples, counts.empty, counts.refused) == (len(ids) - 2, 1, 1)
     assert counts.failures == {"missing": 1, "timeout": 1}
     assert summary.incomplete
-    cell = summary.standing.lexical.cells["dialogue_base"]
+    cell = summary.rows.lexical.cells["dialogue_base"]
     assert (cell.n, cell.total) == (len(ids) - 2, len(ids))
     assert cell.value is not None
     assert cell.value < 100 * (len(ids) - 3) / (len(ids) - 2)  # the empty reply counts as 0
@@ -168,13 +168,13 @@ def test_several_samples_count_as_one_item() -> None:
         (s.id, n): Response(s.id, n, s.reference if n else "") for s in split.scenarios for n in range(2)
     }
     summary = summarize("m", split, SIGNATURE, Metrics(), scored(split, answers, Metrics(), samples=2), {})
-    cell = summary.standing.lexical.cells["dialogue_base"]
+    cell = summary.rows.lexical.cells["dialogue_base"]
     assert (cell.n, cell.total) == (len(split.scenarios), len(split.scenarios))
     assert cell.value == pytest.approx(50, abs=0.5)
     assert summary.counts.samples == 2 * len(split.scenarios)
 
 
-# --- Floors and the null class ----------------------------------------------------------------------------------
+# --- Baselines and the null class ----------------------------------------------------------------------------------
 
 
 def synthesis_split(nulls: int, count: int) -> Split:
@@ -188,17 +188,17 @@ def synthesis_split(nulls: int, count: int) -> Split:
     return replace(MINI, scenarios=tuple(rows))
 
 
-def test_the_constant_floor_on_the_authors_share_of_nulls_and_a_model_below_it() -> None:
+def test_the_constant_baseline_on_the_authors_share_of_nulls_and_a_model_below_it() -> None:
     """64 % null references: one constant line scores above 64, and a model that finds memories everywhere less."""
     split = synthesis_split(64, 100)
     block = next(s.reference for s in split.scenarios if s.reference != find_language("zh").null_memory)
     always: Answers = {(s.id, 0): Response(s.id, 0, block) for s in split.scenarios}
     summary = summary_of(split, always)
-    floor = summary.floors["constant"].lexical.cells["recollection_synthesis"].value
-    model = summary.standing.lexical.cells["recollection_synthesis"].value
-    assert floor is not None
+    baseline = summary.baselines["constant"].lexical.cells["recollection_synthesis"].value
+    model = summary.rows.lexical.cells["recollection_synthesis"].value
+    assert baseline is not None
     assert model is not None
-    assert 64 <= floor < 68
+    assert 64 <= baseline < 68
     assert model < 36
     assert summary.warnings == (
         "an answer that needs no model scores at least as much in 1 subtask: RecollectionSynthesis",
@@ -209,12 +209,12 @@ def test_the_constant_floor_on_the_authors_share_of_nulls_and_a_model_below_it()
 def test_the_null_class_is_reported_apart() -> None:
     split = synthesis_split(64, 100)
     summary = summary_of(split, reference_answers(split))
-    mine, floor = summary.standing.null_class, summary.floors["constant"].null_class
+    mine, baseline = summary.rows.null_class, summary.baselines["constant"].null_class
     assert mine is not None
-    assert floor is not None
+    assert baseline is not None
     assert [cell.value for cell in (mine.precision, mine.recall, mine.f1)] == [100, 100, 100]
     assert (mine.f1.n, mine.f1.total) == (100, 100)
-    assert (floor.precision.value, floor.recall.value, floor.hits) == (64, 100, 64)
+    assert (baseline.precision.value, baseline.recall.value, baseline.hits) == (64, 100, 64)
     assert summary.warnings == ()
 
 
@@ -222,7 +222,7 @@ def test_an_unanswered_item_is_no_null_answer() -> None:
     split = synthesis_split(2, 4)
     answers = reference_answers(split)
     answers["made-000", 0] = FailedResponse("made-000", 0, Failure("timeout", ""))
-    found = summary_of(split, answers).standing.null_class
+    found = summary_of(split, answers).rows.null_class
     assert found is not None
     assert (found.references, found.answers, found.hits) == (1, 1, 1)
     assert (found.f1.n, found.f1.total) == (3, 4)
@@ -237,17 +237,17 @@ def test_a_null_answer_among_two_samples_is_half_an_answer() -> None:
         for n in range(2)
     }
     summary = summarize("m", split, SIGNATURE, Metrics(), scored(split, answers, Metrics(), samples=2), {})
-    found = summary.standing.null_class
+    found = summary.rows.null_class
     assert found is not None
     assert (found.references, found.answers, found.hits, found.f1.n) == (1, 1.0, 0.5, 2)
 
 
 def test_a_split_without_synthesis_has_no_null_class() -> None:
     split = MINI.select("en", ["dialogue_base"])
-    assert summary_of(split, reference_answers(split)).standing.null_class is None
+    assert summary_of(split, reference_answers(split)).rows.null_class is None
 
 
-def test_a_model_level_with_a_floor_is_warned_of() -> None:
+def test_a_model_level_with_a_baseline_is_warned_of() -> None:
     split = MINI.select("en", ["dialogue_base", "itinerary_response"])
     answers = reference_answers(split)
     for answer in BASELINES["copy-last-turn"](split.scenarios, split.scenarios):
@@ -271,9 +271,7 @@ def test_a_summary_survives_its_file(tmp_path: Path, summarized: Callable[[], Su
 def test_a_summary_does_not_depend_on_row_order() -> None:
     answers = {(a.id, 0): a for a in BASELINES["random-reference"](MINI.scenarios, MINI.scenarios)}
     backwards = replace(MINI, scenarios=MINI.scenarios[::-1])
-    assert (
-        summary_of(backwards, dict(reversed(answers.items()))).standing == summary_of(MINI, answers).standing
-    )
+    assert summary_of(backwards, dict(reversed(answers.items()))).rows == summary_of(MINI, answers).rows
 
 
 def changed(raw: dict[str, Any], **fields: object) -> dict[str, Any]:
@@ -302,4 +300,4 @@ def test_scenarios_are_all_there_in_the_summary() -> None:
     rows: tuple[Scenario, ...] = MINI.select("en", ["dialogue_base"]).scenarios
     summary = summary_of(replace(MINI, scenarios=rows), {})
     assert (summary.counts.items, summary.counts.scored) == (len(rows), 0)
-    assert summary.standing.lexical.cells["dialogue_base"].value is None
+    assert summary.rows.lexical.cells["dialogue_base"].value is None

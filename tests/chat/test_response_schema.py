@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from h2htalk.chat.calls import Call
 from h2htalk.chat.hosted import anthropic_wire, openai_wire
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
-from h2htalk.chat.response_schema import Form
+from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
@@ -40,7 +40,7 @@ class Verdict(BaseModel):
     score: int = Field(ge=1, le=10)
 
 
-FORM = Form("verdict", Verdict)
+FORM = ResponseSchema("verdict", Verdict)
 QUOTE = {"quote": "I am here", "turn": 2}
 FILLED: dict[str, Any] = {
     "evidence": [QUOTE],
@@ -229,7 +229,7 @@ class Titled(BaseModel):
 
 
 def test_properties_may_be_called_like_keywords() -> None:
-    form = Form("titled", Titled)
+    form = ResponseSchema("titled", Titled)
     assert list(form.schema()["properties"]) == ["title", "default", "minimum"]
     schema = anthropic_schema(form)
     assert schema["properties"]["minimum"] == {"type": "integer"}
@@ -251,7 +251,7 @@ Branch.model_rebuild()
 
 
 def test_forms_may_hold_themselves_and_tagged_unions() -> None:
-    form = Form("tree", Branch)
+    form = ResponseSchema("tree", Branch)
     schema = form.schema()
     assert schema["type"] == "object"
     assert "oneOf" not in json.dumps(schema)
@@ -278,25 +278,25 @@ class Nothing(BaseModel):
 @pytest.mark.parametrize("model", [Open, Pair, Anything, Nothing])
 def test_what_no_provider_can_promise_is_refused(model: type[BaseModel]) -> None:
     with pytest.raises(ConfigError, match=r"^form odd: .*strict schema"):
-        Form("odd", model).schema()
+        ResponseSchema("odd", model).schema()
 
 
 @pytest.mark.parametrize("name", ["", "two words", "x" * 65, "näme"])
 def test_a_form_has_a_name_that_providers_take(name: str) -> None:
     with pytest.raises(ConfigError, match="64"):
-        Form(name, Verdict)
+        ResponseSchema(name, Verdict)
 
 
 # What each provider is given
 
 
-def call_with(form: Form) -> Call:
-    request = Request("one", (Message("user", "Judge."),), Sampling(), form=form)
+def call_with(form: ResponseSchema) -> Call:
+    request = Request("one", (Message("user", "Judge."),), Sampling(), response_schema=form)
     return Call((0,), (request,))
 
 
-def anthropic_schema(form: Form) -> dict[str, Any]:
-    body = anthropic_wire.AnthropicApi("claude-test").body(call_with(form))
+def anthropic_schema(form: ResponseSchema) -> dict[str, Any]:
+    body = anthropic_wire.AnthropicWire("claude-test").body(call_with(form))
     schema: dict[str, Any] = body["output_config"]["format"]["schema"]
     return schema
 
@@ -321,12 +321,12 @@ def test_the_sdk_finds_nothing_left_to_move(model: type[BaseModel]) -> None:
         drop = {"type"} if {"enum", "const"} & part.keys() else set()
         return {key: untyped(value) for key, value in part.items() if key not in drop}
 
-    schema = anthropic_schema(Form("form", model))
+    schema = anthropic_schema(ResponseSchema("form", model))
     assert anthropic.transform_schema(schema) == untyped(schema)
 
 
 def test_openai_keeps_numeric_bounds_and_is_asked_to_be_strict() -> None:
-    body = openai_wire.OpenAIApi("gpt-test").body(call_with(FORM))
+    body = openai_wire.OpenAIWire("gpt-test").body(call_with(FORM))
     form = body["response_format"]["json_schema"]
     assert (form["name"], form["strict"], body["response_format"]["type"]) == ("verdict", True, "json_schema")
     assert form["schema"]["properties"]["score"] == {"type": "integer", "minimum": 1, "maximum": 10}

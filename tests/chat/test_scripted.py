@@ -84,7 +84,7 @@ def test_the_subject_changes_with_the_file(tmp_path: Path) -> None:
     first = chat_of(tmp_path, {"id": "*", "text": "x"})
     content = (tmp_path / "replies.jsonl").read_bytes()
     assert first.subject == {
-        "backend": "scripted",
+        "engine": "scripted",
         "model": "replies.jsonl",
         "file_sha256": hashlib.sha256(content).hexdigest(),
     }

@@ -156,7 +156,7 @@ def test_dry_run_refuses_what_the_evaluation_would_refuse(tmp_path: Path) -> Non
     assert again.returncode == 0
     assert "0 calls (154 answered already)" in again.stdout
     for other, named in (
-        (("evaluate", "embedded", *common), "backend (scripted, embedded)"),
+        (("evaluate", "embedded", *common), "engine (scripted, embedded)"),
         (("evaluate", scripted(tmp_path), *common, "--sap", "none"), "sap (full, none)"),
         (("evaluate", "embedded", "--split", "mini", "--embedder", "none", "--out", tmp_path), "other files"),
         (
@@ -167,10 +167,10 @@ def test_dry_run_refuses_what_the_evaluation_would_refuse(tmp_path: Path) -> Non
         done = h2htalk_here(*other, "--dry-run")
         assert done.returncode == 2, done.stdout
         assert named in done.stderr
-    floor = h2htalk_here(
+    baseline = h2htalk_here(
         "evaluate", "baseline:constant", "--split", "mini", "--embedder", "none", "--out", "x", "--dry-run"
     )
-    assert "no calls" in floor.stdout
+    assert "no calls" in baseline.stdout
 
 
 def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -> None:
@@ -279,22 +279,28 @@ def test_below_the_constant_answer_on_mostly_null_references_there_is_a_warning(
     assert done.returncode == 0
     assert "printing the null line every time would score at least as much" in " ".join(done.stdout.split())
     summary = json.loads((tmp_path / "run/summary.json").read_text())
-    floor = summary["main"]["floors"]["constant"]["lexical"]["cells"]["recollection_synthesis"]["value"]
-    assert floor >= 64
-    null = summary["main"]["floors"]["constant"]["null_class"]
+    baseline = summary["main"]["baselines"]["constant"]["lexical"]["cells"]["recollection_synthesis"]["value"]
+    assert baseline >= 64
+    null = summary["main"]["baselines"]["constant"]["null_class"]
     assert (null["references"], null["recall"]["n"], null["recall"]["value"]) == (null["hits"], 50, 100.0)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--engine", "dtype"), "--engine 'dtype': write KEY=VALUE, such as dtype=bfloat16"),
-        (("--engine", "=half"), "write KEY=VALUE"),
-        (("--engine", "dtype=half", "--engine", "dtype=auto"), "--engine: dtype is given twice"),
-        (("--engine", "dtype=half"), "scripted has no engine options (dtype); vllm has"),
+        (("--engine-option", "dtype"), "--engine-option 'dtype': write KEY=VALUE, such as dtype=bfloat16"),
+        (("--engine-option", "=half"), "write KEY=VALUE"),
+        (
+            ("--engine-option", "dtype=half", "--engine-option", "dtype=auto"),
+            "--engine-option: dtype is given twice",
+        ),
+        (("--engine-option", "dtype=half"), "scripted has no engine options (dtype); vllm has"),
         (("--batch",), "--batch is for openai and anthropic only, not for scripted"),
         (("--batch", "--dry-run"), "--batch is for openai and anthropic only, not for scripted"),
-        (("--engine", "dtype=half", "--dry-run"), "--engine: scripted has no engine options (dtype)"),
+        (
+            ("--engine-option", "dtype=half", "--dry-run"),
+            "--engine-option: scripted has no engine options (dtype)",
+        ),
         (("--max-cost", "inf"), "--max-cost is inf; it must be 1,000,000,000 or less"),
         (("--max-cost", "-1"), "--max-cost is -1.0; it must be 0 or more"),
     ],
@@ -309,7 +315,7 @@ def test_options_of_engines_and_money_are_checked(tmp_path: Path, words: tuple[s
 
 def test_a_backend_that_does_not_exist_is_named_whatever_else_is_asked(tmp_path: Path) -> None:
     common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
-    for words in (("--batch",), ("--engine", "dtype=half"), ("--thinking", "5"), ()):
+    for words in (("--batch",), ("--engine-option", "dtype=half"), ("--thinking", "5"), ()):
         done = h2htalk_here("evaluate", "opnai:gpt-4o", *common, *words)
         assert done.returncode == 2
         assert "unknown engine 'opnai'" in done.stderr

@@ -139,7 +139,7 @@ def test_runs_of_different_protocols_are_shown_apart_with_the_keys_that_differ(t
 
 def test_costs_of_a_run_that_paid_nothing(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    common = ("--split", "mini", "--limit", "2", "--embedder", "none", "--no-floors", "--out", out)
+    common = ("--split", "mini", "--limit", "2", "--embedder", "none", "--no-baselines", "--out", out)
     assert h2htalk_here("evaluate", scripted(tmp_path), *common).returncode == 0
     done = h2htalk_here("costs", out, "--calls")
     assert (done.returncode, done.stdout) == (0, "No call of this run cost money.\n")

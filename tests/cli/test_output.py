@@ -69,7 +69,7 @@ def test_a_split_cannot_act_on_the_terminal(nasty_split: Path) -> None:
 
 
 def test_the_pty_shows_what_a_pipe_would_strip() -> None:
-    assert acting(on_a_terminal("leaderboard")) != []  # rich's own colours
+    assert acting(on_a_terminal("leaderboard", "--paper")) != []  # rich's own colours
 
 
 def test_say_keeps_lines_and_escapes_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +136,15 @@ def test_quoting_a_whole_file_takes_no_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["leaderboard", "leaderboard --format csv", "split list", "prompt all", "--help", "--version"]
+    "words",
+    [
+        "leaderboard --paper",
+        "leaderboard --paper --format csv",
+        "split list",
+        "prompt all",
+        "--help",
+        "--version",
+    ],
 )
 def test_a_full_disk_behind_the_output_is_one_line(words: str) -> None:
     """It was a traceback, and a second complaint when the interpreter ended."""
@@ -155,7 +163,7 @@ def test_a_full_disk_behind_the_output_is_one_line(words: str) -> None:
     )
 
 
-@pytest.mark.parametrize("words", ["leaderboard", "prompt all", "split list"])
+@pytest.mark.parametrize("words", ["leaderboard --paper", "prompt all", "split list"])
 def test_a_reader_that_has_seen_enough_ends_it_quietly(words: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -18,7 +18,7 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError
 
-SUBJECT = {"backend": "hf", "model": "tiny", "seed": "0"}
+SUBJECT = {"engine": "hf", "model": "tiny", "seed": "0"}
 SIGNATURE = Signature({"items": "1", "embedder": "none"}, SUBJECT)
 PROMPTS = {"en/dialogue_base.j2": "Answer.", "zh/dialogue_base.j2": "回答。"}
 FAILED = Failure("timeout", "no answer")
@@ -257,10 +257,10 @@ DAMAGED = [
     '{"spec": NaN}',
     '{"spec": {}}',
     '{"spec": "x", "signature": {}}',
-    '{"spec": {}, "signature": {"protocol": {}, "subject": {"backend": "hf", "model": "m"}}}',
+    '{"spec": {}, "signature": {"protocol": {}, "subject": {"engine": "hf", "model": "m"}}}',
     '{"spec": {}, "signature": {"protocol": {"items": "1"}, "subject": {}}}',
-    '{"spec": {}, "signature": {"protocol": {"items": "1"}, "subject": {"backend": "hf"}}}',
-    '{"spec": {}, "signature": {"protocol": {"items": 1}, "subject": {"backend": "hf", "model": "m"}}}',
+    '{"spec": {}, "signature": {"protocol": {"items": "1"}, "subject": {"engine": "hf"}}}',
+    '{"spec": {}, "signature": {"protocol": {"items": 1}, "subject": {"engine": "hf", "model": "m"}}}',
 ]
 
 
@@ -303,7 +303,7 @@ def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, le
         (folder.inputs / "split" / "scenarios.jsonl").write_text('{"id": "ha')
     if left == "half of run.json":
         (folder.path / ".run.json.abc123").write_text(run[:10])
-    other = replace(SIGNATURE, subject={"backend": "hf", "model": "other"})
+    other = replace(SIGNATURE, subject={"engine": "hf", "model": "other"})
     open_writer(folder, split, other).close()
     assert folder.signature() == other
     assert folder.split() == split
@@ -333,7 +333,7 @@ def test_a_look_beforehand_refuses_what_the_writer_would(folder: RunFolder, spli
     without_model = Signature(SIGNATURE.protocol, {"seed": "0"})
     folder.require_usable(SIGNATURE)
     folder.require_usable(without_model, partial=True)
-    with pytest.raises(ConfigError, match=r"differs in backend \(hf, -\), model \(tiny, -\)"):
+    with pytest.raises(ConfigError, match=r"differs in engine \(hf, -\), model \(tiny, -\)"):
         folder.require_usable(without_model)
     with pytest.raises(ConfigError, match=r"differs in seed \(0, 1\);"):
         folder.require_usable(Signature(SIGNATURE.protocol, {"seed": "1"}), partial=True)

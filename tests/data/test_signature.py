@@ -10,12 +10,12 @@ from h2htalk.data.signature import Signature, differing_keys, require_comparable
 from h2htalk.errors import ConfigError, DataError
 
 PROTOCOL = {"items": "0123", "prompts": "abcd", "tokens": "13a", "embedder": "none"}
-SUBJECT = {"backend": "hf", "model": "tiny", "seed": "0"}
+SUBJECT = {"engine": "hf", "model": "tiny", "seed": "0"}
 SIGNATURE = Signature(PROTOCOL, SUBJECT)
 
 
 def test_it_reads_as_one_line_in_its_own_order() -> None:
-    assert str(SIGNATURE) == ("items:0123|prompts:abcd|tokens:13a|embedder:none|backend:hf|model:tiny|seed:0")
+    assert str(SIGNATURE) == ("items:0123|prompts:abcd|tokens:13a|embedder:none|engine:hf|model:tiny|seed:0")
 
 
 def test_it_survives_its_own_dict() -> None:
@@ -57,7 +57,7 @@ def test_models_may_differ_and_protocols_may_not() -> None:
         ({"protocol": PROTOCOL, "subject": "x"}, "signature must hold protocol and subject"),
         ({"protocol": PROTOCOL, "subject": {}}, "signature must hold protocol and subject"),
         ({"protocol": {}, "subject": SUBJECT}, "signature must hold protocol and subject"),
-        ({"protocol": PROTOCOL, "subject": {"seed": "0"}}, "the signature's subject lacks backend and model"),
+        ({"protocol": PROTOCOL, "subject": {"seed": "0"}}, "the signature's subject lacks engine and model"),
         ({"protocol": {"items": 1}, "subject": SUBJECT}, "the signature's 'items' must be text, not int"),
     ],
 )

@@ -10,7 +10,14 @@ from typing import Any
 
 from h2htalk.benchmark.run_costs import read_calls, read_costs
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.costs.reservations import Booking, Settlement, Totals, dollars_text, money_text, sum_totals
+from h2htalk.chat.costs.reservations import (
+    Reservation,
+    Settlement,
+    Totals,
+    dollars_text,
+    money_text,
+    sum_totals,
+)
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.text.escaping import csv_text, printable
 
@@ -49,13 +56,13 @@ _TITLES = (
     *("US dollars", "Possibly more", "Prices of"),
 )
 _CALL_FIELDS = (
-    *("stage", "call", "items", "charge", "batch", "input_tokens", "cache_read_tokens", "output_tokens"),
+    *("stage", "call", "items", "billing", "batch", "input_tokens", "cache_read_tokens", "output_tokens"),
     *("usd", "usd_at_most", "reason", "request_id"),
 )
 
 
 # What people are told of a charge; files have the journal's own words.
-_CHARGES = {"lost": "possibly paid"}
+_BILLING = {"possibly_paid": "possibly paid"}
 
 # --- Lines ------------------------------------------------------------------------------------------------------
 
@@ -73,7 +80,10 @@ def totals_text(totals: Totals) -> str:
         f"{price} for {_calls(totals.paid - totals.unmetered)} ({totals.input_tokens:,} tokens in{cached}; "
         f"{totals.output_tokens:,} out)"
     ]
-    doubtful = ((totals.lost, "whose reply never arrived"), (totals.unmetered, "whose reply named no usage"))
+    doubtful = (
+        (totals.possibly_paid, "whose reply never arrived"),
+        (totals.unmetered, "whose reply named no usage"),
+    )
     named = " and ".join(f"{_calls(n)} {why}" for n, why in doubtful if n)
     if named:
         parts.append(f"{_at_most(totals.usd_possible)} for {named}")
@@ -126,7 +136,7 @@ def _rows(costs: Mapping[str, Totals]) -> list[tuple[str, Totals]]:
 
 
 def _texts(totals: Totals) -> list[str]:
-    counts = (totals.calls, totals.paid, totals.free, totals.lost, totals.open)
+    counts = (totals.calls, totals.paid, totals.free, totals.possibly_paid, totals.open)
     tokens = (totals.input_tokens, totals.cache_read_tokens, totals.output_tokens)
     possible = _possible(totals)
     return [
@@ -152,7 +162,9 @@ def costs_csv(costs: Mapping[str, Totals]) -> str:
     return csv_text(headings, ([name, *map(_cell, fields.values())] for name, fields in rows))
 
 
-def costs_json(costs: Mapping[str, Totals], calls: Iterable[tuple[str, Settlement | Booking]] | None) -> Any:
+def costs_json(
+    costs: Mapping[str, Totals], calls: Iterable[tuple[str, Settlement | Reservation]] | None
+) -> Any:
     """Stages and all as plain data; dollars are decimal text, None where unknown."""
     table: dict[str, Any] = {
         "stages": {stage: totals.to_dict() for stage, totals in costs.items()},
@@ -164,35 +176,35 @@ def costs_json(costs: Mapping[str, Totals], calls: Iterable[tuple[str, Settlemen
 # --- Call by call -----------------------------------------------------------------------------------------------
 
 
-def call_records(calls: Iterable[tuple[str, Settlement | Booking]]) -> Iterator[dict[str, Any]]:
+def call_records(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Iterator[dict[str, Any]]:
     """One record a call. `usd` is what it cost, `usd_at_most` what a call may have cost whose bill nobody knows."""
     for stage, call in calls:
         end = call if isinstance(call, Settlement) else None
-        booking = call if isinstance(call, Booking) else call.booking
+        reservation = call if isinstance(call, Reservation) else call.reservation
         usage = end.usage if end else None
-        paid = end is not None and end.charge == "paid" and not end.unmetered
-        free = end is not None and end.charge == "free"
+        paid = end is not None and end.billing == "paid" and not end.unmetered
+        free = end is not None and end.billing == "free"
         values: Sequence[Any] = (
             stage,
-            booking.number,
-            [f"{item_id}#{sample}" for item_id, sample in booking.items],
-            end.charge if end else "open",
-            booking.batch,
+            reservation.number,
+            [f"{item_id}#{sample}" for item_id, sample in reservation.items],
+            end.billing if end else "open",
+            reservation.batch,
             *(getattr(usage, key, None) for key in ("input_tokens", "cache_read_tokens", "output_tokens")),
             money_text(end.usd) if end and paid else "0" if free else None,
-            None if paid or free else money_text(booking.worst),
+            None if paid or free else money_text(reservation.worst),
             end.reason or None if end else None,
             end.request_id if end else None,
         )
         yield dict(zip(_CALL_FIELDS, values, strict=True))
 
 
-def calls_csv(calls: Iterable[tuple[str, Settlement | Booking]]) -> str:
+def calls_csv(calls: Iterable[tuple[str, Settlement | Reservation]]) -> str:
     """One line a call. An amount that is unknown says so."""
     return csv_text(_CALL_FIELDS, (_call_cells(record) for record in call_records(calls)))
 
 
-def call_lines(calls: Iterable[tuple[str, Settlement | Booking]]) -> Iterator[str]:
+def call_lines(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Iterator[str]:
     """One line of text a call, for the terminal."""
     for record in call_records(calls):
         cached = f" ({record['cache_read_tokens']:,} from cache)" if record["cache_read_tokens"] else ""
@@ -200,9 +212,9 @@ def call_lines(calls: Iterable[tuple[str, Settlement | Booking]]) -> Iterator[st
         facts = [
             f"{record['stage']} {record['call']}",
             " ".join(record["items"]),
-            _CHARGES.get(record["charge"], record["charge"])
+            _BILLING.get(record["billing"], record["billing"])
             + (f" ({record['reason']})" if record["reason"] else ""),
-            tokens if record["charge"] == "paid" else "",
+            tokens if record["billing"] == "paid" else "",
             _amount(record),
             f"batch {record['batch']}" if record["batch"] else "",
             record["request_id"] or "",

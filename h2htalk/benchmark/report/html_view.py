@@ -51,12 +51,15 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "quiet": [printable(note.text) for note in said if not note.loud],
         "warnings": [printable(warning) for warning in summary.warnings],
         "tiles": _tiles(parts, summary),
-        "has_floors": bool(summary.floors),
+        "has_baselines": bool(summary.baselines),
         "bar_width": BAR_WIDTH,
         "parts": [part_view(name, part) for name, part in parts.items()],
         "table2": _table2(summary),
         "violations": _violations(summary),
-        "failures": [(printable(r), f"{n:,}") for r, n in most_first(summary.counts.failures)],
+        "failures": [
+            (printable(r), f"{n:,}", printable(summary.counts.failure_messages.get(r, "")))
+            for r, n in most_first(summary.counts.failures)
+        ],
         "replies": [
             (name, f"{getattr(summary.counts, name):,}") for name in ("empty", "truncated", "refused")
         ],
@@ -97,7 +100,7 @@ def _tiles(parts: Mapping[str, Summary], summary: Summary) -> list[dict[str, str
                 {"label": told, "value": value_text(cell, NONE), "note": interval_text(cell) or "no value"}
             )
     for part in parts.values():
-        compliance = part.standing.compliance.items_mean
+        compliance = part.rows.compliance.items_mean
         label = f"Contract kept ({languages_of(part)})" if len(parts) > 1 else "Contract kept"
         note = f"of {items_text(compliance)} items"
         tiles.append({"label": label, "value": percent_text(compliance, NONE), "note": note})
@@ -114,7 +117,7 @@ class RowView:
     """A row of Table 2; `items` is its line of n/total, None where it is that of the row above."""
 
     name: str
-    is_floor: bool
+    is_baseline: bool
     figures: tuple[Figure, ...]
     items: tuple[str, ...] | None
 
@@ -131,7 +134,7 @@ def _row_views(rows: Sequence[TableRow]) -> list[RowView]:
         figures = tuple(figure_of(row.cells.get(column.key)) for column in ALL_COLUMNS)
         items = tuple(figure.items for figure in figures)
         new = None if items == said else items
-        views.append(RowView(printable(row.name), row.source == "floor", figures, new))
+        views.append(RowView(printable(row.name), row.source == "baseline", figures, new))
         said = items
     return views
 
@@ -149,10 +152,10 @@ def _violations(summary: Summary) -> list[tuple[str, str, str, str]]:
 
 
 def _null_lines(name: str, part: Summary) -> list[dict[str, Any]]:
-    """The model and its floors: the three ratios, and how many references, answers and both are null."""
+    """The model and its baselines: the three ratios, and how many references, answers and both are null."""
     named = {
-        part.model: part.standing.null_class,
-        **{n: floor.null_class for n, floor in part.floors.items()},
+        part.model: part.rows.null_class,
+        **{n: baseline.null_class for n, baseline in part.baselines.items()},
     }
     of = f" ({languages_of(part)})" if name else ""
     return [
@@ -186,7 +189,7 @@ _AVERAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A value, its interval and the floors as distances from the left, 0 to BAR_WIDTH."""
+    """A value, its interval and the baselines as distances from the left, 0 to BAR_WIDTH."""
 
     value: float
     low: float
@@ -209,14 +212,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the main table; `floors` are figures with whether the model stays at or below them."""
+    """A line of the main table; `baselines` are figures with whether the model stays at or below them."""
 
     label: str
     hint: str
     figure: Figure
     lexical: Figure
     contract: Figure
-    floors: tuple[tuple[Figure, bool], ...]
+    baselines: tuple[tuple[Figure, bool], ...]
 
 
 def part_view(name: str, part: Summary) -> dict[str, Any]:
@@ -227,7 +230,7 @@ def part_view(name: str, part: Summary) -> dict[str, Any]:
         "title": part_title(part) if name else "",
         "measure": measure_name(part),
         "has_s": part.measure == "s",
-        "floors": [printable(floor) for floor in part.floors],
+        "baselines": [printable(baseline) for baseline in part.baselines],
         "scale": f"{scale:g}",
         "groups": [_group(part, dimension, scale) for dimension in dimensions],
         "averages": [
@@ -261,15 +264,15 @@ def _group(part: Summary, dimension: str, scale: float) -> tuple[str, list[Line]
 
 def _line(part: Summary, key: str, label: str, hint: str, scale: float) -> Line:
     cell = cell_at(main_row(part), key)
-    floors = [cell_at(main_row(part, floor), key) for floor in part.floors.values()]
-    contract = cell_at(part.standing.compliance, key)
+    baselines = [cell_at(main_row(part, baseline), key) for baseline in part.baselines.values()]
+    contract = cell_at(part.rows.compliance, key)
     return Line(
         label,
         hint,
-        figure_of(cell, _bar(cell, floors, scale)),
-        figure_of(cell_at(part.standing.lexical, key)),
+        figure_of(cell, _bar(cell, baselines, scale)),
+        figure_of(cell_at(part.rows.lexical, key)),
         _percent_figure(contract),
-        tuple((figure_of(floor), not_above(cell, floor)) for floor in floors),
+        tuple((figure_of(baseline), not_above(cell, baseline)) for baseline in baselines),
     )
 
 
@@ -280,7 +283,7 @@ def _percent_figure(cell: Cell | None) -> Figure:
 
 def _scale(part: Summary) -> float:
     """The right end of the main table's bars: the next ten above all that is drawn."""
-    rows = [main_row(part), *(main_row(part, floor) for floor in part.floors.values())]
+    rows = [main_row(part), *(main_row(part, baseline) for baseline in part.baselines.values())]
     return _nice_end(cell for row in rows for cell in row.cells.values())
 
 
@@ -289,7 +292,7 @@ def _nice_end(cells: Iterable[Cell]) -> float:
     return max(10.0, 10.0 * math.ceil(highest / 10))
 
 
-def _bar(cell: Cell | None, floors: Sequence[Cell | None], scale: float) -> Bar | None:
+def _bar(cell: Cell | None, baselines: Sequence[Cell | None], scale: float) -> Bar | None:
     if cell is None or cell.value is None:
         return None
 
@@ -297,7 +300,7 @@ def _bar(cell: Cell | None, floors: Sequence[Cell | None], scale: float) -> Bar 
         return round(BAR_WIDTH * min(1.0, max(0.0, value / scale)), 1)
 
     low, high = (cell.value if end is None else end for end in (cell.low, cell.high))
-    ticks = tuple((i, at(f.value)) for i, f in enumerate(floors) if f is not None and f.value is not None)
+    ticks = tuple((i, at(f.value)) for i, f in enumerate(baselines) if f is not None and f.value is not None)
     label = f"{cell.value:.2f}, 95 % interval {low:.2f} to {high:.2f}"
     return Bar(at(cell.value), at(low), round(at(high) - at(low), 1), ticks, label)
 

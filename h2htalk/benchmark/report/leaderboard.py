@@ -1,4 +1,4 @@
-"""The paper's Table 2 beside your runs, which are never ranked among its rows; and a check of the paper's sums.
+"""Rank runs among each other, and show them beside the paper's Table 2.
 
 The paper's items, prompts and judge are not public, so a run on another split says nothing about a place in its
 table. Among your own runs, places are given only where the protocols agree and nothing is missing.
@@ -7,6 +7,7 @@ table. Among your own runs, places are given only where the protocols agree and 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,50 +32,63 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """`paper` by size class; `unreadable` names the paper's rows whose figures could not be read; `runs` by
-    protocol; `dropped` names a run for each time that it was given again."""
+    """Runs by protocol and, where asked for, the paper's rows by size class.
 
-    paper: tuple[Group, ...]
-    unreadable: tuple[str, ...]
+    Attributes:
+        runs: your runs; empty where none was given.
+        paper: the paper's rows; empty where they were not asked for.
+        unreadable: the paper's models whose figures cannot be read.
+        dropped: the model of each run that was given more than once.
+    """
+
     runs: tuple[Group, ...]
+    paper: tuple[Group, ...] = ()
+    unreadable: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 
     @property
     def rows(self) -> list[TableRow]:
-        """All rows under their groups' titles, your runs last, for `report.tables`."""
+        """All rows under the titles of their groups, your runs first, for `report.tables`."""
         return [
             replace(row, group=f"{group.title} ({where})")
-            for where, groups in (("paper", self.paper), ("your runs", self.runs))
+            for where, groups in (("your runs", self.runs), ("paper", self.paper))
             for group in groups
             for row in group.rows
         ]
 
 
-def read_summaries(run_folders: Sequence[Path]) -> list[Summary]:
-    """The `summary.json` of each run folder, in the order given.
+def leaderboard(runs: Sequence[str | os.PathLike[str]] = (), *, paper: bool = False) -> Leaderboard:
+    """Rank scored runs among each other.
+
+    Args:
+        runs: run folders.
+        paper: add the rows of the paper's Table 2, which your runs are never ranked among.
+
+    Examples:
+        >>> import h2htalk
+        >>> board = h2htalk.leaderboard(["runs/constant"])
+        >>> [row.model for row in board.rows]
+        ['baseline:constant']
 
     Raises:
-        DataError: one is missing or is not a summary.
+        DataError: a folder holds no scored run.
     """
-    return [read_summary(folder / "summary.json") for folder in run_folders]
+    return rank_runs([read_summary(Path(run) / "summary.json") for run in runs], paper)
 
 
-# --- The paper --------------------------------------------------------------------------------------------------
+def rank_runs(runs: Sequence[Summary], paper: bool = False) -> Leaderboard:
+    """Group runs by protocol, and the paper's rows by size class, and mark the top three of each group.
 
-
-# --- Groups and places --------------------------------------------------------------------------------------------
-
-
-def leaderboard(runs: Sequence[Summary] = ()) -> Leaderboard:
-    """The paper's rows by size class and your runs by protocol, the top three of each group marked.
-
-    A run that was given twice would be ranked against itself: it is kept once, and named in `dropped`.
+    A run that was given twice is kept once and named in `dropped`.
     """
+    kept, dropped = _once(runs)
+    board = Leaderboard(_run_groups(kept), dropped=tuple(dropped))
+    if not paper:
+        return board
     rows = paper_rows()
     classes = dict.fromkeys(row.group for row in rows)
-    paper = tuple(Group(name, _ranked([row for row in rows if row.group == name])) for name in classes)
-    kept, dropped = _once(runs)
-    return Leaderboard(paper, tuple(unreadable_rows()), _run_groups(kept), tuple(dropped))
+    groups = tuple(Group(name, _ranked([row for row in rows if row.group == name])) for name in classes)
+    return replace(board, paper=groups, unreadable=tuple(unreadable_rows()))
 
 
 def _once(runs: Sequence[Summary]) -> tuple[list[Summary], list[str]]:
@@ -129,10 +143,10 @@ def _labels(members: Sequence[Summary]) -> list[str]:
 
 def _place(row: TableRow) -> tuple[bool, float, str]:
     """Best first, incomplete last."""
-    return not row.complete, -_standing(row), row.model
+    return not row.complete, -_headline(row), row.model
 
 
-def _standing(row: TableRow) -> float:
+def _headline(row: TableRow) -> float:
     for key in ("overall", "items_mean"):
         value = row.value(key)
         if value is not None:

@@ -1,4 +1,4 @@
-"""The leaderboard and the check of the paper's sums on the terminal."""
+"""Print the leaderboard and the check of the paper's averages."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ _ASCII_SIGNS = {1: "*", 2: "+", 3: "-"}
 
 
 def print_leaderboard(board: Leaderboard, console: Console) -> None:
-    """Print the paper's rows by size class and, in a table of their own, your runs.
+    """Print your runs, then the paper's rows by size class where the leaderboard holds them.
 
-    From 132 columns on with all figures at two decimals, from 98 on at one; narrower terminals get averages.
+    All figures have two decimals from 132 columns on and one from 98 on; narrower terminals get averages.
     """
     say = PlainConsole(console)
     grid = _Grid.of(say, COLUMNS)
-    say.line("The paper's Table 2 (arXiv 2507.03543)", "bold")
-    _print_groups(board.paper, grid)
-    say.line(f"Not shown, for their figures in the paper cannot be read: {', '.join(board.unreadable)}.")
-    console.print()
-    say.line("Your runs, not ranked among the paper's rows", "bold")
     if board.runs:
+        say.line("Your runs", "bold")
         _print_groups(board.runs, grid)
         _print_explanations(board, say)
-    else:
-        say.line("None given. Name run folders to see them here.")
+    if board.paper:
+        say.line("The paper's Table 2 (arXiv 2507.03543); your runs are not ranked among its rows", "bold")
+        _print_groups(board.paper, grid)
+        say.line(
+            f"Left out, because their figures in the paper cannot be read: {', '.join(board.unreadable)}."
+        )
     signs = _ASCII_SIGNS if say.ascii else _SIGNS
-    say.line(f"{signs[1]} {signs[2]} {signs[3]} first, second and third of a group, among the rows shown.")
+    say.line(f"{signs[1]} {signs[2]} {signs[3]} first, second and third of a group.")
 
 
 def _print_explanations(board: Leaderboard, say: PlainConsole) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
-from h2htalk.benchmark.summary import Standing, Summary
+from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
@@ -58,13 +58,13 @@ def cell_at(row: Row | None, key: str) -> Cell | None:
     return row.cells.get(key)
 
 
-def main_row(summary: Summary, standing: Standing | None = None) -> Row:
-    """The row of the summary's main measure, of the model or of another contender (a floor).
+def main_row(summary: Summary, rows: ScoreRows | None = None) -> Row:
+    """The row of the summary's main measure, of the model or of another contender (a baseline).
 
     Raises:
         DataError: the summary names a measure it does not hold.
     """
-    row = (standing or summary.standing).row(summary.measure)
+    row = (rows or summary.rows).row(summary.measure)
     if row is None:
         raise DataError(
             f"{summary.model}: the summary has no row for {summary.measure}; run `h2htalk score` again"
@@ -100,24 +100,24 @@ def part_title(part: Summary) -> str:
     return f"{languages_of(part)} items: {measure}"
 
 
-def not_above(cell: Cell | None, floor: Cell | None) -> bool:
+def not_above(cell: Cell | None, baseline: Cell | None) -> bool:
     """Whether a trivial answer reaches the model's value (or passes it)."""
-    if cell is None or floor is None or cell.value is None or floor.value is None:
+    if cell is None or baseline is None or cell.value is None or baseline.value is None:
         return False
-    return floor.value >= cell.value
+    return baseline.value >= cell.value
 
 
 def subtasks_at_hand(summary: Summary) -> list[str]:
     """The subtasks of the run in Table 2's order; those without S are still there by their lexical mean."""
-    return [name for name in SUBTASKS if name in summary.standing.lexical.cells]
+    return [name for name in SUBTASKS if name in summary.rows.lexical.cells]
 
 
-def floors_reach(summary: Summary) -> bool:
-    """Whether any floor reaches the model in any cell or average."""
+def baselines_reach(summary: Summary) -> bool:
+    """Whether any baseline reaches the model in any cell or average."""
     row = main_row(summary)
-    floors = [main_row(summary, floor) for floor in summary.floors.values()]
+    baselines = [main_row(summary, baseline) for baseline in summary.baselines.values()]
     keys = [column.key for column in ALL_COLUMNS]
-    return any(not_above(cell_at(row, key), cell_at(floor, key)) for floor in floors for key in keys)
+    return any(not_above(cell_at(row, key), cell_at(baseline, key)) for baseline in baselines for key in keys)
 
 
 def most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -164,7 +164,7 @@ def notes(summary: Summary) -> list[Note]:
             )
         )
     parts = parts_of(summary)
-    if not summary.judged and any(has_levels(part.standing.lexical) for part in parts.values()):
+    if not summary.judged and any(has_levels(part.rows.lexical) for part in parts.values()):
         found.append(
             Note("Unjudged: no judge's rating is in Itinerary Basic, Middle and Advanced (levels I-III).")
         )
@@ -181,16 +181,16 @@ def notes(summary: Summary) -> list[Note]:
 def _incomplete(summary: Summary) -> str:
     """How many items are unscored, and what would mend it: that depends on where the answers come from."""
     counts = summary.counts
-    backend = summary.signature.subject.get("backend")
-    if backend == "imported" and "missing" in counts.failures:
+    engine = summary.signature.subject.get("engine")
+    if engine == "imported" and "missing" in counts.failures:
         missing = min(counts.failures["missing"], counts.unscored)
         advice = (
             f"The imported file has no answer to {missing:,} id{'s' if missing > 1 else ''}: import a complete one "
             "into a new folder."
         )
-    elif backend == "imported":
+    elif engine == "imported":
         advice = "Score the run again."
-    elif backend == "baseline":
+    elif engine == "baseline":
         advice = "The baseline has no answer to those: take a split with more items a subtask and language."
     else:
         advice = "Start the same command again to ask only for those."

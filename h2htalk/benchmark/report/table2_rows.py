@@ -1,4 +1,4 @@
-"""Rows in the shape of Table 2: from a run, one of its floors, or the paper."""
+"""Rows in the shape of Table 2: from a run, one of its baselines, or the paper."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from h2htalk.benchmark.report.table2_layout import (
     parts_of,
 )
 from h2htalk.benchmark.statistics.table2_averages import Cell
-from h2htalk.benchmark.summary import Standing, Summary
+from h2htalk.benchmark.summary import ScoreRows, Summary
 
-Source = Literal["run", "floor", "paper"]
+Source = Literal["run", "baseline", "paper"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row, from a run, one of its floors, or the paper.
+    """One row, from a run, one of its baselines, or the paper.
 
     `cells` by column key (`layout.ALL_COLUMNS`), each on the 0-100 scale; a figure that is not known is absent. A
     paper's cell says no count (n = total = 0). `part` names the items that the row is about where a run has two
@@ -57,11 +57,11 @@ class TableRow:
 
 
 def table_rows(summary: Summary) -> list[TableRow]:
-    """All rows of a run: the model and its floors, then the same of the items without S where there are such."""
+    """All rows of a run: the model and its baselines, then the same of the items without S where there are such."""
     return [
-        table_row(part, floor, name)
+        table_row(part, baseline, name)
         for name, part in parts_of(summary).items()
-        for floor in (None, *part.floors)
+        for baseline in (None, *part.baselines)
     ]
 
 
@@ -70,29 +70,29 @@ def model_rows(summary: Summary) -> list[TableRow]:
     return [row for row in table_rows(summary) if row.source == "run"]
 
 
-def table_row(part: Summary, floor: str | None = None, name: str = "") -> TableRow:
-    """The row of a run's model, or of one of its floors by name, over the items that have the main measure.
+def table_row(part: Summary, baseline: str | None = None, name: str = "") -> TableRow:
+    """The row of a run's model, or of one of its baselines by name, over the items that have the main measure.
 
     `name` is what to call those items (`layout.parts_of`).
     """
-    standing = part.standing if floor is None else part.floors[floor]
-    row = main_row(part, standing)
+    rows = part.rows if baseline is None else part.baselines[baseline]
+    row = main_row(part, rows)
     return TableRow(
-        model=part.model if floor is None else floor,
-        source="run" if floor is None else "floor",
-        cells=_cells(part, standing),
+        model=part.model if baseline is None else baseline,
+        source="run" if baseline is None else "baseline",
+        cells=_cells(part, rows),
         measure=part.measure,
         split=part.split,
         languages=languages_of(part),
         protocol=part.signature.fingerprint,
         complete=all(cell.n == cell.total for cell in row.cells.values())
-        and (floor is not None or not part.incomplete),
+        and (baseline is not None or not part.incomplete),
         comparable=part.s_comparable,
         judged=part.judged or not has_levels(row),
         part=name,
     )
 
 
-def _cells(part: Summary, standing: Standing) -> dict[str, Cell]:
-    row = main_row(part, standing)
+def _cells(part: Summary, rows: ScoreRows) -> dict[str, Cell]:
+    row = main_row(part, rows)
     return {c.key: cell for c in ALL_COLUMNS if (cell := cell_at(row, c.key)) is not None}

@@ -13,7 +13,7 @@ from h2htalk.benchmark.report.latex import latex_table
 from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, cell_at, ordered_slices, parts_of
 from h2htalk.benchmark.report.table2_rows import TableRow, table_row, table_rows
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
-from h2htalk.benchmark.summary import Standing, Summary
+from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.files import write_text
 from h2htalk.errors import ConfigError
 from h2htalk.text.escaping import csv_text
@@ -31,7 +31,7 @@ def table_text(rows: Sequence[TableRow], kind: str) -> str:
 def write_tables(summary: Summary, folder: Path) -> list[Path]:
     """Write a run's tables.
 
-    `table2.csv`, `table2.json` and `table2.tex` hold the model and its floors; `metrics.csv` every figure of every
+    `table2.csv`, `table2.json` and `table2.tex` hold the model and its baselines; `metrics.csv` every figure of every
     metric; `slices.csv` the slices; `costs.csv` what each stage paid, where calls cost money.
 
     Returns:
@@ -114,17 +114,17 @@ _Line = tuple[str, str, Cell]
 
 
 def metrics_csv(summary: Summary) -> str:
-    """Every figure of the model and its floors as CSV: model, source, languages, metric, what it is of, marks, cell.
+    """Every figure of the model and its baselines as CSV: model, source, languages, metric, what it is of, marks, cell.
 
     `metric` is `s`, `lexical`, `contract`, one of the seven parts of S, or `null_precision`, `null_recall` and
     `null_f1`; `of` a subtask, `<dimension>_avg`, `overall`, `items_mean` or `plain_mean`.
     """
     rows = []
     for name, part in parts_of(summary).items():
-        for floor in (None, *part.floors):
-            head = table_row(part, floor, name)
-            lines = [*_standing_lines(part.standing if floor is None else part.floors[floor])]
-            if floor is None:
+        for baseline in (None, *part.baselines):
+            head = table_row(part, baseline, name)
+            lines = [*_row_lines(part.rows if baseline is None else part.baselines[baseline])]
+            if baseline is None:
                 lines += [
                     (metric, of, cell) for of, by in part.metrics.items() for metric, cell in by.items()
                 ]
@@ -148,19 +148,19 @@ def slices_csv(summary: Summary) -> str:
     return csv_text(["tag", "of", "languages", "measure", *_MARKS, *_FIGURES], rows)
 
 
-def _standing_lines(standing: Standing) -> Iterator[_Line]:
+def _row_lines(rows: ScoreRows) -> Iterator[_Line]:
     named: tuple[tuple[str, Row | None], ...] = (
-        ("s", standing.s),
-        ("lexical", standing.lexical),
-        ("contract", standing.compliance),
+        ("s", rows.s),
+        ("lexical", rows.lexical),
+        ("contract", rows.compliance),
     )
     for metric, row in named:
         for column in ALL_COLUMNS:
             cell = cell_at(row, column.key)
             if cell is not None:
                 yield metric, column.key, cell
-    if standing.null_class is not None:
-        yield from _null_lines(standing.null_class)
+    if rows.null_class is not None:
+        yield from _null_lines(rows.null_class)
 
 
 def _null_lines(null: NullClass) -> Iterator[_Line]:

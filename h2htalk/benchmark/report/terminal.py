@@ -1,4 +1,4 @@
-"""A run's result on the terminal: a table of the subtasks beside their floors, then what to know about it."""
+"""A run's result on the terminal: a table of the subtasks beside their baselines, then what to know about it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from h2htalk.benchmark.report.number_format import (
 )
 from h2htalk.benchmark.report.table2_layout import (
     COLUMNS,
+    baselines_reach,
     cell_at,
-    floors_reach,
     languages_of,
     main_row,
     most_first,
@@ -35,8 +35,9 @@ from h2htalk.benchmark.report.table2_layout import (
     subtasks_at_hand,
 )
 from h2htalk.benchmark.statistics.table2_averages import Cell
-from h2htalk.benchmark.summary import Summary
+from h2htalk.benchmark.summary import RunCounts, Summary
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
 
 # From WIDE on intervals are written as [low, high] and headings in full; below it, no table needs more than MINIMUM.
@@ -44,13 +45,16 @@ WIDE, MINIMUM = 118, 80
 _AVERAGES = (("overall", "Overall"), ("items_mean", "Mean of items"), ("plain_mean", "Mean of cells"))
 
 
-def print_summary(summary: Summary, console: Console, paths: Mapping[str, Path] | None = None) -> None:
-    """Print a run's tables, notes, counts and signature.
+def print_summary(
+    summary: Summary, console: Console, paths: Mapping[str, Path] | None = None, verbose: bool = False
+) -> None:
+    """Print a run's tables, what failed, warnings and costs.
 
     Args:
         summary: what was measured.
         console: 80 columns are enough, from 118 on there is more to read.
         paths: what was written and where, such as `{"report": Path("run/report.html")}`; printed at the end.
+        verbose: print notes, counts, slices and the signature as well; the page always has them.
     """
     say = PlainConsole(console)
     console.print(_heading(summary, say))
@@ -60,21 +64,22 @@ def print_summary(summary: Summary, console: Console, paths: Mapping[str, Path] 
             console.print()
             say.line(part_title(part), "bold underline")
         console.print(_table(part, say), soft_wrap=True)
-    if any(floors_reach(part) for part in parts.values()):
-        say.line("! the model is not above this floor", "yellow")
-    say.line(_elsewhere(summary), "dim")
+    if any(baselines_reach(part) for part in parts.values()):
+        say.line("! the model is not above this baseline", "yellow")
     for note in notes(summary):
-        say.line(note.text, "bold red" if note.loud else "")
-    for line in [
-        *null_class_lines(parts),
-        *count_lines(summary),
-        *cost_lines(summary.costs),
-        *slice_lines(parts),
-    ]:
-        say.line(say.half_width(line))
+        if note.loud or verbose:
+            say.line(note.text, "bold red" if note.loud else "")
+    for line in failure_lines(summary.counts):
+        say.line(line, "yellow")
+    if verbose:
+        say.line(_elsewhere(summary), "dim")
+        for line in [*null_class_lines(parts), *count_lines(summary), *slice_lines(parts)]:
+            say.line(say.half_width(line))
+    for line in cost_lines(summary.costs):
+        say.line(line)
     for warning in summary.warnings:
         say.line(f"warning: {warning}", "yellow")
-    for name in ("protocol", "subject"):
+    for name in ("protocol", "subject") if verbose else ():
         pairs = getattr(summary.signature, name).items()
         say.line(f"{name}: " + "  ".join(f"{key}={value}" for key, value in pairs), "dim")
     for name, path in (paths or {}).items():
@@ -98,8 +103,8 @@ def _elsewhere(summary: Summary) -> str:
     names = ["the contract"]
     if summary.measure == "s":
         names.insert(0, "the lexical mean")
-    if summary.floors:
-        names.append("the floors")
+    if summary.baselines:
+        names.append("the baselines")
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return f"Intervals and n of {listed}: tables/metrics.csv and the page."
 
@@ -127,7 +132,7 @@ def _table(part: Summary, say: PlainConsole) -> Table:
     table.add_section()
     table.add_row(Text("Averages", "bold cyan"))
     for column in COLUMNS:
-        if column.is_average and cell_at(part.standing.lexical, column.key) and column.group:
+        if column.is_average and cell_at(part.rows.lexical, column.key) and column.group:
             table.add_row(*_line(part, column.group, column.key, say))
     for key, label in _AVERAGES:
         table.add_row(*_line(part, label, key, say), style="bold" if key == "overall" else "")
@@ -141,20 +146,23 @@ def _headings(part: Summary, wide: bool, say: PlainConsole) -> list[Text]:
     else:
         headings += ["Lexical mean"]
     headings.append("Contract" if wide else "Con-\ntract")
-    floors = [say.safe(name).plain for name in part.floors]
+    baselines = [say.safe(name).plain for name in part.baselines]
     return [
-        Text(text) for text in headings + (floors if wide else [name.replace("-", "-\n") for name in floors])
+        Text(text)
+        for text in headings + (baselines if wide else [name.replace("-", "-\n") for name in baselines])
     ]
 
 
 def _line(part: Summary, label: str, key: str, say: PlainConsole) -> list[Text]:
-    standing = part.standing
+    rows = part.rows
     cell = cell_at(main_row(part), key)
     texts = [Text(f" {label}"), Text(items_text(cell)), _value(cell, say)]
     if part.measure == "s":
-        texts.append(Text(value_text(cell_at(standing.lexical, key))))
-    texts.append(Text(percent_text(cell_at(standing.compliance, key))))
-    return texts + [_floor(cell, cell_at(main_row(part, floor), key)) for floor in part.floors.values()]
+        texts.append(Text(value_text(cell_at(rows.lexical, key))))
+    texts.append(Text(percent_text(cell_at(rows.compliance, key))))
+    return texts + [
+        _baseline_cell(cell, cell_at(main_row(part, baseline), key)) for baseline in part.baselines.values()
+    ]
 
 
 def _value(cell: Cell | None, say: PlainConsole) -> Text:
@@ -169,9 +177,9 @@ def _value(cell: Cell | None, say: PlainConsole) -> Text:
     return text.append(f" {say.half_width(half_width_text(cell).rjust(4))}", "not bold dim")
 
 
-def _floor(cell: Cell | None, floor: Cell | None) -> Text:
-    reached = not_above(cell, floor)
-    return Text(f"{value_text(floor)}{'!' if reached else ' '}", "bold yellow" if reached else "dim")
+def _baseline_cell(cell: Cell | None, baseline: Cell | None) -> Text:
+    reached = not_above(cell, baseline)
+    return Text(f"{value_text(baseline)}{'!' if reached else ' '}", "bold yellow" if reached else "dim")
 
 
 # Tags with more values than this have a table on the page alone.
@@ -179,14 +187,17 @@ SLICE_VALUES = 6
 
 
 def null_class_lines(parts: Mapping[str, Summary]) -> list[str]:
-    """The model's in each part, and those of floors that ever answer with the null line."""
+    """The model's in each part, and those of baselines that ever answer with the null line."""
     lines = []
     for name, part in parts.items():
-        named = {"": part.standing.null_class, **{n: floor.null_class for n, floor in part.floors.items()}}
+        named = {
+            "": part.rows.null_class,
+            **{n: baseline.null_class for n, baseline in part.baselines.items()},
+        }
         lines += [
-            _null_class_line(null, [word for word in (languages_of(part) if name else "", floor) if word])
-            for floor, null in named.items()
-            if null and (not floor or null.answers)
+            _null_class_line(null, [word for word in (languages_of(part) if name else "", baseline) if word])
+            for baseline, null in named.items()
+            if null and (not baseline or null.answers)
         ]
     return lines
 
@@ -201,12 +212,19 @@ def _null_class_line(null: NullClass, about: list[str]) -> str:
     )
 
 
+def failure_lines(counts: RunCounts) -> list[str]:
+    """Return a line for each reason why samples are unscored, with the first message of that reason."""
+    return [
+        f"{counted(n, 'sample')} unscored ({reason}): {counts.failure_messages.get(reason, 'no details are stored')}"
+        for reason, n in most_first(counts.failures)
+    ]
+
+
 def count_lines(summary: Summary) -> list[str]:
-    """Failures, odd replies and broken contract rules, over all items."""
+    """Return the odd replies and broken contract rules, over all items."""
     counts = summary.counts
     odd = {name: n for name in ("empty", "truncated", "refused") if (n := getattr(counts, name))}
     kinds = (
-        ("unscored samples, by reason", counts.failures),
         (f"of {counts.samples:,} replies", odd),
         ("broken contract rules", summary.violations),
     )

@@ -67,7 +67,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ItemValue:
     """One item as the arithmetic sees it: its id, its group (a subtask or a tag), its value in [0, 1] or None."""
 
     id: str
@@ -75,7 +75,7 @@ class Value:
     value: float | None
 
 
-def aggregate(values: Iterable[Value], seed: int = 0) -> Row:
+def aggregate(values: Iterable[ItemValue], seed: int = 0) -> Row:
     """The row of Table 2 for the values of one measure; `group` is the subtask. Row order never matters.
 
     Intervals are percentile bootstraps over items, resampled within each subtask (1,000 resamples).
@@ -97,16 +97,16 @@ def aggregate(values: Iterable[Value], seed: int = 0) -> Row:
     )
 
 
-def aggregate_slices(values: Iterable[Value], seed: int = 0) -> dict[str, Cell]:
+def aggregate_slices(values: Iterable[ItemValue], seed: int = 0) -> dict[str, Cell]:
     """A cell a group (an emotion, a complexity, an interaction), groups in alphabetical order."""
     listed = list(values)
     return _cells(listed, sorted({v.group for v in listed}), seed)[0]
 
 
 def _cells(
-    values: Iterable[Value], order: Iterable[str], seed: int
+    values: Iterable[ItemValue], order: Iterable[str], seed: int
 ) -> tuple[dict[str, Cell], dict[str, Replicates]]:
-    groups: dict[str, list[Value]] = {}
+    groups: dict[str, list[ItemValue]] = {}
     for value in values:
         groups.setdefault(value.group, []).append(value)
     cells, replicates = {}, {}

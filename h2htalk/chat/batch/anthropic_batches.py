@@ -14,7 +14,7 @@ from h2htalk.chat.batch.job_journal import BatchRecord
 from h2htalk.chat.batch.provider import (
     CONNECT_TIMEOUT,
     TRANSFER_TIMEOUT,
-    Job,
+    BatchJob,
     JobCallError,
     JsonLines,
     Kind,
@@ -63,7 +63,7 @@ class AnthropicJobs:
                 return _read_job(made).id
         return None
 
-    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> Job:
+    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         import anthropic
 
         requests: Any = list(lines)
@@ -73,7 +73,7 @@ class AnthropicJobs:
     def find(self, record: BatchRecord, known: Collection[str]) -> Search:
         import anthropic
 
-        candidates: list[Job] = []
+        candidates: list[BatchJob] = []
         with sdk_errors(anthropic):
             for made in self._batches.list(limit=100):  # newest first, page after page
                 job, age = _read_job(made), record.when - made.created_at.timestamp()
@@ -96,7 +96,7 @@ class AnthropicJobs:
                 unreadable.append(job.id)
         return Search(None, tuple(running), tuple(unreadable))
 
-    def _is_ours(self, job: Job, record: BatchRecord) -> bool | None:
+    def _is_ours(self, job: BatchJob, record: BatchRecord) -> bool | None:
         """Whether an ended job's first result has a name that we gave; None: it can no longer be read."""
         try:
             for result in self.results(job):
@@ -107,13 +107,13 @@ class AnthropicJobs:
                 raise
         return None
 
-    def retrieve(self, job: str) -> Job:
+    def retrieve(self, job: str) -> BatchJob:
         import anthropic
 
         with sdk_errors(anthropic):
             return _read_job(self._batches.retrieve(job))
 
-    def results(self, job: Job) -> Iterator[Result | None]:
+    def results(self, job: BatchJob) -> Iterator[Result | None]:
         import anthropic
 
         if not job.outputs:
@@ -127,7 +127,7 @@ class AnthropicJobs:
                 yield _read_result(line)
 
 
-def _read_job(made: MessageBatch) -> Job:
+def _read_job(made: MessageBatch) -> BatchJob:
     """The SDK takes any answer for a job, so nothing in it is taken for granted."""
     job_id = text_or_none(getattr(made, "id", None))
     status = text_or_none(getattr(made, "processing_status", None))
@@ -137,7 +137,7 @@ def _read_job(made: MessageBatch) -> Job:
         name: count_or_none(getattr(getattr(made, "request_counts", None), name, None)) for name in _COUNTS
     }
     calls = total(list(counts.values()))
-    return Job(
+    return BatchJob(
         job_id,
         clean(status),
         "ended" if status == "ended" else "running",

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from h2htalk.chat.batch.job_journal import UNSENT, BatchFolder, BatchJournal, BatchRecord, free_calls
-from h2htalk.chat.batch.polling import Pace, Patience, WaitLine
-from h2htalk.chat.batch.provider import Job, JobCallError, JobsApi
+from h2htalk.chat.batch.polling import Pace, Polling, WaitLine
+from h2htalk.chat.batch.provider import BatchJob, JobCallError, JobsApi
 from h2htalk.chat.batch.results import Outcomes
 from h2htalk.chat.batch.submission import Submitter
-from h2htalk.chat.calls import Api
+from h2htalk.chat.calls import WireFormat
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.costs.reservations import add, dollars_text
@@ -32,7 +32,7 @@ __all__ = ["BatchFolder", "Pace", "run_batches"]
 
 def run_batches(
     jobs: JobsApi,
-    api: Api,
+    wire: WireFormat,
     requests: Sequence[Request],
     options: ChatOptions,
     on_done: OnDone | None = None,
@@ -48,7 +48,7 @@ def run_batches(
 
     Args:
         jobs: the provider's batch jobs, over a synchronous client of its SDK.
-        api: builds the bodies and reads the replies.
+        wire: builds the bodies and reads the replies.
         requests: any number; with none, what is open is collected and settled.
         options: `batch` is the folder of the journal; `attempts`: batches that may ask for an item.
         on_done: as in `Chat.complete`, called in this thread in whatever order results come.
@@ -67,15 +67,15 @@ def run_batches(
         raise ValueError("options.batch names no folder")
     if not requests and not options.batch.records():
         return []
-    ledger = options.ledger or Ledger(None, model=api.model, price=None)
-    outcomes = Outcomes(api, ledger, requests, on_done, options.attempts)
+    ledger = options.ledger or Ledger(None, model=wire.model, price=None)
+    outcomes = Outcomes(wire, ledger, requests, on_done, options.attempts)
     with BatchJournal(options.batch) as journal:
         pace, line = pace or Pace(), WaitLine()
-        run = _Run(jobs, api, options, journal, outcomes, pace, line, Patience(api, journal, pace, line))
+        run = _Run(jobs, wire, options, journal, outcomes, pace, line, Polling(wire, journal, pace, line))
         try:
             return run.finish()
         except KeyboardInterrupt:
-            run.say_goodbye()
+            run.report_running()
             raise
         finally:
             line.clear()
@@ -84,26 +84,28 @@ def run_batches(
 @dataclass(slots=True)
 class _Run:
     jobs: JobsApi
-    api: Api
+    wire: WireFormat
     options: ChatOptions
     journal: BatchJournal
     outcomes: Outcomes
     pace: Pace
     line: WaitLine
-    patience: Patience
+    polling: Polling
     fruitless: int = 0  # jobs in a row that came to nothing
 
     def finish(self) -> list[Outcome]:
         """Collect what is open, ask for what is missing, until nothing is."""
         for record in self.journal.open_records():
-            if record.model != self.api.model:
+            if record.model != self.wire.model:
                 raise ConfigError(
                     f"{self.journal.folder.path} holds open batch job {record.label} of {record.model}: "
                     f"collect it with that model, or name another folder"
                 )
             if record.state != "planned":
                 self.outcomes.asked(record)
-        submitter = Submitter(self.jobs, self.api, self.options, self.journal, self.outcomes, self.pace.sleep)
+        submitter = Submitter(
+            self.jobs, self.wire, self.options, self.journal, self.outcomes, self.pace.sleep
+        )
         while True:
             self._wait_for_all()
             if self.outcomes.fatal is not None:
@@ -112,7 +114,7 @@ class _Run:
                 return [outcome for outcome in self.outcomes.done if outcome is not None]
             submitter.submit(missing, self.pace.clock)
 
-    def say_goodbye(self) -> None:
+    def report_running(self) -> None:
         """Ctrl-C: say what goes on without us."""
         running = [record for record in self.journal.open_records() if record.state != "planned"]
         if running:
@@ -130,7 +132,7 @@ class _Run:
             if moved:
                 pause = self.pace.first
                 continue
-            self.patience.pause(pause)
+            self.polling.pause(pause)
             pause = min(pause * self.pace.growth, self.pace.longest)
 
     def _step(self, record: BatchRecord) -> bool:
@@ -143,9 +145,9 @@ class _Run:
                 return self._look_for(record)
             assert record.job is not None
             job = self.jobs.retrieve(record.job)
-            self.patience.rest()
+            self.polling.rest()
         except JobCallError as error:
-            self.patience.endure(error, record)
+            self.polling.endure(error, record)
             return False
         if job.state == "running":
             self._show(record, job)
@@ -160,7 +162,7 @@ class _Run:
     def _look_for(self, record: BatchRecord) -> bool:
         """A job that may have been made: attach to it, or find out that there is none."""
         search = self.jobs.find(record, self.journal.jobs())
-        self.patience.rest()
+        self.polling.rest()
         if search.job is not None:
             self.journal.note(record, "submitted", job=search.job.id)
             return True
@@ -171,18 +173,22 @@ class _Run:
             return False
         if search.unreadable:
             jobs = ", ".join(search.unreadable)
-            self._abandon(record, f"cannot be told from {jobs}, whose results are no longer kept", lost=True)
+            self._abandon(
+                record, f"cannot be told from {jobs}, whose results are no longer kept", possibly_paid=True
+            )
         else:
             self._abandon(record, "never submitted")
         return True
 
-    def _abandon(self, record: BatchRecord, reason: str, lost: bool = False) -> None:
+    def _abandon(self, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
         """Give up a job that gives no results; what is still missing is asked for anew."""
-        free_calls(self.outcomes.ledger, record, reason, lost)
-        self.journal.note(record, "abandoned", reason=reason, charge="lost" if lost else "free")
+        free_calls(self.outcomes.ledger, record, reason, possibly_paid)
+        self.journal.note(
+            record, "abandoned", reason=reason, billing="possibly_paid" if possibly_paid else "free"
+        )
         if record.state == "planned":
             return
-        if not lost:
+        if not possibly_paid:
             self.outcomes.asked(record, -1)
         self.fruitless += 1
         if self.fruitless >= self.options.attempts:
@@ -191,12 +197,12 @@ class _Run:
                 "status page, then start again"
             )
 
-    def _take_refusal(self, record: BatchRecord, job: Job) -> None:
+    def _take_refusal(self, record: BatchRecord, job: BatchJob) -> None:
         """A job that failed before it began: nothing was computed."""
         others = [other for other in self.journal.open_records() if other.batch != record.batch]
         problem = scrub(job.problem, None) or job.status
         free_calls(self.outcomes.ledger, record, "refused")
-        self.journal.note(record, "abandoned", reason=problem, charge="free")
+        self.journal.note(record, "abandoned", reason=problem, billing="free")
         if job.crowded and any(other.state == "submitted" for other in others):
             self.outcomes.asked(record, -1)  # sent anew when the others have made room
             return
@@ -207,12 +213,12 @@ class _Run:
 
     # --- Collecting ---------------------------------------------------------------------------------------------
 
-    def _collect(self, record: BatchRecord, job: Job) -> None:
+    def _collect(self, record: BatchRecord, job: BatchJob) -> None:
         try:
-            results = self.patience.read(record, lambda: self.jobs.results(job))
+            results = self.polling.read(record, lambda: self.jobs.results(job))
             counts = self.outcomes.take(record, job, results)
         except JobCallError as error:  # they are gone, and what was not read may well have been paid
-            self._abandon(record, f"its results are no longer kept ({error.message})", lost=True)
+            self._abandon(record, f"its results are no longer kept ({error.message})", possibly_paid=True)
             return
         self.journal.note(record, "collected", **counts)
         self.fruitless = 0
@@ -221,11 +227,11 @@ class _Run:
                 f"batch job {job.id}: ignored {counts['ignored']:,} results that are not ours or came twice"
             )
 
-    def _show(self, record: BatchRecord, job: Job) -> None:
+    def _show(self, record: BatchRecord, job: BatchJob) -> None:
         """How a job stands, and what it may cost at most."""
         calls = frozenset(record.calls)
-        bookings = self.outcomes.ledger.open_bookings(record.group)
-        worst = add(*(booking.worst for booking in bookings if booking.items in calls))
+        reservations = self.outcomes.ledger.open_reservations(record.group)
+        worst = add(*(reservation.worst for reservation in reservations if reservation.items in calls))
         money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
         minutes = max(self.pace.clock() - record.when, 0.0) / 60
         done = "?" if job.finished is None else f"{job.finished:,}"

@@ -42,8 +42,8 @@ class BatchRecord:
 
     Attributes:
         batch: its mark.
-        group: the mark under which its calls are booked: jobs that are made together are booked together.
-        model: `BACKEND:MODEL`.
+        group: the mark under which its calls are reserved: jobs that are made together are reserved together.
+        model: `ENGINE:MODEL`.
         calls: the samples that each of its calls asks for; a call's place is its number.
         when: Unix time of the last thing that was sent.
         file: OpenAI's id of the uploaded requests.
@@ -78,7 +78,7 @@ class BatchRecord:
         return int(digits) if int(digits) < len(self.calls) and str(int(digits)) == digits else None
 
 
-def fold(records: dict[str, BatchRecord], raw: Mapping[str, Any], where: str) -> BatchRecord:
+def apply_event(records: dict[str, BatchRecord], raw: Mapping[str, Any], where: str) -> BatchRecord:
     """Take one line of the journal; raises DataError for one that cannot stand there."""
     event, batch = raw.get("event"), raw.get("batch")
     try:
@@ -168,7 +168,7 @@ class BatchFolder:
         found: dict[str, BatchRecord] = {}
         if self.journal.exists():
             for where, raw in read_jsonl(self.journal, torn_tail=True):
-                fold(found, raw, where)
+                apply_event(found, raw, where)
         return list(found.values())
 
     def open_jobs(self) -> list[BatchRecord]:
@@ -205,7 +205,7 @@ class BatchJournal:
         """
         self.folder = folder
         self._records: dict[str, BatchRecord] = {}
-        self._log = AppendLog(folder.journal, lambda raw, where: fold(self._records, raw, where))
+        self._log = AppendLog(folder.journal, lambda raw, where: apply_event(self._records, raw, where))
 
     def open_records(self) -> list[BatchRecord]:
         """Jobs that are neither collected nor abandoned, oldest first."""
@@ -240,7 +240,7 @@ class BatchJournal:
         raw |= {key: f"{value:f}" if isinstance(value, Decimal) else value for key, value in details.items()}
         self._log.append(raw)
         self._sync()
-        return fold(self._records, raw, str(self.folder.journal))
+        return apply_event(self._records, raw, str(self.folder.journal))
 
     def _sync(self) -> None:
         """Have the line outlive a loss of power: few are written, and each may stand for hours of paid calls."""
@@ -263,9 +263,9 @@ class BatchJournal:
         self.close()
 
 
-def free_calls(ledger: Ledger, record: BatchRecord, reason: str, lost: bool = False) -> None:
-    """Settle what is still booked for a job that gives no results: free, or `lost` (possibly paid)."""
+def free_calls(ledger: Ledger, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
+    """Settle what is still reserved for a job that gives no results: free, or `lost` (possibly paid)."""
     calls = frozenset(record.calls)
-    for booking in ledger.open_bookings(record.group):
-        if booking.items in calls:
-            (ledger.lost if lost else ledger.free)(booking, reason)
+    for reservation in ledger.open_reservations(record.group):
+        if reservation.items in calls:
+            (ledger.possibly_paid if possibly_paid else ledger.free)(reservation, reason)

@@ -14,7 +14,7 @@ from h2htalk.chat.batch.job_journal import BatchRecord
 from h2htalk.chat.batch.provider import (
     CONNECT_TIMEOUT,
     TRANSFER_TIMEOUT,
-    Job,
+    BatchJob,
     JobCallError,
     JsonLines,
     Kind,
@@ -76,7 +76,7 @@ class OpenAIJobs:
     def newest(self) -> str | None:
         return None  # the mark tells all
 
-    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> Job:
+    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         import openai
 
         assert record.file is not None  # the journal has it before it says `sending`
@@ -101,13 +101,13 @@ class OpenAIJobs:
                     break
         return Search()
 
-    def retrieve(self, job: str) -> Job:
+    def retrieve(self, job: str) -> BatchJob:
         import openai
 
         with sdk_errors(openai):
             return _read_job(self._client.batches.retrieve(job))
 
-    def results(self, job: Job) -> Iterator[Result | None]:
+    def results(self, job: BatchJob) -> Iterator[Result | None]:
         import openai
 
         for file_id in job.outputs:
@@ -119,7 +119,7 @@ class OpenAIJobs:
                     yield _read_result(line)
 
 
-def _read_job(made: Batch) -> Job:
+def _read_job(made: Batch) -> BatchJob:
     """The SDK takes any answer for a job, so nothing in it is taken for granted."""
     job_id, status = text_or_none(getattr(made, "id", None)), text_or_none(getattr(made, "status", None))
     if job_id is None or not job_id.isprintable() or status is None:
@@ -132,7 +132,7 @@ def _read_job(made: Batch) -> Job:
         count_or_none(getattr(counts, "failed", None)),
     )
     ended = status in ("completed", "expired", "cancelled", "failed")
-    return Job(
+    return BatchJob(
         job_id,
         clean(status),
         "running" if not ended else "failed" if status == "failed" and not outputs else "ended",

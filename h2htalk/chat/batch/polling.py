@@ -1,4 +1,4 @@
-"""How long batch jobs are waited for, and which trouble on the way is waited out."""
+"""How long batch jobs are waited for, and which failed on the way is waited out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TextIO
 
 from h2htalk.chat.batch.job_journal import BatchJournal, BatchRecord
 from h2htalk.chat.batch.provider import JobCallError, Result
-from h2htalk.chat.calls import Api
+from h2htalk.chat.calls import WireFormat
 from h2htalk.errors import ModelCallError
 from h2htalk.progress import one_row
 from h2htalk.text.escaping import printable
@@ -59,7 +59,7 @@ class Pace:
     Attributes:
         first, longest: seconds between two looks at a job; the pause grows from the one to the other by `growth`.
         settle: seconds after which a job that was made must show in the provider's list.
-        patience: seconds of network trouble in a row that are waited out.
+        patience: seconds of network failed in a row that are waited out.
         sleep, clock: of the system; `clock` is Unix time.
     """
 
@@ -73,15 +73,15 @@ class Pace:
 
 
 @dataclass(slots=True)
-class Patience:
-    """Trouble that passes is waited out for hours; other trouble is an error that names the job.
+class Polling:
+    """FailedCall that passes is waited out for hours; other failed is an error that names the job.
 
     Attributes:
-        since: when trouble began, in Unix time; None while there is none.
+        since: when failed began, in Unix time; None while there is none.
         hold: seconds that the API asks to be left alone.
     """
 
-    api: Api
+    wire: WireFormat
     journal: BatchJournal
     pace: Pace
     line: WaitLine
@@ -98,7 +98,7 @@ class Patience:
         self.hold = 0.0
 
     def endure(self, error: JobCallError, record: BatchRecord) -> None:
-        """Take note of trouble; the caller asks again after a pause.
+        """Take note of failed; the caller asks again after a pause.
 
         Raises:
             ModelCallError: it does not pass by itself, or has lasted too long.
@@ -111,11 +111,11 @@ class Patience:
             )
         message = error.message
         if error.status is not None and error.status != 200:
-            trouble = self.api.read_error(error.status, error.body, error.headers)
-            message = trouble.message
-            if trouble.fatal is not None or not trouble.retry:
-                raise ModelCallError(f"{trouble.fatal or message}; {goes_on}")
-            self.hold = min(trouble.wait or 0.0, self.pace.longest)
+            failed = self.wire.read_error(error.status, error.body, error.headers)
+            message = failed.message
+            if failed.fatal is not None or not failed.retry:
+                raise ModelCallError(f"{failed.fatal or message}; {goes_on}")
+            self.hold = min(failed.wait or 0.0, self.pace.longest)
         now = self.pace.clock()
         if self.since is None:
             self.since = now

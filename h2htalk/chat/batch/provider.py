@@ -18,7 +18,7 @@ TRANSFER_TIMEOUT = 600.0  # seconds without a byte, while a job's requests or re
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class BatchJob:
     """A batch job as its provider describes it.
 
     Attributes:
@@ -68,8 +68,8 @@ class Search:
     `unreadable`, which have ended and can no longer be read. All empty: there is none.
     """
 
-    job: Job | None = None
-    running: tuple[Job, ...] = ()
+    job: BatchJob | None = None
+    running: tuple[BatchJob, ...] = ()
     unreadable: tuple[str, ...] = ()
 
 
@@ -121,7 +121,7 @@ class JobsApi(Protocol):
         """The newest job there is, where `find` needs to know it; None where not, or there is none."""
         ...
 
-    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> Job:
+    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         """Submit the job. It may exist even if this raises, unless the answer was a plain refusal."""
         ...
 
@@ -129,11 +129,11 @@ class JobsApi(Protocol):
         """Look for a job that may have been made; `known`: ids that belong to others of our jobs."""
         ...
 
-    def retrieve(self, job: str) -> Job:
+    def retrieve(self, job: str) -> BatchJob:
         """How a job stands."""
         ...
 
-    def results(self, job: Job) -> Iterator[Result | None]:
+    def results(self, job: BatchJob) -> Iterator[Result | None]:
         """Stream the results of an ended job, in any order; None stands for a line that cannot be read."""
         ...
 

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from h2htalk.chat.batch.job_journal import BatchRecord
-from h2htalk.chat.batch.provider import Job, Result
-from h2htalk.chat.calls import Api, Call, Charge, Trouble, outcomes
+from h2htalk.chat.batch.provider import BatchJob, Result
+from h2htalk.chat.calls import Billing, Call, FailedCall, WireFormat, outcomes
 from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.reservations import Booking
+from h2htalk.chat.costs.reservations import Reservation
 from h2htalk.chat.protocol import OnDone, Outcome, Request, Sampling
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError
 
-_EXPIRED = Trouble(
+_EXPIRED = FailedCall(
     "batch_expired", "the batch's time was over before this call was computed", "free", retry=True
 )
-_CANCELED = Trouble(
+_CANCELED = FailedCall(
     "canceled", "the batch was cancelled before this call was computed; the same command asks again", "free"
 )
-_MISSING = Trouble("missing_result", "the batch ended without a result for this call", "lost")
+_MISSING = FailedCall("missing_result", "the batch ended without a result for this call", "possibly_paid")
 _LEFTOVER = {"expired": _EXPIRED, "canceled": _CANCELED, "missing": _MISSING}
 
 
@@ -36,7 +36,7 @@ class Outcomes:
         fatal: advice, once a whole job came to nothing for a reason that no call survives.
     """
 
-    api: Api
+    wire: WireFormat
     ledger: Ledger
     requests: Sequence[Request]
     on_done: OnDone | None
@@ -71,16 +71,18 @@ class Outcomes:
                 if self.on_done is not None:
                     self.on_done(index, outcome)
 
-    def take(self, record: BatchRecord, job: Job, results: Iterable[Result | None]) -> Counter[str]:
+    def take(self, record: BatchRecord, job: BatchJob, results: Iterable[Result | None]) -> Counter[str]:
         """Take all results of an ended job, in whatever order they come; returns how many there were of each kind.
 
         Results that cannot be read, are of another job or come twice are `ignored`.
         """
         calls = frozenset(record.calls)
-        open_bookings = self.ledger.open_bookings(record.group)
-        bookings = {booking.items: booking for booking in open_bookings if booking.items in calls}
+        open_reservations = self.ledger.open_reservations(record.group)
+        reservations = {
+            reservation.items: reservation for reservation in open_reservations if reservation.items in calls
+        }
         counts: Counter[str] = Counter()
-        hopeless: list[tuple[Call, Trouble]] = []
+        hopeless: list[tuple[Call, FailedCall]] = []
         left = set(range(len(record.calls)))
         for result in results:
             number = None if result is None else record.number(result.custom_id)
@@ -90,10 +92,10 @@ class Outcomes:
             left.remove(number)
             counts[result.kind] += 1
             call = self._call(record.calls[number])
-            trouble = self._take_one(call, bookings.pop(call.items, None), result)
-            if trouble is not None:
-                hopeless.append((call, trouble))
-        self._take_leftovers(record, job, left, bookings, counts)
+            failed = self._take_one(call, reservations.pop(call.items, None), result)
+            if failed is not None:
+                hopeless.append((call, failed))
+        self._take_leftovers(record, job, left, reservations, counts)
         self._take_hopeless(hopeless, counts["succeeded"])
         return counts
 
@@ -109,67 +111,67 @@ class Outcomes:
         )
         return Call(tuple(places), requests)
 
-    def _take_one(self, call: Call, booking: Booking | None, result: Result) -> Trouble | None:
-        """One result; returns the trouble that a whole job may have died of."""
+    def _take_one(self, call: Call, reservation: Reservation | None, result: Result) -> FailedCall | None:
+        """One result; returns the failed that a whole job may have died of."""
         if result.kind == "succeeded":
-            found = self.api.read(result.body, call, result.request_id)
+            found = self.wire.read(result.body, call, result.request_id)
             self.give(call, outcomes(found, call, self._tries(call)))
-            if booking is not None:
-                self.ledger.paid(booking, found.usage, found.request_id)
+            if reservation is not None:
+                self.ledger.paid(reservation, found.usage, found.request_id)
             return None
         if result.kind == "errored":
-            trouble = self.api.read_error(result.status, result.body, {})
+            failed = self.wire.read_error(result.status, result.body, {})
             # A reply that the provider's filter blocked may have been written, so the API's rules hold for it.
-            charge: Charge = "free" if result.free and not trouble.refusal else trouble.charge
-            trouble = replace(trouble, charge=charge, request_id=trouble.request_id or result.request_id)
+            billing: Billing = "free" if result.free and not failed.refusal else failed.billing
+            failed = replace(failed, billing=billing, request_id=failed.request_id or result.request_id)
         else:
-            trouble = _LEFTOVER[result.kind]
-        if trouble.fatal is not None:
-            self._settle(booking, trouble)
-            return trouble
-        self._give_trouble(call, booking, trouble)
+            failed = _LEFTOVER[result.kind]
+        if failed.fatal is not None:
+            self._settle(reservation, failed)
+            return failed
+        self._give_failed(call, reservation, failed)
         return None
 
-    def _give_trouble(self, call: Call, booking: Booking | None, trouble: Trouble) -> None:
+    def _give_failed(self, call: Call, reservation: Reservation | None, failed: FailedCall) -> None:
         """An item without a reply: left for the next batch, or a failure."""
         tries = self._tries(call)
-        if not trouble.retry or tries >= self.attempts:
-            self.give(call, outcomes(trouble, call, tries))
-        self._settle(booking, trouble)
+        if not failed.retry or tries >= self.attempts:
+            self.give(call, outcomes(failed, call, tries))
+        self._settle(reservation, failed)
 
     def _take_leftovers(
         self,
         record: BatchRecord,
-        job: Job,
+        job: BatchJob,
         left: Iterable[int],
-        bookings: dict[tuple[SampleKey, ...], Booking],
+        reservations: dict[tuple[SampleKey, ...], Reservation],
         counts: Counter[str],
     ) -> None:
         """Calls without a result. Where every reply that the provider counts has come, they were never computed;
         else one of them may have been, and been paid."""
         whole = job.succeeded is not None and counts["succeeded"] >= job.succeeded
-        trouble = replace(_LEFTOVER[job.leftover], charge="free" if whole else "lost")
+        failed = replace(_LEFTOVER[job.leftover], billing="free" if whole else "possibly_paid")
         for number in sorted(left):
             counts["missing"] += 1
             call = self._call(record.calls[number])
-            self._give_trouble(call, bookings.pop(call.items, None), trouble)
+            self._give_failed(call, reservations.pop(call.items, None), failed)
 
-    def _take_hopeless(self, hopeless: Sequence[tuple[Call, Trouble]], succeeded: int) -> None:
+    def _take_hopeless(self, hopeless: Sequence[tuple[Call, FailedCall]], succeeded: int) -> None:
         """What no call survives is fatal if none did. Beside replies it is the items' own failure."""
         if hopeless and not succeeded:
             self.fatal = hopeless[0][1].fatal
             return
-        for call, trouble in hopeless:
-            self.give(call, outcomes(trouble, call, self._tries(call)))
+        for call, failed in hopeless:
+            self.give(call, outcomes(failed, call, self._tries(call)))
 
     def _tries(self, call: Call) -> int:
         return max(1, *(self.tries[index] for index in call.indexes))
 
-    def _settle(self, booking: Booking | None, trouble: Trouble) -> None:
-        """Settle a call that gave no reply; one that was settled before a kill is no longer booked."""
-        if booking is None:
+    def _settle(self, reservation: Reservation | None, failed: FailedCall) -> None:
+        """Settle a call that gave no reply; one that was settled before a kill is no longer reserved."""
+        if reservation is None:
             return
-        if trouble.charge == "lost":
-            self.ledger.lost(booking, trouble.reason)
+        if failed.billing == "possibly_paid":
+            self.ledger.possibly_paid(reservation, failed.reason)
         else:
-            self.ledger.free(booking, trouble.reason)
+            self.ledger.free(reservation, failed.reason)

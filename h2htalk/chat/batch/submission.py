@@ -1,4 +1,4 @@
-"""Hand requests over as batch jobs: split by the provider's limits, booked all or none, written down, sent."""
+"""Hand requests over as batch jobs: split by the provider's limits, reserved all or none, written down, sent."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from h2htalk.chat.batch.job_journal import BatchJournal, BatchRecord, free_calls
 from h2htalk.chat.batch.provider import JobCallError, JobsApi, line_bytes
 from h2htalk.chat.batch.results import Outcomes
-from h2htalk.chat.calls import Api, Call, Trouble, outcomes
+from h2htalk.chat.calls import Call, FailedCall, WireFormat, outcomes
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.ledger import OverLimit
-from h2htalk.chat.costs.reservations import Booking, add
+from h2htalk.chat.costs.ledger import CostLimitError
+from h2htalk.chat.costs.reservations import Reservation, add
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0  # seconds between tries to submit
@@ -29,7 +29,7 @@ class Submitter:
     """
 
     jobs: JobsApi
-    api: Api
+    wire: WireFormat
     options: ChatOptions
     journal: BatchJournal
     outcomes: Outcomes
@@ -41,38 +41,38 @@ class Submitter:
         A job of which it is not known whether it was made is left `sending` in the journal.
 
         Raises:
-            OverLimit: they might pass the limit; nothing was sent. (In a later round, when others have their
+            CostLimitError: they might pass the limit; nothing was sent. (In a later round, when others have their
                 outcomes, these requests fail with `max_cost` instead.)
             ConfigError, ModelCallError: the provider refuses.
         """
         chunks = self._split(self._calls(places))
-        records = self.journal.plan(self.api.model, [[c.items for c in chunk] for chunk in chunks], clock())
+        records = self.journal.plan(self.wire.model, [[c.items for c in chunk] for chunk in chunks], clock())
         try:
-            booked = [(call.items, self.api.bound(call)) for chunk in chunks for call in chunk]
-            bookings = iter(self.outcomes.ledger.reserve_all(booked, records[0].group))
-        except OverLimit as error:
+            reserved = [(call.items, self.wire.bound(call)) for chunk in chunks for call in chunk]
+            reservations = iter(self.outcomes.ledger.reserve_all(reserved, records[0].group))
+        except CostLimitError as error:
             for record in records:
-                self.journal.note(record, "abandoned", reason="over the limit", charge="free")
+                self.journal.note(record, "abandoned", reason="over the limit", billing="free")
             self._take_over_limit(chunks, error)
             return
         try:
             for record, chunk in zip(records, chunks, strict=True):
                 self.outcomes.asked(record)
-                self._send(record, chunk, [next(bookings) for _ in chunk], clock)
+                self._send(record, chunk, [next(reservations) for _ in chunk], clock)
         except H2HTalkError:
             # Those that were not sent yet. What Ctrl-C or a kill leaves is resolved by the next run.
             for record in self.journal.open_records():
                 if record.state == "planned":
                     free_calls(self.outcomes.ledger, record, "refused")
-                    self.journal.note(record, "abandoned", reason="refused", charge="free")
+                    self.journal.note(record, "abandoned", reason="refused", billing="free")
             raise
 
-    def _take_over_limit(self, chunks: Sequence[Sequence[Call]], error: OverLimit) -> None:
+    def _take_over_limit(self, chunks: Sequence[Sequence[Call]], error: CostLimitError) -> None:
         if not any(self.outcomes.tries.values()):
-            raise OverLimit(f"{error}; nothing of the batch was sent")
+            raise CostLimitError(f"{error}; nothing of the batch was sent")
         for chunk in chunks:
             for call in chunk:
-                found = outcomes(Trouble("max_cost", str(error), "free"), call, self._tries(call))
+                found = outcomes(FailedCall("max_cost", str(error), "free"), call, self._tries(call))
                 self.outcomes.give(call, found)
 
     def _tries(self, call: Call) -> int:
@@ -81,7 +81,7 @@ class Submitter:
     def _calls(self, places: Sequence[int]) -> list[Call]:
         """The calls for these requests, with their places among all."""
         requests = self.outcomes.requests
-        calls = self.api.calls([requests[place] for place in places])
+        calls = self.wire.calls([requests[place] for place in places])
         return [replace(call, indexes=tuple(places[index] for index in call.indexes)) for call in calls]
 
     def _split(self, calls: Sequence[Call]) -> list[list[Call]]:
@@ -89,7 +89,7 @@ class Submitter:
         chunks: list[list[Call]] = [[]]
         size = 0
         for call in calls:
-            body = self.api.body(call, batch=True)
+            body = self.wire.body(call, batch=True)
             length = len(line_bytes(self.jobs.line(_LONGEST_ID, body))) + 1
             full = len(chunks[-1]) >= self.jobs.most_calls or size + length > self.jobs.most_bytes
             if chunks[-1] and full:
@@ -101,17 +101,17 @@ class Submitter:
 
     def _lines(self, record: BatchRecord, calls: Sequence[Call]) -> Iterator[Mapping[str, Any]]:
         for number, call in enumerate(calls):
-            yield self.jobs.line(record.custom_id(number), self.api.body(call, batch=True))
+            yield self.jobs.line(record.custom_id(number), self.wire.body(call, batch=True))
 
     def _send(
         self,
         record: BatchRecord,
         calls: Sequence[Call],
-        bookings: Sequence[Booking],
+        reservations: Sequence[Reservation],
         clock: Callable[[], float],
     ) -> None:
         """Submit one job. Only plain refusals are tried again here; after anything else it may exist."""
-        worst = add(*(booking.worst for booking in bookings))
+        worst = add(*(reservation.worst for reservation in reservations))
         deadline = clock() + self.options.deadline
         tries = 0
         while True:
@@ -129,19 +129,19 @@ class Submitter:
             except JobCallError as error:
                 if sending and not _is_refusal(error):
                     return
-                trouble = self._read(error)
-            pause = max(min(_FIRST_PAUSE * 2 ** (tries - 1), _LONGEST_PAUSE), trouble.wait or 0.0)
-            again = trouble.retry and trouble.fatal is None and tries < self.options.attempts
+                failed = self._read(error)
+            pause = max(min(_FIRST_PAUSE * 2 ** (tries - 1), _LONGEST_PAUSE), failed.wait or 0.0)
+            again = failed.retry and failed.fatal is None and tries < self.options.attempts
             if not again or clock() + pause > deadline:
-                free_calls(self.outcomes.ledger, record, trouble.reason)
-                self.journal.note(record, "abandoned", reason=trouble.message, charge="free")
-                raise _advice(trouble, pause if again else 0.0)
+                free_calls(self.outcomes.ledger, record, failed.reason)
+                self.journal.note(record, "abandoned", reason=failed.message, billing="free")
+                raise _advice(failed, pause if again else 0.0)
             self.pause(pause)
 
-    def _read(self, error: JobCallError) -> Trouble:
+    def _read(self, error: JobCallError) -> FailedCall:
         if error.status is None or error.status == 200:
-            return Trouble("connection", error.message, "free", retry=True)
-        return self.api.read_error(error.status, error.body, error.headers)
+            return FailedCall("connection", error.message, "free", retry=True)
+        return self.wire.read_error(error.status, error.body, error.headers)
 
 
 def _is_refusal(error: JobCallError) -> bool:
@@ -152,11 +152,11 @@ def _is_refusal(error: JobCallError) -> bool:
     return (400 <= error.status < 500 and error.status not in (408, 499)) or error.status == 529
 
 
-def _advice(trouble: Trouble, pause: float) -> H2HTalkError:
-    if trouble.fatal is not None or not trouble.retry:
-        return ConfigError(f"the batch was refused, nothing was charged: {trouble.fatal or trouble.message}")
+def _advice(failed: FailedCall, pause: float) -> H2HTalkError:
+    if failed.fatal is not None or not failed.retry:
+        return ConfigError(f"the batch was refused, nothing was charged: {failed.fatal or failed.message}")
     wait = f", which asks to wait {pause:,.0f} s" if pause > _LONGEST_PAUSE else ""
     advice = "start again later"
-    if trouble.reason == "connection":
+    if failed.reason == "connection":
         advice = "check the connection, its proxy and the base URL in the environment, then start again"
-    return ModelCallError(f"the batch could not be submitted: {trouble.message}{wait}; {advice}")
+    return ModelCallError(f"the batch could not be submitted: {failed.message}{wait}; {advice}")

@@ -6,7 +6,7 @@ A journal is a JSONL file. A call is written before it goes out and once more wh
     {"event": "sent", "call": 1, "items": [["item-1", 0]], "bound": [1200, 256], "usd": "0.00556"}
     {"event": "paid", "call": 1, "usage": {"input_tokens": 311, ...}, "usd": "0.0012", "request_id": "req_1"}
     {"event": "free", "call": 2, "reason": "rate_limited"}
-    {"event": "lost", "call": 3, "reason": "timeout"}
+    {"event": "possibly_paid", "call": 3, "reason": "timeout"}
 
 `usd` of `sent` is the call's worst case, of `paid` what it cost; null where the price was unknown then. A call in a
 batch names its `batch`.
@@ -22,9 +22,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from h2htalk.chat.calls import Bound, Charge
+from h2htalk.chat.calls import Billing, Bound
 from h2htalk.chat.costs.prices import Price
-from h2htalk.chat.costs.reservations import Booking, Settlement, Totals, add
+from h2htalk.chat.costs.reservations import Reservation, Settlement, Totals, add
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.responses import Usage
 from h2htalk.errors import DataError, quoted
@@ -35,10 +35,10 @@ _TOKENS = ("input_tokens", "cache_read_tokens", "output_tokens")
 
 
 @dataclass(slots=True)
-class Account:
-    """Folds a journal: the same sums whether calls are booked now or read again.
+class RunningTotals:
+    """Folds a journal: the same sums whether calls are reserved now or read again.
 
-    `price` is for calls whose price was unknown when they were booked; what was known then stays as it was.
+    `price` is for calls whose price was unknown when they were reserved; what was known then stays as it was.
     """
 
     price: Price | None = None
@@ -46,7 +46,7 @@ class Account:
     stage: str = ""
     prices: str = ""
     last: int = 0
-    open: dict[int, Booking] = field(default_factory=dict)
+    open: dict[int, Reservation] = field(default_factory=dict)
     _counts: Counter[str] = field(default_factory=Counter)
     _paid: Decimal | None = _NOTHING
     _possible: Decimal | None = _NOTHING
@@ -75,25 +75,25 @@ class Account:
         return None if self._unknown_open else self._open
 
     def opened(self, stage: str, model: str, prices: str) -> None:
-        """A run starts or goes on: what the calls to come are for, and the date of the prices they are booked under."""
+        """Record what the calls to come are for, and the date of the prices they are reserved under."""
         self.stage, self.model, self.prices = stage, model, prices
 
-    def sent(self, booking: Booking) -> None:
+    def sent(self, reservation: Reservation) -> None:
         """A call was reserved."""
-        self.last = booking.number
-        self.open[booking.number] = booking
-        self._unknown_open += booking.worst is None
-        self._open += booking.worst or 0
+        self.last = reservation.number
+        self.open[reservation.number] = reservation
+        self._unknown_open += reservation.worst is None
+        self._open += reservation.worst or 0
 
     def settled(self, end: Settlement) -> None:
         """An open call ended. Raises KeyError for one that is not open."""
-        booking = self.open.pop(end.booking.number)
-        self._unknown_open -= booking.worst is None
-        self._open -= booking.worst or 0
-        self._counts[end.charge] += 1
-        if end.charge == "lost" or end.unmetered:
-            self._possible = add(self._possible, booking.worst)
-        elif end.charge == "paid":
+        reservation = self.open.pop(end.reservation.number)
+        self._unknown_open -= reservation.worst is None
+        self._open -= reservation.worst or 0
+        self._counts[end.billing] += 1
+        if end.billing == "possibly_paid" or end.unmetered:
+            self._possible = add(self._possible, reservation.worst)
+        elif end.billing == "paid":
             self._paid = add(self._paid, end.usd)
         if end.unmetered:
             self._counts["unmetered"] += 1
@@ -114,9 +114,9 @@ class Account:
                     raise ValueError("stage, model and prices must be text")
                 self.opened(*texts)
             elif event == "sent":
-                self.sent(self._read_booking(record))
-            elif event in get_args(Charge):
-                end = self._read_end(record, cast(Charge, event), where)
+                self.sent(self._read_reservation(record))
+            elif event in get_args(Billing):
+                end = self._read_end(record, cast(Billing, event), where)
                 self.settled(end)
                 return end
             else:
@@ -127,7 +127,7 @@ class Account:
             raise DataError(f"{where}: not a line of a cost journal: {error}") from error
         return None
 
-    def _read_booking(self, record: Mapping[str, Any]) -> Booking:
+    def _read_reservation(self, record: Mapping[str, Any]) -> Reservation:
         number = _whole(record["call"])
         if number != self.last + 1:
             raise ValueError(f"call {number} cannot follow call {self.last}")
@@ -136,22 +136,22 @@ class Account:
         worst, batch = _money(record["usd"]), record.get("batch")
         if worst is None and self.price is not None:
             worst = self.price.worst(bound.input_tokens, bound.output_tokens, batch is not None)
-        return Booking(number, items, bound, worst, None if batch is None else _word(batch))
+        return Reservation(number, items, bound, worst, None if batch is None else _word(batch))
 
-    def _read_end(self, record: Mapping[str, Any], charge: Charge, where: str) -> Settlement:
-        booking = self.open.get(_whole(record["call"]))
-        if booking is None:
+    def _read_end(self, record: Mapping[str, Any], billing: Billing, where: str) -> Settlement:
+        reservation = self.open.get(_whole(record["call"]))
+        if reservation is None:
             raise ValueError(f"call {record['call']} is not open")
-        if charge != "paid":
-            return Settlement(booking, charge, reason=_word(record["reason"]))
+        if billing != "paid":
+            return Settlement(reservation, billing, reason=_word(record["reason"]))
         usage = Usage.from_dict(record["usage"], where) if "usage" in record else None
         usd, request_id = _money(record["usd"]), record.get("request_id")
         if usd is None and usage is not None and self.price is not None:
-            usd = self.price.cost(usage, booking.batch is not None)
-        return Settlement(booking, charge, usage, usd, None if request_id is None else _word(request_id))
+            usd = self.price.cost(usage, reservation.batch is not None)
+        return Settlement(reservation, billing, usage, usd, None if request_id is None else _word(request_id))
 
 
-def read_journal(path: Path, account: Account) -> Iterator[Settlement]:
+def read_cost_log(path: Path, account: RunningTotals) -> Iterator[Settlement]:
     """Stream how the calls of a journal ended, folding it into `account`; what is left open is in `account.open`.
 
     A last line that was torn by a kill is left out. Nothing is written and no lock is needed.

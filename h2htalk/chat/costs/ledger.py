@@ -1,4 +1,4 @@
-"""The ledger of paid calls: each one booked before it is sent and settled when its end is known.
+"""The ledger of paid calls: each one reserved before it is sent and settled when its end is known.
 
 What makes it safe is the order. A call's worst case is reserved on disk first, then the call goes out, then its
 reply is stored among the answers, and only then is the call settled. Whatever a kill leaves open is therefore
@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from h2htalk.chat.calls import Bound
-from h2htalk.chat.costs.cost_log import Account
+from h2htalk.chat.costs.cost_log import RunningTotals
 from h2htalk.chat.costs.prices import Price
-from h2htalk.chat.costs.reservations import Booking, Settlement, Totals, add, dollars_text
+from h2htalk.chat.costs.reservations import Reservation, Settlement, Totals, add, dollars_text
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError, DataError
@@ -26,8 +26,8 @@ Stored = Callable[[SampleKey], Usage | None]
 UNSETTLED = "interrupted"  # why a call is lost that a kill left open
 
 
-class OverLimit(ConfigError):
-    """A call's worst case would pass the limit. It was not booked and must not be sent."""
+class CostLimitError(ConfigError):
+    """A call's worst case would pass the limit. It was not reserved and must not be sent."""
 
 
 class Ledger:
@@ -50,7 +50,7 @@ class Ledger:
 
         Args:
             path: the journal; None keeps books in memory only.
-            model: `BACKEND:MODEL`, as price files name it.
+            model: `ENGINE:MODEL`, as price files name it.
             price: None: unknown; everything is counted, and its dollars stay unknown.
             limit: US dollars that all calls of this journal may cost at most, those of earlier starts included.
             stage: what the calls are for.
@@ -64,7 +64,7 @@ class Ledger:
             raise ConfigError(f"--max-cost: the price of {model} is unknown: name it in a file with --prices")
         self.path, self.model, self.stage = path, model, stage
         self._price, self._limit, self._stored = price, limit, stored
-        self._books: Account | None = None
+        self._books: RunningTotals | None = None
         self._log: AppendLog | None = None
         self._announced = False
 
@@ -80,22 +80,22 @@ class Ledger:
         return self
 
     @property
-    def _account(self) -> Account:
+    def _account(self) -> RunningTotals:
         if self._books is None:
             self._open()
         assert self._books is not None
         return self._books
 
     def _open(self) -> None:
-        books = Account(self._price)
+        books = RunningTotals(self._price)
         if self.path is not None:
             self._log = AppendLog(self.path, books.read)
         self._books = books
         try:
             if books.model not in ("", self.model):
                 raise DataError(f"{self.path}: holds the calls of {books.model}, not of {self.model}")
-            for booking in [b for b in books.open.values() if b.batch is None]:
-                self._resolve(booking)
+            for reservation in [b for b in books.open.values() if b.batch is None]:
+                self._resolve(reservation)
             if self._limit is not None and books.committed is None:
                 raise ConfigError(
                     f"--max-cost: {self.path} holds calls whose price is unknown: name it in a file with --prices"
@@ -104,19 +104,19 @@ class Ledger:
             self.close()
             raise
 
-    def _resolve(self, booking: Booking) -> None:
+    def _resolve(self, reservation: Reservation) -> None:
         """Settle a call that a kill left open: its reply is stored, or nobody knows whether it came."""
-        found = [self._stored(item) for item in booking.items] if self._stored is not None else []
+        found = [self._stored(item) for item in reservation.items] if self._stored is not None else []
         usages = [usage for usage in found if usage is not None]
         if not usages:
-            self.lost(booking, UNSETTLED)
+            self.possibly_paid(reservation, UNSETTLED)
         else:
             # Of several samples none holds the usage of the whole call.
-            self.paid(booking, usages[0] if len(booking.items) == 1 else None)
+            self.paid(reservation, usages[0] if len(reservation.items) == 1 else None)
 
     # --- Before a call ------------------------------------------------------------------------------------------
 
-    def reserve(self, items: tuple[SampleKey, ...], bound: Bound, batch: str | None = None) -> Booking:
+    def reserve(self, items: tuple[SampleKey, ...], bound: Bound, batch: str | None = None) -> Reservation:
         """Book one call at its worst case; it is on disk when this returns.
 
         Args:
@@ -125,39 +125,39 @@ class Ledger:
             batch: the mark of the batch that it is part of.
 
         Raises:
-            OverLimit: it might pass the limit.
+            CostLimitError: it might pass the limit.
             DataError: it cannot be written; then it must not be sent.
         """
         return self.reserve_all([(items, bound)], batch)[0]
 
     def reserve_all(
         self, calls: Sequence[tuple[tuple[SampleKey, ...], Bound]], batch: str | None = None
-    ) -> list[Booking]:
+    ) -> list[Reservation]:
         """Book calls together, each `(items, bound)`: all or none. See `reserve`."""
         account = self._account
         worst = [self._worst(bound, batch is not None) for _, bound in calls]
         self._require_room(worst)
-        bookings = [
-            Booking(number, items, bound, dollars, batch)
+        reservations = [
+            Reservation(number, items, bound, dollars, batch)
             for number, ((items, bound), dollars) in enumerate(
                 zip(calls, worst, strict=True), account.last + 1
             )
         ]
         if self._log is not None:
-            records = [booking.to_dict() for booking in bookings]
+            records = [reservation.to_dict() for reservation in reservations]
             self._log.append_all(records if self._announced else [self._announcement(), *records])
         if not self._announced:
             account.opened(self.stage, self.model, self._prices)
             self._announced = True
-        for booking in bookings:
-            account.sent(booking)
-        return bookings
+        for reservation in reservations:
+            account.sent(reservation)
+        return reservations
 
     def fits(self, bound: Bound, batch: bool = False) -> bool:
         """Whether a call of that worst case may be reserved now."""
         try:
             self._require_room([self._worst(bound, batch)])
-        except OverLimit:
+        except CostLimitError:
             return False
         return True
 
@@ -172,49 +172,51 @@ class Ledger:
         needed, committed = add(*worst), self._account.committed
         what = "this call" if len(worst) == 1 else f"these {len(worst):,} calls"
         if needed is None:
-            raise OverLimit(
+            raise CostLimitError(
                 f"--max-cost: what {what} can cost is unknown: name the price, for a batch with `batch` too, in a file "
                 "with --prices"
             )
         if committed is None:
-            raise OverLimit("--max-cost: what was paid so far is unknown: an answer came at an unknown price")
+            raise CostLimitError(
+                "--max-cost: what was paid so far is unknown: an answer came at an unknown price"
+            )
         if committed + needed > self._limit:
-            raise OverLimit(
+            raise CostLimitError(
                 f"--max-cost {self._limit:f}: {dollars_text(committed, True)} US dollars are spent or reserved, and "
                 f"{what} may cost {dollars_text(needed, True)} more: raise it, or ask less with --limit"
             )
 
     @property
     def _prices(self) -> str:
-        """The date of the prices that calls are booked under."""
+        """The date of the prices that calls are reserved under."""
         return "" if self._price is None else self._price.date
 
     def _announcement(self) -> dict[str, Any]:
-        """What stands before the first call of a start: what the calls to come are booked under."""
+        """What stands before the first call of a start: what the calls to come are reserved under."""
         record = {"event": "opened", "stage": self.stage, "model": self.model, "prices": self._prices}
         return record if self._limit is None else record | {"limit": f"{self._limit:f}"}
 
     # --- After a call -------------------------------------------------------------------------------------------
 
-    def paid(self, booking: Booking, usage: Usage | None, request_id: str | None = None) -> None:
-        """A reply arrived. Without a whole usage it is booked as possibly paid, at its worst case."""
+    def paid(self, reservation: Reservation, usage: Usage | None, request_id: str | None = None) -> None:
+        """A reply arrived. Without a whole usage it is reserved as possibly paid, at its worst case."""
         usd = None
         if usage is not None and self._price is not None:
-            usd = self._price.cost(usage, booking.batch is not None)
-        self._settle(Settlement(booking, "paid", usage, usd, request_id))
+            usd = self._price.cost(usage, reservation.batch is not None)
+        self._settle(Settlement(reservation, "paid", usage, usd, request_id))
 
-    def free(self, booking: Booking, reason: str) -> None:
+    def free(self, reservation: Reservation, reason: str) -> None:
         """The call was refused, or never left: it costs nothing."""
-        self._settle(Settlement(booking, "free", reason=reason))
+        self._settle(Settlement(reservation, "free", reason=reason))
 
-    def lost(self, booking: Booking, reason: str) -> None:
+    def possibly_paid(self, reservation: Reservation, reason: str) -> None:
         """No reply arrived, so nobody knows: possibly paid, at its worst case."""
-        self._settle(Settlement(booking, "lost", reason=reason))
+        self._settle(Settlement(reservation, "possibly_paid", reason=reason))
 
     def _settle(self, end: Settlement) -> None:
         account = self._account
-        if end.booking.number not in account.open:
-            raise ValueError(f"call {end.booking.number} is settled already")
+        if end.reservation.number not in account.open:
+            raise ValueError(f"call {end.reservation.number} is settled already")
         if self._log is not None:
             self._log.append(end.to_dict())
         account.settled(end)
@@ -226,10 +228,10 @@ class Ledger:
         """Calls that are reserved and not settled."""
         return len(self._account.open)
 
-    def open_bookings(self, batch: str | None = None) -> list[Booking]:
+    def open_reservations(self, batch: str | None = None) -> list[Reservation]:
         """The calls of a batch (None: of all batches and none) that are not settled, in their order."""
         found = self._account.open.values()
-        return [booking for booking in found if batch is None or booking.batch == batch]
+        return [reservation for reservation in found if batch is None or reservation.batch == batch]
 
     def totals(self) -> Totals:
         """What all calls of the journal come to."""

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from h2htalk.data.responses import Usage
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError, quoted, suggest
 
 _MILLION = Decimal(1_000_000)
 # Calls to these write into the provider's cache at a price of its own.
@@ -123,14 +123,23 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Prices by `BACKEND:MODEL`; `date` is the list's own, of an entry that a user's file gave see `Price.date`."""
+    """Prices by `ENGINE:MODEL`; `date` is the list's own, of an entry that a user's file gave see `Price.date`."""
 
     date: str
     models: Mapping[str, Price]
 
     def find(self, model: str) -> Price | None:
-        """The price of exactly this model (a dated snapshot may cost another than its family); None: unknown."""
+        """Return the price of exactly this model, None where it is unknown (a dated snapshot has its own price)."""
         return self.models.get(model)
+
+    def require(self, model: str) -> Price:
+        """Return the price of a model that `--max-cost` limits. Raises ConfigError where it is unknown."""
+        if (price := self.find(model)) is None:
+            meant = suggest(model, self.models)
+            raise ConfigError(
+                f"--max-cost: the price of {model} is unknown: {meant}name it in a file with --prices"
+            )
+        return price
 
 
 def load_prices(path: Path | None = None) -> PriceList:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import Any
 
-from h2htalk.chat.calls import Bound, Charge
+from h2htalk.chat.calls import Billing, Bound
 from h2htalk.data.responses import SampleKey, Usage
 
 _NOTHING = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Booking:
+class Reservation:
     """One call that was reserved: its number in the journal, and the most that it can cost (None: unknown)."""
 
     number: int
@@ -44,8 +44,8 @@ class Settlement:
     `usd`: of a paid one, None where price or usage are unknown. `reason`: of one that was free or lost.
     """
 
-    booking: Booking
-    charge: Charge
+    reservation: Reservation
+    billing: Billing
     usage: Usage | None = None
     usd: Decimal | None = None
     request_id: str | None = None
@@ -55,14 +55,14 @@ class Settlement:
     def unmetered(self) -> bool:
         """Whether the reply came without a count of its tokens: it cost its worst case at most."""
         usage = self.usage
-        return self.charge == "paid" and (
+        return self.billing == "paid" and (
             usage is None or usage.input_tokens is None or usage.output_tokens is None
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Its line in the journal."""
-        record: dict[str, Any] = {"event": self.charge, "call": self.booking.number}
-        if self.charge != "paid":
+        record: dict[str, Any] = {"event": self.billing, "call": self.reservation.number}
+        if self.billing != "paid":
             return record | {"reason": self.reason}
         if self.usage is not None:
             record["usage"] = self.usage.to_dict()
@@ -87,7 +87,7 @@ class Totals:
     calls: int = 0
     paid: int = 0
     free: int = 0
-    lost: int = 0
+    possibly_paid: int = 0
     unmetered: int = 0
     open: int = 0
     input_tokens: int = 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from h2htalk.chat.calls import Api
-from h2htalk.chat.hosted.anthropic_wire import AnthropicApi
+from h2htalk.chat.calls import WireFormat
+from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.hosted_chat import HostedChat
 from h2htalk.chat.hosted.http_attempt import Provider
 
@@ -26,5 +26,5 @@ class AnthropicChat(HostedChat):
 
     provider = ANTHROPIC
 
-    def wire(self, name: str, key: str) -> Api:
-        return AnthropicApi(name, key)
+    def wire(self, name: str, key: str) -> WireFormat:
+        return AnthropicWire(name, key)

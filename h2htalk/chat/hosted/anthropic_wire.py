@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from h2htalk.chat.calls import Answer, Bound, Call, Trouble
+from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
 from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.provider_replies import (
     ErrorBody,
     count,
+    failed_call,
     input_bound,
     malformed_answer,
-    plain_trouble,
     read_error_body,
     request_name,
     scrub,
@@ -80,7 +80,7 @@ _OPENING = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class AnthropicApi:
+class AnthropicWire:
     """Anthropic's wire, for one model; the key is known only to be taken out of what the API says."""
 
     name: str
@@ -107,7 +107,7 @@ class AnthropicApi:
         return sorted(calls, key=lambda c: (first[c.prefix] if c.prefix else c.indexes[0], c.indexes))
 
     def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
-        """See `Api.body`. A prefix is cached for five minutes live and for an hour in a batch."""
+        """See `WireFormat.body`. A prefix is cached for five minutes live and for an hour in a batch."""
         request, sampling = call.request, call.request.sampling
         system, messages = _conversation(request.messages)
         body: dict[str, Any] = {
@@ -121,17 +121,17 @@ class AnthropicApi:
             body["thinking"] = _thinking(self.name, sampling.thinking)
         if not batch:
             body["service_tier"] = "standard_only"  # whose prices the price file holds
-        if request.form is not None:
-            schema = described(request.form.schema(), _unenforced)
+        if request.response_schema is not None:
+            schema = described(request.response_schema.schema(), _unenforced)
             body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         return body
 
     def bound(self, call: Call) -> Bound:
-        """See `Api.bound`."""
+        """See `WireFormat.bound`."""
         return Bound(input_bound(call.request), call.request.sampling.budget)
 
-    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | Trouble:
-        """See `Api.read`. What is scored is read strictly; token counts that make no sense become unknown."""
+    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
+        """See `WireFormat.read`. What is scored is read strictly; token counts that make no sense become unknown."""
         usage = _read_usage(body.get("usage")) if isinstance(body, dict) else Usage()
         name = request_name(request_id, body, self.key)
         try:
@@ -146,36 +146,36 @@ class AnthropicApi:
         thought = well_formed(thinking) or None
         return Answer((Reply(well_formed(text), reason, usage, thought, name),), usage, name)
 
-    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> Trouble:
-        """See `Api.read_error`."""
+    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
+        """See `WireFormat.read_error`."""
         error = read_error_body(body, self.key)
         status = status or _STATUS.get(error.kind, 500)
-        trouble = plain_trouble(status, error, headers, self.key)
+        failed = failed_call(status, error, headers, self.key)
         said = error.text.lower()
         if status == 400 and "content filtering" in said:
             # The reply was blocked, not the prompt: somebody may have to pay for what was written.
-            return replace(trouble, reason="refusal", refusal=True, charge="lost")
+            return replace(failed, reason="refusal", refusal=True, billing="possibly_paid")
         if status == 402 or (status == 400 and "credit balance" in said):
             advice = (
-                f"the Anthropic account has no credit left ({trouble.message}): add credit, then start again"
+                f"the Anthropic account has no credit left ({failed.message}): add credit, then start again"
             )
-            return replace(trouble, reason="no_credit", retry=False, fatal=advice)
+            return replace(failed, reason="no_credit", retry=False, fatal=advice)
         if status == 401:
             message = "HTTP 401: the key was refused"
             advice = "Anthropic refused the key (HTTP 401): check ANTHROPIC_API_KEY"
-            return replace(trouble, reason="unauthorized", message=message, fatal=advice)
+            return replace(failed, reason="unauthorized", message=message, fatal=advice)
         if status == 404:
             advice = (
-                f"Anthropic has no model {self.name!r} for this key ({trouble.message}): check the model's name "
+                f"Anthropic has no model {self.name!r} for this key ({failed.message}): check the model's name "
                 "and ANTHROPIC_BASE_URL"
             )
-            return replace(trouble, reason="not_found", fatal=advice)
+            return replace(failed, reason="not_found", fatal=advice)
         if status == 403 and error.kind:
             advice = (
-                f"Anthropic does not let this key in ({trouble.message}): check the account and its workspace"
+                f"Anthropic does not let this key in ({failed.message}): check the account and its workspace"
             )
-            return replace(trouble, reason="unauthorized", fatal=advice)
-        return replace(trouble, fatal=self._unsupported(error) if status == 400 else None)
+            return replace(failed, reason="unauthorized", fatal=advice)
+        return replace(failed, fatal=self._unsupported(error) if status == 400 else None)
 
     def _unsupported(self, error: ErrorBody) -> str | None:
         """Advice where the model refuses what every call asks for."""
@@ -250,7 +250,7 @@ def _prefix_name(request: Request) -> str | None:
     if len(shared) < LEAST_CACHED_BYTES:
         return None
     # A form changes what stands before the system text, and reasoning how the turns are read.
-    form = "" if request.form is None else request.form.name
+    form = "" if request.response_schema is None else request.response_schema.name
     kind = f"\0{form}\0{request.sampling.thinking is None}\0{bool(request.sampling.thinking)}"
     return hashlib.sha256(shared + kind.encode()).hexdigest()[:16]
 

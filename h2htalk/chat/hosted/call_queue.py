@@ -7,7 +7,7 @@ import random
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 
-from h2htalk.chat.calls import Call, Trouble
+from h2htalk.chat.calls import Call, FailedCall
 from h2htalk.chat.server.wire import doubling_wait
 
 
@@ -54,7 +54,7 @@ class CallQueue:
         self._changed = asyncio.Event()
 
 
-class Gate:
+class RateLimitPause:
     """Closed for all calls while the API asks to be left alone. Must be made inside an event loop."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Gate:
         return left + random.uniform(0, self._spread) if left > 0 else 0.0
 
 
-def wait_for_next(found: Trouble, tries: int, refusals: int) -> float:
+def wait_for_next(found: FailedCall, tries: int, refusals: int) -> float:
     """Seconds until a call's next attempt: as the API asks, else doubling.
 
     `tries`: its attempts so far that failed; `refusals`: those that the API refused, with the whole account, for now.

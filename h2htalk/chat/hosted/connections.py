@@ -1,4 +1,4 @@
-"""Connections to hosted APIs: through the environment's proxies and certificates, to where a call was booked to go."""
+"""Connections to hosted APIs, through the proxies and certificates of the environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEEP_ALIVE = 15.0  # seconds: shorter than any gateway's, whose closing in the s
 
 
 def open_pool(url: str, concurrency: int) -> httpx2.AsyncClient:
-    """A connection pool that follows no redirect: a call goes where it was booked to go."""
+    """A connection pool that follows no redirect: a call goes where it was reserved to go."""
     import httpx2
 
     async def prepare(response: httpx2.Response) -> None:

@@ -10,10 +10,18 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from h2htalk.chat.batch.batch_runner import run_batches
-from h2htalk.chat.calls import Api, Trouble
+from h2htalk.chat.calls import FailedCall, WireFormat
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.hosted.connections import open_client, open_pool
-from h2htalk.chat.hosted.http_attempt import Arrived, Provider, Send, Wire, check_name, exchange, silence_sdks
+from h2htalk.chat.hosted.http_attempt import (
+    ApiConnection,
+    Arrived,
+    Provider,
+    Send,
+    check_name,
+    exchange,
+    silence_sdks,
+)
 from h2htalk.chat.hosted.live_calls import run_calls
 from h2htalk.chat.protocol import OnDone, Outcome, Request
 
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class HostedChat(ABC):
-    """A model of a hosted API. Every call is booked in `ChatOptions.ledger` before it is sent."""
+    """A model of a hosted API. Every call is reserved in `ChatOptions.ledger` before it is sent."""
 
     provider: ClassVar[Provider]
 
@@ -42,16 +50,16 @@ class HostedChat(ABC):
         self._name = check_name(name, self.provider)
         self._key, self._url = self.provider.read_key(), self.provider.read_url()
         self._options, self._http_client = options, http_client
-        self._api = self.wire(self._name, self._key)
+        self._wire = self.wire(self._name, self._key)
 
     @abstractmethod
-    def wire(self, name: str, key: str) -> Api:
+    def wire(self, name: str, key: str) -> WireFormat:
         """What builds the calls of a model and reads its answers."""
 
     @property
     def subject(self) -> Mapping[str, str]:
-        """`backend` and `model`."""
-        return {"backend": self.provider.module, "model": self._name}
+        """`engine` and `model`."""
+        return {"engine": self.provider.module, "model": self._name}
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See `Chat.complete`; live in `run_calls`, with `ChatOptions.batch` in `run_batches`."""
@@ -59,12 +67,12 @@ class HostedChat(ABC):
             return []
         silence_sdks()
         if self._options.batch is None:
-            wire = Wire(self.provider, self._url, self._api, self._connect)
-            return run_calls(wire, requests, self._options, on_done)
+            connection = ApiConnection(self.provider, self._url, self._wire, self._connect)
+            return run_calls(connection, requests, self._options, on_done)
         module, _, jobs_class = self.provider.jobs.partition(":")
         with self.provider.open_client(self._key, self._url, open_client(self._url)) as client:
             jobs = getattr(import_module(module), jobs_class)(client)
-            return run_batches(jobs, self._api, requests, self._options, on_done)
+            return run_batches(jobs, self._wire, requests, self._options, on_done)
 
     def close(self) -> None:  # noqa: B027  part of the protocol of engines
         """Connections live no longer than a call of `complete`: nothing is held."""
@@ -75,7 +83,7 @@ class HostedChat(ABC):
         create = attrgetter(self.provider.create)(self.provider.open_client(self._key, self._url, pool))
         sdk = import_module(self.provider.module)
 
-        async def send(body: Mapping[str, Any], seconds: float) -> Arrived | Trouble:
+        async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
             return await exchange(lambda timeout: create(**body, timeout=timeout), seconds, sdk, self._key)
 
         try:

@@ -1,7 +1,7 @@
 """One attempt through a provider's SDK: what came back over the wire, or how the connection failed.
 
 The SDKs bring today's headers, addresses and authentication. Their retries, redirects, logs and typed models stay
-unused: every attempt is booked, and what arrives is read strictly in `openai_wire` and `anthropic_wire`.
+unused: every attempt is reserved, and what arrives is read strictly in `openai_wire` and `anthropic_wire`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from h2htalk.chat.calls import Answer, Api, Call, Trouble
+from h2htalk.chat.calls import Answer, Call, FailedCall, WireFormat
 from h2htalk.chat.provider_replies import scrub
+from h2htalk.chat.server.endpoint import holds_secret
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 if TYPE_CHECKING:
@@ -58,9 +59,14 @@ class Provider:
 
         name = ("Async" if isinstance(http_client, httpx2.AsyncClient) else "") + self.client
         client_class = getattr(import_module(self.module), name)
-        # The SDK's own retries are switched off: every attempt is reserved.
+        parts = urlsplit(url)
         return client_class(
-            api_key=key, base_url=url, max_retries=0, http_client=http_client, **self.client_options
+            api_key=key,
+            base_url=urlunsplit(parts._replace(query="")),
+            default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+            max_retries=0,  # every attempt is reserved
+            http_client=http_client,
+            **self.client_options,
         )
 
     def read_key(self) -> str:
@@ -80,7 +86,7 @@ class Provider:
         """The address that the SDK will use: its own variable's, else the provider's.
 
         Raises:
-            ConfigError: it is no address, or holds a user or password, which messages might repeat.
+            ConfigError: it is no address, or holds a user or password.
         """
         import httpx2
 
@@ -91,9 +97,15 @@ class Provider:
             httpx2.URL(url)  # is stricter about what a host may be called
         except (ValueError, httpx2.InvalidURL):
             usable = False
-        if not usable or "@" in parts.netloc or parts.query or not url.isprintable():
+        if (
+            not usable
+            or "@" in parts.netloc
+            or parts.fragment
+            or holds_secret(parts.query)
+            or not url.isprintable()
+        ):
             raise ConfigError(
-                f"{self.url_variable} is no usable address: give one such as {self.url}, without user or query"
+                f"{self.url_variable} is no usable address: give one such as {self.url}, without a user or a key"
             )
         return url
 
@@ -108,43 +120,43 @@ class Arrived:
 
 
 # Sends one body; the second argument is the seconds that it may take in all.
-Send = Callable[[Mapping[str, Any], float], Awaitable[Arrived | Trouble]]
+Send = Callable[[Mapping[str, Any], float], Awaitable[Arrived | FailedCall]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class ApiConnection:
     """A provider's wire: who and where it is, how its bodies read, how a connection is opened (in the event loop)."""
 
     provider: Provider
     url: str
-    api: Api
+    wire: WireFormat
     connect: Callable[[], AbstractAsyncContextManager[Send]]
 
-    def read(self, arrived: Arrived, call: Call) -> Answer | Trouble:
+    def read(self, arrived: Arrived, call: Call) -> Answer | FailedCall:
         """What an answer that arrived means."""
         status, headers = arrived.status, arrived.headers
         if 300 <= status < 400:
             variable = self.provider.url_variable
             advice = f"{self._place} redirects (HTTP {status}): set {variable} to the final address"
-            return Trouble(f"http_{status}", f"HTTP {status}", "free", fatal=advice)
+            return FailedCall(f"http_{status}", f"HTTP {status}", "free", fatal=advice)
         try:
             body: object = json.loads(arrived.content)
         except (ValueError, RecursionError):
             body = arrived.content
         if status >= 300:
-            return self.api.read_error(status, body, headers)
-        return self.api.read(body, call, headers.get("x-request-id") or headers.get("request-id"))
+            return self.wire.read_error(status, body, headers)
+        return self.wire.read(body, call, headers.get("x-request-id") or headers.get("request-id"))
 
-    def end_of_all(self, found: Trouble, answered: bool) -> H2HTalkError | None:
-        """The error for a trouble that no call survives; `answered`: something has answered a call before."""
+    def end_of_all(self, found: FailedCall, answered: bool) -> H2HTalkError | None:
+        """The error for a failed that no call survives; `answered`: something has answered a call before."""
         if found.fatal is not None:
             return (ModelCallError if found.reason == "no_credit" else ConfigError)(found.fatal)
-        if found.reason == "connection" and found.charge == "free" and not answered:
+        if found.reason == "connection" and found.billing == "free" and not answered:
             where = f"check the connection and its proxy, or {self.provider.url_variable}"
             return ModelCallError(f"{self._place} does not answer ({found.message}): {where}")
         return None
 
-    def no_api(self, why: str) -> ConfigError:
+    def not_the_api(self, why: str) -> ConfigError:
         """The error where something answers that is not the provider's API."""
         return ConfigError(
             f"{self._place} is no {self.provider.title} API ({why}): check {self.provider.url_variable}"
@@ -178,7 +190,7 @@ def silence_sdks() -> None:
 
 # The SDKs put more than the key into headers: OPENAI_ORG_ID, OPENAI_PROJECT_ID, ..._CUSTOM_HEADERS. What such a
 # variable holds may be secret, so it is not quoted.
-_UNSENT = Trouble(
+_UNSENT = FailedCall(
     "connection",
     "nothing was sent: the address, or a header from the environment, holds characters that none may",
     "free",
@@ -187,7 +199,7 @@ _UNSENT = Trouble(
 
 async def exchange(
     post: Callable[[Any], Awaitable[Any]], seconds: float, sdk: ModuleType, key: str
-) -> Arrived | Trouble:
+) -> Arrived | FailedCall:
     """One attempt, the reading of its answer included, in `seconds`: an answer that drips is cut there.
 
     Args:
@@ -203,7 +215,9 @@ async def exchange(
             raw = await post(timeouts)
         return _arrived(raw.http_response)
     except TimeoutError:
-        return Trouble("timeout", f"no complete answer within {seconds:.3g} s", "lost", retry=True)
+        return FailedCall(
+            "timeout", f"no complete answer within {seconds:.3g} s", "possibly_paid", retry=True
+        )
     except (UnicodeEncodeError, httpx2.InvalidURL):
         return _UNSENT
     except sdk.APIStatusError as error:
@@ -216,24 +230,24 @@ def _arrived(response: httpx2.Response) -> Arrived:
     return Arrived(response.status_code, response.headers, response.content)
 
 
-def _broken(error: BaseException, key: str) -> Trouble:
-    """The trouble of a connection that failed: before anything was sent it is free, later nobody knows."""
+def _broken(error: BaseException, key: str) -> FailedCall:
+    """The failed of a connection that failed: before anything was sent it is free, later nobody knows."""
     import httpx2
 
     from h2htalk.chat.reply_size_limit import ReplyTooLarge
 
     said = scrub(str(error), key) or type(error).__name__
     if isinstance(error, ReplyTooLarge):
-        return Trouble("malformed_reply", said, "paid")
-    lost = Trouble("connection", f"the connection broke: {said}", "lost", retry=True)
+        return FailedCall("malformed_reply", said, "paid")
+    lost = FailedCall("connection", f"the connection broke: {said}", "possibly_paid", retry=True)
     if isinstance(error, httpx2.ConnectTimeout):
-        return replace(lost, message="no connection: nothing answers", charge="free")
+        return replace(lost, message="no connection: nothing answers", billing="free")
     if isinstance(error, httpx2.ConnectError | httpx2.PoolTimeout | httpx2.ProxyError):
-        return replace(lost, message=f"no connection: {said}", charge="free")
+        return replace(lost, message=f"no connection: {said}", billing="free")
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError):
         return _UNSENT
     if isinstance(error, httpx2.DecodingError):
-        return Trouble("malformed_reply", f"the answer cannot be decompressed: {said}", "paid")
+        return FailedCall("malformed_reply", f"the answer cannot be decompressed: {said}", "paid")
     if isinstance(error, httpx2.TimeoutException):
         return replace(lost, reason="timeout", message="the connection stood still for too long")
     return lost

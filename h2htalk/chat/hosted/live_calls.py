@@ -1,7 +1,7 @@
-"""The live loop of hosted APIs: every attempt is booked before it is sent, and settled when its end is known.
+"""The live loop of hosted APIs: every attempt is reserved before it is sent, and settled when its end is known.
 
 Asked again are only calls whose reply never arrived, and calls that were refused free of charge. A reply goes to
-`on_done`, which stores it, before its booking is settled: whatever is killed in between was stored and is paid.
+`on_done`, which stores it, before its reservation is settled: whatever is killed in between was stored and is paid.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from h2htalk.chat.calls import Answer, Call, Trouble, outcomes
+from h2htalk.chat.calls import Answer, Call, FailedCall, outcomes
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.ledger import Ledger, OverLimit
-from h2htalk.chat.costs.reservations import Booking
+from h2htalk.chat.costs.ledger import CostLimitError, Ledger
+from h2htalk.chat.costs.reservations import Reservation
 from h2htalk.chat.event_loop import run_all, run_alone
-from h2htalk.chat.hosted.call_queue import CallQueue, Gate, seconds_text, wait_for_next
-from h2htalk.chat.hosted.http_attempt import Arrived, Send, Wire
+from h2htalk.chat.hosted.call_queue import CallQueue, RateLimitPause, seconds_text, wait_for_next
+from h2htalk.chat.hosted.http_attempt import ApiConnection, Arrived, Send
 from h2htalk.chat.protocol import OnDone, Outcome, Request
 from h2htalk.chat.server.wire import doubling_wait
 from h2htalk.data.responses import Failure
@@ -27,11 +27,14 @@ SHORTEST_TRY = 0.1  # of `timeout`
 # So many answers that are none, from the first on: what is there is not the API, and may cost money.
 MOST_NONSENSE = 8
 INTERRUPTED = "interrupted"
-CLOSED = Trouble("rate_limited", "the API asked to be left alone", "free")
+CLOSED = FailedCall("rate_limited", "the API asked to be left alone", "free")
 
 
 def run_calls(
-    wire: Wire, requests: Sequence[Request], options: ChatOptions, on_done: OnDone | None = None
+    connection: ApiConnection,
+    requests: Sequence[Request],
+    options: ChatOptions,
+    on_done: OnDone | None = None,
 ) -> list[Outcome]:
     """Answer all requests by live calls; see `Chat.complete`.
 
@@ -42,18 +45,20 @@ def run_calls(
         ModelCallError: nothing answers there, or the account has no credit left. What was finished is with
             `on_done`, what was in flight has been waited for.
     """
-    calls = wire.api.calls(requests)
-    return run_alone(lambda: _complete(wire, calls, len(requests), options, on_done)) if calls else []
+    calls = connection.wire.calls(requests)
+    return run_alone(lambda: _complete(connection, calls, len(requests), options, on_done)) if calls else []
 
 
 async def _complete(
-    wire: Wire, calls: Sequence[Call], size: int, options: ChatOptions, on_done: OnDone | None
+    connection: ApiConnection, calls: Sequence[Call], size: int, options: ChatOptions, on_done: OnDone | None
 ) -> list[Outcome]:
     ledger = options.ledger
     if ledger is None:
-        ledger = Ledger(None, model=wire.api.model, price=None)
-    async with wire.connect() as send:
-        run = _Run(wire, send, options, ledger, CallQueue(calls), Gate(), [None] * size, on_done)
+        ledger = Ledger(None, model=connection.wire.model, price=None)
+    async with connection.connect() as send:
+        run = _Run(
+            connection, send, options, ledger, CallQueue(calls), RateLimitPause(), [None] * size, on_done
+        )
         await run.work(min(options.concurrency, len(calls)))
     return [outcome for outcome in run.outcomes if outcome is not None]
 
@@ -63,7 +68,7 @@ class _Run:
     """One call of `complete`, shared by its workers.
 
     Attributes:
-        answered: something has answered one call: from here on a dead connection is one call's own trouble.
+        answered: something has answered one call: from here on a dead connection is one call's own failed.
         nonsense: how many answers were none, from the first on; None once there was one.
         flying: workers whose call is on its way.
         desk: one worker at a time books, so that a large call is not overtaken for ever by smaller ones.
@@ -72,12 +77,12 @@ class _Run:
         stopped: what no call can survive; calls on their way are waited for.
     """
 
-    wire: Wire
+    connection: ApiConnection
     send: Send
     options: ChatOptions
     ledger: Ledger
     queue: CallQueue
-    gate: Gate
+    rate_limit: RateLimitPause
     outcomes: list[Outcome | None]
     on_done: OnDone | None
     answered: bool = False
@@ -103,27 +108,27 @@ class _Run:
     async def _ask(self, call: Call) -> bool:
         """One call with its attempts, until it is delivered or the run is stopped; whether an answer came."""
         clock = asyncio.get_running_loop().time
-        body = self.wire.api.body(call)
+        body = self.connection.wire.body(call)
         deadline = clock() + self.options.deadline
-        found: Trouble = CLOSED
+        found: FailedCall = CLOSED
         sent = 0  # attempts that went out
         tries = (
             0  # of them, those that count against `attempts`: refusals of the whole account only cost time
         )
         refusals = 0
         while True:
-            if not await self._pass_gate(deadline):
+            if not await self._wait_for_rate_limit(deadline):
                 self._deliver(call, outcomes(self._too_late(found), call, sent))
                 return False
             started = clock()
-            booking = await self._book(call)
+            reservation = await self._reserve(call)
             deadline += clock() - started  # waiting for room under the limit is nobody's fault
-            if booking is None:
+            if reservation is None:
                 self._deliver(call, [Failure("max_cost", str(self.over), sent)] * len(call.requests))
                 return False
             sent += 1
             seconds = min(self.options.timeout, deadline - clock())
-            answer = await self._attempt(call, body, booking, seconds)
+            answer = await self._attempt(call, body, reservation, seconds)
             if isinstance(answer, Answer):
                 return True
             found = answer
@@ -137,7 +142,7 @@ class _Run:
             late = clock() + wait > deadline - self._shortest
             if found.limited:
                 # After an absurd wait the others try for themselves, but not all at once.
-                self.gate.close(min(wait, doubling_wait(refusals)) if late else wait)
+                self.rate_limit.close(min(wait, doubling_wait(refusals)) if late else wait)
             if late:
                 self._deliver(call, outcomes(self._too_late(found), call, sent))
                 return False
@@ -149,23 +154,23 @@ class _Run:
         """Seconds that must be left for an attempt: one with less would only hide why the one before it failed."""
         return SHORTEST_TRY * min(self.options.timeout, self.options.deadline)
 
-    async def _pass_gate(self, deadline: float) -> bool:
+    async def _wait_for_rate_limit(self, deadline: float) -> bool:
         """Wait until the gate is open; False where it stays closed until the deadline."""
         clock = asyncio.get_running_loop().time
-        while (closed := self.gate.remaining()) > 0:
+        while (closed := self.rate_limit.remaining()) > 0:
             if clock() + closed > deadline - self._shortest:
                 return False
             await asyncio.sleep(closed)
         return clock() < deadline
 
-    async def _book(self, call: Call) -> Booking | None:
-        """The booking of one attempt; None where the limit has no room, even when nothing is on its way."""
-        bound = self.wire.api.bound(call)
+    async def _reserve(self, call: Call) -> Reservation | None:
+        """The reservation of one attempt; None where the limit has no room, even when nothing is on its way."""
+        bound = self.connection.wire.bound(call)
         async with self.desk:  # who waits for room is served first
             while self.over is None:
                 try:
                     return self.ledger.reserve(call.items, bound)
-                except OverLimit as error:
+                except CostLimitError as error:
                     if not self.flying:
                         self.over = str(error)
                         break
@@ -173,39 +178,39 @@ class _Run:
         return None
 
     async def _attempt(
-        self, call: Call, body: Mapping[str, Any], booking: Booking, seconds: float
-    ) -> Answer | Trouble:
-        """Send once; deliver an answer, then settle the booking."""
+        self, call: Call, body: Mapping[str, Any], reservation: Reservation, seconds: float
+    ) -> Answer | FailedCall:
+        """Send once; deliver an answer, then settle the reservation."""
         worker = asyncio.current_task()
         self.flying.add(worker)
         try:
             arrived = await self.send(body, seconds)
         except BaseException:  # Ctrl-C, or a bug: whoever catches it sees the exception, the ledger the call
-            self.ledger.lost(booking, INTERRUPTED)
+            self.ledger.possibly_paid(reservation, INTERRUPTED)
             raise
         finally:
             self.flying.discard(worker)
-        found = arrived if isinstance(arrived, Trouble) else self.wire.read(arrived, call)
+        found = arrived if isinstance(arrived, FailedCall) else self.connection.read(arrived, call)
         self.answered = self.answered or isinstance(arrived, Arrived)
         if isinstance(found, Answer):
             self.nonsense = None
             try:
                 self._deliver(call, list(found.replies))
             finally:
-                self.ledger.paid(booking, found.usage, found.request_id)
+                self.ledger.paid(reservation, found.usage, found.request_id)
         else:
-            self._settle(booking, found)
+            self._settle(reservation, found)
         self.settled.set()
         self.settled = asyncio.Event()
         return found
 
-    def _settle(self, booking: Booking, trouble: Trouble) -> None:
-        if trouble.charge == "free":
-            self.ledger.free(booking, trouble.reason)
-        elif trouble.charge == "paid":
-            self.ledger.paid(booking, trouble.usage, trouble.request_id)
+    def _settle(self, reservation: Reservation, failed: FailedCall) -> None:
+        if failed.billing == "free":
+            self.ledger.free(reservation, failed.reason)
+        elif failed.billing == "paid":
+            self.ledger.paid(reservation, failed.usage, failed.request_id)
         else:
-            self.ledger.lost(booking, trouble.reason)
+            self.ledger.possibly_paid(reservation, failed.reason)
 
     def _deliver(self, call: Call, found: Sequence[Outcome]) -> None:
         for index, outcome in zip(call.indexes, found, strict=True):
@@ -219,13 +224,15 @@ class _Run:
                     self._cancel(set(self.workers))
                     raise
 
-    def _stops(self, found: Trouble) -> bool:
+    def _stops(self, found: FailedCall) -> bool:
         """Whether the run ends here. Calls on their way are waited for: what they bring is paid."""
-        error = self.wire.end_of_all(found, self.answered)
+        error = self.connection.end_of_all(found, self.answered)
         if self.nonsense is not None and found.reason == "malformed_reply":
             self.nonsense += 1
             if self.nonsense == MOST_NONSENSE:
-                error = self.wire.no_api(f"the first {MOST_NONSENSE} answers are none: {found.message}")
+                error = self.connection.not_the_api(
+                    f"the first {MOST_NONSENSE} answers are none: {found.message}"
+                )
         if error is not None and self.stopped is None:
             self.stopped = error
             self._cancel(set(self.workers) - self.flying)
@@ -236,7 +243,7 @@ class _Run:
         for worker in workers - {asyncio.current_task()}:
             worker.cancel()
 
-    def _too_late(self, found: Trouble) -> Trouble:
+    def _too_late(self, found: FailedCall) -> FailedCall:
         asked = f"it asks to be left alone for {seconds_text(found.wait)}, and " if found.wait else ""
         late = f"{asked}no time is left of the {self.options.deadline:.6g} s that one request may take"
         return replace(found, message=f"{found.message}; {late}")

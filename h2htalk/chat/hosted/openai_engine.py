@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from h2htalk.chat.calls import Api
+from h2htalk.chat.calls import WireFormat
 from h2htalk.chat.hosted.hosted_chat import HostedChat
 from h2htalk.chat.hosted.http_attempt import Provider
-from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.hosted.openai_wire import OpenAIWire
 
 OPENAI = Provider(
     title="OpenAI",
@@ -25,5 +25,5 @@ class OpenAIChat(HostedChat):
 
     provider = OPENAI
 
-    def wire(self, name: str, key: str) -> Api:
-        return OpenAIApi(name, key)
+    def wire(self, name: str, key: str) -> WireFormat:
+        return OpenAIWire(name, key)

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from h2htalk.chat.calls import Answer, Bound, Call, Trouble
+from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
 from h2htalk.chat.protocol import Reply, Request, Sampling
 from h2htalk.chat.provider_replies import (
     ErrorBody,
     count,
+    failed_call,
     input_bound,
     malformed_answer,
-    plain_trouble,
     read_error_body,
     request_name,
     scrub,
@@ -48,7 +48,7 @@ _NOT_STRICT = frozenset({"minLength", "maxLength", "uniqueItems"})
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIApi:
+class OpenAIWire:
     """OpenAI's wire, for one model; the key is known only to be taken out of what the API says."""
 
     name: str
@@ -67,7 +67,7 @@ class OpenAIApi:
         groups: dict[object, list[int]] = {}
         for index, request in enumerate(asked):
             alone = request.sampling.temperature is None
-            alike = (request.id, request.messages, replace(request.sampling, seed=0), request.form)
+            alike = (request.id, request.messages, replace(request.sampling, seed=0), request.response_schema)
             groups.setdefault(index if alone else alike, []).append(index)
         chunks = (
             indexes[start : start + MOST_CHOICES]
@@ -77,7 +77,7 @@ class OpenAIApi:
         return [Call(tuple(chunk), tuple(asked[index] for index in chunk)) for chunk in chunks]
 
     def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
-        """See `Api.body`. A service tier is asked for live only: the price file holds the default one's prices."""
+        """Return the call body; see `WireFormat.body`. Only live calls name a service tier, the price file's."""
         request = call.request
         body: dict[str, Any] = {
             "model": self.name,
@@ -92,18 +92,18 @@ class OpenAIApi:
             body["service_tier"] = "default"
         if cache_key := _cache_key(request):
             body["prompt_cache_key"] = cache_key
-        if request.form is not None:
-            schema = described(request.form.schema(), _unenforced)
-            form = {"name": request.form.name, "schema": schema, "strict": True}
+        if request.response_schema is not None:
+            schema = described(request.response_schema.schema(), _unenforced)
+            form = {"name": request.response_schema.name, "schema": schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
 
     def bound(self, call: Call) -> Bound:
-        """See `Api.bound`. The prompt is billed once, the replies each."""
+        """See `WireFormat.bound`. The prompt is billed once, the replies each."""
         return Bound(input_bound(call.request), call.request.sampling.budget * len(call.requests))
 
-    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | Trouble:
-        """See `Api.read`. What is scored is read strictly; token counts that make no sense become unknown."""
+    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
+        """See `WireFormat.read`. What is scored is read strictly; token counts that make no sense become unknown."""
         usage = _read_usage(body.get("usage")) if isinstance(body, dict) else Usage()
         name = request_name(request_id, body, self.key)
         try:
@@ -118,36 +118,34 @@ class OpenAIApi:
         replies = tuple(Reply(text, finish, each, request_id=name) for text, finish in texts)
         return Answer(replies, usage, name)
 
-    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> Trouble:
-        """See `Api.read_error`."""
+    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
+        """See `WireFormat.read_error`."""
         error = read_error_body(body, self.key)
         status = status or _STATUS.get(error.code) or _STATUS.get(error.kind, 500)
-        trouble = plain_trouble(status, error, headers, self.key)
+        failed = failed_call(status, error, headers, self.key)
         if {error.code, error.kind} & _DECLINED and status in (400, 403):
-            return replace(trouble, reason="refusal", refusal=True, retry=False)
+            return replace(failed, reason="refusal", refusal=True, retry=False)
         if {error.code, error.kind} & _NO_CREDIT or status == 402:
-            advice = (
-                f"the OpenAI account has no credit left ({trouble.message}): add credit, then start again"
-            )
-            return replace(trouble, reason="no_credit", retry=False, limited=False, wait=None, fatal=advice)
+            advice = f"the OpenAI account has no credit left ({failed.message}): add credit, then start again"
+            return replace(failed, reason="no_credit", retry=False, limited=False, wait=None, fatal=advice)
         if status == 401 or error.code == "invalid_api_key":
             # Its text likes to quote the key.
             message = f"HTTP {status}: the key was refused"
             advice = f"OpenAI refused the key (HTTP {status}): check OPENAI_API_KEY"
-            return replace(trouble, reason="unauthorized", message=message, retry=False, fatal=advice)
+            return replace(failed, reason="unauthorized", message=message, retry=False, fatal=advice)
         if status == 404 or error.code == "model_not_found":
             advice = (
-                f"OpenAI has no model {self.name!r} for this key ({trouble.message}): check the model's name "
+                f"OpenAI has no model {self.name!r} for this key ({failed.message}): check the model's name "
                 "and OPENAI_BASE_URL"
             )
-            return replace(trouble, reason="not_found", retry=False, fatal=advice)
+            return replace(failed, reason="not_found", retry=False, fatal=advice)
         if status == 403 and error.kind:
-            advice = f"OpenAI does not let this key in ({trouble.message}): check the account and its project"
-            return replace(trouble, reason="unauthorized", fatal=advice)
+            advice = f"OpenAI does not let this key in ({failed.message}): check the account and its project"
+            return replace(failed, reason="unauthorized", fatal=advice)
         if status == 429 and "request too large" in error.text.lower():
             # Larger than all the tokens that the account may send in a minute: no wait helps.
-            return replace(trouble, reason="bad_request", retry=False, limited=False, wait=None)
-        return replace(trouble, fatal=self._unsupported(error) if status == 400 else None)
+            return replace(failed, reason="bad_request", retry=False, limited=False, wait=None)
+        return replace(failed, fatal=self._unsupported(error) if status == 400 else None)
 
     def _unsupported(self, error: ErrorBody) -> str | None:
         """Advice where the model refuses what every call asks for."""

@@ -20,16 +20,20 @@ INSTALL_LOCAL = "pip install 'h2htalk[local]'"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a checkpoint is: a folder, or a repository of the Hub (`folder` is None). `backend` opens messages."""
+    """Where a checkpoint is: a folder, or a repository of the Hub (`folder` is None).
 
-    backend: str
+    `engine` opens messages; `download`: files of a repository that are not in the local cache are fetched.
+    """
+
+    engine: str
     name: str
     folder: Path | None
+    download: bool = False
 
     @property
     def where(self) -> str:
         """As the user wrote it: `hf:OWNER/NAME`."""
-        return f"{self.backend}:{self.name}"
+        return f"{self.engine}:{self.name}"
 
     @property
     def location(self) -> str:
@@ -38,8 +42,8 @@ class Source:
 
     @property
     def options(self) -> dict[str, Any]:
-        """For every `from_pretrained`: no code of the checkpoint's is run, no network for a folder."""
-        return {"trust_remote_code": False, "local_files_only": self.folder is not None}
+        """Arguments of every `from_pretrained`: no code of the checkpoint runs, only `download` uses the network."""
+        return {"trust_remote_code": False, "local_files_only": not self.download}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +79,14 @@ class Description:
         return limit if isinstance(limit, int) and limit > 0 else None
 
 
-def open_checkpoint(name: str) -> tuple[Description, Any]:
+def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any]:
     """Load a checkpoint and its model: on the GPU in the checkpoint's own precision, on the CPU in float32.
 
     Only safetensors are read (no pickle), and no code of the checkpoint's is run.
 
     Args:
-        name: a folder, or a repository of the Hub (`owner/name`), downloaded unless it is in the cache.
+        name: a folder, or a repository of the Hub (`owner/name`) in the local cache.
+        download: fetch a repository that is not in the cache.
 
     Raises:
         ConfigError: no such model, or one that cannot be run.
@@ -92,7 +97,8 @@ def open_checkpoint(name: str) -> tuple[Description, Any]:
         import transformers
     except ImportError:
         raise MissingExtraError("a local model (hf:)", INSTALL_LOCAL) from None
-    source = find_source("hf", name)
+    source = find_source("hf", name, download)
+    _require_cached(source)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     description = describe_checkpoint(source)
     with _quiet(), _advice(source):
@@ -140,7 +146,7 @@ def describe_checkpoint(
         commit = None if source.folder else getattr(config, "_commit_hash", None)
         options["revision"] = commit or options["revision"]
         generation = _generation_config(source, config, options)
-    words = find_source(source.backend, tokenizer) if tokenizer else source
+    words = find_source(source.engine, tokenizer, source.download) if tokenizer else source
     with _quiet(), _advice(words):
         read = transformers.AutoTokenizer.from_pretrained(
             words.location, **(words.options if tokenizer else options)
@@ -172,21 +178,36 @@ def _sha256_of_all(files: Sequence[Path]) -> str:
     return hashlib.sha256("".join(f"{f.name} {sha256_of(f)}\n" for f in files).encode()).hexdigest()
 
 
-def find_source(backend: str, name: str) -> Source:
+def find_source(engine: str, name: str, download: bool = False) -> Source:
     """The folder or repository that `name` means. ConfigError: it can be neither."""
     if not name:
         raise ConfigError(
-            f"{backend} needs a model: {backend}:OWNER/NAME on the Hugging Face Hub, or {backend}:FOLDER"
+            f"{engine} needs a model: {engine}:OWNER/NAME on the Hugging Face Hub, or {engine}:FOLDER"
         )
     path = Path(name).expanduser()
     if (path / "config.json").is_file():
-        return Source(backend, name, path)
+        return Source(engine, name, path)
     # A Hub name is `name` or `owner/name`; all else can only be meant as a folder.
     if path.exists() or name.count("/") > 1 or name[0] in "./~":
         raise ConfigError(
-            f"{backend}:{name}: no folder with a config.json; name one, or OWNER/NAME on the Hub"
+            f"{engine}:{name}: no folder with a config.json; name one, or OWNER/NAME on the Hub"
         )
-    return Source(backend, name, None)
+    return Source(engine, name, None, download)
+
+
+def _require_cached(source: Source) -> None:
+    """Raise ConfigError for a repository that is not in the local cache and must not be fetched."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if (
+        source.folder is None
+        and not source.download
+        and not try_to_load_from_cache(source.name, "config.json")
+    ):
+        raise ConfigError(
+            f"{source.where}: not in the local Hugging Face cache: fetch it with --download or `hf download "
+            f"{source.name}`, or name a folder"
+        )
 
 
 def _check_shards(source: Source) -> None:

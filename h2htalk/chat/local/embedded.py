@@ -19,7 +19,7 @@ from h2htalk.chat.local.embedded_batching import (
     Tokens,
     unreadable_marks,
 )
-from h2htalk.chat.local.prompt_tokens import refuse_form
+from h2htalk.chat.local.prompt_tokens import refuse_response_schema
 from h2htalk.chat.protocol import Message, OnDone, Outcome, Reply, Request, Sampling
 from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
@@ -58,12 +58,12 @@ class EmbeddedChat:
 
     @property
     def subject(self) -> Mapping[str, str]:
-        """Backend, model, hash of the weights, engine and version, precision."""
+        """Engine, model, hash of the weights, engine and version, precision."""
         return {
-            "backend": "embedded",
+            "engine": "embedded",
             "model": "SmolLM2-135M-Instruct.Q4_1",
             "weights_sha256": SMOLLM2_GGUF.sha256,
-            "engine": f"openvino-genai {self._engine_version}",
+            "engine_version": f"openvino-genai {self._engine_version}",
             "precision": " ".join(f"{key}={value}" for key, value in PRECISION.items()),
         }
 
@@ -96,7 +96,7 @@ class EmbeddedChat:
         marks = unreadable_marks(engine.special_tokens)
         jobs = []
         for index, request in enumerate(requests):
-            refuse_form(request, "embedded")
+            refuse_response_schema(request, "embedded")
             request.sampling.require_temperature()
             try:
                 prompt = engine.encode(prompt_pieces(request.messages, marks))

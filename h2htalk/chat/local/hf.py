@@ -16,7 +16,7 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.local.chat_template import ChatTemplate, read_reply
 from h2htalk.chat.local.checkpoints import engine_versions, open_checkpoint
 from h2htalk.chat.local.generation import OutOfMemory, Row, generate_batch, has_cache, is_recurrent
-from h2htalk.chat.local.prompt_tokens import Job, prepare, refuse_form
+from h2htalk.chat.local.prompt_tokens import TokenRequest, refuse_response_schema, tokenize_requests
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
@@ -34,7 +34,7 @@ class TransformersChat:
     """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        checkpoint, self._model = open_checkpoint(name)
+        checkpoint, self._model = open_checkpoint(name, options.download)
         self._where = f"hf:{name}"
         self._template = ChatTemplate(checkpoint.tokenizer, self._where)
         if not has_cache(self._model):
@@ -44,18 +44,18 @@ class TransformersChat:
         self._model.generation_config = type(self._model.generation_config)()  # nothing else of it counts
         self._context = checkpoint.context_tokens()
         self._subject = {
-            "backend": "hf",
+            "engine": "hf",
             **checkpoint.identity(),
             "chat_template_sha256": self._template.sha256,
             "system_role": "folded" if self._template.folds_system else "native",
-            "engine": engine_versions(),
+            "engine_version": engine_versions(),
             "precision": str(self._model.dtype).removeprefix("torch."),
             "device": self._model.device.type,
         }
 
     @property
     def subject(self) -> Mapping[str, str]:
-        """Backend, model and its weights, chat template, engine and versions, precision, device."""
+        """Engine, model and its weights, chat template, engine and versions, precision, device."""
         return self._subject
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
@@ -71,9 +71,9 @@ class TransformersChat:
             if on_done is not None:
                 on_done(index, outcome)
 
-        jobs = prepare(self._template, self._where, self._context, requests, finish)
+        jobs = tokenize_requests(self._template, self._where, self._context, requests, finish)
         for job in jobs:
-            refuse_form(job.request, "hf:")
+            refuse_response_schema(job.request, "hf:")
         for batch in self._batches(jobs):
             self._answer(batch, finish)
         return [outcome for outcome in outcomes if outcome is not None]
@@ -82,13 +82,13 @@ class TransformersChat:
         """Give back the memory of the weights."""
         self._model = None
 
-    def _batches(self, jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    def _batches(self, jobs: Sequence[TokenRequest]) -> Iterator[list[TokenRequest]]:
         """Jobs of like sampling and like length, longest first, as many as rows and cache allow.
 
         Ties go by id and sample, never by place: batches are the same for any order of the requests.
         """
         budget = self._cache_tokens()
-        batch: list[Job] = []
+        batch: list[TokenRequest] = []
         longest = 0
         for job in sorted(jobs, key=_batch_order):
             if batch and (
@@ -111,7 +111,7 @@ class TransformersChat:
         token_bytes: int = 2 * config.num_hidden_layers * heads * width * int(self._model.dtype.itemsize)
         return _cache_bytes(self._model) // token_bytes
 
-    def _answer(self, batch: Sequence[Job], finish: OnDone) -> None:
+    def _answer(self, batch: Sequence[TokenRequest], finish: OnDone) -> None:
         """Decode a batch; where memory does not suffice, its halves; a single one fails."""
         left = dict(enumerate(batch))
 
@@ -141,11 +141,11 @@ class TransformersChat:
                 self._answer(half, finish)
 
 
-def _batch_order(job: Job) -> tuple[Any, ...]:
+def _batch_order(job: TokenRequest) -> tuple[Any, ...]:
     return (_drawing(job), -len(job.prompt), -job.sampling.budget, job.request.id, job.request.sample)
 
 
-def _drawing(job: Job) -> tuple[float, float]:
+def _drawing(job: TokenRequest) -> tuple[float, float]:
     """Temperature and top_p; greedy requests are alike whatever their top_p."""
     temperature = job.sampling.require_temperature()
     return (temperature, job.sampling.top_p) if temperature > 0 else (0.0, 1.0)

@@ -13,7 +13,7 @@ from h2htalk.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TokenRequest:
     """A request whose prompt is tokens; `index` is its place among the requests.
 
     `thinks`: the prompt ends inside a think block.
@@ -34,9 +34,9 @@ class Job:
         return len(self.prompt) + self.sampling.budget
 
 
-def prepare(
+def tokenize_requests(
     template: ChatTemplate, where: str, context: int | None, requests: Sequence[Request], finish: OnDone
-) -> list[Job]:
+) -> list[TokenRequest]:
     """Prompts as tokens; a request that cannot be asked is finished here, as a failure.
 
     Args:
@@ -65,7 +65,7 @@ def prepare(
         if isinstance(prompt, Failure):
             finish(index, prompt)
             continue
-        job = Job(index, request, prompt.tokens, prompt.thinks)
+        job = TokenRequest(index, request, prompt.tokens, prompt.thinks)
         if context is not None and job.tokens > context:
             finish(index, _beyond_context(job, context))
         else:
@@ -73,12 +73,11 @@ def prepare(
     return jobs
 
 
-def refuse_form(request: Request, engine: str) -> None:
-    """Raise ConfigError when a request wants JSON of a form, which `engine` cannot be held to."""
-    if request.form is not None:
+def refuse_response_schema(request: Request, engine: str) -> None:
+    """Raise ConfigError for a request with a response schema, which `engine` cannot enforce."""
+    if (schema := request.response_schema) is not None:
         raise ConfigError(
-            f"{engine} cannot be held to a form of JSON, which {request.form.name} needs; choose vllm:, openai:, "
-            "anthropic: or a server:"
+            f"{engine} cannot enforce the response schema {schema.name!r}; choose vllm:, openai:, anthropic: or server:"
         )
 
 
@@ -93,6 +92,6 @@ def _read(template: ChatTemplate, messages: Sequence[Message], thinking: int | N
         return Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}")
 
 
-def _beyond_context(job: Job, context: int) -> Failure:
+def _beyond_context(job: TokenRequest, context: int) -> Failure:
     asked = f"the prompt has {len(job.prompt)} tokens; with {job.sampling.budget} for the answer"
     return Failure("context_length", f"{asked} that is more than the model's {context}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
@@ -16,6 +17,7 @@ EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"
 KEY_VARIABLE = "H2HTALK_SERVER_KEY"
 
 _ROUTE = "/chat/completions"
+_SECRET = re.compile(r"key|token|secret|pass|auth|sig|cred|code", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ def parse_endpoint(name: str) -> Endpoint:
     """Split `MODEL@URL` at the last `@http://` or `@https://`; a model name may hold `/`, `:` and `@`.
 
     Raises:
-        ConfigError: a part is missing, or the URL carries a user, password or query. A model's name is
-            written to every run, so nothing that may be secret can be part of it; no message repeats it.
+        ConfigError: a part is missing, or the URL carries a user, a password or a key. A model's name is written to
+            every run, so nothing secret can be part of it; no message repeats it.
     """
     at = max(name.rfind("@http://"), name.rfind("@https://"))
     model, url = name[:at], name[at + 1 :]
@@ -49,14 +51,20 @@ def parse_endpoint(name: str) -> Endpoint:
         host = None
     if not host or any(c.isspace() or not c.isprintable() for c in url):
         raise ConfigError(f"server:{clean(model)}@... has no usable URL; give one such as {EXAMPLE}")
-    if "@" in parts.netloc or parts.query or parts.fragment:
+    if "@" in parts.netloc or parts.fragment or holds_secret(parts.query):
         raise ConfigError(
-            f"the URL of server:{clean(model)} holds a user, password or query; "
+            f"the URL of server:{clean(model)} holds a user, password, key or fragment; "
             f"take it out (a key belongs in {KEY_VARIABLE})"
         )
     path = parts.path.rstrip("/")
     path = path if path.endswith(_ROUTE) else path + _ROUTE
     return Endpoint(model, urlunsplit(parts._replace(path=path)))
+
+
+def holds_secret(query: str) -> bool:
+    """Whether a parameter of a URL's query is named like a secret; `api-version` is not."""
+    names = (name for name, _ in parse_qsl(query, keep_blank_values=True))
+    return any(_SECRET.search(name) for name in names)
 
 
 def read_key() -> str | None:

@@ -19,7 +19,7 @@ from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.chat.server.endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
 from h2htalk.chat.server.wire import (
-    Fault,
+    FailedAttempt,
     clean,
     read_error,
     read_reply,
@@ -67,9 +67,9 @@ class ServerChat:
 
     @property
     def subject(self) -> Mapping[str, str]:
-        """`backend` and `model`. The URL is where the model is, not what it is: a server may move between
+        """`engine` and `model`. The URL is where the model is, not what it is: a server may move between
         a run and its restart."""
-        return {"backend": "server", "model": self._endpoint.model}
+        return {"engine": "server", "model": self._endpoint.model}
 
     @property
     def url(self) -> str:
@@ -141,7 +141,9 @@ class ServerChat:
                 return Failure(found.reason, found.message, tries)
             await asyncio.sleep(wait)
 
-    async def _try(self, session: aiohttp.ClientSession, body: bytes, seconds: float) -> Reply | Fault:
+    async def _try(
+        self, session: aiohttp.ClientSession, body: bytes, seconds: float
+    ) -> Reply | FailedAttempt:
         """One try, its body included, in `seconds`."""
         try:
             async with (
@@ -150,41 +152,41 @@ class ServerChat:
             ):
                 content = await _read_body(answer)
         except aiohttp.ConnectionTimeoutError:
-            return Fault("connection", "no connection: nothing answers", True, reached=False)
+            return FailedAttempt("connection", "no connection: nothing answers", True, reached=False)
         except TimeoutError:
-            return Fault("timeout", f"no complete answer within {seconds:.3g} s", True)
+            return FailedAttempt("timeout", f"no complete answer within {seconds:.3g} s", True)
         except aiohttp.ClientConnectorError as error:
-            return Fault("connection", f"no connection: {_reason(error)}", True, reached=False)
+            return FailedAttempt("connection", f"no connection: {_reason(error)}", True, reached=False)
         except aiohttp.ClientHttpProxyError as error:
-            return Fault("connection", f"the proxy answers HTTP {error.status}", True, reached=False)
+            return FailedAttempt("connection", f"the proxy answers HTTP {error.status}", True, reached=False)
         except aiohttp.ClientResponseError:
-            return Fault("malformed_reply", "the answer is not HTTP", True)
+            return FailedAttempt("malformed_reply", "the answer is not HTTP", True)
         except (aiohttp.ClientError, OSError) as error:  # after TimeoutError, which is an OSError
-            return Fault("connection", f"the connection broke: {_reason(error)}", True)
+            return FailedAttempt("connection", f"the connection broke: {_reason(error)}", True)
         if content is None:
             what = f"the reply is larger than {LARGEST_REPLY // 2**20} MB"
-            return Fault("malformed_reply", what, False)
+            return FailedAttempt("malformed_reply", what, False)
         if answer.status != 200:
             return read_error(answer.status, answer.headers, content, self._key)
         return read_reply(content, answer.headers.get("x-request-id"), self._key)
 
-    def _raise_if_hopeless(self, fault: Fault) -> None:
+    def _raise_if_hopeless(self, failed: FailedAttempt) -> None:
         """Before the first answer, what went wrong for one request goes wrong for all."""
         url, model = self._endpoint.url, self._endpoint.model
-        if not fault.reached:
+        if not failed.reached:
             what = "check host, port and proxy" if self._proxy else "start it, or check host and port"
-            raise ModelCallError(f"no server answers at {url} ({fault.message}): {what}")
-        if fault.reason == "unauthorized":
+            raise ModelCallError(f"no server answers at {url} ({failed.message}): {what}")
+        if failed.reason == "unauthorized":
             what = "check" if self._key else "set"
-            raise ConfigError(f"{url} refused the call (HTTP {fault.status}): {what} {KEY_VARIABLE}")
-        if fault.reason == "not_found":
+            raise ConfigError(f"{url} refused the call (HTTP {failed.status}): {what} {KEY_VARIABLE}")
+        if failed.reason == "not_found":
             raise ConfigError(
-                f"{url} knows no model {model!r} ({fault.message}): check the model's name, "
+                f"{url} knows no model {model!r} ({failed.message}): check the model's name, "
                 "and the URL (most end in /v1)"
             )
-        if fault.status is not None and 300 <= fault.status < 400:
+        if failed.status is not None and 300 <= failed.status < 400:
             raise ConfigError(
-                f"{url} redirects (HTTP {fault.status}), which is not followed: give the final URL"
+                f"{url} redirects (HTTP {failed.status}), which is not followed: give the final URL"
             )
 
 

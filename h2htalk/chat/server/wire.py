@@ -30,7 +30,7 @@ CONTEXT_TOO_LONG = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FailedAttempt:
     """Why one try gave no reply.
 
     `status`: the HTTP status, None where none was read. `wait`: seconds the server asks to be left alone.
@@ -58,13 +58,17 @@ def request_body(model: str, request: Request) -> bytes:
     if sampling.thinking is not None:
         # What templates of thinking models call their switch; vLLM and SGLang hand it to them.
         body["chat_template_kwargs"] = dict.fromkeys(SWITCHES, sampling.thinking > 0)
-    if request.form is not None:
-        form = {"name": request.form.name, "schema": request.form.schema(), "strict": True}
+    if request.response_schema is not None:
+        form = {
+            "name": request.response_schema.name,
+            "schema": request.response_schema.schema(),
+            "strict": True,
+        }
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     return json.dumps(body).encode()
 
 
-def read_reply(body: bytes, request_id: str | None, key: str | None = None) -> Reply | Fault:
+def read_reply(body: bytes, request_id: str | None, key: str | None = None) -> Reply | FailedAttempt:
     """The reply in the body of a 200 answer; a `malformed_reply` fault when it is not a chat completion.
 
     What is scored is read strictly (choice, message, content, finish reason). Token counts that make no
@@ -94,7 +98,7 @@ def read_reply(body: bytes, request_id: str | None, key: str | None = None) -> R
     )
 
 
-def read_error(status: int, headers: Mapping[str, str], body: bytes, key: str | None = None) -> Fault:
+def read_error(status: int, headers: Mapping[str, str], body: bytes, key: str | None = None) -> FailedAttempt:
     """The fault that an answer other than 200 tells of."""
     code, text = error_text(body)
     said = clean(text, key)
@@ -102,21 +106,21 @@ def read_error(status: int, headers: Mapping[str, str], body: bytes, key: str | 
     wait = retry_after(headers)
     if status in (401, 403):
         # Servers like to repeat part of the key here: none of their text is kept.
-        return Fault("unauthorized", f"HTTP {status}: the server refused the key", False, status)
+        return FailedAttempt("unauthorized", f"HTTP {status}: the server refused the key", False, status)
     if status == 404 or "model_not_found" in code:
-        return Fault("not_found", message, False, 404)
+        return FailedAttempt("not_found", message, False, 404)
     if status == 429:
-        return Fault("rate_limited", message, True, status, wait)
+        return FailedAttempt("rate_limited", message, True, status, wait)
     if status in (400, 413, 422):
         too_long = CONTEXT_TOO_LONG.search(code) or CONTEXT_TOO_LONG.search(text)
-        return Fault("context_length" if too_long else "bad_request", message, False, status)
-    return Fault(f"http_{status}", message, status in _RETRIED or status >= 500, status, wait)
+        return FailedAttempt("context_length" if too_long else "bad_request", message, False, status)
+    return FailedAttempt(f"http_{status}", message, status in _RETRIED or status >= 500, status, wait)
 
 
-def malformed(why: str, body: bytes, key: str | None = None, retry: bool = True) -> Fault:
+def malformed(why: str, body: bytes, key: str | None = None, retry: bool = True) -> FailedAttempt:
     """A `malformed_reply` fault that quotes the start of the body."""
     start = clean(body[:4096].decode("utf-8", "replace"), key)
-    return Fault("malformed_reply", f"{why}: {start}" if start else f"{why}: empty body", retry)
+    return FailedAttempt("malformed_reply", f"{why}: {start}" if start else f"{why}: empty body", retry)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -143,12 +147,12 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def wait_before_retry(fault: Fault, tries: int) -> float:
+def wait_before_retry(failed: FailedAttempt, tries: int) -> float:
     """Seconds until the next try: as the server asks, else doubling; spread, so they do not come at once."""
-    if fault.reason == "timeout":
+    if failed.reason == "timeout":
         return 0.0  # the time that was lost has been wait enough
-    if fault.wait is not None:
-        return fault.wait * random.uniform(1.0, 1.1)
+    if failed.wait is not None:
+        return failed.wait * random.uniform(1.0, 1.1)
     return doubling_wait(tries)
 
 

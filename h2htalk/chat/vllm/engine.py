@@ -24,7 +24,7 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.event_loop import in_running_loop, inside_loop, run_all
 from h2htalk.chat.local.chat_template import ChatTemplate, read_reply
 from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
-from h2htalk.chat.local.prompt_tokens import Job, prepare
+from h2htalk.chat.local.prompt_tokens import TokenRequest, tokenize_requests
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.chat.vllm.engine_options import VLLMOptions
 from h2htalk.chat.vllm.lora import check_fits, find_adapter, parameter_shapes
@@ -60,11 +60,11 @@ class VLLMChat:
     """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        self._options = VLLMOptions.parse(options.engine)
+        self._options = VLLMOptions.parse(options.engine_options)
         require_vllm()
         if in_running_loop():  # vLLM would tie itself to that one, and `complete` would wait for ever
             raise ConfigError(inside_loop("open_chat, model, options"))
-        source = find_source("vllm", name)
+        source = find_source("vllm", name, download=True)  # vLLM itself fetches what is not cached
         self._where = source.where
         description = describe_checkpoint(source, self._options.revision, self._options.tokenizer)
         self._tokenizer = description.tokenizer
@@ -96,11 +96,11 @@ class VLLMChat:
             raise
         atexit.register(self._shut_down)  # of whoever does not close it: vLLM's processes must not stay
         self._context = int(self._engine.model_config.max_model_len)
-        self._subject = {"backend": "vllm", **identity, **self._named()}
+        self._subject = {"engine": "vllm", **identity, **self._named()}
 
     @property
     def subject(self) -> Mapping[str, str]:
-        """Backend, model and its weights, adapter, chat template, engine and versions, precision, device, and
+        """Engine, model and its weights, adapter, chat template, engine and versions, precision, device, and
         the engine options that change answers. Parallel sizes and memory are not among them."""
         return self._subject
 
@@ -131,7 +131,7 @@ class VLLMChat:
                 on_done = None  # nor is it called for what ends before the others are cancelled
                 raise
 
-        jobs = prepare(self._template, self._where, self._context, requests, finish)
+        jobs = tokenize_requests(self._template, self._where, self._context, requests, finish)
         for job in jobs:
             self._check(job)
         self._run(self._answer_all(sorted(jobs, key=_prefix_order), finish))
@@ -145,7 +145,7 @@ class VLLMChat:
         else:
             self._shut_down()
 
-    async def _answer_all(self, jobs: Sequence[Job], finish: OnDone) -> None:
+    async def _answer_all(self, jobs: Sequence[TokenRequest], finish: OnDone) -> None:
         """Keep the engine's queue filled until all are answered; an error cancels what is left."""
         config = self._engine.vllm_config
         places = QUEUED * config.scheduler_config.max_num_seqs * config.parallel_config.data_parallel_size
@@ -153,16 +153,16 @@ class VLLMChat:
         workers = range(max(1, min(places, len(jobs))))
         await run_all([asyncio.create_task(self._work(todo, finish)) for _ in workers])
 
-    async def _work(self, todo: Iterator[Job], finish: OnDone) -> None:
+    async def _work(self, todo: Iterator[TokenRequest], finish: OnDone) -> None:
         for job in todo:
             finish(job.index, await self._answer(job))
 
-    async def _answer(self, job: Job) -> Outcome:
+    async def _answer(self, job: TokenRequest) -> Outcome:
         from vllm.inputs.engine import tokens_input
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
         reader = self._reader(job)
-        ended = None if reader is None or job.request.form is None else reader.ended(job.prompt)
+        ended = None if reader is None or job.request.response_schema is None else reader.ended(job.prompt)
         stream = self._engine.generate(
             tokens_input(job.prompt.tolist()),
             self._parameters(job),
@@ -180,7 +180,7 @@ class VLLMChat:
             return Failure("bad_request", f"vLLM refuses it: {_line(error)}")
         return self._read(job, reader, output)
 
-    def _read(self, job: Job, reader: ReasoningReader | None, output: Any) -> Outcome:
+    def _read(self, job: TokenRequest, reader: ReasoningReader | None, output: Any) -> Outcome:
         (answer,) = output.outputs
         if answer.finish_reason not in ("stop", "length"):
             return Failure("engine_error", f"vLLM ended it with {answer.finish_reason!r}; start again")
@@ -194,11 +194,11 @@ class VLLMChat:
             text, thinking = reader.read(job.prompt, tokens)
         return Reply(text, answer.finish_reason, usage, thinking)
 
-    def _parameters(self, job: Job) -> Any:
+    def _parameters(self, job: TokenRequest) -> Any:
         """The request's sampling in vLLM's words, and nothing else: no penalty, no top-k."""
         from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
-        form = job.request.form
+        schema = job.request.response_schema
         return SamplingParams(
             temperature=job.sampling.require_temperature(),
             top_p=job.sampling.top_p,
@@ -207,23 +207,24 @@ class VLLMChat:
             stop_token_ids=self._stop_tokens,
             detokenize=False,  # the template's decoder does it, as for `hf:`
             output_kind=RequestOutputKind.FINAL_ONLY,
-            structured_outputs=StructuredOutputsParams(json=form.schema()) if form else None,
+            structured_outputs=StructuredOutputsParams(json=schema.schema()) if schema else None,
         )
 
-    def _check(self, job: Job) -> None:
+    def _check(self, job: TokenRequest) -> None:
         """Raise ConfigError for what would not be done as asked."""
         if 0 < job.sampling.require_temperature() < LOWEST_TEMPERATURE:
             raise ConfigError(
                 f"{self._where}: temperature {job.sampling.temperature:g} is below {LOWEST_TEMPERATURE}, the least "
                 "that vLLM draws with; take 0 for the most likely token"
             )
-        if job.request.form is not None and job.thinks and not self._readers:
+        if job.request.response_schema is not None and job.thinks and not self._readers:
+            schema = job.request.response_schema
             raise ConfigError(
-                f"{self._where} thinks before it answers, so the form {job.request.form.name} needs --thinking 0, or "
-                "the engine option reasoning_parser"
+                f"{self._where} reasons before it answers; the response schema {schema.name!r} needs --thinking 0 or "
+                "--engine-option reasoning_parser=NAME"
             )
 
-    def _reader(self, job: Job) -> ReasoningReader | None:
+    def _reader(self, job: TokenRequest) -> ReasoningReader | None:
         return self._readers.get(job.sampling.thinking != 0)
 
     def _open_readers(self) -> dict[bool, ReasoningReader]:
@@ -246,7 +247,7 @@ class VLLMChat:
         return {
             "chat_template_sha256": self._template.sha256,
             "system_role": "folded" if self._template.folds_system else "native",
-            "engine": engine_versions(),
+            "engine_version": engine_versions(),
             "precision": str(self._engine.model_config.dtype).removeprefix("torch."),
             "device": current_platform.device_type,
             **self._options.subject(),
@@ -281,7 +282,7 @@ class VLLMChat:
             atexit.unregister(self._shut_down)
 
 
-def _prefix_order(job: Job) -> tuple[Any, ...]:
+def _prefix_order(job: TokenRequest) -> tuple[Any, ...]:
     """Prompts that begin alike side by side; ties go by id and sample, never by place."""
     return (job.prompt, job.request.id, job.request.sample)
 

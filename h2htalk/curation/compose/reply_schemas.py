@@ -12,7 +12,7 @@ from typing import Annotated, Literal, cast
 from pydantic import BaseModel, Field
 
 from h2htalk.chat.protocol import Reply
-from h2htalk.chat.response_schema import Form
+from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Complexity, Interaction
 from h2htalk.errors import shorten
@@ -128,8 +128,8 @@ class ReferenceReply(BaseModel):
     reference: Annotated[str, Field(min_length=1, max_length=4000)]
 
 
-PROPOSALS = Form("proposals", ProposalsReply)
-REFERENCE = Form("reference", ReferenceReply)
+PROPOSALS = ResponseSchema("proposals", ProposalsReply)
+REFERENCE = ResponseSchema("reference", ReferenceReply)
 
 
 def read_proposals(reply: Reply) -> Sequence[AnyProposal] | Failure:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Self
 
 from h2htalk.chat.calls import Bound
-from h2htalk.chat.costs.cost_log import Account, read_journal
-from h2htalk.chat.costs.ledger import Ledger, OverLimit
+from h2htalk.chat.costs.cost_log import RunningTotals, read_cost_log
+from h2htalk.chat.costs.ledger import CostLimitError, Ledger
 from h2htalk.chat.costs.prices import Price, PriceList
-from h2htalk.chat.costs.reservations import Booking, add, dollars_text
+from h2htalk.chat.costs.reservations import Reservation, add, dollars_text
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError
@@ -58,8 +58,8 @@ class StageLimit:
         for path in sorted(self._folder.glob("*.jsonl")):
             if path in ours:
                 continue
-            account = Account(self._prices.find(booked_model(path)))
-            for _ in read_journal(path, account):
+            account = RunningTotals(self._prices.find(booked_model(path)))
+            for _ in read_cost_log(path, account):
                 pass
             if account.committed is None:
                 raise ConfigError(
@@ -103,8 +103,8 @@ class StageLedger(Ledger):
 
     def reserve_all(
         self, calls: Sequence[tuple[tuple[SampleKey, ...], Bound]], batch: str | None = None
-    ) -> list[Booking]:
-        """As `Ledger.reserve_all`, under what the stage's other models leave of the limit. Raises OverLimit."""
+    ) -> list[Reservation]:
+        """As `Ledger.reserve_all`, under what the stage's other models leave of the limit. Raises CostLimitError."""
         self._require_room_for_all([bound for _, bound in calls], batch is not None)
         return super().reserve_all(calls, batch)
 
@@ -112,7 +112,7 @@ class StageLedger(Ledger):
         """Whether a call of that worst case may be reserved now."""
         try:
             self._require_room_for_all([bound], batch)
-        except OverLimit:
+        except CostLimitError:
             return False
         return super().fits(bound, batch)
 
@@ -123,10 +123,12 @@ class StageLedger(Ledger):
         needed = add(*(price.worst(bound.input_tokens, bound.output_tokens, batch) for bound in bounds))
         committed = add(self.totals().usd_committed, self._all.beside(self))
         if committed is None:
-            raise OverLimit("max_cost: what was paid so far is unknown: an answer came at an unknown price")
+            raise CostLimitError(
+                "max_cost: what was paid so far is unknown: an answer came at an unknown price"
+            )
         if needed is not None and committed + needed > limit:
             what = "this call" if len(bounds) == 1 else f"these {len(bounds):,} calls"
-            raise OverLimit(
+            raise CostLimitError(
                 f"max_cost {limit:f}: {dollars_text(committed, True)} US dollars are spent or reserved by all models "
                 f"of the stage, and {what} may cost {dollars_text(needed, True)} more: raise it"
             )
@@ -143,15 +145,15 @@ class StageLedger(Ledger):
                 stored.setdefault(item, []).append(usage)
             ended: Counter[SampleKey] = Counter()
             assert self.path is not None
-            for end in read_journal(self.path, Account()):
-                if end.charge == "paid":
-                    ended.update(end.booking.items)
+            for end in read_cost_log(self.path, RunningTotals()):
+                if end.billing == "paid":
+                    ended.update(end.reservation.items)
             self._found = {item: usages[-1] for item, usages in stored.items() if len(usages) > ended[item]}
         return self._found.get(key)
 
 
 def journal_path(folder: Path, stage: str, model: str) -> Path:
-    """Where a model's paid calls are booked: the stage's journal, or its own where that one is another model's."""
+    """Where a model's paid calls are reserved: the stage's journal, or its own where that one is another model's."""
     path = folder / f"{stage}.jsonl"
     if booked_model(path) in ("", model):
         return path
@@ -159,8 +161,8 @@ def journal_path(folder: Path, stage: str, model: str) -> Path:
 
 
 def booked_model(path: Path) -> str:
-    """The model whose calls a journal holds; empty where none was booked. Raises DataError."""
+    """The model whose calls a journal holds; empty where none was reserved. Raises DataError."""
     if not path.exists():
         return ""
-    booked = (line.get("model") for _, line in read_jsonl(path, torn_tail=True))
-    return next((name for name in booked if isinstance(name, str) and name), "")
+    reserved = (line.get("model") for _, line in read_jsonl(path, torn_tail=True))
+    return next((name for name in reserved if isinstance(name, str) and name), "")

@@ -1,7 +1,7 @@
 """Asking a model within a stage: every answer stored as it comes, no paid call repeated.
 
 calls/part-00000.jsonl       {"id", "sample", "prompt", "model", ...}: an answer or a failure a line, as they came
-costs/STAGE.jsonl            of hosted models: every paid call, booked before it is sent; of a second model
+costs/STAGE.jsonl            of hosted models: every paid call, reserved before it is sent; of a second model
                              costs/STAGE-MODEL.jsonl, as a journal holds the calls of one
 """
 
@@ -256,7 +256,7 @@ def prompt_fingerprint(request: Request, model: str) -> str:
     """What a request asks of whom, in 16 hexadecimal digits: an answer to other words, or another model's, is not its
     answer."""
     parts = [model, *(f"{message.role}\0{message.content}" for message in request.messages)]
-    parts += [repr(request.sampling), request.form.name if request.form else ""]
+    parts += [repr(request.sampling), request.response_schema.name if request.response_schema else ""]
     return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, Field
 
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
-from h2htalk.chat.response_schema import Form
+from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.model_calls.prompts import Fence, Prompts
 from h2htalk.curation.model_calls.stored_calls import Answers, sampling_of
@@ -70,8 +70,8 @@ class PairReply(BaseModel):
     score_second: int = Field(ge=1, le=10)
 
 
-RUBRIC = Form("review", RubricReply)
-PAIR = Form("comparison", PairReply)
+RUBRIC = ResponseSchema("review", RubricReply)
+PAIR = ResponseSchema("comparison", PairReply)
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------

@@ -10,6 +10,14 @@ from h2htalk.errors import ConfigError
 from h2htalk.text.embeddings.vectors import CHOICES, Embedder
 
 
+def check_embedder(name: str) -> None:
+    """Raise ConfigError for a name that is no embedder; weights of `bge-m3` and `minilm` are not looked for."""
+    if name not in ("bge-m3", "minilm", "none") and not name.startswith("bge-m3:"):
+        from h2htalk.text.embeddings.sentence_transformer import find_model
+
+        find_model(name)
+
+
 def open_embedder(name: str) -> Embedder:
     """The embedder of that name.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.errors import ConfigError, MissingExtraError, suggest
 from h2htalk.text.embeddings.vectors import CHOICES, Vectors, encode_distinct
 from h2htalk.text.model_files import LocalModel, find_local_model
 
@@ -29,7 +29,7 @@ class SentenceModel:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        found = _find(name)
+        found = find_model(name)
         self.revision = found.revision
         self._model: Any = _load(found, name)
 
@@ -43,14 +43,14 @@ class SentenceModel:
         return np.asarray(vectors, dtype=np.float32)
 
 
-def _find(name: str) -> LocalModel:
+def find_model(name: str) -> LocalModel:
+    """Return where a model of this machine lies. Raises ConfigError where it is none."""
     found = find_local_model(name)
     if found is None and "/" not in name:
         found = find_local_model(f"sentence-transformers/{name}")
     if found is None:
-        raise ConfigError(
-            f"embedder {name!r} is not at hand; fetch it (hf download {name}) or choose from {CHOICES}"
-        )
+        fetch = f"fetch it (hf download {name}) or " if "/" in name else suggest(name, ("bge-m3", "minilm"))
+        raise ConfigError(f"embedder {name!r} is not on this machine; {fetch}choose from {CHOICES}")
     if not (found.folder / "modules.json").is_file():
         # The library would average the tokens of any encoder without a word.
         raise ConfigError(

@@ -13,12 +13,12 @@ import pytest
 from rich.console import Console
 from summaries_made import made_summary, same_values
 
-from h2htalk.benchmark.report.leaderboard import leaderboard, read_summaries
+from h2htalk.benchmark.report.leaderboard import leaderboard, rank_runs
 from h2htalk.benchmark.report.leaderboard_terminal import print_check, print_leaderboard
 from h2htalk.benchmark.report.paper_table import check_paper, check_table, paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2_layout import COLUMNS
 from h2htalk.benchmark.report.tables import table_text
-from h2htalk.benchmark.summary import Summary
+from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
 
@@ -32,9 +32,9 @@ GOLDEN = {
 }
 
 
-def board_text(runs: Sequence[Summary], width: int) -> str:
+def board_text(runs: Sequence[Summary], width: int, paper: bool = False) -> str:
     out = io.StringIO()
-    print_leaderboard(leaderboard(runs), Console(file=out, width=width))
+    print_leaderboard(rank_runs(runs, paper), Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -87,7 +87,7 @@ def test_the_check_is_plain_data_in_full_precision() -> None:
 
 
 def test_size_classes_are_the_papers_and_each_has_its_own_first() -> None:
-    groups = {group.title: group.rows for group in leaderboard().paper}
+    groups = {group.title: group.rows for group in rank_runs((), True).paper}
     assert {title: len(rows) for title, rows in groups.items()} == {"1-8B": 15, "8-31B": 13, "32B+": 9}
     first = {title: [r.model for r in rows if r.marks.get("overall") == 1] for title, rows in groups.items()}
     assert first == {
@@ -98,7 +98,7 @@ def test_size_classes_are_the_papers_and_each_has_its_own_first() -> None:
 
 
 def test_equal_figures_share_a_place() -> None:
-    (group,) = [group for group in leaderboard().paper if group.title == "8-31B"]
+    (group,) = [group for group in rank_runs((), True).paper if group.title == "8-31B"]
     schedule = {
         row.model: row.marks["dialogue_schedule"] for row in group.rows if "dialogue_schedule" in row.marks
     }
@@ -113,15 +113,17 @@ def test_equal_figures_share_a_place() -> None:
 
 
 def test_runs_stand_apart_from_the_paper_and_change_nothing_there() -> None:
-    board = leaderboard([made_summary(same_values(0.9), model="mine")])
-    assert board.paper == leaderboard().paper
+    mine = [made_summary(same_values(0.9), model="mine")]
+    assert rank_runs(mine).paper == ()
+    board = rank_runs(mine, True)
+    assert board.paper == rank_runs((), True).paper
     assert [row.model for group in board.runs for row in group.rows] == ["mine"]
     assert all(row.source == "paper" for group in board.paper for row in group.rows)
 
 
 def test_complete_runs_of_one_protocol_are_ranked_best_first() -> None:
     runs = [made_summary(same_values(v), model=f"m{v}") for v in (0.2, 0.4, 0.3, 0.1)]
-    (group,) = leaderboard(runs).runs
+    (group,) = rank_runs(runs).runs
     assert [(row.model, row.marks.get("overall")) for row in group.rows] == [
         ("m0.4", 1),
         ("m0.3", 2),
@@ -131,13 +133,13 @@ def test_complete_runs_of_one_protocol_are_ranked_best_first() -> None:
 
 
 def test_one_run_alone_is_not_a_ranking() -> None:
-    (group,) = leaderboard([made_summary()]).runs
+    (group,) = rank_runs([made_summary()]).runs
     assert not group.rows[0].marks
 
 
 def test_an_incomplete_run_is_never_ranked_however_good() -> None:
     broken = made_summary({**same_values(0.9), "dialogue_base": [0.9, None]}, model="broken")
-    (group,) = leaderboard([broken, made_summary(model="a"), made_summary(same_values(0.1), model="b")]).runs
+    (group,) = rank_runs([broken, made_summary(model="a"), made_summary(same_values(0.1), model="b")]).runs
     assert [(row.model, row.marks.get("overall")) for row in group.rows] == [
         ("a", 1),
         ("b", 2),
@@ -149,7 +151,7 @@ def test_an_incomplete_run_is_never_ranked_however_good() -> None:
 
 def test_runs_of_different_protocols_are_not_ranked_together_and_the_keys_are_named() -> None:
     foreign = made_summary(same_values(0.9), model="b", protocol={"embedder": "minilm@2"}, comparable=False)
-    groups = leaderboard([made_summary(model="a"), foreign]).runs
+    groups = rank_runs([made_summary(model="a"), foreign]).runs
     assert [[row.model for row in group.rows] for group in groups] == [["a"], ["b"]]
     assert groups[0].note == ""
     assert groups[1].note.endswith("differs in embedder (bge-m3@1, minilm@2)")
@@ -158,23 +160,23 @@ def test_runs_of_different_protocols_are_not_ranked_together_and_the_keys_are_na
 
 def test_runs_of_one_model_are_told_apart_by_what_varies() -> None:
     runs = [made_summary(subject={"sap": sap, "seed": "0"}) for sap in ("full", "none")]
-    (group,) = leaderboard(runs).runs
+    (group,) = rank_runs(runs).runs
     assert {row.model for row in group.rows} == {"server:m (sap=full)", "server:m (sap=none)"}
 
 
 def test_the_same_run_given_twice_is_shown_once_and_said() -> None:
     """It was ranked first and first against itself."""
-    board = leaderboard([made_summary(), made_summary(), made_summary(model="b"), made_summary()])
+    board = rank_runs([made_summary(), made_summary(), made_summary(model="b"), made_summary()])
     assert [row.model for group in board.runs for row in group.rows] == ["b", "server:m"]
     assert board.dropped == ("server:m", "server:m")
-    twice = leaderboard([made_summary(), made_summary()])
+    twice = rank_runs([made_summary(), made_summary()])
     assert not any(row.marks for group in twice.runs for row in group.rows)
     assert "server:m: given more than once, shown once" in board_text([made_summary()] * 2, 100)
 
 
 def test_items_without_s_are_ranked_among_themselves_alone() -> None:
     runs = [made_summary(same_values(v), model=f"m{v}", without_s=same_values(1 - v)) for v in (0.2, 0.6)]
-    groups = leaderboard(runs).runs
+    groups = rank_runs(runs).runs
     assert [group.title.split(", ", 1)[1] for group in groups] == [
         "en items: S",
         "zh items: the lexical mean (S was not asked for)",
@@ -188,7 +190,7 @@ def test_items_without_s_are_ranked_among_themselves_alone() -> None:
 
 def test_a_cell_that_only_some_runs_have_ranks_those() -> None:
     part = made_summary(same_values(0.9, ("dialogue_base",)), model="part")
-    (group,) = leaderboard([part, made_summary(model="a"), made_summary(same_values(0.2), model="b")]).runs
+    (group,) = rank_runs([part, made_summary(model="a"), made_summary(same_values(0.2), model="b")]).runs
     marks = {row.model: row.marks for row in group.rows}
     assert [marks[name].get("dialogue_base") for name in ("part", "a", "b")] == [1, 2, 3]
     assert [marks[name].get("overall") for name in ("part", "a", "b")] == [None, 1, 2]
@@ -219,7 +221,7 @@ def test_without_an_overall_the_other_means_still_stand() -> None:
 
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_the_board_fits_the_terminal_and_names_every_model_in_full(width: int) -> None:
-    text = board_text([made_summary(model="server:mine")], width)
+    text = board_text([made_summary(model="server:mine")], width, paper=True)
     assert max(map(len, text.splitlines())) <= width
     squeezed = text.replace("\n", "").replace(" ", "")
     for name in [*(row.model for row in paper_rows()), *unreadable_rows()]:
@@ -229,9 +231,13 @@ def test_the_board_fits_the_terminal_and_names_every_model_in_full(width: int) -
 
 
 def test_figures_keep_two_decimals_where_there_is_room() -> None:
-    row = next(line for line in board_text([], 140).splitlines() if "Qwen2.5-72B-Instruct " in line)
+    row = next(
+        line for line in board_text([], 140, paper=True).splitlines() if "Qwen2.5-72B-Instruct " in line
+    )
     assert row.endswith("66.80¹50.80²")
-    narrow = next(line for line in board_text([], 100).splitlines() if "Qwen2.5-72B-Instruct " in line)
+    narrow = next(
+        line for line in board_text([], 100, paper=True).splitlines() if "Qwen2.5-72B-Instruct " in line
+    )
     assert narrow.endswith("66.8¹50.8²")
 
 
@@ -242,42 +248,44 @@ def test_a_hostile_name_does_nothing() -> None:
 
 
 def test_the_board_as_data_says_which_rows_are_the_papers() -> None:
-    rows = json.loads(table_text(leaderboard([made_summary()]).rows, "json"))
-    assert [row["source"] for row in rows] == ["paper"] * 37 + ["run"]
-    assert rows[0]["group"] == "1-8B (paper)"
-    assert rows[0]["cells"]["overall"] == {
+    board = rank_runs([made_summary()], True)
+    rows = json.loads(table_text(board.rows, "json"))
+    assert [row["source"] for row in rows] == ["run"] + ["paper"] * 37
+    assert rows[1]["group"] == "1-8B (paper)"
+    assert rows[1]["cells"]["overall"] == {
         "value": 43.12,
         "low": None,
         "high": None,
         "n": None,
         "total": None,
     }
-    assert rows[-1]["group"].endswith("(your runs)")
-    latex = table_text(leaderboard([made_summary()]).rows, "latex")
+    assert rows[0]["group"].endswith("(your runs)")
+    latex = table_text(board.rows, "latex")
     assert latex.count(r"\midrule") == 4
     assert r"\textit{32B+ (paper)}" in latex
-    assert len(list(csv.reader(io.StringIO(table_text(leaderboard().rows, "csv"))))) == 38
+    assert len(list(csv.reader(io.StringIO(table_text(rank_runs((), True).rows, "csv"))))) == 38
 
 
 # --- Reading run folders ---
 
 
 def test_summaries_are_read_back_as_they_were_written(tmp_path: Path) -> None:
-    summary = made_summary(floors={"constant": same_values(0.1)})
+    summary = made_summary(baselines={"constant": same_values(0.1)})
     (tmp_path / "summary.json").write_text(json.dumps(summary.to_dict()))
-    assert read_summaries([tmp_path]) == [summary]
+    assert read_summary(tmp_path / "summary.json") == summary
+    assert leaderboard([tmp_path]) == rank_runs([summary])
 
 
 def test_a_run_without_scores_says_what_to_type(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(DataError, match="h2htalk score"):
-        read_summaries([tmp_path])
+        leaderboard([tmp_path])
     (tmp_path / "summary.json").write_text("{")
     with pytest.raises(DataError, match=r"summary\.json"):
-        read_summaries([tmp_path])
+        leaderboard([tmp_path])
     (tmp_path / "summary.json").write_text('{"model": "m"}')
     with pytest.raises(DataError, match="h2htalk score"):
-        read_summaries([tmp_path])
+        leaderboard([tmp_path])
 
 
 def test_every_subtask_is_a_column_of_the_papers_table() -> None:

@@ -24,7 +24,7 @@ from h2htalk.benchmark.report.costs import (
 from h2htalk.benchmark.report.html_page import write_page
 from h2htalk.benchmark.report.tables import write_tables
 from h2htalk.benchmark.report.terminal import print_summary
-from h2htalk.benchmark.summary import Counts, Summary
+from h2htalk.benchmark.summary import RunCounts, Summary
 from h2htalk.chat.calls import Bound
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.costs.prices import Price
@@ -36,7 +36,7 @@ TOTALS = Totals(
     calls=470,
     paid=462,
     free=5,
-    lost=3,
+    possibly_paid=3,
     input_tokens=38_211,
     cache_read_tokens=12_000,
     output_tokens=9_120,
@@ -158,7 +158,7 @@ def test_a_run_without_a_bill_says_nothing_of_money(tmp_path: Path) -> None:
 
 
 def test_after_the_limit_the_last_line_says_what_to_raise() -> None:
-    counts = Counts(10, 6, 6, failures={"max_cost": 4})
+    counts = RunCounts(10, 6, 6, failures={"max_cost": 4})
     totals = Totals(
         calls=8,
         paid=8,
@@ -192,7 +192,7 @@ def run(tmp_path: Path) -> Path:
         ledger.paid(calls[0], Usage(400, 50, cache_read_tokens=128), "req_1")
         ledger.paid(calls[1], None)
         ledger.free(calls[2], "rate_limited")
-        ledger.lost(calls[3], "timeout")
+        ledger.possibly_paid(calls[3], "timeout")
         ledger.reserve((("e", 0), ("e", 1)), Bound(1000, 100), batch="mark")
     return folder
 
@@ -212,11 +212,11 @@ def test_every_call_is_listed_with_its_end(run: Path) -> None:
 
 def test_the_tables_hold_the_same(run: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(costs_text(run, calls=True, format="csv"))))
-    assert [(row["charge"], row["usd"], row["usd_at_most"]) for row in rows] == [
+    assert [(row["billing"], row["usd"], row["usd_at_most"]) for row in rows] == [
         ("paid", "0.0013", ""),
         ("paid", "", "0.003"),
         ("free", "0", ""),
-        ("lost", "", "0.003"),
+        ("possibly_paid", "", "0.003"),
         ("open", "", "0.0015"),
     ]
     assert rows[2]["items"] == "'=c#0"  # no formula
@@ -234,9 +234,9 @@ def test_the_tables_hold_the_same(run: Path) -> None:
 
 def test_a_call_at_an_unknown_price_reads_unknown(tmp_path: Path) -> None:
     with Ledger(None, model="openai:m", price=None) as ledger:
-        booking = ledger.reserve((("a", 0),), Bound(10, 10))
-    assert list(call_lines([("generate", booking)])) == ["generate 1  a#0  open  price unknown"]
-    assert calls_csv([("generate", booking)]).splitlines()[1] == "generate,1,a#0,open,,,,,unknown,,,"
+        reservation = ledger.reserve((("a", 0),), Bound(10, 10))
+    assert list(call_lines([("generate", reservation)])) == ["generate 1  a#0  open  price unknown"]
+    assert calls_csv([("generate", reservation)]).splitlines()[1] == "generate,1,a#0,open,,,,,unknown,,,"
 
 
 def test_a_run_without_paid_calls_says_so_and_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_hostile_text_is_data_everywhere(tmp_path: Path) -> None:
         model=HOSTILE,
         split=HOSTILE,
         subject={HOSTILE: HOSTILE},
-        floors={HOSTILE: same_values(0.1)},
+        baselines={HOSTILE: same_values(0.1)},
         violations={HOSTILE: 1},
         warnings=(HOSTILE,),
         package_version=HOSTILE,
@@ -134,9 +134,9 @@ def test_a_name_like_the_items_place_stays_a_name(tmp_path: Path) -> None:
     assert len(data_of(text)["items"]) == 1
 
 
-def test_figures_floors_and_cautions_are_on_the_page(tmp_path: Path) -> None:
+def test_figures_baselines_and_cautions_are_on_the_page(tmp_path: Path) -> None:
     values = {**same_values(0.4), "dialogue_base": [0.05, None]}
-    summary = made_summary(values, floors={"constant": same_values(0.1)}, comparable=False)
+    summary = made_summary(values, baselines={"constant": same_values(0.1)}, comparable=False)
     text = page(tmp_path, replace(summary, counts=replace(summary.counts, failures={"timeout": 1})))
     assert "INCOMPLETE: 1 of 22 items" in text
     assert "S is not comparable" in text
@@ -156,7 +156,7 @@ def body(text: str) -> str:
 
 def test_items_without_s_have_tables_of_their_own(tmp_path: Path) -> None:
     summary = made_summary(
-        same_values(0.4), floors={"constant": same_values(0.1)}, without_s=same_values(0.3)
+        same_values(0.4), baselines={"constant": same_values(0.1)}, without_s=same_values(0.3)
     )
     text = page(tmp_path, summary)
     title = "zh items: the lexical mean (S was not asked for)"

@@ -33,7 +33,7 @@ HEADINGS = [
     *("Synthesis", "Refinement", "Initialization", "Avg."),
     "Overall",
 ]
-FLOORS = {"constant": same_values(0.1)}
+BASELINES = {"constant": same_values(0.1)}
 UNEVEN = {name: [0.1 + i / 30, 0.2, 1 / 3] for i, name in enumerate(SUBTASKS)}
 
 
@@ -49,7 +49,7 @@ def test_the_columns_are_table_2s() -> None:
 def test_csv_and_json_hold_every_figure_in_full_precision() -> None:
     summary = made_summary(UNEVEN)
     (record,), (plain,) = records([table_row(summary)]), json_table([table_row(summary)])
-    row = summary.standing.row("s")
+    row = summary.rows.row("s")
     assert row is not None
     for name, cell in row.cells.items():
         assert float(record[name]) == cell.value == plain["cells"][name]["value"]
@@ -80,13 +80,13 @@ def test_a_run_without_a_judged_subtask_is_not_unjudged() -> None:
 
 
 def test_items_without_s_have_rows_of_their_own_that_say_so() -> None:
-    summary = made_summary(floors=FLOORS, without_s=same_values(0.3))
+    summary = made_summary(baselines=BASELINES, without_s=same_values(0.3))
     rows = table_rows(summary)
     assert [(row.name, row.source, row.languages, row.measure) for row in rows] == [
         ("server:m (en)", "run", "en", "s"),
-        ("constant (en)", "floor", "en", "s"),
+        ("constant (en)", "baseline", "en", "s"),
         ("server:m (zh, lexical mean)", "run", "zh", "lexical"),
-        ("constant (zh, lexical mean)", "floor", "zh", "lexical"),
+        ("constant (zh, lexical mean)", "baseline", "zh", "lexical"),
     ]
     assert [row.name for row in model_rows(summary)] == ["server:m (en)", "server:m (zh, lexical mean)"]
     assert [record["model"] for record in records(rows)] == [row.name for row in rows]
@@ -133,7 +133,7 @@ def test_latex_has_all_three_overall_means_and_says_what_they_are() -> None:
     lines = latex_lines([made_summary(UNEVEN)])
     heading = next(line for line in lines if line.startswith("Model & "))
     assert heading.removesuffix(r" \\").split(" & ")[-4:] == ["Avg.", "Overall", "Items", "Cells"]
-    row = made_summary(UNEVEN).standing.s
+    row = made_summary(UNEVEN).rows.s
     assert row is not None
     means = [f"{cell.value:.2f}" for cell in (row.overall, row.items_mean, row.plain_mean)]
     line = next(line for line in lines if line.startswith("server:m"))
@@ -142,7 +142,7 @@ def test_latex_has_all_three_overall_means_and_says_what_they_are() -> None:
 
 
 def test_latex_has_the_items_above_and_the_half_intervals_below() -> None:
-    lines = latex_lines([made_summary(floors=None)])
+    lines = latex_lines([made_summary(baselines=None)])
     at = next(number for number, line in enumerate(lines) if line.startswith("server:m"))
     assert lines[at - 1].startswith(r"{\scriptsize items} & {\scriptsize 2} & ")
     assert lines[at - 1].endswith(r"{\scriptsize 22} & {\scriptsize 22} & {\scriptsize 22} \\")
@@ -197,14 +197,14 @@ def test_places_are_marked_in_latex() -> None:
     assert r"\textit{40.00}" in text
 
 
-def test_write_tables_writes_the_model_and_its_floors(tmp_path: Path) -> None:
-    paths = write_tables(made_summary(floors=FLOORS), tmp_path)
+def test_write_tables_writes_the_model_and_its_baselines(tmp_path: Path) -> None:
+    paths = write_tables(made_summary(baselines=BASELINES), tmp_path)
     names = ["table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv"]
     assert [path.name for path in paths] == names
     plain = json.loads(paths[1].read_text())
-    assert [(row["model"], row["source"]) for row in plain] == [("server:m", "run"), ("constant", "floor")]
+    assert [(row["model"], row["source"]) for row in plain] == [("server:m", "run"), ("constant", "baseline")]
     assert "constant & 10.00" in paths[2].read_text().replace(r"$^{\S}$", "")
-    assert paths[3].read_text() == metrics_csv(made_summary(floors=FLOORS))
+    assert paths[3].read_text() == metrics_csv(made_summary(baselines=BASELINES))
 
 
 # --- One figure a line ------------------------------------------------------------------------------------------
@@ -228,12 +228,12 @@ def test_slices_say_their_part_measure_and_marks() -> None:
     }
 
 
-def test_every_figure_of_model_and_floors_stands_in_metrics_with_its_interval_and_n() -> None:
+def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval_and_n() -> None:
     summary = made_summary(
-        UNEVEN, floors=FLOORS, null=null_class([(1.0, True), (0.0, False), (1.0, False)], 4)
+        UNEVEN, baselines=BASELINES, null=null_class([(1.0, True), (0.0, False), (1.0, False)], 4)
     )
     found = {(x["model"], x["metric"], x["of"]): x for x in lines_of(metrics_csv(summary))}
-    row = summary.standing.compliance
+    row = summary.rows.compliance
     for metric in ("s", "lexical", "contract"):
         for key, cell in (
             *row.cells.items(),
@@ -262,8 +262,8 @@ def test_metrics_name_the_part_of_each_figure() -> None:
     }
 
 
-def test_a_floor_with_an_item_that_it_cannot_answer_is_incomplete() -> None:
-    summary = made_summary(floors={"random-reference": {**same_values(0.1), "dialogue_base": [None, 0.1]}})
+def test_a_baseline_with_an_item_that_it_cannot_answer_is_incomplete() -> None:
+    summary = made_summary(baselines={"random-reference": {**same_values(0.1), "dialogue_base": [None, 0.1]}})
     assert not table_row(summary, "random-reference").complete
     assert table_row(summary).complete
 

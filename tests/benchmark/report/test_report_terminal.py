@@ -16,11 +16,11 @@ from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.metrics.scoring import Metrics
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
-from h2htalk.benchmark.summary import Counts, Measure, Part, Standing, Summary
+from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 
-FLOORS = {
+SAME_VALUES = {
     "constant": same_values(0.1),
     "copy-last-turn": same_values(0.5),
     "random-reference": same_values(0.2),
@@ -29,10 +29,12 @@ FLOORS = {
 COLUMN_NAMES = tuple(subtask.column for subtask in SUBTASKS.values())
 
 
-def printed(summary: Summary, width: int = 80, encoding: str = "utf-8", **paths: Path) -> str:
+def printed(
+    summary: Summary, width: int = 80, encoding: str = "utf-8", verbose: bool = True, **paths: Path
+) -> str:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="\n", write_through=True)
-    print_summary(summary, Console(file=stream, width=width, legacy_windows=False), paths)
+    print_summary(summary, Console(file=stream, width=width, legacy_windows=False), paths, verbose)
     return raw.getvalue().decode(encoding)
 
 
@@ -74,7 +76,7 @@ def mini_in_two_parts() -> Summary:
     return summary_of(mini, {(a.id, 0): a for a in answers}, Metrics(FirstLetters()))
 
 
-def widest_part(measure: Measure, languages: tuple[str, ...]) -> Part:
+def widest_part(measure: Measure, languages: tuple[str, ...]) -> MeasureResults:
     """The paper's counts, and figures as long as they can be: 100.00 with a half interval of almost ten."""
 
     def cell(count: int) -> Cell:
@@ -87,8 +89,8 @@ def widest_part(measure: Measure, languages: tuple[str, ...]) -> Part:
         items_mean=cell(4650),
         plain_mean=cell(4650),
     )
-    standing = Standing(row if measure == "s" else None, row, row, None)
-    return Part(languages, standing, {}, {}, dict.fromkeys(FLOORS, standing))
+    rows = ScoreRows(row if measure == "s" else None, row, row, None)
+    return MeasureResults(languages, rows, {}, {}, dict.fromkeys(SAME_VALUES, rows))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
@@ -129,11 +131,13 @@ def test_mini_in_both_languages_has_a_table_for_each(width: int) -> None:
 
 
 def test_one_part_has_one_table_without_a_heading() -> None:
-    assert " items: S" not in printed(made_summary(floors=FLOORS))
+    assert " items: S" not in printed(made_summary(baselines=SAME_VALUES))
 
 
 def test_an_incomplete_cell_says_how_many_were_scored() -> None:
-    text = printed(made_summary({**same_values(0.4), "dialogue_base": [0.4, None] * 1000}, floors=FLOORS))
+    text = printed(
+        made_summary({**same_values(0.4), "dialogue_base": [0.4, None] * 1000}, baselines=SAME_VALUES)
+    )
     assert "1,000/2,000" in line_with(text, "Standard")
 
 
@@ -158,21 +162,21 @@ def test_values_stand_in_line_whatever_their_interval() -> None:
 
 
 def test_one_line_says_where_the_other_intervals_stand() -> None:
-    text = printed(made_summary(floors=FLOORS), 120)
+    text = printed(made_summary(baselines=SAME_VALUES), 120)
     where = "Intervals and n of {}: tables/metrics.csv and the page."
-    assert text.count(where.format("the lexical mean, the contract and the floors")) == 1
+    assert text.count(where.format("the lexical mean, the contract and the baselines")) == 1
     lexical = printed(made_summary(measure="lexical"), 120)
     assert lexical.count(where.format("the contract")) == 1
 
 
-def test_a_floor_is_marked_exactly_where_the_model_is_not_above_it() -> None:
+def test_a_baseline_is_marked_exactly_where_the_model_is_not_above_it() -> None:
     values = {**same_values(0.4), "dialogue_base": [0.1, 0.1]}
-    floors = {"constant": {**same_values(0.1), "dialogue_base": [0.1, 0.1]}}
-    text = printed(made_summary(values, floors=floors))
+    baselines = {"constant": {**same_values(0.1), "dialogue_base": [0.1, 0.1]}}
+    text = printed(made_summary(values, baselines=baselines))
     assert line_with(text, " Standard").rstrip().endswith("10.00!")
     assert line_with(text, " Emotional").rstrip().endswith("10.00")
-    assert "not above this floor" in text
-    assert "not above" not in printed(made_summary(floors={"constant": same_values(0.1)}))
+    assert "not above this baseline" in text
+    assert "not above" not in printed(made_summary(baselines={"constant": same_values(0.1)}))
 
 
 def test_the_three_means_are_told_apart() -> None:
@@ -194,11 +198,11 @@ def test_without_all_eleven_subtasks_there_is_no_overall_and_one_note_says_why()
 
 def test_an_incomplete_run_says_so_above_and_below_the_table() -> None:
     values = {**same_values(0.4), "dialogue_base": [0.4, None]}
-    counts = Counts(22, 21, 21, truncated=3, failures={"timeout": 1})
+    counts = RunCounts(22, 21, 21, truncated=3, failures={"timeout": 1})
     text = printed(made_summary(values, counts=counts), 160)
     assert text.splitlines()[0].endswith("21 of 22 items scored, INCOMPLETE")
     assert "INCOMPLETE: 1 of 22 items" in text
-    assert "unscored samples, by reason: timeout 1" in text
+    assert "1 sample unscored (timeout): " in text
     assert "of 21 replies: truncated 3" in text
     assert "Start the same command again to ask only for those." in text
     assert "INCOMPLETE" not in printed(made_summary())
@@ -207,10 +211,10 @@ def test_an_incomplete_run_says_so_above_and_below_the_table() -> None:
 def test_what_mends_an_incomplete_run_depends_on_where_its_answers_come_from() -> None:
     """An imported run was told to start the same command again, which refuses."""
 
-    def advice(backend: str, failures: dict[str, int]) -> str:
+    def advice(engine: str, failures: dict[str, int]) -> str:
         values = {**same_values(0.4), "dialogue_base": [0.4, None, None]}
-        counts = Counts(23, 21, 21, failures=failures)
-        text = printed(made_summary(values, counts=counts, subject={"backend": backend}), 200)
+        counts = RunCounts(23, 21, 21, failures=failures)
+        text = printed(made_summary(values, counts=counts, subject={"engine": engine}), 200)
         return line_with(text, "INCOMPLETE:").split("leave them out. ")[1]
 
     assert advice("imported", {"missing": 2}) == (
@@ -234,7 +238,7 @@ def test_what_the_figures_are_not_is_said() -> None:
 def test_the_null_class_counts_items_and_has_intervals() -> None:
     """`21 of 7 references` once stood there: samples had been counted."""
     pairs = [(1.0, True), (0.5, True), *[(0.0, False)] * 4, (1.0, False)]
-    text = printed(made_summary(null=null_class(pairs, 8), floors={"constant": same_values(0.1)}), 200)
+    text = printed(made_summary(null=null_class(pairs, 8), baselines={"constant": same_values(0.1)}), 200)
     (line,) = [line for line in text.splitlines() if line.startswith("nothing to remember")]
     assert line.endswith("; of 7/8 items, 2 references and 2.5 answers are null, 1.5 both")
     assert "precision 60.00 ±" in line
@@ -242,7 +246,7 @@ def test_the_null_class_counts_items_and_has_intervals() -> None:
     assert "F1 66.67 ±" in line
 
 
-def test_a_floor_that_answers_with_the_null_line_has_a_line_of_its_own() -> None:
+def test_a_baseline_that_answers_with_the_null_line_has_a_line_of_its_own() -> None:
     text = printed(mini_in_two_parts(), 200)
     names = [line.split(":")[0] for line in text.splitlines() if line.startswith("nothing to remember")]
     assert names[:2] == ["nothing to remember (en)", "nothing to remember (en, constant)"]
@@ -267,10 +271,24 @@ def test_names_are_shown_and_never_obeyed() -> None:
 
 
 def test_an_ascii_terminal_gets_ascii() -> None:
-    summary = made_summary(floors=FLOORS, split="迷你", warnings=("情绪",))
+    summary = made_summary(baselines=SAME_VALUES, split="迷你", warnings=("情绪",))
     assert "\\u60c5\\u7eea" in printed(summary, 80, "ascii")
 
 
 def test_a_path_is_printed_in_one_piece() -> None:
     path = Path("/" + "/".join(["a-long-folder"] * 12)) / "report.html"
     assert f"report: {path}\n" in printed(made_summary(), 80, report=path)
+
+
+def test_without_verbose_only_the_table_failures_warnings_and_costs_are_printed() -> None:
+    counts = RunCounts(
+        3, 2, 2, truncated=2, failures={"timeout": 1}, failure_messages={"timeout": "no answer in 5 s"}
+    )
+    summary = made_summary(counts=counts, warnings=("take care",))
+    short, full = (printed(summary, 200, verbose=verbose) for verbose in (False, True))
+    for line in ("1 sample unscored (timeout): no answer in 5 s", "warning: take care", "INCOMPLETE"):
+        assert line in short
+        assert line in full
+    for line in ("protocol: ", "Unjudged", "truncated 2", "Intervals and n"):
+        assert line not in short
+        assert line in full

@@ -20,8 +20,8 @@ from h2htalk.benchmark.statistics import table2_averages as module
 from h2htalk.benchmark.statistics.table2_averages import (
     CONFIDENCE,
     Cell,
+    ItemValue,
     Row,
-    Value,
     aggregate,
     aggregate_slices,
     bootstrap_means,
@@ -29,16 +29,18 @@ from h2htalk.benchmark.statistics.table2_averages import (
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
 
 
-def constant(by_subtask: dict[str, float | None], count: int = 3) -> list[Value]:
+def constant(by_subtask: dict[str, float | None], count: int = 3) -> list[ItemValue]:
     """`count` items a subtask, all with the same value."""
     return [
-        Value(f"{name}-{item}", name, value) for name, value in by_subtask.items() for item in range(count)
+        ItemValue(f"{name}-{item}", name, value)
+        for name, value in by_subtask.items()
+        for item in range(count)
     ]
 
 
-def drawn(count: int, seed: int = 0, subtasks: tuple[str, ...] = tuple(SUBTASKS)) -> list[Value]:
+def drawn(count: int, seed: int = 0, subtasks: tuple[str, ...] = tuple(SUBTASKS)) -> list[ItemValue]:
     draw = random.Random(seed)
-    return [Value(f"{name}-{item:03}", name, draw.random()) for name in subtasks for item in range(count)]
+    return [ItemValue(f"{name}-{item:03}", name, draw.random()) for name in subtasks for item in range(count)]
 
 
 # --- Cells and averages -----------------------------------------------------------------------------------------
@@ -46,9 +48,9 @@ def drawn(count: int, seed: int = 0, subtasks: tuple[str, ...] = tuple(SUBTASKS)
 
 def test_a_cell_is_a_hundred_times_the_mean_of_what_was_scored() -> None:
     values = [
-        Value("a", "dialogue_base", 0.25),
-        Value("b", "dialogue_base", None),
-        Value("c", "dialogue_base", 0.5),
+        ItemValue("a", "dialogue_base", 0.25),
+        ItemValue("b", "dialogue_base", None),
+        ItemValue("c", "dialogue_base", 0.5),
     ]
     cell = aggregate(values).cells["dialogue_base"]
     assert (cell.value, cell.n, cell.total) == (37.5, 2, 3)
@@ -70,7 +72,7 @@ def test_dimension_averages_are_plain_means_of_cells() -> None:
 def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it() -> None:
     by_subtask = {name: place / 20 for place, name in enumerate(SUBTASKS)}
     values = [
-        Value(f"{name}-{item}", name, value)
+        ItemValue(f"{name}-{item}", name, value)
         for place, (name, value) in enumerate(by_subtask.items())
         for item in range(1 + place)
     ]
@@ -87,7 +89,7 @@ def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it(
 def test_on_a_split_with_table_1s_counts_the_overall_is_the_mean_of_all_items() -> None:
     draw = random.Random(2)
     values = [
-        Value(f"{s.name}-{item}", s.name, draw.random() * s.count / 1882)
+        ItemValue(f"{s.name}-{item}", s.name, draw.random() * s.count / 1882)
         for s in SUBTASKS.values()
         for item in range(s.count)
     ]
@@ -123,14 +125,16 @@ def test_nothing_at_all_is_a_row_without_values() -> None:
 
 
 def test_slices_are_cells_in_alphabetical_order() -> None:
-    slices = aggregate_slices([Value("a", "joy", 0.5), Value("b", "grief", 0.1), Value("c", "joy", 0.7)])
+    slices = aggregate_slices(
+        [ItemValue("a", "joy", 0.5), ItemValue("b", "grief", 0.1), ItemValue("c", "joy", 0.7)]
+    )
     assert list(slices) == ["grief", "joy"]
     assert slices["joy"].value == pytest.approx(60)
     assert slices["grief"] == Cell(10.0, None, None, 1, 1)
 
 
 def test_a_row_survives_json() -> None:
-    row = aggregate([*drawn(3), Value("x", "dialogue_base", None)])
+    row = aggregate([*drawn(3), ItemValue("x", "dialogue_base", None)])
     assert TypeAdapter(Row).validate_python(json.loads(json.dumps(row.to_dict()))) == row
 
 
@@ -143,7 +147,7 @@ def test_the_papers_overall_column_comes_out_of_its_cells() -> None:
         rows = list(csv.DictReader(file))[:37]  # the 13 behind them are damaged
     off = {}
     for paper in rows:
-        row = aggregate([Value(name, name, float(paper[name]) / 100) for name in SUBTASKS])
+        row = aggregate([ItemValue(name, name, float(paper[name]) / 100) for name in SUBTASKS])
         assert row.overall.value is not None
         off[paper["model"]] = row.overall.value - float(paper["overall"])
         for dimension in DIMENSIONS:
@@ -162,7 +166,7 @@ def test_the_papers_overall_column_comes_out_of_its_cells() -> None:
 
 
 def test_a_single_item_has_no_interval() -> None:
-    row = aggregate([Value(name, name, 0.5) for name in SUBTASKS])
+    row = aggregate([ItemValue(name, name, 0.5) for name in SUBTASKS])
     for cell in (*row.cells.values(), *row.dimensions.values(), row.overall, row.items_mean, row.plain_mean):
         assert cell.value == pytest.approx(50)
         assert (cell.low, cell.high) == (None, None)
@@ -171,7 +175,7 @@ def test_a_single_item_has_no_interval() -> None:
 def test_an_average_over_a_cell_of_one_item_has_no_interval() -> None:
     # The single item would count as certain, and the average would look far surer than it is.
     row = aggregate(
-        [*drawn(8, subtasks=("dialogue_base", "dialogue_emotion")), Value("x", "dialogue_schedule", 0.5)]
+        [*drawn(8, subtasks=("dialogue_base", "dialogue_emotion")), ItemValue("x", "dialogue_schedule", 0.5)]
     )
     assert row.cells["dialogue_base"].low is not None
     for average in (row.dimensions["dialogue"], row.items_mean, row.plain_mean):
@@ -182,7 +186,7 @@ def test_an_average_over_a_cell_of_one_item_has_no_interval() -> None:
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12), st.integers(0, 5))
 def test_an_interval_holds_its_mean_and_stays_in_range(numbers: list[float], seed: int) -> None:
-    cell = aggregate([Value(f"{i:02}", "dialogue_base", x) for i, x in enumerate(numbers)], seed).cells[
+    cell = aggregate([ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(numbers)], seed).cells[
         "dialogue_base"
     ]
     assert cell.value is not None
@@ -213,7 +217,7 @@ def test_an_interval_covers_the_true_mean_about_as_often_as_it_claims(
     for run in range(400):
         sample = draw.beta(2, 5, size=60)  # true mean 2/7
         cell = aggregate(
-            [Value(f"{i:02}", "dialogue_base", x) for i, x in enumerate(sample)], seed=run
+            [ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(sample)], seed=run
         ).cells["dialogue_base"]
         assert cell.low is not None
         assert cell.high is not None
@@ -224,7 +228,7 @@ def test_an_interval_covers_the_true_mean_about_as_often_as_it_claims(
 def test_cells_of_equal_size_are_resampled_apart() -> None:
     """One random stream for all tied them to each other: with items sorted alike by id (say by language) the
     interval of an average was as wide as a single cell's."""
-    ramp = [Value(f"{name}-{item:02}", name, item / 40) for name in SUBTASKS for item in range(40)]
+    ramp = [ItemValue(f"{name}-{item:02}", name, item / 40) for name in SUBTASKS for item in range(40)]
     row = aggregate(ramp)
 
     def width(cell: Cell) -> float:

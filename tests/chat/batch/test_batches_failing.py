@@ -51,7 +51,7 @@ def test_a_later_batch_that_might_pass_the_limit_fails_its_items_and_keeps_the_o
     assert len(double.jobs) == 1
 
 
-# --- Trouble on the way -----------------------------------------------------------------------------------------
+# --- FailedCall on the way -----------------------------------------------------------------------------------------
 
 
 @both
@@ -241,7 +241,7 @@ def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(
     ledger = double.ledger()
     assert texts(double.run(requests("a"), tmp_path, ledger)) == ["re: a"]
     totals = ledger.totals()
-    assert (totals.paid, totals.lost) == (1, 1)
+    assert (totals.paid, totals.possibly_paid) == (1, 1)
     assert (totals.usd_paid or 0) + (totals.usd_possible or 0) >= double.bill == 2 * CALL_USD
 
 

@@ -78,7 +78,7 @@ def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(tmp_path
     run.double.jobs[0].archived = True
     run.run()
     assert run.is_whole()
-    assert (run.totals.paid, run.totals.lost) == (3, 3)
+    assert (run.totals.paid, run.totals.possibly_paid) == (3, 3)
     assert run.double.bill == 6 * CALL_USD
     assert run.totals.usd_paid == 3 * CALL_USD
     assert (run.totals.usd_possible or 0) >= 3 * CALL_USD

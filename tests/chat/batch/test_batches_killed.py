@@ -98,7 +98,7 @@ def test_killed_anywhere_every_call_is_paid_once(
     asked = requests(*orders, samples=samples)
     bounds = [double.api.bound(call) for call in double.api.calls(asked)]
     worst = [PRICE.worst(bound.input_tokens, bound.output_tokens, batch=True) for bound in bounds]
-    # No more than one batch of everything may cost: what a kill leaves booked would otherwise be in the way.
+    # No more than one batch of everything may cost: what a kill leaves reserved would otherwise be in the way.
     limit = sum((dollars or Decimal(0) for dollars in worst), Decimal(0))
     run = Story(double, tmp_path_factory.mktemp("killed"), asked, limit)
     require_nothing_stored_is_asked(run)
@@ -125,7 +125,7 @@ def test_killed_anywhere_every_call_is_paid_once(
     ours = sum(count for text, count in double.charged.items() if text in orders)
     assert ours == len(orders) * (1 if provider == "openai" else samples), "each call is computed once"
     assert run.totals.usd_paid == CALL_USD * ours
-    assert (run.totals.open, run.totals.lost) == (0, 0)
+    assert (run.totals.open, run.totals.possibly_paid) == (0, 0)
     assert run.open_jobs == []
 
 

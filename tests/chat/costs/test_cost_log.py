@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.chat.costs.cost_log import Account, read_journal
+from h2htalk.chat.costs.cost_log import RunningTotals, read_cost_log
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.errors import DataError
 
@@ -59,6 +59,6 @@ def test_a_damaged_line_is_an_error_that_names_it(tmp_path: Path, text: str, lin
 def test_a_torn_last_line_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "generate.jsonl"
     path.write_text(f'{SENT}\n{{"event":"paid","call":1,"us', encoding="utf-8")
-    assert list(read_journal(path, Account())) == []
+    assert list(read_cost_log(path, RunningTotals())) == []
     with opened(path) as ledger:
-        assert ledger.totals().lost == 1
+        assert ledger.totals().possibly_paid == 1

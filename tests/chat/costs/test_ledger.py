@@ -1,4 +1,4 @@
-"""The ledger: nothing is sent that is not booked, nothing booked is forgotten, and the limit holds whatever breaks."""
+"""The ledger: every call is reserved before it is sent, none is forgotten, and the limit always holds."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.chat.calls import Bound
-from h2htalk.chat.costs.cost_log import Account, read_journal
-from h2htalk.chat.costs.ledger import Ledger, OverLimit
+from h2htalk.chat.costs.cost_log import RunningTotals, read_cost_log
+from h2htalk.chat.costs.ledger import CostLimitError, Ledger
 from h2htalk.chat.costs.prices import Price
-from h2htalk.chat.costs.reservations import Booking, Totals
+from h2htalk.chat.costs.reservations import Reservation, Totals
 from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError, DataError
 
@@ -40,14 +40,14 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_a_call_is_on_disk_before_it_is_sent_and_settled_after(tmp_path: Path) -> None:
     path = tmp_path / "costs" / "generate.jsonl"
     with opened(path, limit=Decimal(5)) as ledger:
-        booking = ledger.reserve((("a", 0), ("a", 1)), CALL)
-        assert booking == Booking(1, (("a", 0), ("a", 1)), CALL, WORST)
+        reservation = ledger.reserve((("a", 0), ("a", 1)), CALL)
+        assert reservation == Reservation(1, (("a", 0), ("a", 1)), CALL, WORST)
         assert lines(path) == [
             {"event": "opened", "stage": "generate", "model": MODEL, "prices": "2026-11-20", "limit": "5"},
             {"event": "sent", "call": 1, "items": [["a", 0], ["a", 1]], "bound": [1000, 100], "usd": "0.003"},
         ]
         assert ledger.totals() == Totals(calls=1, open=1, usd_open=WORST, prices="2026-11-20")
-        ledger.paid(booking, USED, "req_1")
+        ledger.paid(reservation, USED, "req_1")
     assert lines(path)[2] == {
         "event": "paid",
         "call": 1,
@@ -63,13 +63,13 @@ def test_every_end_of_a_call_is_counted_apart() -> None:
     ledger.paid(ends[0], Usage(400, 50, cache_read_tokens=300, reasoning_tokens=20))
     ledger.paid(ends[1], None)  # a reply without its bill
     ledger.free(ends[2], "rate_limited")
-    ledger.lost(ends[3], "timeout")
+    ledger.possibly_paid(ends[3], "timeout")
     totals = ledger.totals()
     assert totals == Totals(
         calls=5,
         paid=2,
         free=1,
-        lost=1,
+        possibly_paid=1,
         unmetered=1,
         open=1,
         input_tokens=400,
@@ -82,7 +82,7 @@ def test_every_end_of_a_call_is_counted_apart() -> None:
     )
     assert totals.usd_committed == SPENT + 3 * WORST
     assert ledger.open_count == 1
-    assert ledger.open_bookings() == [ends[4]]
+    assert ledger.open_reservations() == [ends[4]]
 
 
 def test_a_batch_is_booked_at_its_price_and_found_by_its_mark() -> None:
@@ -91,15 +91,18 @@ def test_a_batch_is_booked_at_its_price_and_found_by_its_mark() -> None:
     ledger.reserve(ITEM, CALL, batch="other")
     assert first.worst == WORST / 2
     ledger.paid(second, USED)
-    assert ledger.open_bookings("mark") == [first]
+    assert ledger.open_reservations("mark") == [first]
     assert ledger.totals().usd_paid == SPENT / 2
 
 
 def test_a_call_is_settled_once() -> None:
     ledger = opened(None)
-    booking = ledger.reserve(ITEM, CALL)
-    ledger.free(booking, "refused")
-    for settle in (lambda: ledger.paid(booking, USED), lambda: ledger.lost(booking, "timeout")):
+    reservation = ledger.reserve(ITEM, CALL)
+    ledger.free(reservation, "refused")
+    for settle in (
+        lambda: ledger.paid(reservation, USED),
+        lambda: ledger.possibly_paid(reservation, "timeout"),
+    ):
         with pytest.raises(ValueError, match="call 1 is settled already"):
             settle()
     assert ledger.totals().usd_committed == 0
@@ -113,12 +116,12 @@ def test_without_a_price_everything_is_counted_and_dollars_are_unknown() -> None
     assert ledger.totals().usd_committed == 0
     ledger.free(ledger.reserve(ITEM, CALL), "refused")
     assert ledger.totals().usd_committed == 0  # what is free is free at any price
-    booking = ledger.reserve(ITEM, CALL)
+    reservation = ledger.reserve(ITEM, CALL)
     assert ledger.totals().usd_open is None
-    ledger.paid(booking, USED)
+    ledger.paid(reservation, USED)
     totals = ledger.totals()
     assert (totals.usd_paid, totals.usd_open, totals.input_tokens, totals.prices) == (None, 0, 400, "")
-    ledger.lost(ledger.reserve(ITEM, CALL), "timeout")
+    ledger.possibly_paid(ledger.reserve(ITEM, CALL), "timeout")
     assert ledger.totals().usd_possible is None
 
 
@@ -126,7 +129,7 @@ def test_a_price_that_is_named_later_counts_for_earlier_calls_too(tmp_path: Path
     path = tmp_path / "generate.jsonl"
     with opened(path, price=None) as ledger:
         ledger.paid(ledger.reserve(ITEM, CALL), USED)
-        ledger.lost(ledger.reserve(ITEM, CALL), "timeout")
+        ledger.possibly_paid(ledger.reserve(ITEM, CALL), "timeout")
         ledger.paid(ledger.reserve(ITEM, Bound(20_000, 0)), Usage(20_000, 0))
     with pytest.raises(ConfigError, match="holds calls whose price is unknown"):
         opened(path, limit=Decimal(1))  # the third is longer than the price reaches
@@ -148,7 +151,7 @@ def test_a_call_that_might_pass_the_limit_is_not_booked(tmp_path: Path) -> None:
         assert not ledger.fits(Bound(1, 0))
         before = path.read_bytes()
         with pytest.raises(
-            OverLimit, match=r"0\.0060 US dollars are spent or reserved, and this call may cost 0"
+            CostLimitError, match=r"0\.0060 US dollars are spent or reserved, and this call may cost 0"
         ):
             ledger.reserve(ITEM, Bound(1, 0))
         assert path.read_bytes() == before
@@ -156,7 +159,7 @@ def test_a_call_that_might_pass_the_limit_is_not_booked(tmp_path: Path) -> None:
         assert ledger.fits(Bound(800, 0))
         assert not ledger.fits(Bound(900, 0))
         assert ledger.fits(Bound(1600, 0), batch=True)
-        ledger.lost(second, "timeout")  # possibly paid: nothing is given back
+        ledger.possibly_paid(second, "timeout")  # possibly paid: nothing is given back
         assert not ledger.fits(Bound(900, 0))
 
 
@@ -164,7 +167,7 @@ def test_of_calls_that_do_not_fit_together_none_is_booked(tmp_path: Path) -> Non
     path = tmp_path / "generate.jsonl"
     with opened(path, limit=Decimal("0.004")) as ledger:
         with pytest.raises(
-            OverLimit, match=r"these 3 calls may cost 0\.0045 more: raise it, or ask less with --limit$"
+            CostLimitError, match=r"these 3 calls may cost 0\.0045 more: raise it, or ask less with --limit$"
         ):
             ledger.reserve_all([(ITEM, CALL)] * 3, batch="mark")
         assert ledger.open_count == 0
@@ -174,10 +177,10 @@ def test_of_calls_that_do_not_fit_together_none_is_booked(tmp_path: Path) -> Non
 
 def test_a_call_whose_worst_case_is_unknown_never_fits_a_limit() -> None:
     ledger = opened(None, limit=Decimal(1_000_000))
-    with pytest.raises(OverLimit, match="what this call can cost is unknown"):
+    with pytest.raises(CostLimitError, match="what this call can cost is unknown"):
         ledger.reserve(ITEM, Bound(10_001, 1))
     ledger.paid(ledger.reserve(ITEM, CALL), Usage(1000, 0, cache_write_tokens=10))  # at a price nobody named
-    with pytest.raises(OverLimit, match="what was paid so far is unknown"):
+    with pytest.raises(CostLimitError, match="what was paid so far is unknown"):
         ledger.reserve(ITEM, CALL)
 
 
@@ -185,7 +188,7 @@ def test_what_earlier_starts_paid_counts_towards_the_limit(tmp_path: Path) -> No
     path = tmp_path / "generate.jsonl"
     with opened(path) as ledger:
         ledger.paid(ledger.reserve(ITEM, CALL), USED)
-        ledger.lost(ledger.reserve(ITEM, CALL), "timeout")
+        ledger.possibly_paid(ledger.reserve(ITEM, CALL), "timeout")
     with opened(path, limit=SPENT + 2 * WORST) as ledger:
         assert ledger.fits(CALL)
         assert not ledger.fits(Bound(1001, 100))
@@ -205,10 +208,10 @@ def test_what_a_kill_left_open_is_settled_by_the_stored_answers(tmp_path: Path) 
     for _ in range(2):  # once: what was settled stays settled
         with opened(path, stored=usages.get) as ledger:
             totals = ledger.totals()
-            assert (totals.paid, totals.lost, totals.unmetered, totals.open) == (3, 1, 2, 1)
+            assert (totals.paid, totals.possibly_paid, totals.unmetered, totals.open) == (3, 1, 2, 1)
             assert (totals.usd_paid, totals.usd_possible, totals.usd_open) == (SPENT, 3 * WORST, WORST / 2)
-            assert ledger.open_bookings() == [waiting]
-    assert [line["reason"] for line in lines(path) if line["event"] == "lost"] == ["interrupted"]
+            assert ledger.open_reservations() == [waiting]
+    assert [line["reason"] for line in lines(path) if line["event"] == "possibly_paid"] == ["interrupted"]
 
 
 def test_the_journal_of_another_model_is_refused(tmp_path: Path) -> None:
@@ -225,7 +228,9 @@ def test_the_journal_of_another_model_is_refused(tmp_path: Path) -> None:
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("reserve"), st.integers(1, 4), st.integers(0, 3000), st.booleans()),
-        st.tuples(st.just("settle"), st.integers(0, 9), st.sampled_from(["paid", "bare", "free", "lost"])),
+        st.tuples(
+            st.just("settle"), st.integers(0, 9), st.sampled_from(["paid", "bare", "free", "possibly_paid"])
+        ),
         st.tuples(st.just("kill"), st.integers(0, 400)),
     ),
     max_size=30,
@@ -245,23 +250,23 @@ def test_the_limit_holds_whatever_breaks(steps: list[tuple[Any, ...]], limit: De
             if step[0] == "reserve":
                 items = tuple((f"item-{len(billed)}", sample) for sample in range(step[1]))
                 try:
-                    booking = ledger.reserve(items, Bound(step[2], 100), "mark" if step[3] else None)
-                except OverLimit:
+                    reservation = ledger.reserve(items, Bound(step[2], 100), "mark" if step[3] else None)
+                except CostLimitError:
                     continue
                 used = Usage(step[2] * share // 100, share)
-                billed[booking.number] = PRICE.cost(used, step[3]) or Decimal(0)
+                billed[reservation.number] = PRICE.cost(used, step[3]) or Decimal(0)
             elif step[0] == "settle" and ledger.open_count:
-                open_ones = ledger.open_bookings()
-                booking = open_ones[step[1] % len(open_ones)]
-                used = Usage(booking.bound.input_tokens * share // 100, share)
+                open_ones = ledger.open_reservations()
+                reservation = open_ones[step[1] % len(open_ones)]
+                used = Usage(reservation.bound.input_tokens * share // 100, share)
                 if step[2] == "free":
-                    billed[booking.number] = Decimal(0)
-                    ledger.free(booking, "refused")
-                elif step[2] == "lost":
-                    ledger.lost(booking, "timeout")
+                    billed[reservation.number] = Decimal(0)
+                    ledger.free(reservation, "refused")
+                elif step[2] == "possibly_paid":
+                    ledger.possibly_paid(reservation, "timeout")
                 else:
-                    stored.update(dict.fromkeys(booking.items, used))
-                    ledger.paid(booking, used if step[2] == "paid" else None)
+                    stored.update(dict.fromkeys(reservation.items, used))
+                    ledger.paid(reservation, used if step[2] == "paid" else None)
             elif step[0] == "kill":
                 ledger.close()
                 whole = path.read_bytes()
@@ -273,9 +278,11 @@ def test_the_limit_holds_whatever_breaks(steps: list[tuple[Any, ...]], limit: De
             assert totals.usd_committed is not None
             assert totals.usd_committed <= limit
             assert sum(billed.values()) <= totals.usd_committed
-            assert totals.paid + totals.free + totals.lost + totals.open == totals.calls == len(billed)
-        again = Account(PRICE)
-        ends = [end.booking.number for end in read_journal(path, again)]
+            assert (
+                totals.paid + totals.free + totals.possibly_paid + totals.open == totals.calls == len(billed)
+            )
+        again = RunningTotals(PRICE)
+        ends = [end.reservation.number for end in read_cost_log(path, again)]
         assert len(set(ends)) == len(ends)
         assert again.totals() == ledger.totals()
         ledger.close()

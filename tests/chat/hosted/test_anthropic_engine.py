@@ -8,11 +8,11 @@ import pytest
 from hosted_made import KEYS, Double, ok, requests_of, set_keys
 
 from h2htalk.chat.calls import Call
-from h2htalk.chat.hosted.anthropic_wire import LEAST_CACHED_BYTES, AnthropicApi
+from h2htalk.chat.hosted.anthropic_wire import LEAST_CACHED_BYTES, AnthropicWire
 from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.errors import ConfigError
 
-API = AnthropicApi("claude-made-up", KEYS["anthropic"])
+API = AnthropicWire("claude-made-up", KEYS["anthropic"])
 PERSONA = "You are Ava, who keeps a lighthouse. " * 90  # longer than the least that is cached
 
 
@@ -74,13 +74,13 @@ def test_thinking_widens_the_budget_or_is_switched_off(
 )
 def test_each_model_is_told_to_reason_in_its_own_words(model: str, thinking: int, sent: object) -> None:
     (request,) = requests_of("a", sampling=Sampling(None, thinking=thinking))
-    assert AnthropicApi(model, "k").body(Call((0,), (request,)))["thinking"] == sent
+    assert AnthropicWire(model, "k").body(Call((0,), (request,)))["thinking"] == sent
 
 
 def test_a_budget_of_reasoning_below_the_least_is_refused_before_anything_is_sent() -> None:
     (request,) = requests_of("a", sampling=Sampling(None, thinking=500))
     with pytest.raises(ConfigError, match="claude-opus-4-5 takes 1,024 tokens or more, or 0"):
-        AnthropicApi("claude-opus-4-5", "k").body(Call((0,), (request,)))
+        AnthropicWire("claude-opus-4-5", "k").body(Call((0,), (request,)))
 
 
 def test_several_samples_are_several_calls() -> None:

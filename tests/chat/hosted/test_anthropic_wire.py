@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hosted_made import KEYS, Double, error, message, ok, requests_of, set_keys
 
-from h2htalk.chat.calls import Answer, Call, Trouble
-from h2htalk.chat.hosted.anthropic_wire import AnthropicApi
+from h2htalk.chat.calls import Answer, Call, FailedCall
+from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Usage
 
-API = AnthropicApi("claude-made-up", KEYS["anthropic"])
+API = AnthropicWire("claude-made-up", KEYS["anthropic"])
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     set_keys(monkeypatch)
 
 
-def read(body: object) -> Answer | Trouble:
+def read(body: object) -> Answer | FailedCall:
     return API.read(body, Call((0,), tuple(requests_of("a"))), "req_1")
 
 
@@ -85,8 +85,8 @@ def test_refusals_and_cut_replies_are_typed(stop: str | None, expected: str) -> 
 )
 def test_an_answer_that_is_none_is_paid_and_not_asked_again(body: object) -> None:
     found = read(body)
-    assert isinstance(found, Trouble)
-    assert (found.reason, found.charge, found.retry) == ("malformed_reply", "paid", False)
+    assert isinstance(found, FailedCall)
+    assert (found.reason, found.billing, found.retry) == ("malformed_reply", "paid", False)
     assert KEYS["anthropic"] not in found.message
 
 
@@ -94,12 +94,12 @@ def test_an_answer_that_is_none_is_paid_and_not_asked_again(body: object) -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "text", "reason", "charge", "retry"),
+    ("status", "kind", "text", "reason", "billing", "retry"),
     [
         (429, "rate_limit_error", "slow down", "rate_limited", "free", True),
         (529, "overloaded_error", "busy", "overloaded", "free", True),
         (500, "api_error", "oops", "http_500", "free", True),
-        (504, "timeout_error", "late", "http_504", "lost", True),
+        (504, "timeout_error", "late", "http_504", "possibly_paid", True),
         (400, "invalid_request_error", "bad", "bad_request", "free", False),
         (400, "invalid_request_error", "prompt is too long: 9 > 8", "context_length", "free", False),
         (413, "request_too_large", "big", "context_length", "free", False),
@@ -110,10 +110,10 @@ def test_an_answer_that_is_none_is_paid_and_not_asked_again(body: object) -> Non
     ],
 )
 def test_errors_say_what_they_cost_and_whether_to_ask_again(
-    status: int, kind: str, text: str, reason: str, charge: str, retry: bool
+    status: int, kind: str, text: str, reason: str, billing: str, retry: bool
 ) -> None:
     found = API.read_error(status, {"type": "error", "error": {"type": kind, "message": text}}, {})
-    assert (found.reason, found.charge, found.retry, found.fatal) == (reason, charge, retry, None)
+    assert (found.reason, found.billing, found.retry, found.fatal) == (reason, billing, retry, None)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_what_no_call_survives_comes_with_advice(status: int, kind: str, text: s
     found = API.read_error(status, {"type": "error", "error": {"type": kind, "message": text}}, {})
     assert found.fatal is not None
     assert advice in found.fatal
-    assert (found.charge, found.retry) == ("free", False)
+    assert (found.billing, found.retry) == ("free", False)
 
 
 def test_a_reply_that_the_filter_blocks_is_a_refusal_and_possibly_paid() -> None:

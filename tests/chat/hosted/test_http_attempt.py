@@ -51,7 +51,7 @@ def test_trouble_for_all_ends_the_run_at_any_time_and_keeps_what_was_on_its_way(
     with pytest.raises(kind):
         chat.complete(requests, books.stored(requests))
     assert {"stored a", "paid a", "stored b", "paid b", "free c"} <= set(books.story)
-    assert (books.open_count, books.totals().lost, len(double.asked)) == (0, 0, 3)
+    assert (books.open_count, books.totals().possibly_paid, len(double.asked)) == (0, 0, 3)
 
 
 def test_what_is_not_the_api_ends_the_run_after_a_few_answers_which_may_be_paid(
@@ -89,7 +89,7 @@ def test_a_header_that_cannot_be_sent_is_free_and_not_quoted(
         with pytest.raises(ModelCallError, match=r"nothing was sent: .* a header from the env") as caught:
             OpenAIChat("m", ChatOptions(ledger=books)).complete(requests_of("a"))
     assert text not in str(caught.value)
-    assert (books.totals().free, books.totals().lost) == (1, 0)
+    assert (books.totals().free, books.totals().possibly_paid) == (1, 0)
 
 
 @pytest.mark.parametrize("where", ["header", "id", "finish"])

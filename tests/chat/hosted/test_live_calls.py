@@ -1,4 +1,4 @@
-"""The live loop of hosted APIs, through the real SDKs: what is booked, stored, and asked again."""
+"""The live loop of hosted APIs, through the real SDKs: what is reserved, stored, and asked again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from h2htalk.errors import ConfigError
 pytestmark = pytest.mark.usefixtures("hosted_loop")
 
 
-# Booking
+# Reservation
 
 
 def test_a_call_is_booked_then_sent_then_stored_then_paid(provider: str) -> None:
@@ -46,35 +46,38 @@ def test_a_call_is_booked_then_sent_then_stored_then_paid(provider: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("first", "charge"),
+    ("first", "billing"),
     [
         (error(429, headers={"retry-after": "0"}), "free"),
         (error(529), "free"),
         (error(500), "free"),
         (error(503), "free"),
         (error(409), "free"),
-        (error(502), "lost"),
-        (error(504), "lost"),
-        (error(408), "lost"),
-        (httpx2.Response(524, text="<html>timeout</html>"), "lost"),
-        (httpx2.ReadTimeout("slow"), "lost"),
-        (httpx2.ReadError("reset"), "lost"),
-        (httpx2.WriteError("reset"), "lost"),
-        (httpx2.RemoteProtocolError("peer closed connection without sending complete message body"), "lost"),
-        (lambda: slowly(5, httpx2.Response(200)), "lost"),
+        (error(502), "possibly_paid"),
+        (error(504), "possibly_paid"),
+        (error(408), "possibly_paid"),
+        (httpx2.Response(524, text="<html>timeout</html>"), "possibly_paid"),
+        (httpx2.ReadTimeout("slow"), "possibly_paid"),
+        (httpx2.ReadError("reset"), "possibly_paid"),
+        (httpx2.WriteError("reset"), "possibly_paid"),
+        (
+            httpx2.RemoteProtocolError("peer closed connection without sending complete message body"),
+            "possibly_paid",
+        ),
+        (lambda: slowly(5, httpx2.Response(200)), "possibly_paid"),
     ],
 )
 def test_only_what_never_arrived_or_was_refused_is_asked_again_and_every_attempt_is_booked(
-    provider: str, first: Any, charge: str
+    provider: str, first: Any, billing: str
 ) -> None:
     outcomes, double, books = run(provider, {"a": [first]}, "a", timeout=0.3)
     assert reasons(outcomes) == ["ok"]
     assert len(double.asked) == 2
-    assert books.story == ["sent a", f"{charge} a", "sent a", "stored a", "paid a"]
+    assert books.story == ["sent a", f"{billing} a", "sent a", "stored a", "paid a"]
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason", "charge"),
+    ("answer", "reason", "billing"),
     [
         (httpx2.Response(200, text="<html>hello</html>"), "malformed_reply", "paid"),
         (httpx2.Response(200, json={"choices": [], "content": 1}), "malformed_reply", "paid"),
@@ -89,12 +92,12 @@ def test_only_what_never_arrived_or_was_refused_is_asked_again_and_every_attempt
     ],
 )
 def test_what_asking_again_cannot_help_is_asked_once(
-    provider: str, answer: Any, reason: str, charge: str
+    provider: str, answer: Any, reason: str, billing: str
 ) -> None:
     outcomes, double, books = run(provider, {"a": [answer]}, "a", "b")
     assert reasons(outcomes) == [reason, "ok"]
     assert (outcomes[0].attempts if isinstance(outcomes[0], Failure) else 0, len(double.asked)) == (1, 2)
-    assert books.story[:3] == ["sent a", f"{charge} a", "stored a"]
+    assert books.story[:3] == ["sent a", f"{billing} a", "stored a"]
 
 
 def test_a_reply_without_a_count_of_tokens_is_possibly_paid_at_its_worst(provider: str) -> None:
@@ -119,7 +122,7 @@ def test_an_error_in_on_done_stops_the_run_and_what_arrived_is_paid(provider: st
 
     with pytest.raises(OSError, match="full"):
         double.chat(ChatOptions(concurrency=2, ledger=books)).complete(requests_of(*"abcd"), full)
-    assert sorted(books.story) == ["lost b", "paid a", "sent a", "sent b"]
+    assert sorted(books.story) == ["paid a", "possibly_paid b", "sent a", "sent b"]
 
 
 def test_once_an_answer_could_not_be_stored_nothing_more_goes_out(provider: str) -> None:
@@ -140,7 +143,10 @@ def test_once_an_answer_could_not_be_stored_nothing_more_goes_out(provider: str)
     with pytest.raises(OSError, match="full"):
         double.chat(ChatOptions(concurrency=2, ledger=books)).complete(requests_of(*"abcd"), full)
     assert double.texts() == ["a", "b"]
-    assert (books.totals().paid, books.totals().lost) == (1, 1)  # what nobody kept is not said to be paid for
+    assert (books.totals().paid, books.totals().possibly_paid) == (
+        1,
+        1,
+    )  # what nobody kept is not said to be paid for
 
 
 def test_it_says_so_inside_a_running_loop(provider: str) -> None:
@@ -187,7 +193,7 @@ def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_compu
     totals = books.totals()
     assert books.open_count == 0
     assert totals.paid >= reasons(outcomes).count("ok")
-    assert totals.paid + totals.lost == computed
+    assert totals.paid + totals.possibly_paid == computed
     assert totals.usd_committed is not None
     assert totals.usd_committed <= limit
     assert set(reasons(outcomes)) <= {

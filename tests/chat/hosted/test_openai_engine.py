@@ -11,12 +11,13 @@ from hosted_made import KEYS, Double, completion, error, ok, requests_of, set_ke
 from h2htalk.chat.calls import Call
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.hosted.openai_engine import OPENAI
+from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
-API = OpenAIApi("gpt-made-up", KEYS["openai"])
+API = OpenAIWire("gpt-made-up", KEYS["openai"])
 
 
 @pytest.fixture(autouse=True)
@@ -165,6 +166,13 @@ def test_a_key_or_address_that_cannot_be_used_is_refused_by_its_variable(
     assert "sk-" not in str(caught.value)
 
 
+def test_a_query_of_the_address_goes_with_every_call() -> None:
+    with httpx2.Client() as connection:
+        client = OPENAI.open_client("sk-1", "https://proxy.example/v1?api-version=2024-10-21", connection)
+    assert client.default_query == {"api-version": "2024-10-21"}
+    assert str(client.base_url) == "https://proxy.example/v1/"
+
+
 def test_errors_quote_no_key_not_even_a_masked_one() -> None:
     key = KEYS["openai"]
     shown = [key, "sk-proj-****6789", "sk-…89ab", f"{key[:9]}\n  {key[9:]}"]
@@ -177,5 +185,5 @@ def test_errors_quote_no_key_not_even_a_masked_one() -> None:
 
 def test_neither_chat_nor_wire_shows_the_key() -> None:
     chat = open_chat("openai:gpt-4o")
-    assert dict(chat.subject) == {"backend": "openai", "model": "gpt-4o"}
+    assert dict(chat.subject) == {"engine": "openai", "model": "gpt-4o"}
     assert KEYS["openai"] not in repr(chat) + repr(API)

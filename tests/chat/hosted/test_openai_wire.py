@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hosted_made import KEYS, Double, completion, error, ok, requests_of, set_keys
 
-from h2htalk.chat.calls import Answer, Call, Trouble
-from h2htalk.chat.hosted.openai_wire import OpenAIApi
+from h2htalk.chat.calls import Answer, Call, FailedCall
+from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Usage
 
-API = OpenAIApi("gpt-made-up", KEYS["openai"])
+API = OpenAIWire("gpt-made-up", KEYS["openai"])
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     set_keys(monkeypatch)
 
 
-def read(body: object, samples: int = 1) -> Answer | Trouble:
+def read(body: object, samples: int = 1) -> Answer | FailedCall:
     (request,) = requests_of("a")
     return API.read(body, Call(tuple(range(samples)), (request,) * samples), "req_1")
 
@@ -86,8 +86,8 @@ def test_refusals_and_cut_replies_are_typed(
 )
 def test_an_answer_that_is_none_is_paid_and_not_asked_again(body: object) -> None:
     found = read(body)
-    assert isinstance(found, Trouble)
-    assert (found.reason, found.charge, found.retry) == ("malformed_reply", "paid", False)
+    assert isinstance(found, FailedCall)
+    assert (found.reason, found.billing, found.retry) == ("malformed_reply", "paid", False)
     assert KEYS["openai"] not in found.message
 
 
@@ -121,7 +121,7 @@ def test_what_several_samples_used_is_known_only_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "reason", "charge", "retry"),
+    ("status", "body", "reason", "billing", "retry"),
     [
         (429, {"code": "rate_limit_exceeded"}, "rate_limited", "free", True),
         (
@@ -133,10 +133,10 @@ def test_what_several_samples_used_is_known_only_together() -> None:
         ),
         (500, {}, "http_500", "free", True),
         (503, {}, "http_503", "free", True),
-        (502, {}, "http_502", "lost", True),
-        (504, {}, "http_504", "lost", True),
-        (524, {}, "http_524", "lost", True),
-        (408, {}, "http_408", "lost", True),
+        (502, {}, "http_502", "possibly_paid", True),
+        (504, {}, "http_504", "possibly_paid", True),
+        (524, {}, "http_524", "possibly_paid", True),
+        (408, {}, "http_408", "possibly_paid", True),
         (409, {}, "http_409", "free", True),
         (400, {"message": "bad"}, "bad_request", "free", False),
         (400, {"code": "context_length_exceeded"}, "context_length", "free", False),
@@ -155,10 +155,10 @@ def test_what_several_samples_used_is_known_only_together() -> None:
     ],
 )
 def test_errors_say_what_they_cost_and_whether_to_ask_again(
-    status: int, body: dict[str, Any], reason: str, charge: str, retry: bool
+    status: int, body: dict[str, Any], reason: str, billing: str, retry: bool
 ) -> None:
     found = API.read_error(status, {"error": body}, {})
-    assert (found.reason, found.charge, found.retry, found.fatal) == (reason, charge, retry, None)
+    assert (found.reason, found.billing, found.retry, found.fatal) == (reason, billing, retry, None)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_what_no_call_survives_comes_with_advice(status: int, body: dict[str, An
     found = API.read_error(status, {"error": {"type": "invalid_request_error", **body}}, {})
     assert found.fatal is not None
     assert advice in found.fatal
-    assert (found.charge, found.retry, found.limited) == ("free", False, False)
+    assert (found.billing, found.retry, found.limited) == ("free", False, False)
 
 
 @pytest.mark.parametrize("code", ["content_filter", "content_policy_violation", "invalid_prompt"])

@@ -1,4 +1,4 @@
-"""The double of the two providers speaks their protocol to their real SDKs, and its books are right."""
+"""The double of the two providers speaks their protocol to their real SDKs, and its reserves are right."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tiny_llama import write_tiny_llama
 
+from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
 from h2htalk.chat.protocol import Message, Request, Sampling
@@ -21,14 +22,15 @@ pytest.importorskip("torch", reason="hf: needs torch")
 pytest.importorskip("transformers", reason="hf: needs transformers")
 
 
+def refuse(*_: Any) -> None:
+    raise AssertionError("nothing here may use the network")
+
+
 def test_a_folder_is_read_without_the_network_and_without_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = write_tiny_llama(tmp_path / "tiny")
     capfd.readouterr()
-
-    def refuse(*_: Any) -> None:
-        raise AssertionError("a local folder must not ask the network")
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(socket.socket, "connect", refuse)
@@ -44,14 +46,21 @@ def test_a_folder_is_read_without_the_network_and_without_a_word(
         ("", "hf:OWNER/NAME"),
         ("/no/such/folder", "no folder with a config.json"),
         ("./no-such-folder", "no folder with a config.json"),
-        ("nobody/no-such-model", "cannot be loaded.*name a folder"),
+        ("nobody/no-such-model", "not in the local Hugging Face cache: fetch it with --download"),
     ],
 )
 def test_a_model_that_is_not_there(name: str, advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
     with pytest.raises(ConfigError, match=advice) as caught:
         open_chat(f"hf:{name}")
     assert "\n" not in str(caught.value)
+
+
+def test_a_repository_is_fetched_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ConfigError, match=r"cannot be loaded.*name a folder"):
+        open_chat("hf:nobody/no-such-model", ChatOptions(download=True))
 
 
 @pytest.mark.parametrize("opening", ["hf", "vllm"])

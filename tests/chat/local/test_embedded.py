@@ -17,7 +17,7 @@ from h2htalk.chat.engines import open_chat
 from h2htalk.chat.local.embedded import EmbeddedChat, prompt_pieces
 from h2htalk.chat.local.embedded_batching import BLOCK_TOKENS, EmbeddedEngine, unreadable_marks
 from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
-from h2htalk.chat.response_schema import Form
+from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
@@ -237,9 +237,9 @@ def test_a_turn_mark_within_a_message_is_plain_text(engine: EmbeddedEngine) -> N
 
 def test_the_subject_names_weights_engine_and_precision() -> None:
     opened = open_chat("embedded")
-    assert opened.subject["backend"] == "embedded"
+    assert opened.subject["engine"] == "embedded"
     assert opened.subject["weights_sha256"] == SMOLLM2_GGUF.sha256
-    assert "openvino-genai 20" in opened.subject["engine"]
+    assert "openvino-genai 20" in opened.subject["engine_version"]
     assert "KV_CACHE_PRECISION=f32" in opened.subject["precision"]
 
 
@@ -251,8 +251,10 @@ class Verdict(BaseModel):
 
 def test_what_it_cannot_be_held_to_is_an_error(chat: EmbeddedChat) -> None:
     asked = (Message("user", "Hi"),)
-    with pytest.raises(ConfigError, match="embedded cannot be held to a form of JSON, which verdict needs"):
-        chat.complete([Request("x", asked, Sampling(max_tokens=3), form=Form("verdict", Verdict))])
+    with pytest.raises(ConfigError, match="embedded cannot enforce the response schema 'verdict'"):
+        chat.complete(
+            [Request("x", asked, Sampling(max_tokens=3), response_schema=ResponseSchema("verdict", Verdict))]
+        )
     with pytest.raises(ConfigError, match="--model-sampling"):
         chat.complete([Request("x", asked, Sampling(None, max_tokens=3))])
 

@@ -13,7 +13,7 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.local.chat_template import fold_system
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
-from h2htalk.chat.response_schema import Form
+from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
@@ -262,10 +262,10 @@ def test_messages_that_the_template_refuses_fail_alone(tmp_path: Path) -> None:
 
 def test_the_subject_names_weights_template_engine_and_device(checkpoint: Path, chat: Chat) -> None:
     subject = chat.subject
-    assert (subject["backend"], subject["model"]) == ("hf", "tiny-llama")
+    assert (subject["engine"], subject["model"]) == ("hf", "tiny-llama")
     assert len(subject["weights_sha256"]) == len(subject["chat_template_sha256"]) == 64
-    assert transformers.__version__ in subject["engine"]
-    assert torch.__version__ in subject["engine"]
+    assert transformers.__version__ in subject["engine_version"]
+    assert torch.__version__ in subject["engine_version"]
     assert subject["device"] in ("cpu", "cuda")
     assert subject["precision"] == "float32"
     assert str(checkpoint.parent) not in str(dict(subject))
@@ -278,10 +278,10 @@ class Verdict(BaseModel):
 
 
 def test_what_it_cannot_be_held_to_is_an_error(chat: Chat) -> None:
-    with pytest.raises(
-        ConfigError, match=r"hf: cannot be held to a form of JSON, which verdict needs; choose vllm:"
-    ):
-        chat.complete([Request("x", ask(0).messages, GREEDY, form=Form("verdict", Verdict))])
+    with pytest.raises(ConfigError, match=r"hf: cannot enforce the response schema 'verdict'; choose vllm:"):
+        chat.complete(
+            [Request("x", ask(0).messages, GREEDY, response_schema=ResponseSchema("verdict", Verdict))]
+        )
     with pytest.raises(ConfigError, match="--model-sampling"):
         chat.complete([ask(0, Sampling(None))])
 
@@ -290,4 +290,4 @@ def test_close_may_be_called_twice(checkpoint: Path) -> None:
     chat = open_chat(f"hf:{checkpoint}")
     chat.close()
     chat.close()
-    assert chat.subject["backend"] == "hf", "what identifies the model outlives it"
+    assert chat.subject["engine"] == "hf", "what identifies the model outlives it"

@@ -20,6 +20,7 @@ from h2htalk.errors import ConfigError
         ("m@http://old@http://host/v1", "m@http://old", "http://host/v1/chat/completions"),
         ("m@http://[::1]:8000/v1", "m", "http://[::1]:8000/v1/chat/completions"),
         ("m@http://host/v1/chat/completions", "m", "http://host/v1/chat/completions"),
+        ("m@http://h/v1?api-version=2024-10-21", "m", "http://h/v1/chat/completions?api-version=2024-10-21"),
     ],
 )
 def test_a_name_is_split_at_its_last_url(name: str, model: str, url: str) -> None:
@@ -68,6 +69,7 @@ def test_a_url_without_a_usable_host_or_port_is_refused(url: str) -> None:
         "http://ann:hunter2@host/v1",
         "https://hunter2@host/v1",
         "http://host/v1?key=hunter2",
+        "http://host/v1?api-version=1&sig=hunter2",
         "http://h/#hunter2",
     ],
 )
@@ -79,7 +81,7 @@ def test_a_url_that_may_hold_a_secret_is_refused_without_repeating_it(url: str) 
 
 def test_the_subject_is_the_model_not_the_place() -> None:
     here, there = (open_chat(f"server:m@http://{host}/v1") for host in ("127.0.0.1:8000", "node7:9000"))
-    assert here.subject == there.subject == {"backend": "server", "model": "m"}
+    assert here.subject == there.subject == {"engine": "server", "model": "m"}
 
 
 @pytest.mark.parametrize(("value", "key"), [("", None), (" \n", None), ("sk-1", "sk-1"), ("sk-1\n", "sk-1")])

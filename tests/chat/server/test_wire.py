@@ -12,9 +12,9 @@ from loopback import completion
 from pydantic import BaseModel, Field
 
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
-from h2htalk.chat.response_schema import Form
+from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.server.wire import (
-    Fault,
+    FailedAttempt,
     read_error,
     read_reply,
     request_body,
@@ -54,8 +54,8 @@ def test_a_request_says_model_messages_and_sampling() -> None:
     }
 
 
-def body_of(form: Form | None = None, **sampling: Any) -> dict[str, Any]:
-    request = Request("id", (Message("user", "Hi"),), Sampling(**sampling), form=form)
+def body_of(form: ResponseSchema | None = None, **sampling: Any) -> dict[str, Any]:
+    request = Request("id", (Message("user", "Hi"),), Sampling(**sampling), response_schema=form)
     body: dict[str, Any] = json.loads(request_body("m", request))
     return body
 
@@ -86,7 +86,7 @@ class Score(BaseModel):
 
 
 def test_a_form_is_asked_for_by_its_schema() -> None:
-    form = Form("score", Score)
+    form = ResponseSchema("score", Score)
     assert body_of(form)["response_format"] == {
         "type": "json_schema",
         "json_schema": {"name": "score", "strict": True, "schema": form.schema()},
@@ -162,7 +162,7 @@ def test_half_a_surrogate_pair_becomes_a_character_that_a_file_can_hold() -> Non
 )
 def test_anything_else_is_malformed_and_worth_another_try(body: bytes) -> None:
     found = read_reply(body, None)
-    assert isinstance(found, Fault)
+    assert isinstance(found, FailedAttempt)
     assert (found.reason, found.retry) == ("malformed_reply", True)
     assert len(found.message) < 240
     assert found.message.isprintable()
@@ -180,8 +180,8 @@ _anything = st.recursive(
 @given(_anything, st.sampled_from([200, 400, 404, 429, 503]))
 def test_no_json_raises(payload: Any, status: int) -> None:
     body = json.dumps(payload).encode()
-    assert isinstance(read_reply(body, None), Reply | Fault)
-    assert isinstance(read_error(status, {}, body), Fault)
+    assert isinstance(read_reply(body, None), Reply | FailedAttempt)
+    assert isinstance(read_error(status, {}, body), FailedAttempt)
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_no_json_raises(payload: Any, status: int) -> None:
     ],
 )
 def test_a_status_has_a_reason(status: int, reason: str, retry: bool) -> None:
-    fault = read_error(status, {}, b'{"error": {"message": "so it is"}}')
-    assert (fault.reason, fault.retry, fault.status) == (reason, retry, status)
+    failed = read_error(status, {}, b'{"error": {"message": "so it is"}}')
+    assert (failed.reason, failed.retry, failed.status) == (reason, retry, status)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_server_that_repeats_the_key_is_not_quoted_with_it(status: int) -> Non
     body = json.dumps({"error": {"message": "x" * 190 + f" your key {KEY} is bad " + KEY}}).encode()
     assert "sk-" not in read_error(status, {}, body, KEY).message
     found = read_reply(b"oh " + KEY.encode(), None, KEY)
-    assert isinstance(found, Fault)
+    assert isinstance(found, FailedAttempt)
     assert found.message == "not a chat completion: oh [key]"
 
 
@@ -276,14 +276,14 @@ def test_retry_after_in_its_forms(headers: dict[str, str], seconds: float | None
 
 
 def test_waits_double_from_half_a_second_to_eight_and_are_spread() -> None:
-    fault = Fault("http_500", "", retry=True)
+    failed = FailedAttempt("http_500", "", retry=True)
     for tries, wait in enumerate((0.5, 1, 2, 4, 8, 8, 8), 1):
-        drawn = [wait_before_retry(fault, tries) for _ in range(200)]
+        drawn = [wait_before_retry(failed, tries) for _ in range(200)]
         assert 0.75 * wait <= min(drawn) < 0.9 * wait
         assert 1.1 * wait < max(drawn) <= 1.25 * wait
 
 
 def test_the_servers_own_wait_comes_first_and_a_timeout_waits_no_more() -> None:
-    asked = Fault("rate_limited", "", retry=True, wait=3.0)
+    asked = FailedAttempt("rate_limited", "", retry=True, wait=3.0)
     assert all(3.0 <= wait_before_retry(asked, tries) <= 3.3 for tries in range(1, 20))
-    assert wait_before_retry(Fault("timeout", "", retry=True), 1) == 0
+    assert wait_before_retry(FailedAttempt("timeout", "", retry=True), 1) == 0

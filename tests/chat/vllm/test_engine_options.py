@@ -104,10 +104,10 @@ def test_without_vllm_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatc
 
 def test_options_are_checked_before_anything_is_looked_for() -> None:
     with pytest.raises(ConfigError, match="no engine option"):
-        open_chat("vllm:some/model", ChatOptions(engine={"nonsense": "1"}))
+        open_chat("vllm:some/model", ChatOptions(engine_options={"nonsense": "1"}))
 
 
 @pytest.mark.parametrize("model", ["embedded", "hf:some/model", "server:m@http://127.0.0.1:1/v1"])
 def test_other_engines_take_no_options(model: str) -> None:
     with pytest.raises(ConfigError, match=r"has no engine options \(dtype\); vllm has"):
-        open_chat(model, ChatOptions(engine={"dtype": "float32"}))
+        open_chat(model, ChatOptions(engine_options={"dtype": "float32"}))

@@ -98,7 +98,9 @@ def varied_items() -> list[ItemView]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
-    write_page(tmp_path / "report.html", made_summary(floors={"constant": same_values(0.1)}), varied_items())
+    write_page(
+        tmp_path / "report.html", made_summary(baselines={"constant": same_values(0.1)}), varied_items()
+    )
     watched = Watched(browser, tmp_path / "report.html")
     yield watched
     assert watched.alarms == []
@@ -258,8 +260,10 @@ def test_an_address_of_no_item_opens_the_page(browser: Browser, tmp_path: Path, 
 
 def test_wide_screens_show_every_column_of_both_parts(browser: Browser, tmp_path: Path) -> None:
     values = {name: [0.2, 0.6] * 500 for name in SUBTASKS}
-    floors = dict.fromkeys(("constant", "copy-last-turn", "random-reference"), values)
-    summary = made_summary(values, model="server:a-name-of-some-length", floors=floors, without_s=values)
+    baselines = dict.fromkeys(("constant", "copy-last-turn", "random-reference"), values)
+    summary = made_summary(
+        values, model="server:a-name-of-some-length", baselines=baselines, without_s=values
+    )
     write_page(tmp_path / "report.html", summary, varied_items())
     watched = Watched(browser, tmp_path / "report.html")
     hidden = watched.page.evaluate(

@@ -19,7 +19,7 @@ from vllm_runs import CONTEXT, vllm_processes, wait_until_gone, write_adapter, w
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
-from h2htalk.chat.response_schema import Form
+from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError
 
@@ -36,7 +36,9 @@ THINKING_NO_SYSTEM = NO_SYSTEM_TEMPLATE.replace(OPENING, OPENING + SWITCH)
 
 
 def open_vllm(folder: Path, **engine: object) -> Chat:
-    return open_chat(f"vllm:{folder}", ChatOptions(engine={key: str(value) for key, value in engine.items()}))
+    return open_chat(
+        f"vllm:{folder}", ChatOptions(engine_options={key: str(value) for key, value in engine.items()})
+    )
 
 
 def ask(number: int, sampling: Sampling = GREEDY, words: int = 1) -> Request:
@@ -164,9 +166,11 @@ class Verdict(BaseModel):
 
 def test_a_form_is_kept(chat: Chat) -> None:
     """A model of random weights writes JSON of the form: the engine lets it write nothing else."""
-    form = Form("verdict", Verdict)
+    form = ResponseSchema("verdict", Verdict)
     requests = [
-        Request(f"f{number}", ask(number).messages, Sampling(1.0, 1.0, 200, seed=number), form=form)
+        Request(
+            f"f{number}", ask(number).messages, Sampling(1.0, 1.0, 200, seed=number), response_schema=form
+        )
         for number in range(4)
     ]
     for outcome in chat.complete(requests):
@@ -195,10 +199,10 @@ def test_inside_a_running_event_loop_it_says_what_to_do(chat: Chat, tiny: Path) 
 
 def test_the_subject_names_what_changes_answers(chat: Chat, local: Chat) -> None:
     ours, theirs = dict(chat.subject), dict(local.subject)
-    assert ours["backend"] == "vllm"
+    assert ours["engine"] == "vllm"
     for key in ("model", "weights_sha256", "chat_template_sha256", "system_role", "precision", "device"):
         assert ours[key] == theirs[key]
-    assert {"vllm", "torch", "transformers"} <= set(ours["engine"].replace(",", "").split())
+    assert {"vllm", "torch", "transformers"} <= set(ours["engine_version"].replace(",", "").split())
     assert "max_num_seqs" not in ours
 
 
@@ -227,7 +231,9 @@ def test_templates_without_a_system_role_thinking_and_two_copies_of_the_model(tm
             assert reply.text
             assert reply.thinking is None
         with pytest.raises(ConfigError, match=r"form verdict needs --thinking 0"):
-            chat.complete([Request("f", ask(1).messages, GREEDY, form=Form("verdict", Verdict))])
+            chat.complete(
+                [Request("f", ask(1).messages, GREEDY, response_schema=ResponseSchema("verdict", Verdict))]
+            )
     finally:
         chat.close()
 

@@ -28,7 +28,7 @@ def _nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 def failing(model: object, **engine: object) -> str:
     """The message with which opening fails: one line, but for the log of an engine that could not start."""
-    options = ChatOptions(engine={key: str(value) for key, value in engine.items()})
+    options = ChatOptions(engine_options={key: str(value) for key, value in engine.items()})
     with pytest.raises(ConfigError) as caught:
         open_chat(f"vllm:{model}", options)
     message = str(caught.value)

@@ -21,7 +21,7 @@ ITEMS = 22
 
 def start(model: Path, out: Path) -> subprocess.Popen[str]:
     # Two requests at a time: items finish one after the other, as they do in a long run.
-    options = ("--limit", ITEMS, "--max-tokens", 24, "--sap", "none", "--engine", "max_num_seqs=2")
+    options = ("--limit", ITEMS, "--max-tokens", 24, "--sap", "none", "--engine-option", "max_num_seqs=2")
     return subprocess.Popen(
         evaluate_command(f"vllm:{model}", out, *options),
         stdout=subprocess.PIPE,

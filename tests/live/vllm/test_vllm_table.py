@@ -43,7 +43,7 @@ def answers(out: Path) -> dict[str, Response]:
 
 
 def test_the_table_is_that_of_hf_and_every_difference_is_a_near_tie(smollm2: Path, tmp_path: Path) -> None:
-    vllm = evaluate(f"vllm:{smollm2}", tmp_path / "vllm", "--engine", "max_model_len=8192")
+    vllm = evaluate(f"vllm:{smollm2}", tmp_path / "vllm", "--engine-option", "max_model_len=8192")
     local = evaluate(f"hf:{smollm2}", tmp_path / "hf")
     ours, theirs = answers(tmp_path / "vllm"), answers(tmp_path / "hf")
     assert ours.keys() == theirs.keys()

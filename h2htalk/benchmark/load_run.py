@@ -1,0 +1,94 @@
+"""Load a scored run: its summary, and its scores and items as Arrow tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from h2htalk.benchmark.metrics.composite import ItemScore
+from h2htalk.benchmark.metrics.scoring import read_scores
+from h2htalk.benchmark.run_data import RunData, read_run_data
+from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.data.responses import Response
+from h2htalk.data.run_folder import Answers
+from h2htalk.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A scored run: `data` is what was asked and how, `answers` and `item_scores` are keyed by scenario."""
+
+    data: RunData
+    summary: Summary
+    answers: Answers
+    item_scores: Mapping[str, ItemScore]
+
+    def scores(self) -> Any:
+        """Return the scores as a `pyarrow.Table`, one row a sample.
+
+        Columns: `id`, `sample`, each metric (`bleu_1`, ..., `rouge_l`, `ss`), `lexical` (the mean of the lexical
+        metrics), `s`, `violations` and `unscored` (the reason, or null).
+        """
+        import pyarrow.parquet as pq
+
+        return pq.read_table(self.data.folder.scores(self.summary.signature))
+
+    def items(self) -> Any:
+        """Return the items as a `pyarrow.Table`, one row a scenario, with its answers and the means of its samples."""
+        import pyarrow as pa
+
+        rows = [(s, self.item_scores[s.id]) for s in self.data.split.scenarios]
+        answers = [
+            [
+                a.answer if isinstance(a := self.answers.get((s.id, k)), Response) else None
+                for k in self._samples
+            ]
+            for s, _ in rows
+        ]
+        tags = ("emotion", "complexity", "interaction", "risk")
+        means = ("lexical", "ss", "s", "compliance")
+        return pa.table(
+            {
+                **{name: [getattr(s, name) for s, _ in rows] for name in ("id", "subtask", "language")},
+                **{name: [getattr(s.tags, name) for s, _ in rows] for name in tags},
+                "reference": [s.reference for s, _ in rows],
+                "answers": pa.array(answers, pa.list_(pa.string())),
+                **{name: pa.array([getattr(i, name) for _, i in rows], pa.float64()) for name in means},
+                "unscored": pa.array([i.unscored for _, i in rows], pa.string()),
+            }
+        )
+
+    @property
+    def _samples(self) -> range:
+        return range(self.data.spec.samples)
+
+
+def load_run(path: str | os.PathLike[str]) -> Run:
+    """Load a scored run.
+
+    Examples:
+        >>> import h2htalk
+        >>> run = h2htalk.load_run("runs/constant")
+        >>> run.summary.counts.scored
+        22
+        >>> run.scores().select(["id", "bleu_1", "rouge_l"]).num_rows
+        22
+        >>> run.items().column("language").unique().to_pylist()
+        ['en', 'zh']
+
+    Raises:
+        DataError: the folder holds no run, the run was never scored, or its answers changed since.
+    """
+    folder = Path(path)
+    summary = read_summary(folder / "summary.json")
+    data = read_run_data(folder)
+    ids = [s.id for s in data.split.scenarios]
+    scores = read_scores(data.folder.scores(summary.signature), ids)
+    answers = data.folder.answers(ids, data.spec.samples)
+    answered = {key for key, answer in answers.items() if isinstance(answer, Response)}
+    if answered != {(s.id, s.sample) for item in scores.values() for s in item.samples if s.lexical}:
+        raise DataError(f"{folder}: its answers are not those that were scored; run `h2htalk score {folder}`")
+    return Run(data, summary, answers, scores)
