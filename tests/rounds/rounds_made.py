@@ -17,6 +17,7 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
+from h2htalk.rounds.status import Status
 
 # item, annotator name -> what is typed into the row
 Typist = Callable[[str, str], Mapping[str, str]]
@@ -110,6 +111,16 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, write: int) -> None:
 
     monkeypatch.setattr(os, "replace", counted(os.replace))
     monkeypatch.setattr(AppendLog, "append_all", counted(AppendLog.append_all))
+
+
+def progress_of(status: Status) -> dict[str, tuple[int, int]]:
+    """Annotator name -> completed and skipped items."""
+    rows: dict[str, tuple[int, int]] = {}
+    for row in status.progress:
+        if row.annotator:
+            done, skipped = rows.get(row.annotator, (0, 0))
+            rows[row.annotator] = (done + row.done, skipped + row.skipped)
+    return rows
 
 
 def decisions(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
