@@ -70,6 +70,8 @@ def imported_modules(source: str, module: str, is_package: bool = False) -> Iter
                 yield from ((node.lineno, f"h2htalk.{room}") for room in rooms or ["__init__"])
             elif base.startswith("h2htalk."):
                 yield node.lineno, base
+        elif module == "h2htalk.data.languages":
+            continue  # the record of a language names, as text, the modules of its rules in the packages above
         elif isinstance(node, ast.Constant) and (found := MODULE_NAME.fullmatch(str(node.value))):
             yield node.lineno, found[1]
 

@@ -69,7 +69,11 @@ def test_a_missing_field_is_named(field: str) -> None:
     ("path", "value", "message"),
     [
         ("id", "a\tb", "id must be printable text"),
-        ("subtask", "dialog_base", "unknown subtask 'dialog_base'; choose from dialogue_base"),
+        (
+            "subtask",
+            "dialog_base",
+            "unknown subtask 'dialog_base'; did you mean 'dialogue_base'? choose from dialogue_base",
+        ),
         ("subtask", ["dialogue_base"], "unknown subtask"),
         ("language", "de", "language is 'de'; choose from en, zh"),
         ("persona", "", "persona must be text that is not empty"),

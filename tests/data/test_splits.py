@@ -141,7 +141,7 @@ def drop_reference(record: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: r.update(subtask="dialog"), "unknown subtask 'dialog'; choose from dialogue_base"),
+        (lambda r: r.update(subtask="dialog"), "unknown subtask 'dialog'"),
         (drop_reference, "missing field reference"),
         (lambda r: r.update(answer="x"), "unknown field answer"),
         (lambda r: r.update(persona="nobody"), "persona 'nobody' has no"),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from h2htalk.curation.anonymize.english.person_scores import LIKELY, MODEL_ALONE, name_score, names_thing
+from h2htalk.curation.anonymize.english.person_cues import LIKELY, MODEL_ALONE
+from h2htalk.curation.anonymize.english.person_scores import name_score, names_thing
 from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
 from h2htalk.curation.anonymize.english.word_lists import COMMON, WORD_NAME, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from h2htalk.curation.anonymize.english.addresses import find_addresses
 from h2htalk.curation.anonymize.english.false_positives import block_false_positives
 from h2htalk.curation.anonymize.english.organizations import find_organizations
-from h2htalk.curation.anonymize.english.person_scores import MODEL_ALONE
+from h2htalk.curation.anonymize.english.person_cues import MODEL_ALONE
 from h2htalk.curation.anonymize.english.persons import find_persons, open_words
 from h2htalk.curation.anonymize.english.token_features import Tokens, tokenize
 from h2htalk.curation.anonymize.english.word_lists import words
