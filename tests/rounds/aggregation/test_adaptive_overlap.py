@@ -56,12 +56,6 @@ def test_result_has_each_requested_item_once() -> None:
     assert needs_more(votes, []) == {}
 
 
-@pytest.mark.parametrize("wrong", [{"minimum": 0}, {"minimum": 21}, {"lead": 0}])
-def test_invalid_arguments(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="must be 1"):
-        needs_more([], ["a"], **wrong)
-
-
 def test_two_labels_of_one_annotator_are_an_error() -> None:
     with pytest.raises(RoundError, match="keep one vote"):
         needs_more([Vote("a", "v", "x"), Vote("a", "v", "y")], ["a"])
@@ -108,19 +102,3 @@ def test_more_labels_need_fewer_votes() -> None:
     few = needs_more_by_posterior([], ["a"], accuracy=0.7, labels=2, minimum=1)["a"]
     many = needs_more_by_posterior([], ["a"], accuracy=0.7, labels=5, minimum=1)["a"]
     assert (few, many) == (4, 2)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"accuracy": 0.5, "labels": 2},
-        {"accuracy": 1.0, "labels": 2},
-        {"accuracy": 0.7, "labels": 1},
-        {"accuracy": 0.7, "labels": 2},  # three occur
-        {"accuracy": 0.7, "labels": 3, "confidence": 1.0},
-        {"accuracy": 0.7, "labels": 3, "confidence": 0.4},
-    ],
-)
-def test_invalid_arguments_of_the_posterior(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="confidence"):
-        needs_more_by_posterior(counted((1, 1, 1)), ["a"], **wrong)  # type: ignore[arg-type]

@@ -82,8 +82,6 @@ def test_consensus_counts_label_questions_only() -> None:
         for annotator in "abc"
         for question, value in (("keep", "keep"), ("subtask", "none"), ("quality", 3))
     ]
-    # Annotations of other items do not count.
-    answers += [answer(annotator, 9, "keep", "keep") for annotator in "abc"]
     assert [one.consensus for one in annotator_statistics([item(0)], CROWD, answers, "abc")] == [
         Share(2, 2)
     ] * 3

@@ -20,7 +20,7 @@ from h2htalk.rounds.aggregation.decisions import (
 )
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import QUESTIONS, Question, Value, questions_for
+from h2htalk.rounds.questions import QUESTIONS, Question, Value
 
 KEEP, QUALITY = QUESTIONS["crowd"][1:]
 
@@ -139,15 +139,6 @@ def test_gold_items_are_not_decided() -> None:
     items = [item("a"), item("g", gold={"keep": "keep"})]
     found = decide(items, [KEEP], said("keep", {"a": ["keep"], "g": ["drop"]}), 2)
     assert [one.item for one in found] == ["a"]
-
-
-def test_votes_on_labels_that_the_item_does_not_have_are_ignored() -> None:
-    items = [item("a#keep", labels=("keep", "drop")), item("b#subtask", labels=("dialogue_base", "none"))]
-    questions = questions_for("adjudication", [one.labels for one in items])
-    answers = said("label", {"a#keep": ["keep"], "b#subtask": ["keep"]})
-    found = by_item(decide(items, questions, answers, 2))
-    assert found["a#keep"].label == "keep"
-    assert found["b#subtask"].rule == "no annotations"
 
 
 def test_adjudications_decide_their_own_ties_only() -> None:
