@@ -93,7 +93,7 @@ def _require_complete(status: Status) -> None:
         )
     if status.missing:
         raise RoundError(
-            f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing, of "
+            f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing for "
             f"{len(status.missing):,} of {counted(status.items, 'item')}; wait, give them to other annotators with "
             "`h2htalk round reopen`, or close with --force"
         )

@@ -56,7 +56,7 @@ def test_closing_waits_for_the_annotators_of_reopened_ties(tmp_path: Path) -> No
     assert (status.missing, status.ties, status.completed, status.assignments, status.items_done) == (
         {"en-item-1": 1}, 0, 4, 5, 1,
     )  # fmt: skip
-    with pytest.raises(RoundError, match="1 assignment is missing, of 1 of 2 items"):
+    with pytest.raises(RoundError, match="1 assignment is missing for 1 of 2 items"):
         close_round(path)
     close_round(path, force=True)
     event = events(path, "closed")[-1]
@@ -220,7 +220,7 @@ def test_reopening_interrupted_at_any_write_can_be_repeated(
         assert len(decisions(path)) == 8
         return
     if closing:
-        with pytest.raises(RoundError, match="1 assignment is missing, of 1 of 2 items"):
+        with pytest.raises(RoundError, match="1 assignment is missing for 1 of 2 items"):
             close_round(path)
     reopen_round(path, without=["annalena"], annotators=more)
     assert (round.state, len(round.assignment_sets()), round.assignment_sets()[1].requested) == (

@@ -94,7 +94,7 @@ def test_an_existing_round_is_not_replaced(tmp_path: Path, given: dict[str, Any]
 def test_closing_needs_all_assignments_or_force(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, count=8)
     answer(path, lambda *_: expert(), only=NAMES[:3])
-    with pytest.raises(RoundError, match=r"\d+ assignments are missing, of \d of 8 items"):
+    with pytest.raises(RoundError, match=r"\d+ assignments are missing for \d of 8 items"):
         close_round(path)
     assert not (path / "decisions.jsonl").exists()
     closed, _ = close_round(path, force=True)
