@@ -38,7 +38,7 @@ class ModelCallError(H2HTalkError):
 
 
 class RoundError(H2HTalkError):
-    """A voting round cannot be opened, read or closed."""
+    """An annotation round cannot be opened, read or closed."""
 
 
 class PublishError(H2HTalkError):

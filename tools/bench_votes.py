@@ -1,10 +1,10 @@
-"""Votes: wall time and memory of both ways to decide, and of agreement, on simulated votes of known annotators.
+"""Measure wall time and memory of majority, Dawid-Skene and agreement on simulated votes.
 
 python tools/bench_votes.py [--items 100000] [--each 20] [--annotators 500] [--labels 3] [--times 5]
 
-Times are those of whole calls on a list of `Vote`: reading the votes into columns is in each of them. `columns` is
-that part alone; whoever asks for several figures of the same votes can do it once (`tabulate`). Exit 1 when both
-decisions of 2,000,000 votes or more, columns made once, take longer than 5 s (median).
+Times include the conversion of a list of `Vote` to columns, which `columns` measures alone; several statistics of the
+same votes can share it (`tabulate`). Exit 1 if majority and Dawid-Skene of 2,000,000 votes or more, with shared
+columns, take longer than 5 s (median).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from h2htalk.rounds.aggregation.dawid_skene import dawid_skene, expected_accurac
 from h2htalk.rounds.aggregation.majority import majority
 from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 
-CEILING = 5.0  # seconds, both decisions together on 2,000,000 votes
+CEILING = 5.0  # seconds, majority and Dawid-Skene together on 2,000,000 votes
 
 
 def make_votes(
     items: int, each: int, annotators: int, labels: int, seed: int = 0
 ) -> tuple[list[Vote], dict[str, str]]:
-    """Votes of annotators right with chances of 0.4 to 0.9, their mistakes alike; and the truth, item -> label."""
+    """Return votes of annotators with accuracies of 0.4 to 0.9 and evenly spread errors, and item -> right label."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, labels, items)
     skill = rng.uniform(0.4, 0.9, annotators)
     item = np.repeat(np.arange(items), each)
-    # Neighbours in a random order of all annotators: each item has its own, everybody about as many.
+    # Neighbours in a random order of all annotators: distinct within an item, about as many items each.
     annotator = rng.permutation(annotators)[(np.arange(items * each) * 7 + item) % annotators]
     wrong = (truth[item] + rng.integers(1, labels, items * each)) % labels
     label = np.where(rng.random(items * each) < skill[annotator], truth[item], wrong)
@@ -44,7 +44,7 @@ def make_votes(
 
 
 def timed(call: Callable[[], object], times: int) -> tuple[float, float, float]:
-    """Median, least and largest wall time of a call (s)."""
+    """Return median, minimum and maximum wall time of a call (s)."""
     seconds = []
     for _ in range(times):
         start = time.perf_counter()
@@ -54,7 +54,7 @@ def timed(call: Callable[[], object], times: int) -> tuple[float, float, float]:
 
 
 def peak() -> int:
-    """Largest memory so far (MiB)."""
+    """Return the peak memory so far (MiB)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 

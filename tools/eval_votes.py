@@ -1,8 +1,8 @@
-"""Decisions and agreement on public votes with gold labels, and what adaptive overlap costs there.
+"""Evaluate decisions, agreement and adaptive overlap on public votes with gold labels.
 
 python tools/eval_votes.py [--data DIR] [--orders 100]
 
-Reads `crowd/d_possent` and `crowd/snow_rte` of the data folder (H2HTALK_DATA). Exit 1 when a figure is below its floor.
+Reads `crowd/d_possent` and `crowd/snow_rte` of the data folder (H2HTALK_DATA). Exit 1 if a value is below its minimum.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from h2htalk.rounds.aggregation.dawid_skene import dawid_skene, expected_accurac
 from h2htalk.rounds.aggregation.majority import VoteResult, majority
 from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
 
-# The published accuracy of Dawid-Skene and the exact expectation of a majority with fair ties, in percent.
-FLOORS = {
+# Published accuracy of Dawid-Skene, and expected accuracy of a majority with random ties, in percent.
+MINIMA = {
     "d_possent": {"majority": 93.35, "vldb": 96.0, "converged": 96.0},
     "snow_rte": {"majority": 89.68, "vldb": 92.7, "converged": 92.7},
 }
-# Adaptive on d_possent, lead 4: majority and Dawid-Skene at least (percent), answers an item at most.
-ADAPTIVE_FLOORS = (92.2, 94.2, 9.5)
+# Adaptive overlap on d_possent with lead 4: minimum of majority and Dawid-Skene (percent), maximum of votes per item.
+ADAPTIVE_LIMITS = (92.2, 94.2, 9.5)
 LEADS = (3, 4, 6)
-# A Dawid-Skene posterior from which a round may be told to decide ties (`[ties] dawid_skene`).
+# A threshold of `[ties] dawid_skene`.
 POSTERIOR = 0.95
 
 
 def read_votes(folder: Path) -> tuple[VoteTable, dict[str, str]]:
-    """The votes of a public set, and its gold labels by item."""
+    """Return the votes of a public set, and its gold labels by item."""
 
     def rows(name: str) -> list[list[str]]:
         with (folder / name).open(encoding="utf-8", newline="") as file:
@@ -44,36 +44,38 @@ def read_votes(folder: Path) -> tuple[VoteTable, dict[str, str]]:
 
 
 def f1(decisions: Mapping[str, VoteResult], gold: Mapping[str, str], label: str) -> float:
-    """F1 of one label in percent; a tie names none."""
-    found = {item for item, decision in decisions.items() if decision.label == label}
+    """Return F1 of one label in percent; ties count for no label."""
+    named = {item for item, decision in decisions.items() if decision.label == label}
     right = {item for item, one in gold.items() if one == label}
-    return 200 * len(found & right) / (len(found) + len(right))
+    return 200 * len(named & right) / (len(named) + len(right))
 
 
 def accuracies(table: VoteTable, gold: Mapping[str, str]) -> dict[str, float]:
-    """Print what each way to decide gets right; returns percent by way."""
-    ways = {
+    """Print and return the accuracy of each method in percent."""
+    methods = {
         "majority": majority(table),
         "vldb": dawid_skene(table, recipe="vldb"),
         "converged": dawid_skene(table),
         "converged, smoothing 1": dawid_skene(table, smoothing=1),
     }
-    found = {}
-    for way, decisions in ways.items():
-        found[way] = 100 * expected_accuracy(decisions, gold)
+    accuracy = {}
+    for method, decisions in methods.items():
+        accuracy[method] = 100 * expected_accuracy(decisions, gold)
         ties = sum(decision.label is None for decision in decisions.values())
-        print(f"  {way:24} accuracy {found[way]:6.2f}  F1 {f1(decisions, gold, '1'):6.2f}  ties {ties}")
-    return found
+        print(
+            f"  {method:24} accuracy {accuracy[method]:6.2f}  F1 {f1(decisions, gold, '1'):6.2f}  ties {ties}"
+        )
+    return accuracy
 
 
 def replay(
     votes: Iterable[Vote] | VoteTable, *, seed: int, minimum: int = 3, lead: int = 4, maximum: int = 20
 ) -> list[Vote]:
-    """The votes that adaptive overlap (`needs_more`) would have gathered, in a random order of arrival.
+    """Return the votes that adaptive overlap (`needs_more`) would have collected, in a random order of arrival.
 
     Returns:
-        Of each item the first votes of that order, until it is settled or has no more; items sorted, votes as they
-        came. The order of the rows given does not matter.
+        The first votes of each item in that order, until it is clear or has no more; sorted by item. The order of
+        `votes` does not matter.
     """
     table = tabulate(votes)
     order = np.lexsort((np.random.default_rng(seed).random(len(table)), table.item))
@@ -94,19 +96,19 @@ def replay(
 
 
 def ties(table: VoteTable, gold: Mapping[str, str]) -> None:
-    """Print how many ties go to people, and what Dawid-Skene makes of them."""
+    """Print the number of ties, and how many Dawid-Skene decides, and how many of them rightly."""
     modelled = dawid_skene(table)
     tied = {item: one.tied for item, one in majority(table).items() if one.label is None}
     sure = [
         item for item in tied if modelled[item].label in tied[item] and modelled[item].posterior >= POSTERIOR
     ]
     right = sum(modelled[item].label == gold[item] for item in sure)
-    print(f"  {len(tied)} ties; a Dawid-Skene posterior of {POSTERIOR} settles {len(sure)}, {right} rightly")
+    print(f"  {len(tied)} ties; a Dawid-Skene posterior of {POSTERIOR} decides {len(sure)}, {right} rightly")
 
 
 def adaptive(table: VoteTable, gold: Mapping[str, str], orders: int) -> dict[int, tuple[float, float, float]]:
-    """Print means over seeded orders; returns by lead accuracy of majority and Dawid-Skene, answers an item."""
-    found = {}
+    """Print means over seeded orders; return lead -> accuracy of majority and Dawid-Skene, votes per item."""
+    results = {}
     for lead in LEADS:
         rows = []
         for seed in range(orders):
@@ -120,12 +122,12 @@ def adaptive(table: VoteTable, gold: Mapping[str, str], orders: int) -> dict[int
             )
         means = tuple(statistics.fmean(column) for column in zip(*rows, strict=True))
         spread = [statistics.stdev(column) for column in zip(*rows, strict=True)] if orders > 1 else [0.0] * 3
-        found[lead] = (means[0], means[1], means[2])
+        results[lead] = (means[0], means[1], means[2])
         print(
             f"  lead >= {lead}: majority {means[0]:.2f} (sd {spread[0]:.2f}), Dawid-Skene {means[1]:.2f} "
-            f"(sd {spread[1]:.2f}), {means[2]:.2f} answers an item (sd {spread[2]:.2f})"
+            f"(sd {spread[1]:.2f}), {means[2]:.2f} votes per item (sd {spread[2]:.2f})"
         )
-    return found
+    return results
 
 
 def main() -> int:
@@ -134,23 +136,25 @@ def main() -> int:
     parser.add_argument("--orders", type=int, default=100, help="seeded orders of arrival")
     options = parser.parse_args()
     if not options.data:
-        parser.error("name the data's folder with --data or H2HTALK_DATA")
+        parser.error("set the data folder with --data or H2HTALK_DATA")
     below = []
-    for name, floors in FLOORS.items():
+    for name, minima in MINIMA.items():
         table, gold = read_votes(Path(options.data) / "crowd" / name)
         print(f"{name}: {len(table):,} votes, {len(table.items):,} items, {len(table.annotators)} annotators")
-        found = accuracies(table, gold)
-        below += [f"{name} {way}" for way, floor in floors.items() if round(found[way], 2) < floor]
+        accuracy = accuracies(table, gold)
+        below += [
+            f"{name} {method}" for method, least in minima.items() if round(accuracy[method], 2) < least
+        ]
         ties(table, gold)
         alpha = agreement_of(table, "nominal")
         low, high = alpha.interval or (0.0, 0.0)
         print(f"  alpha {alpha.alpha:.4f} ({low:.4f} to {high:.4f}), Fleiss' kappa {fleiss_kappa(table):.4f}")
         counted, skilled, answers = adaptive(table, gold, options.orders)[4]
-        least, better, most = ADAPTIVE_FLOORS
+        least, better, most = ADAPTIVE_LIMITS
         if name == "d_possent" and (counted < least or skilled < better or answers > most):
             below.append(f"{name} adaptive")
     for one in below:
-        print(f"below its floor: {one}")
+        print(f"below its minimum: {one}")
     return int(bool(below))
 
 

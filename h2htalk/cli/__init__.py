@@ -25,7 +25,7 @@ app = typer.Typer(
 split_app = typer.Typer(help="Splits: list, describe, export.", no_args_is_help=True)
 import_app = typer.Typer(help="Read what other tools made.", no_args_is_help=True)
 curate_app = typer.Typer(help="Raw dialogues in, reviewed candidates out.", no_args_is_help=True)
-round_app = typer.Typer(help="Put items to people and decide.", no_args_is_help=True)
+round_app = typer.Typer(help="Open, follow and close rounds of annotation.", no_args_is_help=True)
 app.add_typer(split_app, name="split")
 app.add_typer(curate_app, name="curate")
 app.add_typer(round_app, name="round")

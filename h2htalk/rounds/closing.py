@@ -99,7 +99,7 @@ def _require_complete(status: Status) -> None:
         )
     if status.missing:
         raise RoundError(
-            f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing, of "
+            f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing for "
             f"{len(status.missing):,} of {counted(status.items, 'item')}; wait, give them to other annotators with "
             "`h2htalk round reopen`, or close with --force"
         )
@@ -154,15 +154,14 @@ def _require_unchanged(folder: RoundFolder) -> None:
 def _write_outcome(folder: RoundFolder, decisions: Sequence[Decision]) -> list[str]:
     """Write decisions, agreement, statistics and payment; return messages for the manager."""
     items, questions, annotations = folder.items(), folder.questions(), folder.annotations()
-    by_id, annotators = {item.id: item for item in items}, folder.annotators()
     write_jsonl(folder.path / "decisions.jsonl", (one.to_dict() for one in decisions))
     agreement: dict[str, Any] = {
-        question.name: agreement_of(votes_on(question, annotations.values(), by_id), question.level).to_dict()
+        question.name: agreement_of(votes_on(question, annotations.values()), question.level).to_dict()
         for question in questions
         if question.decided
     }
     write_json(folder.path / "agreement.json", agreement)
-    rows = annotator_statistics(items, questions, annotations.values(), [v.id for v in annotators])
+    rows = annotator_statistics(items, questions, annotations.values(), [v.id for v in folder.annotators()])
     pass_gold = folder.spec().pass_gold
     write_text(folder.path / "annotator_statistics.csv", statistics_csv(rows, pass_gold))
     folder.write_private("payment.csv", _payment_csv(folder))

@@ -1,4 +1,4 @@
-"""A small Argilla on the loopback interface: what rounds ask of one, kept in memory, with faults to order.
+"""A small Argilla server in memory, with the requests that rounds use and with faults.
 
 The real server is tested in tests/live/argilla; this one stands in for it where none is at hand, and can be made to
 lose connections, another version, or another user's server.
@@ -22,21 +22,20 @@ PARTS = {"fields": "fields", "questions": "questions", "metadata-properties": "m
 
 
 class Refused(Exception):
-    """A request that this server refuses, with the status."""
+    """A refused request, with the status."""
 
 
 class ArgillaDouble:
-    """The server in a thread of its own, as a context manager.
+    """The server in a thread, as a context manager.
 
     Attributes:
-        version, role: what it says of itself, and of the key's owner.
-        search: False: its search engine is dead. `hidden`: so many records the index lacks.
-        unseen: names of workspaces that the key's owner is not in (an admin is shown their own).
-        asking: id of the user whose key the request in hand carries.
-        before: called with the request's number, method and path before it is done; may raise ConnectionError, and the
-            connection is cut. `after`: the same after it is done and before the answer goes out.
+        version, role: of the server, and of the key's owner.
+        search: whether its search engine answers. `hidden`: number of records that the index lacks.
+        unseen: names of workspaces that the key's owner does not see (admins see their own).
+        asking: id of the user of the current request's key.
+        before: called with number, method and path of a request before it is processed; a ConnectionError closes the
+            connection. `after`: the same after it is processed and before the reply.
         heard: called with every request's headers.
-        read: names of the datasets whose records were listed with their responses, a name a listing.
     """
 
     def __init__(self, *, version: str = "2.8.0", role: str = "owner") -> None:
@@ -48,7 +47,6 @@ class ArgillaDouble:
         self.after = self.before
         self.heard: Callable[[Message], object] = lambda headers: None
         self.requests: list[tuple[str, str]] = []
-        self.read: list[str] = []
         self.users: dict[str, dict[str, Any]] = {}
         self.workspaces: dict[str, dict[str, Any]] = {}
         self.datasets: dict[str, dict[str, Any]] = {}
@@ -73,7 +71,7 @@ class ArgillaDouble:
     def respond(
         self, dataset: str, item: str, user: str, status: str = "submitted", when: str = "", **values: Any
     ) -> None:
-        """What an annotator says of an item, in place of what they said before."""
+        """Store a user's response to an item, in place of an earlier one."""
         record = self.dataset(dataset)["records"][item]
         said = {name: {"value": value} for name, value in values.items()}
         at = when or f"2030-01-01T00:00:{next(self.count) % 60:02}.5"
@@ -86,13 +84,13 @@ class ArgillaDouble:
         self.dataset(dataset)["last_activity_at"] = f"2030-01-01T00:00:{next(self.count):09}"
 
     def whose(self, key: str | None) -> str:
-        """Id of the user whose key it is; refuses nobody's."""
+        """Return the user id of a key; refuse an unknown key."""
         found = [id for id, user in self.users.items() if user["api_key"] == key]
         _require(bool(found), 401)
         return found[0]
 
     def become(self, dataset: str, item: str, user: str, status: str, **values: Any) -> None:
-        """What an annotator makes of a response that is there: its id stays."""
+        """Change an existing response; its id stays."""
         kept = self.dataset(dataset)["records"][item]["responses"][self.user_id(user)]["id"]
         self.respond(dataset, item, user, status, **values)
         self.dataset(dataset)["records"][item]["responses"][self.user_id(user)]["id"] = kept
@@ -107,7 +105,7 @@ class ArgillaDouble:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # One packet an answer: two would wait for each other.
+            # Send each reply in one packet: Nagle's algorithm would delay a second one.
             wbufsize = -1
             disable_nagle_algorithm = True
 
@@ -230,8 +228,6 @@ class ArgillaDouble:
                     "pending": len(records) - done,
                 }
             case "GET", "datasets", id, "records":
-                if "include" in query:
-                    self.read.append(self.datasets[id]["name"])
                 start, limit = int(query.get("offset", ["0"])[0]), int(query["limit"][0])
                 return {
                     "items": self._listed(id)[start : start + limit],
@@ -277,7 +273,7 @@ class ArgillaDouble:
         record = records.setdefault(sent["external_id"], {"id": self.new_id(), "responses": {}})
         record |= {key: value for key, value in sent.items() if key != "responses"}
         for one in sent.get("responses") or ():
-            # As 2.8.0: it stores such a response and then fails to index it.
+            # Like Argilla 2.8.0, which stores such a response and then fails to index it.
             _require(one["values"] is not None, 500)
             record["responses"][one["user_id"]] = {
                 **one,
@@ -287,7 +283,7 @@ class ArgillaDouble:
 
 
 def _without(dataset: dict[str, Any]) -> dict[str, Any]:
-    """A dataset as the server lists it: without its records and parts."""
+    """A dataset as the server lists it, without records, fields and questions."""
     kept = (
         "id", "name", "workspace_id", "status", "guidelines", "distribution", "allow_extra_metadata", "inserted_at"
     )  # fmt: skip

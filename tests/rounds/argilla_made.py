@@ -1,4 +1,4 @@
-"""A small round on the server of argilla_double.py, for the tests of it."""
+"""A small round on the server of argilla_double.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
 
 from h2htalk.rounds.argilla import client
+from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.argilla.records import record_id
+from h2htalk.rounds.assignment.assignments import AssignmentSet
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
@@ -25,16 +27,17 @@ ITEMS: list[dict[str, Any]] = [
     {"id": "d", "language": "zh", "prompt": "早上好。", "subtask": "dialogue_base"},
 ]  # fmt: skip
 DATASET = "round-set1-en-01"
+SAYS: dict[str, Any] = {"subtask": "none", "keep": "keep", "quality": 4}
 
 
 def named(round: RoundFolder, item: str) -> str:
-    """An item's name on the server."""
+    """An item's record id."""
     return record_id(item, round.salt())
 
 
 @contextmanager
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
-    """The server, signed in to, with nobody waiting for it for long."""
+    """The server, with address and key in the environment, and without pauses before retries."""
     monkeypatch.setattr(client.time, "sleep", lambda seconds: None)
     with ArgillaDouble() as double:
         monkeypatch.setenv("ARGILLA_API_URL", double.url)
@@ -57,3 +60,22 @@ def spec_in(base: Path, items: list[dict[str, Any]] = ITEMS, **changes: Any) -> 
 def opened(base: Path, **changes: Any) -> RoundFolder:
     open_round(spec_in(base, **changes), base / "round")
     return RoundFolder(base / "round")
+
+
+def change(round: RoundFolder, name: str, **facts: Any) -> list[str]:
+    """Change an annotator, and publish the round again."""
+    changed = [replace(one, **facts) if one.name == name else one for one in round.annotators()]
+    round.write_annotators(changed)
+    return ArgillaPlatform().publish(round)
+
+
+def add_second_set(round: RoundFolder) -> None:
+    """Publish the item `a` again, in a second assignment set for one annotator."""
+    (first,) = round.assignment_sets()
+    round.write_assignment_sets([first, AssignmentSet(2, {"a": 1}, (), (("a",),))])
+
+
+def discarded_for(server: ArgillaDouble, round: RoundFolder, item: str, dataset: str = DATASET) -> set[str]:
+    """Names of users for whom an item is discarded."""
+    responses = server.dataset(dataset)["records"][named(round, item)]["responses"]
+    return {server.users[user]["username"] for user, one in responses.items() if one["status"] == "discarded"}

@@ -1,4 +1,4 @@
-"""A small Argilla server, where the client is installed."""
+"""A small Argilla server, if the client is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds with spreadsheets, opened and answered in a few words."""
+"""Rounds with CSV spreadsheets for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 from h2htalk.rounds.status import Status
 
-# item, annotator name -> what is typed into the row
+# item, annotator name -> cells to fill in
 Typist = Callable[[str, str], Mapping[str, str]]
 NAMES = ("annalena", "bogumil", "chen_wei", "daraigh", "emeka_o", "fangfang")
 
@@ -35,15 +35,13 @@ def begin(folder: Path, kind: str = "expert", count: int = 4, **given: Any) -> P
     folder.mkdir(parents=True, exist_ok=True)
     write_jsonl(folder / "items.jsonl", [item(n) for n in range(count)])
     annotators = people(folder / "people.csv", *NAMES[: given.pop("people", 4)])
-    spec = make_spec(
-        kind, str(folder / "items.jsonl"), {"annotators": str(annotators), "format": "csv", **given}
-    )
-    open_round(spec, folder / "round")
+    options = {"annotators": str(annotators), "format": "csv", **given}
+    open_round(make_spec(kind, str(folder / "items.jsonl"), options), folder / "round")
     return folder / "round"
 
 
 def answer(path: Path, typed: Typist, only: tuple[str, ...] = NAMES) -> None:
-    """Fill in every empty row of the CSV spreadsheets, each annotator their own."""
+    """Fill in every empty row of the spreadsheets."""
     known = read_spreadsheet_round(RoundFolder(path))
     for spreadsheet in known.spreadsheets:
         if spreadsheet.annotator.name in only:
@@ -64,28 +62,28 @@ def crowd(keep: str = "keep", subtask: str = "dialogue_base") -> dict[str, str]:
     return {"subtask": subtask, "keep": keep, "quality": "4"}
 
 
-def split(*labels: str, as_typed: Callable[[str], Mapping[str, str]] = expert) -> Typist:
-    """Of each item, its first annotator says the first label, the second the second; later ones say the last."""
-    met: dict[str, list[str]] = {}
+def split(*labels: str, only: str = "", as_typed: Callable[[str], Mapping[str, str]] = expert) -> Typist:
+    """The first annotator of an item gives the first label, the second the second; later ones give the last.
+
+    With `only`, all annotators of other items give the last label.
+    """
+    seen: dict[str, list[str]] = {}
 
     def typed(name: str, annotator: str) -> Mapping[str, str]:
-        theirs = met.setdefault(name, [])
+        theirs = seen.setdefault(name, [])
         if annotator not in theirs:
             theirs.append(annotator)
-        return as_typed(labels[min(theirs.index(annotator), len(labels) - 1)])
+        at = len(labels) - 1 if only and name != only else theirs.index(annotator)
+        return as_typed(labels[min(at, len(labels) - 1)])
 
     return typed
 
 
 def adjudicated(path: Path, out: Path, typed: Typist, judges: int = 1) -> Path:
-    """A closed adjudication over a round's ties."""
+    """A closed adjudication of a round's ties."""
     annotators = people(out.with_suffix(".csv"), *NAMES[:judges])
-    open_round(
-        make_spec(
-            "adjudication", str(path), {"annotators": str(annotators), "format": "csv", "overlap": judges}
-        ),
-        out,
-    )
+    options = {"annotators": str(annotators), "format": "csv", "overlap": judges}
+    open_round(make_spec("adjudication", str(path), options), out)
     answer(out, typed)
     close_round(out, force=True)
     return out
@@ -96,7 +94,7 @@ def events(path: Path, name: str) -> list[dict[str, Any]]:
 
 
 def kill_at(monkeypatch: pytest.MonkeyPatch, write: int) -> None:
-    """Ends the process, as far as a test can, before write number `write` of whole files and of appended lines."""
+    """Interrupt before write number `write` of files and of appended lines."""
     left = write
 
     def counted(real: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rounds with spreadsheets for tests: opened on made-up items, filled in as people do."""
+"""Rounds with spreadsheets for tests: open them, fill them in, collect them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SAID = {
     "en": ("My tomatoes have their first flowers!", "After all that watering. Which one was first?"),
     "zh": ("番茄终于开花了！", "浇了那么久的水，总算等到了。"),
 }
-# Another round, and one that has the same name elsewhere.
+# Names of another round: a different one, and the same one in another folder.
 SAME = ("other", "round")
 TITLES = {"en": "Session 1", "zh": "第 1 组"}
 
 
 def item(number: int, language: str = "en", **more: Any) -> dict[str, Any]:
-    """An item as JSONL holds it."""
+    """An item as a JSON object."""
     said, answered = SAID[language]
     record = {
         "id": f"{language}-item-{number}",
@@ -50,9 +50,7 @@ def opened(
     name: str = "round",
     **spec: Any,
 ) -> RoundFolder:
-    """A round with spreadsheets, open. `annotators`: "anna,en;bert,zh"; every item, crises too, goes to all who read
-    it.
-    """
+    """An open round with spreadsheets. `annotators`: "anna,en;bert,zh"; all of them agreed to crises."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
     rows = ["name,languages,crisis", *(f"{annotator},yes" for annotator in annotators.split(";"))]
@@ -72,18 +70,18 @@ def opened(
 
 
 def known(round: RoundFolder, stem: str = "anna") -> tuple[SpreadsheetRound, Spreadsheet]:
-    """A round as its spreadsheets see it, and one of them."""
+    """A round for its spreadsheets, and one of them."""
     found = read_spreadsheet_round(round)
     return found, next(spreadsheet for spreadsheet in found.spreadsheets if spreadsheet.stem == stem)
 
 
 def stems(round: RoundFolder) -> list[str]:
-    """The names of all spreadsheets: who gets one, where not all do, hangs on the round's secret."""
+    """The stems of all spreadsheets; with a small overlap, the round's salt determines who gets one."""
     return [spreadsheet.stem for spreadsheet in read_spreadsheet_round(round).spreadsheets]
 
 
 def places(round: RoundFolder, stem: str = "anna") -> dict[str, int]:
-    """Item -> its number in a spreadsheet."""
+    """Item -> number in a spreadsheet."""
     return {one.item: number for number, one in enumerate(known(round, stem)[1].assignments, 1)}
 
 
@@ -105,7 +103,7 @@ def workbook_path(round: RoundFolder, stem: str = "anna") -> Path:
 
 @contextmanager
 def edited(path: Path) -> Iterator[Workbook]:
-    """A workbook to change; saved at the end."""
+    """A workbook that is saved at the end."""
     book = load_workbook(path)
     yield book
     book.save(path)
@@ -116,7 +114,7 @@ def keys_of(sheet: Any) -> list[str]:
 
 
 def session_of(book: Workbook, number: int) -> tuple[Any, int]:
-    """The sheet and row of an item's number."""
+    """Sheet and row of an item number."""
     for sheet in book.worksheets:
         if sheet["A1"].value == "row":
             for row in range(3, sheet.max_row + 1):
@@ -126,7 +124,7 @@ def session_of(book: Workbook, number: int) -> tuple[Any, int]:
 
 
 def fill(path: Path, answers: Mapping[int, Mapping[str, Any]]) -> None:
-    """Type answers: item number -> column key -> value."""
+    """Fill in cells: item number -> column key -> value."""
     with edited(path) as book:
         for number, row_answers in answers.items():
             sheet, row = session_of(book, number)
@@ -135,7 +133,7 @@ def fill(path: Path, answers: Mapping[int, Mapping[str, Any]]) -> None:
 
 
 def where(path: Path, number: int, key: str) -> str:
-    """A cell as messages name it."""
+    """The name of a cell in messages."""
     book = load_workbook(path)
     sheet, row = session_of(book, number)
     letter = sheet.cell(row, keys_of(sheet).index(key) + 1).coordinate
@@ -160,7 +158,7 @@ def write_csv_rows(
 
 
 def fill_csv(path: Path, answers: Mapping[int, Mapping[str, str]], **more: Any) -> None:
-    """Type answers into a CSV spreadsheet: item number -> column -> value."""
+    """Fill in cells of a CSV spreadsheet: item number -> column -> value."""
     rows = csv_rows(path)
     for number, typed in answers.items():
         rows[number - 1] |= typed

@@ -1,4 +1,4 @@
-"""Answers as they came; one that is changed later counts once."""
+"""Annotations: stored lines, and the valid one of several."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ def made(item: str, annotator: str, question: str, value: object) -> Annotation:
 
 
 @pytest.mark.parametrize("value", ["keep", 4, ["a", "b"], [], None])
-def test_an_answer_is_a_line_and_comes_back(value: object) -> None:
+def test_annotations_as_json(value: object) -> None:
     answer = made("a", "x", "q", value)
     assert Annotation.from_dict(answer.to_dict()) == answer
     assert list(answer.to_dict()) == ["round", "item", "annotator", "question", "value", "when"]
 
 
 @pytest.mark.parametrize("value", [True, 1.5, {"a": 1}, [1]])
-def test_a_value_that_no_question_takes_is_refused(value: object) -> None:
+def test_invalid_values(value: object) -> None:
     with pytest.raises(DataError, match="value is"):
         made("a", "x", "q", value)
 
 
-def test_a_line_without_a_annotator_is_refused() -> None:
+def test_missing_fields() -> None:
     with pytest.raises(DataError, match=r"annotations.jsonl:3: an annotation must have"):
         Annotation.from_dict(
             {"round": "r", "item": "a", "question": "q", "value": 1, "when": "t"}, "annotations.jsonl:3"
         )
 
 
-def test_what_is_written_last_counts_and_what_is_taken_back_does_not() -> None:
+def test_latest_annotations() -> None:
     lines = [made("a", "x", "keep", "keep"), made("a", "y", "keep", "keep"), made("a", "x", "keep", "drop")]
     assert [answer.value for answer in latest(lines).values()] == ["drop", "keep"]
     assert latest([*lines, made("a", "x", "keep", None)]).keys() == {("a", "y", "keep")}
 
 
 @given(st.lists(ANSWERS), st.lists(ANSWERS))
-def test_storing_what_changed_leaves_exactly_what_is_seen_now(
+def test_storing_changes_gives_what_the_platform_holds(
     stored: list[Annotation], seen: list[Annotation]
 ) -> None:
     known = {answer.key: answer for answer in stored}
@@ -73,7 +73,7 @@ def test_storing_what_changed_leaves_exactly_what_is_seen_now(
     assert changes({answer.key: answer for answer in [*stored, *new]}, seen) == []
 
 
-def test_an_item_that_was_skipped_and_answered_later_is_not_skipped() -> None:
+def test_skipped_items_that_are_annotated_later() -> None:
     both = latest(
         [made("a", "x", "skipped", "yes"), made("b", "x", "skipped", "yes"), made("b", "x", "keep", "keep")]
     )

@@ -1,4 +1,4 @@
-"""Annotators of a CSV file; their names become hashes."""
+"""Lists of annotators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_annotator_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path) -> None:
+def test_read_a_list(tmp_path: Path) -> None:
     path = write(tmp_path / "v.csv", '\ufeffname,languages,crisis\nana,en zh,no\n李雷,"zh,en",\nbo,en,YES\n')
     annotators = read_annotators(path, SALT)
     assert [(v.name, v.languages, v.crisis) for v in annotators] == [
@@ -30,7 +30,7 @@ def test_a_annotator_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("name\nana\n", "its first row is 'name', without languages"),
         ("Annotator;Tongue\nana;en\n", "its first row is 'annotator, tongue', without name and languages"),
@@ -49,13 +49,13 @@ def test_a_annotator_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path
         ("name,languages\nAna,en\nana,zh\n", "differ only in case"),
     ],
 )
-def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(RoundError, match=says):
+def test_invalid_lists(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(RoundError, match=message):
         read_annotators(write(tmp_path / "v.csv", text), SALT)
 
 
-def test_who_joins_may_be_known_but_is_nobodys_twin(tmp_path: Path) -> None:
-    """`bo` and `BO` got spreadsheets of one name on many file systems."""
+def test_merged_lists_have_distinct_names(tmp_path: Path) -> None:
+    """`bo` and `BO` had spreadsheets of the same name on many file systems."""
     path = tmp_path / "v.csv"
     known = read_annotators(write(path, "name,languages\nana,en\nbo,en\nconrad,en\n"), SALT)
     both = merge_annotators(
@@ -67,7 +67,7 @@ def test_who_joins_may_be_known_but_is_nobodys_twin(tmp_path: Path) -> None:
         merge_annotators(known, read_annotators(write(path, "name,languages\nBO,en\n"), SALT), path)
 
 
-def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_unreadable_lists(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_bytes(b"name,languages\n\xff\xfe,en\n")
     for path, says in (
         (tmp_path / "v.csv", "cannot be read as CSV in UTF-8"),
@@ -85,19 +85,19 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
         ("name,languages\nana,en\n", ("en",), False),
         ("name,languages,crises\nana,en,yes\n", ("en",), False),
         ("name,languages,crisis\nana,en,\n", ("en",), False),
-        # As spreadsheet programs write them.
+        # Forms that spreadsheet programs write.
         ("name;languages;crisis\r\nana;en zh;yes\r\n", ("en", "zh"), True),
         ("Name\tLanguages\tCrisis\nana\ten+zh\tYes\n", ("en", "zh"), True),
         (' NAME ,mail,"Languages",crisis\nana,x@example.org,"en,zh",yes\n\n', ("en", "zh"), True),
     ],
 )
-def test_lists_in_every_spelling_and_consent_only_where_it_is_said(
+def test_separators_spellings_and_consent(
     tmp_path: Path, text: str, languages: tuple[str, ...], crisis: bool
 ) -> None:
     (annotator,) = read_annotators(write(tmp_path / "v.csv", text), SALT)
     assert (annotator.name, annotator.languages, annotator.crisis) == ("ana", languages, crisis)
 
 
-def test_a_round_without_a_list_makes_its_annotators_up() -> None:
+def test_placeholder_annotators() -> None:
     annotators = placeholder_annotators(2, ["en", "zh"], SALT)
     assert [annotator.name for annotator in annotators] == ["en-01", "en-02", "zh-01", "zh-02"]

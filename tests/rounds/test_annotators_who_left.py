@@ -1,4 +1,4 @@
-"""People who leave a round: what they had said counts, what they send later waits until they return."""
+"""Annotators who leave a round: their annotations count, later ones only if they return."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ OTHERS = ("annalena", "chen_wei", "daraigh")
 
 
 def left(folder: Path) -> Path:
-    """A round of four people, two an item, that bogumil left after one answer; the others have answered."""
+    """A round of four annotators, two per item; bogumil left after one item, the others have completed theirs."""
     path = begin(folder, overlap=2, count=4)
+    bogumil = next(one.id for one in RoundFolder(path).annotators() if one.name == "bogumil")
     first = next(
-        assignment.item
-        for assignment in RoundFolder(path).assignment_sets()[0].assignments
-        if assignment.annotator == ids(path)["bogumil"]
+        one.item for one in RoundFolder(path).assignment_sets()[0].assignments if one.annotator == bogumil
     )
     answer(path, lambda name, _: expert() if name == first else {"keep": ""}, only=("bogumil",))
     reopen_round(path, without=["bogumil"])
@@ -30,83 +29,72 @@ def left(folder: Path) -> Path:
     return path
 
 
-def ids(path: Path) -> dict[str, str]:
-    return {annotator.name: annotator.id for annotator in RoundFolder(path).annotators()}
+def kept(path: Path) -> set[tuple[int, str]]:
+    """Votes and labels of the decisions on `keep`."""
+    return {(r["votes"], r["label"]) for (_, name), r in decisions(path).items() if name == "keep"}
 
 
 def waiting(notes: tuple[str, ...]) -> list[str]:
     return [note for note in notes if "annotators who left" in note]
 
 
-def test_what_somebody_sends_after_they_left_is_neither_counted_nor_paid(tmp_path: Path) -> None:
-    """Who had been replaced was counted beside their replacement."""
+def test_annotations_after_leaving_are_neither_counted_nor_paid(tmp_path: Path) -> None:
+    """The annotations of an annotator and of their replacement were both counted."""
     path = left(tmp_path)
     answer(path, lambda *_: expert("drop"), only=("bogumil",))
-    found = round_status(path)
-    (told,) = waiting(found.notes)
-    assert "1 item by annotators who left (bogumil)" in told
-    assert "round reopen" in told
-    assert waiting(round_status(path).notes) == [told]
+    status = round_status(path)
+    (message,) = waiting(status.notes)
+    assert "1 item by annotators who left (bogumil)" in message
+    assert "round reopen" in message
+    assert waiting(round_status(path).notes) == [message]
     close_round(path)
-    assert {(r["votes"], r["label"]) for (_, name), r in decisions(path).items() if name == "keep"} == {
-        (2, "keep")
-    }
+    assert kept(path) == {(2, "keep")}
     assert "bogumil,1,0," in (path / "private" / "payment.csv").read_text()
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_it_counts_once_they_return(tmp_path: Path, closed: bool) -> None:
+def test_annotations_after_leaving_count_if_they_return(tmp_path: Path, closed: bool) -> None:
     path = left(tmp_path)
     answer(path, lambda *_: expert("drop"), only=("bogumil",))
     if closed:
         close_round(path)
-    found, told = reopen_round(path, annotators=people(tmp_path / "back.csv", "bogumil"))
-    assert ("after closing" if closed else "annotations of 1 item by returning annotators") in told[-1]
-    assert progress_of(found)["bogumil"] == (2, 0)
+    status, messages = reopen_round(path, annotators=people(tmp_path / "back.csv", "bogumil"))
+    assert ("after closing" if closed else "annotations of 1 item by returning annotators") in messages[-1]
+    assert progress_of(status)["bogumil"] == (2, 0)
     assert not waiting(round_status(path).notes)
     close_round(path)
     assert sorted(r["votes"] for (_, name), r in decisions(path).items() if name == "keep") == [2, 2, 2, 3]
 
 
-def test_what_they_had_sent_when_they_left_counts_though_nobody_had_looked(tmp_path: Path) -> None:
-    path = begin(tmp_path, overlap=2, people=3, count=3)
-    answer(path, lambda *_: expert(), only=("bogumil",))
-    before = len(
-        [s for s in RoundFolder(path).assignment_sets()[0].assignments if s.annotator == ids(path)["bogumil"]]
-    )
-    found, _ = reopen_round(path, without=["bogumil"])
-    assert found.completed == before > 0
-    assert not waiting(round_status(path).notes)
-
-
-def test_what_somebody_changes_after_they_left_changes_nothing(tmp_path: Path) -> None:
+def test_annotations_before_leaving_count_and_later_changes_do_not(tmp_path: Path) -> None:
+    """Also without an earlier `status`."""
     path = begin(tmp_path, overlap=2, people=3, count=3)
     answer(path, lambda *_: expert())
-    reopen_round(path, without=["bogumil"])
-    file = path / "spreadsheets" / "bogumil.csv"
-    write_csv_rows(file, [row | {"keep": "drop"} for row in csv_rows(file)])
+    assert reopen_round(path, without=["bogumil"])[0].completed == 6
+    assert not waiting(round_status(path).notes)
+    typed_over(path, "bogumil", {"keep": "drop"})
     assert waiting(round_status(path).notes)
     close_round(path)
-    assert {r["label"] for (_, name), r in decisions(path).items() if name == "keep"} == {"keep"}
+    assert kept(path) == {(2, "keep")}
 
 
-def test_the_table_adds_up_when_somebody_has_left(tmp_path: Path) -> None:
-    """The answers of those who left were told in the sum and in no row."""
+def test_progress_includes_annotators_who_left(tmp_path: Path) -> None:
+    """Their annotations were in the total but in no row."""
     path = left(tmp_path)
-    found = round_status(path)
-    assert progress_of(found)["bogumil (left)"] == (1, 0)
-    assert sum(done for done, _ in progress_of(found).values()) == found.completed == 8
+    status = round_status(path)
+    assert progress_of(status)["bogumil (left)"] == (1, 0)
+    assert sum(done for done, _ in progress_of(status).values()) == status.completed == 8
     reopen_round(path, without=["annalena"], annotators=people(tmp_path / "more.csv", NAMES[5]))
     assert sum(done for done, _ in progress_of(round_status(path)).values()) == 8
     assert "chen_wei (left)" not in progress_of(round_status(path))
 
 
-# Four files put aside, the event, late answers, the event of annotators, annotators.
+# Writes: four renamed files, the event, late annotations, the event of annotators, annotators.
 @pytest.mark.parametrize("write", range(8))
-def test_what_came_late_from_who_leaves_now_outlives_a_kill(
+def test_an_interrupted_leaving_keeps_late_annotations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
-    """Written down as having left before their late answers were stored, they would have waited for ever."""
+    """Recorded as inactive before their late annotations were stored, these would never have counted."""
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))
     close_round(path, force=True)
@@ -117,22 +105,18 @@ def test_what_came_late_from_who_leaves_now_outlives_a_kill(
             reopen_round(path, without=["bogumil"])
     reopen_round(path, without=["bogumil"])
     close_round(path)
-    assert {r["votes"] for (_, name), r in decisions(path).items() if name == "keep"} == {2}
-    assert not [
-        annotator
-        for annotator in RoundFolder(path).annotators()
-        if annotator.active and annotator.name == "bogumil"
-    ]
+    assert {votes for votes, _ in kept(path)} == {2}
+    assert "bogumil" not in {one.name for one in RoundFolder(path).annotators() if one.active}
 
 
-# Before the event, before the late answers, and before what follows.
+# Before the event, before the late annotations, and before the next write.
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [3, 4, 5])
 @pytest.mark.parametrize("more", [False, True])
-def test_a_killed_opening_of_a_closed_round_counts_nothing_of_who_left(
+def test_an_interrupted_reopening_does_not_count_annotators_who_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int, more: bool
 ) -> None:
-    """The repeated call took the late answers that it had stored for a file that was edited, and brought in all."""
+    """The repeated call took the late annotations it had stored for an edited file, and collected everything."""
     path = left(tmp_path)
     close_round(path)
     typed_over(path, "bogumil", expert("drop"))
@@ -143,13 +127,11 @@ def test_a_killed_opening_of_a_closed_round_counts_nothing_of_who_left(
             reopen_round(path)
     if more:
         typed_over(path, "annalena", {"accuracy": "3"})
-    found, told = reopen_round(path)
-    assert (found.state, progress_of(found)["bogumil (left)"]) == ("open", (1, 0))
-    assert "not what it was" not in " ".join(told)
+    status, messages = reopen_round(path)
+    assert (status.state, progress_of(status)["bogumil (left)"]) == ("open", (1, 0))
+    assert "was changed after closing" not in " ".join(messages)
     close_round(path)
-    assert {(r["votes"], r["label"]) for (_, name), r in decisions(path).items() if name == "keep"} == {
-        (2, "keep")
-    }
+    assert kept(path) == {(2, "keep")}
     assert "bogumil,1,0," in (path / "private" / "payment.csv").read_text()
 
 

@@ -1,4 +1,4 @@
-"""Files of a round that somebody has edited, emptied or put back from elsewhere."""
+"""Files of a round that were edited, emptied or restored from elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def first_line(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("file", "edited", "says"),
+    ("file", "edited", "message"),
     [
         ("assignment_sets.jsonl", lambda _: "{}\n", r"assignment_sets.jsonl:1: number: Field required"),
         (
@@ -60,10 +60,10 @@ def first_line(text: str) -> str:
         ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event needs a name"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_not_what_it_was_is_named_and_nothing_is_written(
-    tmp_path: Path, file: str, edited: Callable[[str], str] | None, says: str
+def test_changed_files_are_named_and_nothing_is_written(
+    tmp_path: Path, file: str, edited: Callable[[str], str] | None, message: str
 ) -> None:
-    """They ended in tracebacks, in every command, or were taken for what had gone out."""
+    """Changed files caused tracebacks, or were used."""
     path = answered(tmp_path)
     if edited is None:
         (path / file).unlink()
@@ -72,13 +72,13 @@ def test_a_file_that_is_not_what_it_was_is_named_and_nothing_is_written(
     before = files_of(path)
     calls = (round_status, close_round, reopen_round, lambda _: begin(tmp_path, count=2, overlap=2))
     for call in calls:
-        with pytest.raises(DataError, match=says):
+        with pytest.raises(DataError, match=message):
             call(path)
     assert files_of(path) == before
 
 
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    ("changed", "message"),
     [
         ({"annotator": "0123456789ab"}, "'0123456789ab' is not an annotator of this round"),
         ({"round": "other"}, "this annotation is of the round 'other'"),
@@ -95,23 +95,21 @@ def test_a_file_that_is_not_what_it_was_is_named_and_nothing_is_written(
         ({"question": "comment", "value": "A fine reply."}, ""),
     ],
 )
-def test_a_line_that_is_no_answer_of_this_round_is_no_vote(
-    tmp_path: Path, changed: dict[str, Any], says: str
-) -> None:
-    """A stranger's line, another round's or a rating of 99 was counted."""
+def test_invalid_annotations_are_named(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    """Annotations of other annotators or rounds, and a rating of 99, were counted."""
     path = answered(tmp_path)
     lines = (path / "annotations.jsonl").read_text().splitlines()
     added = next(json.loads(line) for line in lines if '"question":"keep"' in line) | changed
     (path / "annotations.jsonl").write_text("\n".join([*lines, json.dumps(added), ""]))
-    if not says:
+    if not message:
         round_status(path)
         return
     for call in (round_status, close_round, reopen_round):
-        with pytest.raises(DataError, match=rf"annotations.jsonl:{len(lines) + 1}: .*{says}"):
+        with pytest.raises(DataError, match=rf"annotations.jsonl:{len(lines) + 1}: .*{message}"):
             call(path)
 
 
-def test_a_word_that_an_adjudicator_could_not_choose_is_no_answer(tmp_path: Path) -> None:
+def test_adjudicated_labels_must_be_choices_of_the_item(tmp_path: Path) -> None:
     path = begin(tmp_path, count=1, people=2, overlap=2)
     answer(path, split("keep", "drop"))
     close_round(path)
@@ -128,8 +126,8 @@ def test_a_word_that_an_adjudicator_could_not_choose_is_no_answer(tmp_path: Path
         close_round(ties)
 
 
-def test_a_broken_round_keeps_no_other_from_the_list(tmp_path: Path) -> None:
-    """One line without an event ended `round list` in a traceback."""
+def test_a_broken_round_does_not_affect_the_list(tmp_path: Path) -> None:
+    """An event without a name ended `round list` in a traceback."""
     for name in ("a", "b", "c"):
         answered(tmp_path / name)
     (tmp_path / "b" / "round" / "events.jsonl").write_text("{}\n")
@@ -138,7 +136,7 @@ def test_a_broken_round_keeps_no_other_from_the_list(tmp_path: Path) -> None:
     assert "events.jsonl:1" in found[1].notes[0]
 
 
-def test_a_copy_without_names_can_be_looked_at_and_decided(tmp_path: Path) -> None:
+def test_copies_without_names_can_be_read(tmp_path: Path) -> None:
     path = answered(tmp_path)
     close_round(path)
     for file in (path / "private").iterdir():
@@ -148,8 +146,8 @@ def test_a_copy_without_names_can_be_looked_at_and_decided(tmp_path: Path) -> No
     assert round_status(path).completed == 4
 
 
-def test_an_open_round_without_its_private_folder_is_refused_and_gets_no_other_salt(tmp_path: Path) -> None:
-    """It ended in a KeyError, with a new salt under which nobody was known."""
+def test_an_open_round_needs_its_private_folder(tmp_path: Path) -> None:
+    """It ended in a KeyError, and a new salt was created under which nobody was known."""
     path = answered(tmp_path)
     shutil.rmtree(path / "private")
     before = files_of(path)
@@ -164,8 +162,8 @@ def test_an_open_round_without_its_private_folder_is_refused_and_gets_no_other_s
     assert [one.state for one in list_rounds(tmp_path)] == ["open"]
 
 
-def test_items_that_hold_blank_texts_are_the_items_that_went_out(tmp_path: Path) -> None:
-    """What is blank in a scenario's inputs stands in the file, and is left out where an item is read again."""
+def test_items_with_blank_texts_are_unchanged(tmp_path: Path) -> None:
+    """A blank input is stored in the file, but left out when the item is read."""
     path = answered(tmp_path)
     lines = [json.loads(line) for line in (path / "items.jsonl").read_text().splitlines()]
     lines[0]["context"] = {**lines[0].get("context", {}), "retrieved": ""}
@@ -178,27 +176,25 @@ def test_items_that_hold_blank_texts_are_the_items_that_went_out(tmp_path: Path)
 # --- A closed round -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cut", [lambda text: text[: len(text) // 3], lambda _: ""])
-def test_good_decisions_are_not_overwritten_from_answers_that_were_cut(
-    tmp_path: Path, cut: Callable[[str], str]
-) -> None:
-    """Closing a closed round decided anew from what was left of its answers, without a word."""
+def test_closing_again_needs_unchanged_annotations(tmp_path: Path) -> None:
+    """Closing a closed round decided again from what was left of its annotations."""
     path = answered(tmp_path)
     close_round(path)
-    before = decisions(path)
-    whole = (path / "annotations.jsonl").read_text()
-    (path / "annotations.jsonl").write_text(cut(whole))
-    with pytest.raises(
-        RoundError, match=r"16 annotations then, .* now.* Restore the file, or .*round reopen"
-    ):
-        close_round(path)
-    assert decisions(path) == before
-    (path / "annotations.jsonl").write_text(whole)
+    before, stored = decisions(path), path / "annotations.jsonl"
+    whole = stored.read_text()
+    for cut in (whole[: len(whole) // 3], ""):
+        stored.write_text(cut)
+        with pytest.raises(
+            RoundError, match=r"16 annotations then, .* now.* Restore the file, or .*round reopen"
+        ):
+            close_round(path)
+        assert decisions(path) == before
+    stored.write_text(whole)
     close_round(path)
     assert decisions(path) == before
 
 
-def test_opening_again_brings_the_answers_back_as_the_refusal_says(tmp_path: Path) -> None:
+def test_reopening_collects_deleted_annotations_again(tmp_path: Path) -> None:
     path = answered(tmp_path)
     reopen_round(path, without=["annalena"])
     close_round(path)
@@ -211,8 +207,8 @@ def test_opening_again_brings_the_answers_back_as_the_refusal_says(tmp_path: Pat
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_opening_again_is_no_dead_end_where_nothing_is_wanted(tmp_path: Path, there: bool) -> None:
-    """Nor where the spreadsheets have gone, and nothing can be brought in."""
+def test_reopening_after_a_change_works_if_no_items_need_annotators(tmp_path: Path, there: bool) -> None:
+    """Also if the spreadsheets are missing, and nothing can be collected."""
     path = answered(tmp_path)
     close_round(path)
     lines = (path / "annotations.jsonl").read_text()
@@ -226,7 +222,7 @@ def test_opening_again_is_no_dead_end_where_nothing_is_wanted(tmp_path: Path, th
     close_round(path)
 
 
-def test_an_adjudication_whose_answers_were_cut_gives_no_words(tmp_path: Path) -> None:
+def test_adjudications_need_unchanged_annotations(tmp_path: Path) -> None:
     path = begin(tmp_path, count=2, people=2, overlap=2)
     answer(path, split("keep", "drop"))
     close_round(path)

@@ -1,4 +1,4 @@
-"""Where items come from."""
+"""Sources of items."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def candidate(name: str, status: str) -> dict[str, Any]:
     return {"id": name, "scenario": scenario, "references": references, "review": review}
 
 
-def test_a_split_gives_an_item_a_scenario_with_its_inputs_as_passages() -> None:
+def test_items_of_a_split() -> None:
     items = {item.id: item for item in read_items("mini")}
     assert len(items) == len(load_split("mini").scenarios)
     item = items[SCENARIO.id]
@@ -53,7 +53,7 @@ def test_a_split_gives_an_item_a_scenario_with_its_inputs_as_passages() -> None:
     assert {i.crisis for i in items.values()} == {True, False}
 
 
-def test_a_stage_gives_what_it_kept_and_the_reviewer_s_word_as_suggestions(tmp_path: Path) -> None:
+def test_items_of_a_stage_with_suggestions(tmp_path: Path) -> None:
     stage = tmp_path / "06-reviewed"
     write(stage / "kept" / "part-00000.jsonl", [candidate("c-2", "needs_people")])
     write(stage / "kept" / "part-00001.jsonl", [candidate("c-1", "accept")])
@@ -72,8 +72,8 @@ def test_a_stage_gives_what_it_kept_and_the_reviewer_s_word_as_suggestions(tmp_p
         read_items(str(stage), ["accept", "need_people"])
 
 
-def test_a_status_chooses_nothing_where_nobody_reviewed(tmp_path: Path) -> None:
-    """It was ignored: the round went out with every item."""
+def test_status_needs_reviewed_records(tmp_path: Path) -> None:
+    """It was ignored, and every item was published."""
     plain = write(tmp_path / "all.jsonl", [{"id": "i-1", "language": "en", "prompt": "hi"}])
     for source in (str(plain), "mini"):
         with pytest.raises(RoundError, match="no record has a review status; remove status"):
@@ -82,7 +82,7 @@ def test_a_status_chooses_nothing_where_nobody_reviewed(tmp_path: Path) -> None:
     assert [item.id for item in read_items(str(reviewed), ["revise"])] == ["c-2"]
 
 
-def test_a_file_may_hold_items_scenarios_candidates_and_dialogues(tmp_path: Path) -> None:
+def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
     talk = {
         "id": "d-1",
         "language": "en",
@@ -101,7 +101,7 @@ def test_a_file_may_hold_items_scenarios_candidates_and_dialogues(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("records", "says"),
+    ("records", "message"),
     [
         ([], "contains no items"),
         ([{"id": "a", "language": "en", "prompt": "x"}] * 2, "'a' occurs twice"),
@@ -110,11 +110,11 @@ def test_a_file_may_hold_items_scenarios_candidates_and_dialogues(tmp_path: Path
         ([[1]], "all.jsonl:1"),
     ],
 )
-def test_what_is_wrong_is_named_by_line(tmp_path: Path, records: Sequence[Any], says: str) -> None:
-    with pytest.raises((DataError, RoundError), match=says):
+def test_invalid_records_are_named_by_line(tmp_path: Path, records: Sequence[Any], message: str) -> None:
+    with pytest.raises((DataError, RoundError), match=message):
         read_items(str(write(tmp_path / "all.jsonl", records)))
 
 
-def test_a_name_that_is_nothing_says_what_it_may_be() -> None:
+def test_unknown_source() -> None:
     with pytest.raises((ConfigError, DataError), match="nowhere"):
         read_items("nowhere")

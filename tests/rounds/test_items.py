@@ -1,4 +1,4 @@
-"""Items: what annotators read."""
+"""Items."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-def test_an_item_comes_back_as_it_was() -> None:
+def test_items_as_json() -> None:
     item = Item.from_dict(WHOLE)
     assert item.to_dict() == WHOLE
     assert Item.from_dict({"id": "a", "language": "en", "prompt": "hi"}) == Item(
@@ -36,7 +36,7 @@ def test_an_item_comes_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    ("changed", "message"),
     [
         ({"prompt": []}, None),
         ({"prompt": None, "context": {}}, "prompt is missing"),
@@ -57,15 +57,15 @@ def test_an_item_comes_back_as_it_was() -> None:
         ({"answer": 1}, "unknown field answer"),
     ],
 )
-def test_what_is_wrong_is_named(changed: dict[str, Any], says: str | None) -> None:
-    if says is None:  # the context holds the text
+def test_invalid_items(changed: dict[str, Any], message: str | None) -> None:
+    if message is None:  # the context holds the text
         assert Item.from_dict(WHOLE | changed).turns == ()
         return
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         Item.from_dict(WHOLE | changed, "items.jsonl:1")
 
 
-def test_gold_and_suggested_answers_are_answers_to_the_questions() -> None:
+def test_gold_and_suggested_answers_must_be_valid() -> None:
     item = Item.from_dict(WHOLE)
     assert check_values(item, QUESTIONS["crowd"]) is item
     for changed, says in (

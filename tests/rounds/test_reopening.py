@@ -1,4 +1,4 @@
-"""What goes out again, what still lies before people, and what closing says of it."""
+"""Reopening: what is requested again, what is pending, and late annotations."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rounds_made import (
     kill_at,
     people,
     progress_of,
+    split,
 )
 
 from h2htalk.errors import RoundError
@@ -27,22 +28,13 @@ from h2htalk.rounds.terminal import status_lines
 
 
 def tied(folder: Path, panel: int = 3) -> Path:
-    """An open round of which everything is answered, and one item tied."""
+    """An open round with all annotations, and one tied item."""
     path = begin(folder, overlap=2, people=panel, count=2)
-    known = RoundFolder(path)
-    names = {annotator.id: annotator.name for annotator in known.annotators()}
-    one, _ = sorted(
-        names[assignment.annotator]
-        for assignment in known.assignment_sets()[0].assignments
-        if assignment.item == "en-item-1"
-    )
-    answer(
-        path, lambda name, annotator: expert("drop" if (name, annotator) == ("en-item-1", one) else "keep")
-    )
+    answer(path, split("drop", "keep", only="en-item-1"))
     return path
 
 
-def test_closing_says_which_ties_want_one_more_answer_and_needs_no_early_for_it(tmp_path: Path) -> None:
+def test_closing_notes_ties_that_could_get_one_more_annotator(tmp_path: Path) -> None:
     path = tied(tmp_path)
     assert round_status(path).ties == 1
     closed, _ = close_round(path)
@@ -50,21 +42,21 @@ def test_closing_says_which_ties_want_one_more_answer_and_needs_no_early_for_it(
     assert events(path, "closed")[-1]["incomplete"] is False
 
 
-def test_a_tie_that_nobody_is_left_for_is_not_told_to_be_reopened(tmp_path: Path) -> None:
+def test_ties_without_available_annotators_are_not_noted(tmp_path: Path) -> None:
     path = tied(tmp_path, panel=2)
     assert round_status(path).ties == 0
     assert not [note for note in close_round(path)[0].notes if "round reopen" in note]
 
 
-def test_an_answer_to_a_tie_that_is_out_is_waited_for_and_closing_without_it_is_early(tmp_path: Path) -> None:
+def test_closing_waits_for_the_annotators_of_reopened_ties(tmp_path: Path) -> None:
     path = tied(tmp_path)
     round_status(path)
     reopen_round(path)
-    found = round_status(path)
-    assert (found.missing, found.ties, found.completed, found.assignments, found.items_done) == (
+    status = round_status(path)
+    assert (status.missing, status.ties, status.completed, status.assignments, status.items_done) == (
         {"en-item-1": 1}, 0, 4, 5, 1,
     )  # fmt: skip
-    with pytest.raises(RoundError, match="1 assignment is missing, of 1 of 2 items"):
+    with pytest.raises(RoundError, match="1 assignment is missing for 1 of 2 items"):
         close_round(path)
     close_round(path, force=True)
     event = events(path, "closed")[-1]
@@ -73,20 +65,20 @@ def test_an_answer_to_a_tie_that_is_out_is_waited_for_and_closing_without_it_is_
     }  # fmt: skip
 
 
-def test_answers_are_counted_of_those_that_can_still_come_after_a_drop_out(tmp_path: Path) -> None:
+def test_assignments_after_an_annotator_left(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=6)
     answer(path, lambda *_: expert(), only=NAMES[:2])
     reopen_round(path, without=["chen_wei"], annotators=people(tmp_path / "more.csv", "daraigh"))
     assert round_status(path).assignments == 12
     answer(path, lambda *_: expert(), only=("annalena", "bogumil", "daraigh"))
-    found = round_status(path)
-    assert (found.completed, found.assignments, found.items_done) == (12, 12, 6)
+    status = round_status(path)
+    assert (status.completed, status.assignments, status.items_done) == (12, 12, 6)
     (event,) = events(path, "annotators")
     by_name = {annotator.name: annotator.id for annotator in RoundFolder(path).annotators()}
     assert (event["joined"], event["left"]) == ([by_name["daraigh"]], [by_name["chen_wei"]])
 
 
-def test_skipped_items_are_spoken_of_while_they_want_answers_that_nobody_has_before_them(
+def test_skipped_items_need_further_annotators_until_reopened(
     tmp_path: Path,
 ) -> None:
     path = begin(tmp_path, overlap=2, people=4, count=1)
@@ -106,21 +98,21 @@ def test_skipped_items_are_spoken_of_while_they_want_answers_that_nobody_has_bef
     assert "assignments: 2 of 2 completed" in lines()
 
 
-def test_handing_out_nothing_says_why(tmp_path: Path) -> None:
+def test_message_if_nothing_is_handed_out(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=3)
-    _, told = reopen_round(path)
-    assert "nothing new to hand out: 6 assignments are still pending" in told[0]
+    _, messages = reopen_round(path)
+    assert "nothing new to hand out: 6 assignments are still pending" in messages[0]
     answer(path, lambda *_: expert())
     round_status(path)
     with pytest.raises(RoundError, match="every item already has enough annotators"):
         reopen_round(path)
-    _, told = reopen_round(path, without=["annalena"])
-    assert "the list of annotators was updated" in told
+    _, messages = reopen_round(path, without=["annalena"])
+    assert "the list of annotators was updated" in messages
     assert len(events(path, "annotators")) == 1
     assert "annalena" not in progress_of(round_status(path))
 
 
-def test_who_leaves_without_a_replacement_is_not_written_down_half(tmp_path: Path) -> None:
+def test_leaving_without_a_replacement_changes_nothing(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=2, count=2)
     before = RoundFolder(path).annotators()
     with pytest.raises(RoundError, match="nothing was changed"):
@@ -129,12 +121,12 @@ def test_who_leaves_without_a_replacement_is_not_written_down_half(tmp_path: Pat
     assert events(path, "annotators") == []
 
 
-def test_an_open_round_holds_nothing_that_looks_final(tmp_path: Path) -> None:
+def test_reopening_renames_the_results(tmp_path: Path) -> None:
     path = tied(tmp_path)
     close_round(path)
     kept = (path / "decisions.jsonl").read_bytes()
-    _, told = reopen_round(path)
-    assert "decisions.before-2.jsonl" in told[-1]
+    _, messages = reopen_round(path)
+    assert "decisions.before-2.jsonl" in messages[-1]
     assert not [
         name
         for name in ("decisions.jsonl", "agreement.json", "annotator_statistics.csv", "private/payment.csv")
@@ -152,7 +144,7 @@ def test_an_open_round_holds_nothing_that_looks_final(tmp_path: Path) -> None:
     }
 
 
-def test_a_changed_list_of_annotators_is_no_way_to_change_who_is_asked(tmp_path: Path) -> None:
+def test_changed_lists_of_annotators_need_reopening(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3)
     with pytest.raises(
         RoundError, match=r"changed after .*\(daraigh\).*round reopen .* --annotators .*people.csv"
@@ -173,10 +165,10 @@ def test_a_changed_list_of_annotators_is_no_way_to_change_who_is_asked(tmp_path:
         ("drop", "no eligible annotator is left for 2 items", "no eligible annotator is left"),
     ],
 )
-def test_what_came_after_closing_counts_once_the_round_is_open_again(
+def test_annotations_after_closing_count_after_reopening(
     tmp_path: Path, late: str, told_of: str, then: str
 ) -> None:
-    """It was handed out anew to others first, and counted at the next look."""
+    """They were counted at the next status, after the items had been handed out again."""
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))
     close_round(path, force=True)
@@ -184,16 +176,16 @@ def test_what_came_after_closing_counts_once_the_round_is_open_again(
     answer(path, lambda *_: expert(late), only=("bogumil",))
     close_round(path)
     assert (path / "annotations.jsonl").read_bytes() == stored
-    found, told = reopen_round(path)
-    assert "annotations of 2 items that came after closing count now" in told[-1]
-    assert told_of in told[0]
-    assert (found.state, found.missing, len(RoundFolder(path).assignment_sets())) == ("open", {}, 1)
+    status, messages = reopen_round(path)
+    assert "annotations of 2 items that came after closing count now" in messages[-1]
+    assert told_of in messages[0]
+    assert (status.state, status.missing, len(RoundFolder(path).assignment_sets())) == ("open", {}, 1)
     assert close_round(path)[0].completed == 4
     with pytest.raises(RoundError, match=then):
         reopen_round(path)
 
 
-def test_a_refused_opening_leaves_a_closed_round_as_it_is_though_answers_came_late(tmp_path: Path) -> None:
+def test_refused_reopening_changes_nothing(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))
     close_round(path, force=True)
@@ -206,15 +198,15 @@ def test_a_refused_opening_leaves_a_closed_round_as_it_is_though_answers_came_la
     assert RoundFolder(path).state == "closed"
 
 
-# Of what closing wrote four files are put aside; then come the event, that of annotators, annotators, assignment
-# sets, and a spreadsheet.
+# Writes: four renamed files, the event, the event of annotators, annotators, assignment sets, and a
+# spreadsheet.
 @pytest.mark.slow
 @pytest.mark.parametrize("write", range(9))
 @pytest.mark.parametrize("closing", [False, True])
-def test_handing_out_killed_at_any_write_is_completed_and_leaves_no_answer_unread(
+def test_reopening_interrupted_at_any_write_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int, closing: bool
 ) -> None:
-    """New spreadsheets were out, the round was still closed, and what they brought was never read."""
+    """New spreadsheets were published while the round was still closed, so they were never read."""
     more = people(tmp_path / "more.csv", "daraigh")
     path = tied(tmp_path)
     close_round(path)
@@ -228,7 +220,7 @@ def test_handing_out_killed_at_any_write_is_completed_and_leaves_no_answer_unrea
         assert len(decisions(path)) == 8
         return
     if closing:
-        with pytest.raises(RoundError, match="1 assignment is missing, of 1 of 2 items"):
+        with pytest.raises(RoundError, match="1 assignment is missing for 1 of 2 items"):
             close_round(path)
     reopen_round(path, without=["annalena"], annotators=more)
     assert (round.state, len(round.assignment_sets()), round.assignment_sets()[1].requested) == (
@@ -249,8 +241,8 @@ def test_handing_out_killed_at_any_write_is_completed_and_leaves_no_answer_unrea
     assert decisions(path)["en-item-1", "keep"]["votes"] == 3
 
 
-def test_an_opening_that_was_refused_may_be_asked_for_otherwise(tmp_path: Path) -> None:
-    """Its own advice, a smaller overlap or more annotators, was refused: the first try had been laid down."""
+def test_a_refused_opening_can_be_repeated_with_other_settings(tmp_path: Path) -> None:
+    """Another overlap or list of annotators was refused because of the first attempt."""
     with pytest.raises(RoundError, match="add annotators, or use a smaller overlap"):
         begin(tmp_path, overlap=5, people=3)
     path = begin(tmp_path, overlap=3, people=3)

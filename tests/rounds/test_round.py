@@ -1,14 +1,13 @@
-"""A round's life with real spreadsheets: open, answer, look, close, hand out again, adjudicate."""
+"""Life of a round with spreadsheets: open, annotate, collect, close, reopen, adjudicate."""
 
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rounds_made import NAMES, answer, begin, decisions, expert, files_of, people, progress_of
+from rounds_made import NAMES, answer, begin, decisions, expert, files_of, kill_at, people, progress_of, split
 
 from h2htalk.errors import H2HTalkError, RoundError
 from h2htalk.rounds.closing import close_round
@@ -19,21 +18,21 @@ from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.status import list_rounds, round_status
 
 
-def test_a_round_from_its_opening_to_its_decisions(tmp_path: Path) -> None:
+def test_open_annotate_and_close(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3)
     assert [(s.state, s.completed, s.assignments, s.items) for s in list_rounds(tmp_path)] == [
         ("open", 0, 12, 4)
     ]
     answer(path, lambda name, _: expert("drop" if name == "en-item-2" else "keep"))
-    found = round_status(path)
-    assert (found.new, found.completed, found.items_done, found.mistakes) == (48, 12, 4, ())
-    assert sum(done for done, _ in progress_of(found).values()) == 12
+    status = round_status(path)
+    assert (status.new, status.completed, status.items_done, status.mistakes) == (48, 12, 4, ())
+    assert sum(done for done, _ in progress_of(status).values()) == 12
     closed, settled = close_round(path)
     assert closed.state == "closed"
-    told = decisions(path)
-    assert len(told) == len(settled) == 16
-    assert told["en-item-2", "keep"]["label"] == "drop"
-    assert told["en-item-1", "accuracy"] | {"interval": None} == {
+    records = decisions(path)
+    assert len(records) == len(settled) == 16
+    assert records["en-item-2", "keep"]["label"] == "drop"
+    assert records["en-item-1", "accuracy"] | {"interval": None} == {
         "item": "en-item-1", "question": "accuracy", "label": 4.0, "rule": "mean", "support": 3, "votes": 3,
         "dawid_skene": None, "posterior": None, "interval": None,
     }  # fmt: skip
@@ -44,7 +43,7 @@ def test_a_round_from_its_opening_to_its_decisions(tmp_path: Path) -> None:
     ] == "annotator,items completed,items skipped,minutes"
 
 
-def test_names_stand_in_the_private_folder_and_in_spreadsheets_alone(tmp_path: Path) -> None:
+def test_names_are_in_private_files_only(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3)
     answer(path, lambda *_: expert())
     close_round(path)
@@ -73,7 +72,7 @@ def test_names_stand_in_the_private_folder_and_in_spreadsheets_alone(tmp_path: P
     assert {p.stat().st_mode & 0o777 for p in private.iterdir()} == {0o600}
 
 
-def test_opening_and_looking_twice_change_nothing(tmp_path: Path) -> None:
+def test_repeated_opening_and_status_change_nothing(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2)
     answer(path, lambda *_: expert())
     round_status(path)
@@ -84,20 +83,18 @@ def test_opening_and_looking_twice_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"), [({"overlap": 3}, "another overlap"), ({"overlap": 2, "count": 5}, "other items")]
+    ("given", "message"), [({"overlap": 3}, "another overlap"), ({"overlap": 2, "count": 5}, "other items")]
 )
-def test_another_round_is_not_opened_over_one_that_is_there(
-    tmp_path: Path, given: dict[str, Any], says: str
-) -> None:
+def test_an_existing_round_is_not_replaced(tmp_path: Path, given: dict[str, Any], message: str) -> None:
     begin(tmp_path, overlap=2)
-    with pytest.raises(RoundError, match=says):
+    with pytest.raises(RoundError, match=message):
         begin(tmp_path, **given)
 
 
-def test_closing_waits_for_all_answers_unless_it_is_told_not_to_and_records_that(tmp_path: Path) -> None:
+def test_closing_needs_all_assignments_or_force(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, count=8)
     answer(path, lambda *_: expert(), only=NAMES[:3])
-    with pytest.raises(RoundError, match=r"\d+ assignments are missing, of \d of 8 items"):
+    with pytest.raises(RoundError, match=r"\d+ assignments are missing for \d of 8 items"):
         close_round(path)
     assert not (path / "decisions.jsonl").exists()
     closed, _ = close_round(path, force=True)
@@ -107,7 +104,7 @@ def test_closing_waits_for_all_answers_unless_it_is_told_not_to_and_records_that
     assert {r["rule"] for r in decisions(path).values()} <= {"majority", "mean", "no annotations"}
 
 
-def test_closing_again_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_closing_again_writes_the_same_files(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3)
     answer(path, lambda *_: expert())
     close_round(path, force=True)
@@ -118,23 +115,23 @@ def test_closing_again_gives_the_same_bytes(tmp_path: Path) -> None:
     assert files_of(path) == before
 
 
-def test_a_mistake_stops_the_closing_and_names_file_and_cell(tmp_path: Path) -> None:
+def test_closing_is_refused_with_mistakes(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=4)
     wrong = ("en-item-1", "annalena")
     answer(path, lambda *assignment: expert("perhaps" if assignment == wrong else "keep"))
     with pytest.raises(RoundError, match=r"cannot be counted, the first: spreadsheets/annalena.csv: row \d"):
         close_round(path)
-    (told,) = round_status(path).mistakes
-    assert "perhaps" in told
+    (message,) = round_status(path).mistakes
+    assert "perhaps" in message
     closed, _ = close_round(path, force=True)
-    assert closed.mistakes == (told,)
+    assert closed.mistakes == (message,)
     at = closed.notes.index("closed without 1 annotation that cannot be counted:")
-    assert closed.notes[at + 1] == told
+    assert closed.notes[at + 1] == message
     event = RoundFolder(path).events()[-1]
     assert (event["mistakes"], event["missing"], event["incomplete"]) == (1, 1, True)
 
 
-def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> None:
+def test_skipped_items_are_given_to_others_and_paid(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3, people=5)
     skipped: set[tuple[str, str]] = set()
 
@@ -145,17 +142,14 @@ def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> N
         return expert()
 
     answer(path, skips_first)
-    found = round_status(path)
-    assert (found.skipped, found.missing) == (1, {"en-item-0": 1})
+    status = round_status(path)
+    assert (status.skipped, status.missing) == (1, {"en-item-0": 1})
     reopen_round(path)
     assignment_set = RoundFolder(path).assignment_sets()[1]
     assert assignment_set.requested == {"en-item-0": 1}
-    asked = {assignment.annotator for assignment in assignment_set.assignments}
-    assert not asked & {
-        assignment.annotator
-        for assignment in RoundFolder(path).assignment_sets()[0].assignments
-        if assignment.item == "en-item-0"
-    }
+    first = RoundFolder(path).assignment_sets()[0].assignments
+    before = {one.annotator for one in first if one.item == "en-item-0"}
+    assert not before & {one.annotator for one in assignment_set.assignments}
     answer(path, lambda *_: expert())
     assert round_status(path).missing == {}
     close_round(path)
@@ -163,31 +157,19 @@ def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> N
     assert sum(int(row.split(",")[1]) + int(row.split(",")[2]) for row in paid) == 13
 
 
-def test_a_tie_gets_one_answer_more_and_then_an_adjudicator_s_word(tmp_path: Path) -> None:
+def test_ties_get_one_more_annotator_then_an_adjudication(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=2)
-    first = {
-        assignment.annotator
-        for assignment in RoundFolder(path).assignment_sets()[0].assignments
-        if assignment.item == "en-item-1"
-    }
-    names = {v.id: v.name for v in RoundFolder(path).annotators()}
-    one, _ = sorted(names[annotator] for annotator in first)
-    answer(
-        path, lambda name, annotator: expert("drop" if (name, annotator) == ("en-item-1", one) else "keep")
-    )
+    answer(path, split("drop", "keep", only="en-item-1"))
     close_round(path, force=True)
     tie = decisions(path)["en-item-1", "keep"]
     assert (tie["label"], tie["rule"], tie["tied"]) == (None, "tie", ["drop", "keep"])
-    # First one more answer, which breaks this tie.
+    # One more annotator is requested.
     reopen_round(path)
     assert RoundFolder(path).assignment_sets()[1].requested == {"en-item-1": 1}
-    # Nobody comes: an adjudication instead.
+    # They do not annotate, so an adjudication decides.
     close_round(path, force=True)
-    spec = make_spec(
-        "adjudication",
-        str(path),
-        {"annotators": str(people(tmp_path / "judge.csv", "judge")), "format": "csv"},
-    )
+    judge = str(people(tmp_path / "judge.csv", "judge"))
+    spec = make_spec("adjudication", str(path), {"annotators": judge, "format": "csv"})
     open_round(spec, tmp_path / "ties")
     asked = RoundFolder(tmp_path / "ties").items()
     assert [(one.id, one.labels) for one in asked] == [("en-item-1#keep", ("drop", "keep"))]
@@ -199,13 +181,13 @@ def test_a_tie_gets_one_answer_more_and_then_an_adjudicator_s_word(tmp_path: Pat
     close_round(path, adjudication=tmp_path / "ties")
     settled = decisions(path)["en-item-1", "keep"]
     assert (settled["label"], settled["rule"]) == ("drop", "adjudication")
-    close_round(path)  # the word is kept
+    close_round(path)  # the adjudication is stored
     assert decisions(path)["en-item-1", "keep"] == settled
     with pytest.raises(RoundError, match="this round has no ties to adjudicate"):
         open_round(make_spec("adjudication", str(path), {}), tmp_path / "again")
 
 
-def test_an_adaptive_round_asks_on_where_the_votes_are_not_clear(tmp_path: Path) -> None:
+def test_adaptive_rounds_request_annotators_for_unclear_items(tmp_path: Path) -> None:
     path = begin(
         tmp_path, "crowd", count=3, people=6, overlap=6, adaptive={"on": True, "minimum": 3, "lead": 3}
     )
@@ -220,8 +202,8 @@ def test_an_adaptive_round_asks_on_where_the_votes_are_not_clear(tmp_path: Path)
         return {"subtask": "dialogue_base", "keep": "drop" if split else "keep", "quality": "3"}
 
     answer(path, typed)
-    found = round_status(path)
-    assert (found.missing, found.unassigned) == ({"en-item-1": 2}, 1)
+    status = round_status(path)
+    assert (status.missing, status.unassigned) == ({"en-item-1": 2}, 1)
     while round_status(path).missing:
         reopen_round(path)
         answer(path, typed)
@@ -229,36 +211,23 @@ def test_an_adaptive_round_asks_on_where_the_votes_are_not_clear(tmp_path: Path)
     assert closed.by_item == {"en-item-0": 3, "en-item-1": 5, "en-item-2": 3}
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_an_opening_killed_at_any_write_is_completed_by_the_same_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+@pytest.mark.parametrize("write", [0, 3, 6, 9, 12])
+def test_opening_interrupted_at_any_write_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
-    import os
-
-    whole = tmp_path / "whole"
-    begin(whole, overlap=2, people=3)
-    draw = random.Random(seed)
-    replace, left = os.replace, draw.randint(0, 12)
-
-    def killed(*given: Any, **more: Any) -> None:
-        nonlocal left
-        if left == 0:
-            raise KeyboardInterrupt
-        left -= 1
-        replace(*given, **more)
-
-    monkeypatch.setattr(os, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        begin(tmp_path / "torn", overlap=2, people=3)
-    monkeypatch.setattr(os, "replace", replace)
+    whole = begin(tmp_path / "whole", overlap=2, people=3)
+    with monkeypatch.context() as patch:
+        kill_at(patch, write)
+        with pytest.raises(KeyboardInterrupt):
+            begin(tmp_path / "torn", overlap=2, people=3)
     path = begin(tmp_path / "torn", overlap=2, people=3)
-    assert files_of(path).keys() == files_of(whole / "round").keys()
+    assert files_of(path).keys() == files_of(whole).keys()
     assert RoundFolder(path).state == "open"
     answer(path, lambda *_: expert())
     assert close_round(path)[0].mistakes == ()
 
 
-def test_no_round_is_no_traceback(tmp_path: Path) -> None:
+def test_folders_without_a_round(tmp_path: Path) -> None:
     for call in (round_status, close_round, reopen_round):
         with pytest.raises(H2HTalkError, match="not a round"):
             call(tmp_path / "nowhere")

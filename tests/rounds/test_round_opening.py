@@ -1,14 +1,16 @@
-"""Opening: two commands at once, what is refused, and what goes out twice to nobody."""
+"""Opening rounds: refusals, interruptions, and changes by another process."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rounds_made import NAMES, answer, begin, expert, files_of, people, progress_of
-from spreadsheet_rounds import item
+from spreadsheet_rounds import csv_rows, item, write_csv_rows
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
@@ -33,10 +35,8 @@ def spec_of(folder: Path, numbers: range, name: str = "items") -> RoundSpec:
 
 
 @pytest.mark.parametrize("same", [False, True])
-def test_two_openings_at_once_leave_the_first_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool
-) -> None:
-    """The second had looked before the first was there, and wrote its items and annotators over it."""
+def test_concurrent_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool) -> None:
+    """The second overwrote the items and annotators of the first, which it had not seen."""
     first = spec_of(tmp_path, range(3))
     second = replace(first) if same else spec_of(tmp_path, range(10, 13), "others")
     path = tmp_path / "round"
@@ -62,17 +62,17 @@ def test_two_openings_at_once_leave_the_first_as_it_is(
     close_round(path)
 
 
-def test_a_refused_opening_says_shortly_that_nothing_went_out(tmp_path: Path) -> None:
-    """It showed a table of annotators, none of whom had been asked anything."""
+def test_status_after_a_refused_opening(tmp_path: Path) -> None:
+    """It showed a table of annotators, none of whom had any items."""
     with pytest.raises(RoundError, match="add annotators"):
         begin(tmp_path, overlap=5, people=3)
     path = tmp_path / "round"
-    found = round_status(path)
-    assert (found.state, found.progress) == ("partly opened", ())
-    (told,) = found.notes
-    assert told.startswith("opening failed and nothing was published")
-    assert f"`h2htalk round open expert {tmp_path / 'items.jsonl'} --out {path}`" in told
-    assert [one.notes for one in list_rounds(tmp_path)] == [(told,)]
+    status = round_status(path)
+    assert (status.state, status.progress) == ("partly opened", ())
+    (message,) = status.notes
+    assert message.startswith("opening failed and nothing was published")
+    assert f"`h2htalk round open expert {tmp_path / 'items.jsonl'} --out {path}`" in message
+    assert [one.notes for one in list_rounds(tmp_path)] == [(message,)]
     for call in (close_round, reopen_round):
         with pytest.raises(RoundError, match="opening failed and nothing was published"):
             call(path)
@@ -80,12 +80,12 @@ def test_a_refused_opening_says_shortly_that_nothing_went_out(tmp_path: Path) ->
     assert (round_status(path).notes, len(progress_of(round_status(path)))) == ((), 3)
 
 
-def test_an_interrupted_opening_says_what_finishes_it(tmp_path: Path) -> None:
+def test_status_after_an_interrupted_opening(tmp_path: Path) -> None:
     path = begin(tmp_path)
     (path / "events.jsonl").unlink()
-    found = round_status(path)
-    assert (found.state, progress_of(found)) == ("partly opened", {})
-    assert "opening was interrupted; complete it with `h2htalk round open expert" in found.notes[-1]
+    status = round_status(path)
+    assert (status.state, progress_of(status)) == ("partly opened", {})
+    assert "opening was interrupted; complete it with `h2htalk round open expert" in status.notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_an_interrupted_opening_says_what_finishes_it(tmp_path: Path) -> None:
         ("adjudication", {"response": "", "labels": ["keep", "drop"]}, False),
     ],
 )
-def test_what_is_judged_must_be_there(
+def test_responses_to_judge_are_required(
     tmp_path: Path, kind: str, fields: dict[str, Any], refused: bool
 ) -> None:
-    """A reply of blanks was judged, and labels excused a safety round from having any."""
+    """A blank response was accepted, and labels excused a safety round from responses."""
     write_jsonl(tmp_path / "items.jsonl", [item(1, **fields)])
     spec = make_spec(kind, str(tmp_path / "items.jsonl"), {})
     if not refused:
@@ -112,7 +112,7 @@ def test_what_is_judged_must_be_there(
     assert not (tmp_path / "round").exists()
 
 
-def test_who_answered_an_item_is_not_seated_for_it_though_no_assignment_says_so(tmp_path: Path) -> None:
+def test_nobody_gets_an_item_that_they_annotated_without_an_assignment(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=1)
     round = RoundFolder(path)
     seated = {assignment.annotator for assignment in round.assignment_sets()[0].assignments}
@@ -124,7 +124,7 @@ def test_who_answered_an_item_is_not_seated_for_it_though_no_assignment_says_so(
         )
 
 
-def test_a_closed_round_that_wants_nothing_keeps_its_decisions_when_somebody_leaves(tmp_path: Path) -> None:
+def test_leaving_a_complete_closed_round_does_not_reopen_it(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3)
     answer(path, lambda *_: expert())
     close_round(path)
@@ -146,3 +146,62 @@ def test_opening_a_closed_round_names_the_command_that_continues_it(tmp_path: Pa
         ):
             begin(tmp_path, overlap=2, people=3, count=count)
     assert files_of(path) == before
+
+
+# --- Changes by another process -----------------------------------------------------------------------------------
+
+
+def before_the_lock(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
+    """Let another process act once, just before a call locks the round."""
+    real, due = RoundFolder.locked, [other]
+
+    def locked(folder: RoundFolder) -> AbstractContextManager[None]:
+        if due:
+            due.pop()()
+        return real(folder)
+
+    monkeypatch.setattr(RoundFolder, "locked", locked)
+
+
+def test_a_round_that_is_closed_before_status_locks_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`status` had read that the round was open, and stored annotations after its closing."""
+    path = begin(tmp_path, count=2, overlap=2)
+    answer(path, lambda *_: expert())
+    round_status(path)
+
+    def closed_and_changed() -> None:
+        close_round(path)
+        file = path / "spreadsheets" / "annalena.csv"
+        write_csv_rows(file, [row | {"keep": "drop"} for row in csv_rows(file)])
+
+    before_the_lock(monkeypatch, closed_and_changed)
+    status = round_status(path)
+    assert (status.state, status.new) == ("closed", 0)
+    close_round(path)
+
+
+@pytest.mark.parametrize("read", ["assignment_sets", "annotators", "annotation_lines"])
+@pytest.mark.parametrize("time", range(2))
+def test_a_list_of_rounds_while_one_is_reopened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str, time: int
+) -> None:
+    """A list does not lock: it read the annotators, then assignments of one who was not yet among them."""
+    path = begin(tmp_path, count=3, people=2, overlap=2)
+    answer(path, lambda *_: expert(), only=("annalena",))
+    round_status(path)
+    more = people(tmp_path / "more.csv", "chen_wei")
+    real, calls = getattr(RoundFolder, read), [0]
+
+    def reads(folder: RoundFolder) -> object:
+        calls[0] += 1
+        if calls[0] == time + 1:
+            reopen_round(path, without=["bogumil"], annotators=more)
+            answer(path, lambda *_: expert(), only=("chen_wei",))
+            round_status(path)
+        return real(folder)
+
+    monkeypatch.setattr(RoundFolder, read, reads)
+    assert [one.state for one in list_rounds(tmp_path)] == ["open"]
+    assert calls[0] > time

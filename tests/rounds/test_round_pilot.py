@@ -1,4 +1,4 @@
-"""A pilot: items whose right answers are known, put to everybody, to find who is to vote."""
+"""Pilots: gold items for all annotators, to select those who pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PEOPLE = "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,
 
 
 def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
-    """A pilot of `count` items a language, one of the English ones on a crisis; no overlap is stated."""
+    """A pilot of `count` items in each language, one of them about a crisis; no overlap is set."""
     folder.mkdir(parents=True, exist_ok=True)
     gold = {"keep": "keep"}
     items = [item(n, spoken, gold=gold) for spoken in ("en", "zh") for n in range(count)]
@@ -37,7 +37,7 @@ def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
 
 
 def answer(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = ()) -> None:
-    """Everybody answers all they have; who is `wrong` drops all, who is in `skipped` skips crises."""
+    """All annotators complete their items; those in `wrong` drop all, those in `skipped` skip crises."""
     known = read_spreadsheet_round(RoundFolder(path))
     for spreadsheet in known.spreadsheets:
         name, file = spreadsheet.annotator.name, known.folder / f"{spreadsheet.stem}.csv"
@@ -50,8 +50,8 @@ def answer(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = (
         write_csv_rows(file, rows)
 
 
-def test_everybody_gets_every_item_of_their_languages_and_hands_on_who_passed(tmp_path: Path) -> None:
-    """With the overlap of the kind a pilot of a few people could not be opened, or gave each only some items."""
+def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> None:
+    """With the default overlap, a pilot of few annotators was refused, or gave each only some items."""
     path = begin(tmp_path)
     assert not any("gold" in one.read_text("utf-8-sig") for one in (path / "spreadsheets").glob("*.csv"))
     assignments = {
@@ -61,8 +61,8 @@ def test_everybody_gets_every_item_of_their_languages_and_hands_on_who_passed(tm
     assert assignments == {"annalena": 6, "bogumil": 11, "chen_wei": 6, "daraigh": 6}
     assert sum(round_status(path).missing.values()) == 29
     answer(path, wrong=("daraigh",), skipped=("annalena",))
-    found = round_status(path)
-    assert (found.missing, found.completed, found.skipped) == ({}, 28, 1)
+    status = round_status(path)
+    assert (status.missing, status.completed, status.skipped) == ({}, 28, 1)
     closed, _ = close_round(path)
     assert "3 of 4 annotators passed the gold items: " in closed.notes[0]
     passed = (path / "private" / "qualified.csv").read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def test_everybody_gets_every_item_of_their_languages_and_hands_on_who_passed(tm
     assert len(read_annotators(path / "private" / "qualified.csv", b"salt")) == 3
 
 
-def test_who_joins_gets_all_of_it_and_who_left_is_not_waited_for(tmp_path: Path) -> None:
+def test_annotators_who_join_or_leave_a_pilot(tmp_path: Path) -> None:
     path = begin(tmp_path)
     (tmp_path / "more.csv").write_text("name,languages,crisis\nemeka_o,en,yes\n", encoding="utf-8")
     reopen_round(path, without=("daraigh",), annotators=tmp_path / "more.csv")
@@ -80,7 +80,7 @@ def test_who_joins_gets_all_of_it_and_who_left_is_not_waited_for(tmp_path: Path)
     assert not round_status(path).missing
 
 
-def test_where_nobody_passed_no_list_is_handed_on_and_opening_with_it_says_so(tmp_path: Path) -> None:
+def test_no_list_if_nobody_passed(tmp_path: Path) -> None:
     path = begin(tmp_path)
     passed = path / "private" / "qualified.csv"
     spec = make_spec(
@@ -94,7 +94,7 @@ def test_where_nobody_passed_no_list_is_handed_on_and_opening_with_it_says_so(tm
         open_round(spec, tmp_path / "round")
 
 
-def test_a_pilot_that_nobody_may_see_is_refused(tmp_path: Path) -> None:
+def test_pilot_items_without_eligible_annotators(tmp_path: Path) -> None:
     with pytest.raises(
         RoundError, match=r"no annotator is eligible for 6 items, the first: 'zh-item-0' is in zh;"
     ):

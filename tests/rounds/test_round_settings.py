@@ -1,4 +1,4 @@
-"""What a round is opened with."""
+"""Settings of a round."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from h2htalk.errors import ConfigError, H2HTalkError
 from h2htalk.rounds.settings import RoundSpec, make_spec, require_same_spec
 
 
-def test_what_is_not_said_is_the_paper_s() -> None:
+def test_default_overlaps() -> None:
     assert [
         make_spec(kind, "mini", {}).annotators_per_item
         for kind in ("crowd", "expert", "adjudication", "safety")
     ] == [20, 3, 1, 3]
 
 
-def test_a_file_sets_everything_and_the_command_goes_before_it(tmp_path: Path) -> None:
+def test_options_override_the_settings_file(tmp_path: Path) -> None:
     path = tmp_path / "round.toml"
     path.write_text(
         'overlap = 5\nseed = 3\nannotators = "people.csv"\n[adaptive]\non = true\n[care]\nsession_items = 10\n'
@@ -29,7 +29,7 @@ def test_a_file_sets_everything_and_the_command_goes_before_it(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("overlap = -1", "overlap: Input should be greater than or equal to 0"),
         ("overlap = 2.5", "overlap: "),
@@ -53,17 +53,17 @@ def test_a_file_sets_everything_and_the_command_goes_before_it(tmp_path: Path) -
         ("kind = 3", None),
     ],
 )
-def test_a_setting_that_cannot_be_is_named(tmp_path: Path, text: str, says: str | None) -> None:
+def test_invalid_settings(tmp_path: Path, text: str, message: str | None) -> None:
     path = tmp_path / "round.toml"
     path.write_text(text)
-    if says is None:  # the command's own word stands
+    if message is None:  # the command overrides it
         assert make_spec("crowd", "mini", {}, path).kind == "crowd"
         return
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ConfigError, match=message):
         make_spec("crowd", "mini", {}, path)
 
 
-def test_a_round_goes_on_with_what_it_was_opened_with(tmp_path: Path) -> None:
+def test_settings_of_an_open_round_cannot_change(tmp_path: Path) -> None:
     one = make_spec("crowd", "mini", {})
     require_same_spec(one, make_spec("crowd", "mini", {}), tmp_path)
     with pytest.raises(H2HTalkError, match="opened with another overlap, seed"):

@@ -1,4 +1,4 @@
-"""Votes for tests: public ones with gold, small tables, and strategies."""
+"""Votes for tests: public sets with gold labels, small tables, and strategies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def public_votes(data: Path, name: str) -> tuple[list[Vote], dict[str, str]]:
 
 
 def votes_of(text: str) -> list[Vote]:
-    """A table whose columns are annotators and whose lines are items: `a b . a`; a dot for no vote."""
+    """Votes of a table with annotators as columns and items as lines: `a b . a`; a dot for no vote."""
     rows = [line.split() for line in text.strip().splitlines()]
     return [
         Vote(f"item-{n:02}", f"annotator-{column:02}", label)
@@ -31,7 +31,7 @@ def votes_of(text: str) -> list[Vote]:
 
 
 def counted(*rows: tuple[int, ...]) -> list[Vote]:
-    """Votes by item and label: of each item so many for each label."""
+    """Votes with these numbers for each item and label."""
     lines = []
     for row in rows:
         lines.append(" ".join(str(label) for label, count in enumerate(row) for _ in range(count)) or ".")
@@ -40,7 +40,7 @@ def counted(*rows: tuple[int, ...]) -> list[Vote]:
 
 @st.composite
 def vote_lists(draw: st.DrawFn, labels: str = "abc", most: int = 60) -> list[Vote]:
-    """Any votes in any order, one an annotator and item."""
+    """Votes in any order, one for each annotator and item."""
     pairs = st.tuples(st.integers(0, 9), st.integers(0, 7))
     said = draw(st.dictionaries(pairs, st.sampled_from(labels), max_size=most))
     return [Vote(f"i{item}", f"v{annotator}", label) for (item, annotator), label in said.items()]

@@ -43,11 +43,7 @@ def needs_more(
 
     Raises:
         RoundError: an annotator gave an item two labels.
-        ValueError: an argument out of range.
     """
-    _check(minimum, maximum)
-    if lead < 1:
-        raise ValueError(f"lead is {lead}; it must be 1 or more")
     return _needs(votes, items, minimum, maximum, lambda counts: lead - _lead(counts))
 
 
@@ -77,13 +73,6 @@ def needs_more_by_posterior(
     """
     import numpy as np
 
-    _check(minimum, maximum)
-    table = tabulate(votes)
-    if labels < max(2, len(table.labels)) or not 1 / labels < accuracy < 1 or not 0.5 <= confidence < 1:
-        raise ValueError(
-            f"accuracy {accuracy}, labels {labels}, confidence {confidence}: accuracy must be between "
-            f"1 / labels and 1, confidence from 0.5 to below 1, and labels at least {len(table.labels)}"
-        )
     growth = math.log(accuracy * (labels - 1) / (1 - accuracy))
     odds = math.log(confidence / (1 - confidence))
 
@@ -94,12 +83,7 @@ def needs_more_by_posterior(
         against = np.log(np.exp(growth * behind).sum(axis=1))
         return np.asarray(np.ceil((odds + against) / growth - _ROUNDING), dtype=np.int64)
 
-    return _needs(table, items, minimum, maximum, missing)
-
-
-def _check(minimum: int, maximum: int) -> None:
-    if not 1 <= minimum <= maximum:
-        raise ValueError(f"minimum is {minimum} and maximum {maximum}; they must be 1 <= minimum <= maximum")
+    return _needs(votes, items, minimum, maximum, missing)
 
 
 def _needs(

@@ -94,7 +94,7 @@ def annotator_statistics(
     """
     by_key = {annotation.key: annotation for annotation in annotations}
     by_id = {item.id: item for item in items}
-    tables = [tabulate(votes_on(q, by_key.values(), by_id)) for q in questions if q.form == "label"]
+    tables = [tabulate(votes_on(q, by_key.values())) for q in questions if q.form == "label"]
     consensus, skill = _consensus(tables), _skill(tables)
     gold = _gold(by_id, questions, by_key.values())
     answers = answers_by_annotator(by_key.values())
@@ -189,10 +189,9 @@ def _gold(
     forms = {question.name: question.form for question in questions}
     results: dict[str, list[bool]] = {}
     for one in annotations:
-        item = items.get(one.item)
-        if item is None or one.question not in item.gold or forms.get(one.question, "text") == "text":
+        if one.question not in items[one.item].gold or forms[one.question] == "text":
             continue
-        gold, value = item.gold[one.question], one.value
+        gold, value = items[one.item].gold[one.question], one.value
         if isinstance(gold, int) and isinstance(value, int):
             right = abs(value - gold) <= 1
         elif isinstance(gold, tuple) and isinstance(value, tuple):

@@ -97,9 +97,7 @@ def min_reading_seconds(item: Item) -> float:
 
 def _too_fast(answers: AnnotatorAnswers, items: Mapping[str, Item]) -> str | None:
     timed = {
-        item: gap
-        for item, gap in seconds_per_item(answers).items()
-        if item in items and set(answers.given[item]) != {SKIPPED}
+        item: gap for item, gap in seconds_per_item(answers).items() if set(answers.given[item]) != {SKIPPED}
     }
     fast = [item for item, gap in timed.items() if gap < min_reading_seconds(items[item])]
     if len(timed) < MIN_ITEMS or 2 * len(fast) < len(timed):
@@ -117,9 +115,7 @@ def _without_right(answers: AnnotatorAnswers, items: Mapping[str, Item], questio
     rest = {
         item: given
         for item, given in answers.given.items()
-        if item not in items
-        or question not in items[item].gold
-        or items[item].gold[question] != given.get(question)
+        if question not in items[item].gold or items[item].gold[question] != given.get(question)
     }
     return AnnotatorAnswers(answers.annotator, rest, answers.times)
 

@@ -69,15 +69,13 @@ class Decision:
         return record
 
 
-def votes_on(question: Question, annotations: Iterable[Annotation], items: Mapping[str, Item]) -> list[Vote]:
-    """Return the annotations of a question as sorted votes: only on these items, and only among their choices."""
-    votes = []
-    for one in annotations:
-        item = items.get(one.item)
-        if one.question != question.name or item is None or one.value is None:
-            continue
-        if not (item.labels and question.name == "label" and one.value not in item.labels):
-            votes.append(Vote(one.item, one.annotator, str(one.value)))
+def votes_on(question: Question, annotations: Iterable[Annotation]) -> list[Vote]:
+    """Return the annotations of a question as votes, sorted by item and annotator."""
+    votes = [
+        Vote(one.item, one.annotator, str(one.value))
+        for one in annotations
+        if one.question == question.name and one.value is not None
+    ]
     return sorted(votes, key=lambda vote: (vote.item, vote.annotator))
 
 
@@ -100,12 +98,11 @@ def decide(
     Returns:
         Sorted by item, then in the order of the questions.
     """
-    by_id = {item.id: item for item in items}
     decided = [item for item in items if not item.gold]
     by_question: dict[str, dict[str, Decision]] = {}
     for question in questions:
         if question.form == "label":
-            votes = votes_on(question, annotations, by_id)
+            votes = votes_on(question, annotations)
             by_question[question.name] = _decide_label(question.name, decided, votes, overlap, threshold)
         elif question.form == "rating":
             by_question[question.name] = _decide_rating(question, decided, annotations)

@@ -83,7 +83,7 @@ def remaining_requests(
     done = {name: len(who) for name, who in completed.items()}
     by_id = {item.id: item for item in items}
     labelled = [question for question in questions if question.form == "label"]
-    votes = {question.name: votes_on(question, annotations.values(), by_id) for question in labelled}
+    votes = {question.name: votes_on(question, annotations.values()) for question in labelled}
     needed = _until_clear(spec, questions, votes, done) if spec.adaptive.on else _below_overlap(spec, done)
     if ties:
         for question in labelled:

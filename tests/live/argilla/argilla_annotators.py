@@ -1,7 +1,7 @@
-"""Simulated annotators of known skill, each with their own key: they read as the web page does, and answer through
+"""Simulated annotators of known skill, each with their own key: they read like the web page, and respond through
 the SDK.
 
-What the SDK cannot do, a draft or an answer that is changed, they save as the page saves it.
+Drafts and changed responses, which the SDK does not support, are submitted like the page does.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import httpx
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.rounds.questions import QUESTIONS, Kind, Question
 
-# The page saves what an annotator answered in groups; the server takes up to 100.
+# The page submits responses in groups; the server accepts up to 100.
 GROUP = 20
 LINES = {"en": "Tell me how the rain sounded today.", "zh": "今天的雨声是什么样的？"}
 REPLIES = {"en": "Soft, like somebody turning pages.", "zh": "很轻，像有人在翻书。"}
 
 
 def made_items(count: int, kind: Kind, crises: int = 10) -> list[dict[str, Any]]:
-    """`count` items in turns of both languages; every `crises`-th is announced as a crisis."""
+    """`count` items in alternating languages; every `crises`-th is about a crisis."""
     items = []
     for number in range(count):
         language = LANGUAGES[number % 2]
@@ -53,7 +53,7 @@ def write_items(path: Path, items: Iterable[Mapping[str, Any]]) -> Path:
 
 
 def write_annotators(path: Path, names: Sequence[str], without_crises: Sequence[str] = ()) -> Path:
-    """A list of annotators who read both languages."""
+    """Write a list of annotators who read both languages."""
     rows = [f"{name},en zh,{'no' if name in without_crises else 'yes'}" for name in names]
     path.write_text("\n".join(["name,languages,crisis", *rows]) + "\n", encoding="utf-8")
     return path
@@ -61,15 +61,15 @@ def write_annotators(path: Path, names: Sequence[str], without_crises: Sequence[
 
 @dataclass
 class SimulatedAnnotator:
-    """One annotator: who they are on the server, and how often they are right.
+    """One annotator: account on the server, and accuracy.
 
     Attributes:
         name: their user name.
-        skill: chance of the right answer, 0 to 1; else another one, evenly.
+        skill: probability of the right answer, 0 to 1; wrong answers are equally probable.
         url, key: of the server and of their account.
-        seed: of their draws.
-        patience: seconds for which a server that restarts is waited for.
-        again: how often an answer was not acknowledged, and looked for.
+        seed: of their answers.
+        retry_seconds: seconds of retries while the server restarts.
+        again: number of responses without acknowledgement.
     """
 
     name: str
@@ -77,11 +77,11 @@ class SimulatedAnnotator:
     url: str
     key: str
     seed: int = 0
-    patience: float = 60.0
+    retry_seconds: float = 60.0
     again: int = 0
 
     def __post_init__(self) -> None:
-        # Not where this file is read: the SDK takes seconds, also of those who only collect the tests.
+        # Imported here because the SDK takes seconds, also for collecting the tests.
         import argilla
 
         self.sdk = argilla.Argilla(api_url=self.url, api_key=self.key, retries=0)
@@ -89,7 +89,7 @@ class SimulatedAnnotator:
         self.http = httpx.Client(base_url=self.url, headers={"X-Argilla-Api-Key": self.key}, timeout=60)
 
     def answer(self, item: str, questions: Sequence[Question]) -> dict[str, str | int]:
-        """What they think of an item: the same at every call."""
+        """Their answers to an item, the same at every call."""
         said: dict[str, str | int] = {}
         for question in questions:
             if not question.decided:
@@ -102,14 +102,14 @@ class SimulatedAnnotator:
         return said
 
     def datasets(self, workspace: str) -> list[dict[str, Any]]:
-        """The datasets that they see of workspaces with this prefix."""
+        """The datasets that they see in workspaces with this prefix."""
         places = {
             one["id"] for one in self._get("/api/v1/me/workspaces") if one["name"].startswith(workspace)
         }
         return [one for one in self._get("/api/v1/me/datasets") if one["workspace_id"] in places]
 
     def pending(self, dataset: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The records that wait for them, as the page asks for them: of the search index."""
+        """The records that are pending for them, from the search index, like on the page."""
         scope = {"entity": "response", "property": "status"}
         body = {"filters": {"and": [{"type": "terms", "scope": scope, "values": ["pending"]}]}}
         body["filters"]["and"].append(
@@ -125,31 +125,31 @@ class SimulatedAnnotator:
         return [one["record"] for one in found["items"]]
 
     def hand_in(self, answers: Iterable[tuple[str, Mapping[str, Any], str]]) -> None:
-        """Answers by record id, handed in through the SDK one by one: the first that they give on each record."""
+        """Submit their first responses to records (record id, values, status) through the SDK, one by one."""
         from argilla._models import UserResponseModel
 
         for record, values, status in answers:
             given = {name: {"value": value} for name, value in values.items()}
-            # The SDK's public class for it makes no discard without a value.
+            # The SDK's public class cannot make a discard without values.
             self._hand_in(record, UserResponseModel(values=given, status=status, user_id=self.user))
 
     def _hand_in(self, record: str, given: Any) -> None:
         from argilla._exceptions import ConflictError, InternalServerError
 
-        end, lost = time.monotonic() + self.patience, False
+        end, lost = time.monotonic() + self.retry_seconds, False
         while True:
             with contextlib.suppress(httpx.TransportError, ConflictError, InternalServerError):
-                # What was not acknowledged may be stored, and is not to be said twice.
+                # A response without acknowledgement may be stored, and must not be submitted twice.
                 if not (lost and self._stored(record, given)):
                     self.sdk.api.records.create_record_response(record, given)
                 return
             lost = True
             self.again += 1
-            assert time.monotonic() < end, f"{record}: the server stayed away for {self.patience:g} s"
+            assert time.monotonic() < end, f"{record}: the server stayed away for {self.retry_seconds:g} s"
             time.sleep(0.3)
 
     def _stored(self, record: str, given: Any) -> bool:
-        """Whether the server has an answer of theirs on a record, which then must be this one."""
+        """Whether the server has their response to a record, which must then be this one."""
         there = [one for one in self.sdk.api.records.get(record).responses or () if one.user_id == self.user]
         assert [(one.status, one.values or {}) for one in there] in ([], [(given.status, given.values)])
         return bool(there)
@@ -158,10 +158,10 @@ class SimulatedAnnotator:
         self.submit_many([(record, values, status)])
 
     def submit_many(self, answers: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
-        """Answers by record id, saved as the page saves them.
+        """Submit responses (record id, values, status) like the page does.
 
-        Where two annotators save on one record at once, the server stores both and tells one of them of a conflict in
-        its search index: what came back as an error is saved again, as a person would.
+        If two annotators submit to one record at once, the server stores both and reports a conflict in its search
+        index to one of them: failed responses are submitted again.
         """
         items = [
             {
@@ -172,7 +172,7 @@ class SimulatedAnnotator:
             for record, values, status in answers
         ]
         for start in range(0, len(items), GROUP):
-            waiting, end = items[start : start + GROUP], time.monotonic() + self.patience
+            waiting, end = items[start : start + GROUP], time.monotonic() + self.retry_seconds
             while waiting:
                 found = self._send("POST", "/api/v1/me/responses/bulk", {"items": waiting})["items"]
                 wrong = [
@@ -182,7 +182,7 @@ class SimulatedAnnotator:
                 waiting = [one for one, _ in wrong]
 
     def work_through(self, workspace: str, kind: Kind, share: float = 1.0) -> dict[str, dict[str, str | int]]:
-        """Answer what waits for them in every dataset, or a share of it. Returns what they said by item."""
+        """Answer the pending records of every dataset, or a share of them. Returns item -> answers."""
         said: dict[str, dict[str, str | int]] = {}
         questions = QUESTIONS[kind]
         for dataset in self.datasets(workspace):
@@ -198,7 +198,7 @@ class SimulatedAnnotator:
         return found
 
     def _send(self, method: str, path: str, body: object = None) -> Any:
-        end = time.monotonic() + self.patience
+        end = time.monotonic() + self.retry_seconds
         while True:
             try:
                 reply = self.http.request(method, path, json=body)
@@ -208,12 +208,12 @@ class SimulatedAnnotator:
             except httpx.TransportError:
                 pass
             if time.monotonic() > end:
-                raise AssertionError(f"{method} {path}: the server stayed away for {self.patience:g} s")
+                raise AssertionError(f"{method} {path}: the server stayed away for {self.retry_seconds:g} s")
             time.sleep(0.3)
 
 
 def item_of(record: Mapping[str, Any]) -> str:
-    """The id of a made item, from what an annotator reads of it: the record's own tells nothing."""
+    """The id of an item, from its text: the record id does not reveal it."""
     text = json.loads(record["fields"]["item"]["data"])["turns"][0]["content"]
     return f"item-{int(text.rpartition('(')[2].rstrip(')')):03}"
 
@@ -225,7 +225,7 @@ def truth(item: str, question: Question) -> Any:
 
 
 def signed_in(url: str, logins: Path, skills: Mapping[str, float], seed: int = 0) -> list[SimulatedAnnotator]:
-    """The annotators of a round, each with the key that their own password opens."""
+    """Sign in the annotators of a round with their passwords, and return them with their keys."""
     with logins.open(encoding="utf-8", newline="") as file:
         passwords = {row["name"]: row["password"] for row in csv.DictReader(file)}
     annotators = []

@@ -1,4 +1,4 @@
-"""Decisions checked by a count of their own, which shares nothing with the code that decides."""
+"""An independent count of votes, to check decisions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from h2htalk.rounds.round_folder import RoundFolder
 
 
 def check_counts(round: RoundFolder, said: Mapping[tuple[str, str, str], Any]) -> None:
-    """The decisions on labels are those of a plain count of what was said: the one label that leads, or an open tie."""
+    """Check that decisions on labels equal a count of the votes: the leading label, or a tie."""
     labelled = [question.name for question in round.questions() if question.form == "label"]
     counts: dict[tuple[str, str], Counter[str]] = {
         (item.id, name): Counter() for item in round.items() for name in labelled

@@ -1,4 +1,4 @@
-"""Opens a round and is killed at its n-th request: `python argilla_killed.py SPEC OUT N`, SPEC being JSON."""
+"""Open a round and die at the n-th request: `python argilla_killed.py SPEC OUT N`, with SPEC as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main(spec: str, out: str, last: int) -> None:
         reply = request(self, *arguments, **options)
         left -= 1
         if left == 0:
-            # The server has done it, and nobody hears of it.
+            # The server has processed the request, but its reply is lost.
             os.kill(os.getpid(), signal.SIGKILL)
         return reply
 

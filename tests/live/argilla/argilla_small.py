@@ -1,4 +1,4 @@
-"""A small round on the real server, for the tests of what goes wrong there."""
+"""A small round on the real server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = ("small-a", "small-b", "small-c")
 
 
 class Opened:
-    """A small round of six items in both languages with three annotators, and the annotators."""
+    """A small round of six items in both languages, with three annotators."""
 
     logins: Path | None = None
 
@@ -35,7 +35,7 @@ class Opened:
         self.spec = small_spec(base, name, **changes)
         open_round(self.spec, base / name)
         self.round = RoundFolder(base / name)
-        # The accounts are made with the first of these rounds; later ones on the same server find them.
+        # The first of these rounds creates the accounts; later ones find them.
         if Opened.logins is None:
             Opened.logins = self.round.private / "argilla_logins.csv"
         self.annotators = signed_in(stack.url, Opened.logins, dict.fromkeys(NAMES, 0.8))
@@ -61,7 +61,9 @@ def small_spec(base: Path, name: str, **changes: Any) -> RoundSpec:
     return replace(spec, **changes)
 
 
-def found_dataset(wire: ArgillaClient, workspace: str, name: str) -> dict[str, Any]:
-    place = next(one["id"] for one in wire.get("/api/v1/me/workspaces")["items"] if one["name"] == workspace)
-    found = wire.get("/api/v1/me/datasets", workspace_id=place)["items"]
+def found_dataset(client: ArgillaClient, workspace: str, name: str) -> dict[str, Any]:
+    place = next(
+        one["id"] for one in client.get("/api/v1/me/workspaces")["items"] if one["name"] == workspace
+    )
+    found = client.get("/api/v1/me/datasets", workspace_id=place)["items"]
     return next(one for one in found if one["name"] == name)

@@ -1,7 +1,7 @@
-"""A whole Argilla deployment on loopback: Redis, a search engine, the server and its worker, each its own process.
+"""An Argilla deployment on the loopback interface: Redis, search engine, server and worker, each a process.
 
 Redis and Java come from the system, the server from an environment of its own (`make live-argilla`), the search engine
-from the folder that `H2HTALK_OPENSEARCH` names. Whatever is started here is ended here, by its process id.
+from the folder in `H2HTALK_OPENSEARCH`. Everything that is started here is ended here, by its process id.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OWNER_KEY = "argilla.apikey"
 
 
 def missing() -> str:
-    """What the stack lacks on this machine, as advice; empty where it can run."""
+    """What the stack needs and this machine lacks; empty if it can run."""
     if not os.environ.get("H2HTALK_OPENSEARCH"):
         return "set H2HTALK_OPENSEARCH to a folder with opensearch.sh"
     if not SERVER_PYTHON.exists():
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 
 def free_ports_apart(distance: int) -> int:
-    """A port of which the one `distance` higher is free as well."""
+    """A free port; the port `distance` higher is free as well."""
     while True:
         port = free_port()
         with socket.socket() as sock, contextlib.suppress(OSError, OverflowError):
@@ -52,7 +52,7 @@ def free_ports_apart(distance: int) -> int:
 
 @dataclass
 class Stack:
-    """One deployment in `home`. `start` brings all of it up, `stop` ends it; its parts can die one by one."""
+    """A deployment in `home`. `start` starts all of it, `stop` ends it; its parts can be ended one by one."""
 
     home: Path
     port: int = field(default_factory=free_port)
@@ -115,17 +115,17 @@ class Stack:
         self._search("start")
 
     def stop_search(self) -> None:
-        """End the search engine; its index goes with it."""
+        """End the search engine, and delete its index."""
         with contextlib.suppress(subprocess.CalledProcessError):
             self._search("stop")
 
     def pause_search(self) -> None:
-        """Kill the search engine and leave its index where it is."""
+        """Kill the search engine, and keep its index."""
         os.kill(int((self._search_home / "pid").read_text()), signal.SIGKILL)
         self._wait_gone(self.search_port)
 
     def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
-        """End one of our processes and what it started."""
+        """End a process and its children."""
         process = self.processes.pop(name)
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
@@ -137,7 +137,7 @@ class Stack:
                 process.wait(20)
 
     def reindex(self) -> None:
-        """What an administrator does after the index was lost."""
+        """Rebuild the index, as an administrator does."""
         self._server_command("search-engine", "reindex")
 
     # --- How --------------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Stack:
 
     def _search(self, action: str) -> None:
         script = Path(os.environ["H2HTALK_OPENSEARCH"]) / "opensearch.sh"
-        # The search engine may run as another user: every folder above it must let it in.
+        # The search engine may run as another user, who needs access to every folder above it.
         self._search_home.mkdir(parents=True, exist_ok=True)
         command = ["bash", str(script), action, str(self.search_port), str(self._search_home)]
         with (self.home / "search.log").open("ab") as log:

@@ -1,4 +1,4 @@
-"""A real Argilla server for the tests of this folder; one for all of them, as it takes a while to come up."""
+"""A real Argilla server, shared by the tests of this folder because it starts slowly."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from argilla_stack import OWNER_KEY, Stack, missing
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
-    """A server that runs; a test that kills a part of it starts that part again."""
+    """A running server; a test that kills a part of it starts the part again."""
     lacking = missing()
     if lacking:
         pytest.skip(f"needs an Argilla server: {lacking}")
-    # Not in pytest's folder, which only its owner may enter: the search engine is another user where root starts it.
-    # In memory where that is at hand: database and index wait for the disk at each of thousands of answers.
+    # Not in pytest's folder, which only its owner can read: the search engine runs as another user if root starts it.
+    # In memory if possible: database and index would wait for the disk at each of thousands of responses.
     memory = Path("/dev/shm")
     place = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
     home = Path(tempfile.mkdtemp(prefix="h2htalk-argilla-", dir=place))
@@ -34,6 +34,6 @@ def stack() -> Iterator[Stack]:
 
 @pytest.fixture
 def signed_in(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands find the server, with its owner's key."""
+    """Set address and owner's key in the environment."""
     monkeypatch.setenv("ARGILLA_API_URL", stack.url)
     monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)

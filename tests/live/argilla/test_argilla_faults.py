@@ -1,4 +1,4 @@
-"""What goes wrong with a real server: halves, a dead or empty search index, no Redis, strangers, changed minds."""
+"""Faults of a real server: interruptions, a dead or empty search index, no Redis, other users, changed answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("faults")
 
 
-def test_a_change_of_mind_counts_once(stack: Stack, base: Path) -> None:
+def test_changed_answers_count_once(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "minds")
     one, other, _ = small.annotators
     records = small.records(one)
@@ -40,21 +40,20 @@ def test_a_change_of_mind_counts_once(stack: Stack, base: Path) -> None:
     one.submit(records["item-000"], SAYS)
     one.submit(records["item-002"], {}, "discarded")
     other.submit(records["item-004"], {"keep": "drop"}, "draft")
-    found = round_status(small.round.path)
-    assert (found.completed, found.skipped, found.mistakes, found.notes) == (1, 1, (), ())
+    status = round_status(small.round.path)
+    assert (status.completed, status.skipped, status.mistakes, status.notes) == (1, 1, (), ())
     one.submit(records["item-000"], SAYS | {"quality": 1})
     one.submit(records["item-002"], SAYS)
     assert round_status(small.round.path).skipped == 0
     assert small.values()["item-000", "quality"] == 1
     one.submit(records["item-000"], {}, "discarded")
-    found = round_status(small.round.path)
-    assert (found.completed, found.skipped, found.new) == (1, 1, 4)
+    status = round_status(small.round.path)
+    assert (status.completed, status.skipped, status.new) == (1, 1, 4)
     assert small.values()["item-000", SKIPPED] == "yes"
 
 
-def test_an_answer_that_was_not_acknowledged_is_not_given_twice(stack: Stack, base: Path) -> None:
-    """What the tests of a killed server lean on: an annotator who heard nothing looks first, and is content only with
-    what they said."""
+def test_unacknowledged_answers_are_not_submitted_twice(stack: Stack, base: Path) -> None:
+    """The tests with a killed server rely on this: an annotator without a reply first looks for their answer."""
     small = Opened(base, stack, "unheard")
     annotator = small.annotators[0]
     records = small.records(annotator)
@@ -62,44 +61,44 @@ def test_an_answer_that_was_not_acknowledged_is_not_given_twice(stack: Stack, ba
     for _ in range(2):
         annotator.hand_in(answers)
     assert annotator.again == len(answers)
-    found = round_status(small.round.path)
-    assert (found.completed, found.skipped, found.new, found.mistakes) == (1, 1, 4, ())
+    status = round_status(small.round.path)
+    assert (status.completed, status.skipped, status.new, status.mistakes) == (1, 1, 4, ())
     with pytest.raises(AssertionError):
         annotator.hand_in([(records["item-000"], SAYS | {"quality": 1}, "submitted")])
 
 
-def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: Path) -> None:
+def test_further_annotators_and_other_users(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "crowded")
     records = small.records(small.annotators[0])
     for annotator in small.annotators:
         annotator.submit(records["item-000"], SAYS)
-    found = round_status(small.round.path)
-    assert (found.by_item["item-000"], found.mistakes) == (3, ())
+    status = round_status(small.round.path)
+    assert (status.by_item["item-000"], status.mistakes) == (3, ())
 
-    wire = connect()
+    client = connect()
     account = {"username": "passer-by", "first_name": "p", "password": "12345678", "role": "annotator"}
-    _, stranger = wire.call("POST", "/api/v1/users", account)
-    place = next(one for one in wire.get("/api/v1/me/workspaces")["items"] if one["name"] == "crowded-en")
-    wire.call("POST", f"/api/v1/workspaces/{place['id']}/users", {"user_id": stranger["id"]})
+    _, stranger = client.call("POST", "/api/v1/users", account)
+    place = next(one for one in client.get("/api/v1/me/workspaces")["items"] if one["name"] == "crowded-en")
+    client.call("POST", f"/api/v1/workspaces/{place['id']}/users", {"user_id": stranger["id"]})
     passing = SimulatedAnnotator("passer-by", 1.0, stack.url, stranger["api_key"])
     passing.submit(records["item-004"], SAYS)
-    found = round_status(small.round.path)
-    (told,) = found.notes
-    assert "by 'passer-by', who is not an annotator of this round" in told
-    assert found.mistakes == ()
-    assert found.by_item["item-004"] == 0
-    # The server counts it: of the two answers that the round wants, it asks for one more.
+    status = round_status(small.round.path)
+    (message,) = status.notes
+    assert "by 'passer-by', who is not an annotator of this round" in message
+    assert status.mistakes == ()
+    assert status.by_item["item-004"] == 0
+    # The server counts it: of the two annotators that the round needs, it requests one more.
     offered = ArgillaPlatform().collect(small.round).offered
     assert offered is not None
     assert (offered["item-000"], offered["item-002"], offered["item-004"]) == (0, 2, 1)
-    response = told.partition("response ")[2].partition(")")[0]
-    wire.call("DELETE", f"/api/v1/responses/{response}")
-    found = round_status(small.round.path)
-    assert (found.mistakes, found.notes) == ((), ())
-    wire.call("DELETE", f"/api/v1/users/{stranger['id']}")
+    response = message.partition("response ")[2].partition(")")[0]
+    client.call("DELETE", f"/api/v1/responses/{response}")
+    status = round_status(small.round.path)
+    assert (status.mistakes, status.notes) == ((), ())
+    client.call("DELETE", f"/api/v1/users/{stranger['id']}")
 
 
-def test_who_leaves_and_returns_has_their_items_again(stack: Stack, base: Path) -> None:
+def test_returning_annotators_get_their_items_again(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "returned")
     one, _, third = small.annotators
     for here, waiting in ((False, []), (True, ["item-000", "item-002", "item-004"])):
@@ -115,7 +114,7 @@ def test_who_leaves_and_returns_has_their_items_again(stack: Stack, base: Path) 
     assert round_status(small.round.path).skipped == 0
 
 
-def test_crises_are_kept_from_who_wants_none(stack: Stack, base: Path) -> None:
+def test_crises_only_with_consent(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "spared")
     seen = {
         name
@@ -127,24 +126,26 @@ def test_crises_are_kept_from_who_wants_none(stack: Stack, base: Path) -> None:
     assert round_status(small.round.path).skipped == 0
 
 
-def test_every_form_of_question_and_a_models_suggestion(stack: Stack, base: Path) -> None:
+def test_every_form_of_question_and_a_suggestion(stack: Stack, base: Path) -> None:
     items = [{**item, "suggested": {"violation": "no"}} for item in made_items(2, "safety")]
     safe = write_items(base / "safe.items.jsonl", items)
     small = Opened(base, stack, "safe", kind="safety", items=str(safe), suggest=True)
     one = small.annotators[0]
     said = {"perception": 2, "violation": "yes", "violations": ["privacy", "boundary"], "comment": "名字太多"}
     one.submit(small.records(one)["item-000"], said)
-    found = round_status(small.round.path)
-    assert (found.completed, found.mistakes) == (1, ())
+    status = round_status(small.round.path)
+    assert (status.completed, status.mistakes) == (1, ())
     kept = {question: value for (_, question), value in small.values().items()}
     assert kept == said | {"violations": ("boundary", "privacy")}
-    wire = connect()
-    dataset = found_dataset(wire, "safe-en", "safe-set1-en-01")
-    (record,) = wire.get(f"/api/v1/datasets/{dataset['id']}/records", limit=9, include="suggestions")["items"]
+    client = connect()
+    dataset = found_dataset(client, "safe-en", "safe-set1-en-01")
+    (record,) = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=9, include="suggestions")[
+        "items"
+    ]
     assert [(one["value"], one["agent"]) for one in record["suggestions"]] == [("no", "reviewer")]
 
 
-def test_a_tie_goes_to_who_has_not_answered(stack: Stack, base: Path) -> None:
+def test_ties_are_given_to_other_annotators(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "tied")
     one, other, third = small.annotators
     records = small.records(one)
@@ -155,12 +156,12 @@ def test_a_tie_goes_to_who_has_not_answered(stack: Stack, base: Path) -> None:
     assert [item_of(record) for record in third.pending(second)] == ["item-000"]
     assert [annotator.pending(second) for annotator in (one, other)] == [[], []]
     third.submit(third.pending(second)[0]["id"], SAYS)
-    found = round_status(small.round.path)
-    assert (found.by_item["item-000"], found.skipped) == (3, 0)
+    status = round_status(small.round.path)
+    assert (status.by_item["item-000"], status.skipped) == (3, 0)
 
 
 @pytest.mark.parametrize("at", [10, 12, 17, 25, 30, 33, 37, 41, 44, 47, 54, 63, 66])
-def test_killed_while_opening_and_repeated_it_is_whole(stack: Stack, base: Path, at: int) -> None:
+def test_opening_killed_at_any_request_can_be_repeated(stack: Stack, base: Path, at: int) -> None:
     name = f"killed-{at}"
     spec, out = small_spec(base, name), base / name
     script = Path(__file__).with_name("argilla_killed.py")
@@ -169,20 +170,20 @@ def test_killed_while_opening_and_repeated_it_is_whole(stack: Stack, base: Path,
     )
     assert done.returncode == -signal.SIGKILL
     open_round(spec, out)
-    wire = connect()
+    client = connect()
     for language in ("en", "zh"):
-        dataset = found_dataset(wire, f"{name}-{language}", f"{name}-set1-{language}-01")
-        listed = wire.get(f"/api/v1/datasets/{dataset['id']}/records", limit=100, include="responses")
+        dataset = found_dataset(client, f"{name}-{language}", f"{name}-set1-{language}-01")
+        listed = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=100, include="responses")
         assert (dataset["status"], listed["total"]) == ("ready", 3)
-        assert wire.get(f"/api/v1/datasets/{dataset['id']}/progress")["total"] == 3
-        # Only the one who wants no crises is spared the one that is there.
+        assert client.get(f"/api/v1/datasets/{dataset['id']}/progress")["total"] == 3
+        # The crisis is discarded for the annotator without consent only.
         assert [len(record["responses"]) for record in listed["items"]].count(1) == 1
-        questions = wire.get(f"/api/v1/datasets/{dataset['id']}/questions")["items"]
+        questions = client.get(f"/api/v1/datasets/{dataset['id']}/questions")["items"]
         assert [one["name"] for one in questions] == [one.name for one in QUESTIONS["crowd"]]
     assert round_status(out).notes == ()
 
 
-def test_a_dead_search_engine_loses_no_answer(stack: Stack, base: Path) -> None:
+def test_a_dead_search_engine_loses_no_annotation(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "deaf")
     one = small.annotators[0]
     records = small.records(one)
@@ -193,9 +194,9 @@ def test_a_dead_search_engine_loses_no_answer(stack: Stack, base: Path) -> None:
             f"/api/v1/records/{records['item-000']}/responses", json={"status": "submitted", "values": values}
         )
         assert reply.status_code == 500
-        found = round_status(small.round.path)
-        assert found.completed == 1
-        assert any("the search engine does not answer" in line for line in found.notes)
+        status = round_status(small.round.path)
+        assert status.completed == 1
+        assert any("the search engine does not answer" in line for line in status.notes)
         with pytest.raises(RoundError, match="the server's search engine does not answer"):
             open_round(small_spec(base, "never"), base / "never")
     finally:
@@ -204,7 +205,7 @@ def test_a_dead_search_engine_loses_no_answer(stack: Stack, base: Path) -> None:
     open_round(small_spec(base, "never"), base / "never")
 
 
-def test_an_empty_search_index_is_told_and_repaired(stack: Stack, base: Path) -> None:
+def test_an_empty_search_index_is_noted_and_repaired(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "empty")
     one = small.annotators[0]
     records = small.records(one)
@@ -214,9 +215,9 @@ def test_an_empty_search_index_is_told_and_repaired(stack: Stack, base: Path) ->
     one.http.post("/api/v1/me/responses/bulk", json={"items": [
         {"record_id": records["item-000"], "status": "submitted",
          "values": {name: {"value": value} for name, value in SAYS.items()}}]})  # fmt: skip
-    found = round_status(small.round.path)
-    assert found.completed == 1
-    assert any("python -m argilla_server search-engine reindex" in line for line in found.notes)
+    status = round_status(small.round.path)
+    assert status.completed == 1
+    assert any("python -m argilla_server search-engine reindex" in line for line in status.notes)
     with pytest.raises(RoundError, match="search-engine reindex"):
         open_round(small.spec, small.round.path)
     stack.reindex()
@@ -225,7 +226,7 @@ def test_an_empty_search_index_is_told_and_repaired(stack: Stack, base: Path) ->
     assert sorted(small.records(one)) == ["item-002", "item-004"]
 
 
-def test_without_redis_answers_go_on(stack: Stack, base: Path) -> None:
+def test_annotating_without_redis(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "lone")
     records = small.records(small.annotators[0])
     stack.end("redis", signal.SIGKILL)
@@ -236,8 +237,8 @@ def test_without_redis_answers_go_on(stack: Stack, base: Path) -> None:
         stack.start_redis()
 
 
-def test_a_server_that_restarts_is_waited_for(stack: Stack, base: Path) -> None:
-    small = Opened(base, stack, "patience")
+def test_requests_are_repeated_during_a_restart(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "restart")
     records = small.records(small.annotators[0])
     small.annotators[0].submit(records["item-000"], SAYS)
     stack.end("server", signal.SIGKILL)
@@ -250,16 +251,16 @@ def test_a_server_that_restarts_is_waited_for(stack: Stack, base: Path) -> None:
     assert found == [1]
 
 
-def test_another_key_another_round_another_setting(
+def test_other_keys_rounds_and_settings_are_refused(
     stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = Opened(base, stack, "mine")
     (base / "again").mkdir()
     with pytest.raises(RoundError, match="belongs to another round"):
         Opened(base / "again", stack, "mine")
-    wire = connect()
-    dataset = found_dataset(wire, "mine-en", "mine-set1-en-01")
-    wire.call(
+    client = connect()
+    dataset = found_dataset(client, "mine-en", "mine-set1-en-01")
+    client.call(
         "PATCH",
         f"/api/v1/datasets/{dataset['id']}",
         {"distribution": {"strategy": "overlap", "min_submitted": 7}},
@@ -275,8 +276,8 @@ def test_another_key_another_round_another_setting(
 
 
 def wait_for_search() -> None:
-    wire = connect()
+    client = connect()
     end = time.monotonic() + 60
-    while wire.call("GET", "/api/v1/status", allowed=range(400, 600), failures=1)[0] != 200:
+    while client.call("GET", "/api/v1/status", allowed=range(400, 600), attempts=1)[0] != 200:
         assert time.monotonic() < end
         time.sleep(0.3)

@@ -1,4 +1,4 @@
-"""One annotator in the real web page: signs in, reads, opens a warned text, answers by mouse and keyboard, discards."""
+"""An annotator on the real web page: sign in, read, open a crisis, answer by mouse and keyboard, discard."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOSTILE = (
     f'</script><script>{ATTACK}</script><img src=x onerror="{ATTACK}"> {{{{record}}}} </template> $& $\' $` '
     "#TEMPLATE# #RECORD_OBJECT# \\u003cb\\u003e <!-- -->"
 )
-# A crisis is not told in any detail here: what matters is that the text stays folded until it is asked for.
+# What matters is that the text stays hidden until the annotator opens it, so it has no details.
 FOLDED = "I do not want to go on any more, and I am frightened of myself tonight."
 ITEMS: list[dict[str, Any]] = [
     {
@@ -114,7 +114,7 @@ def opened(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
 
 
 class Reader:
-    """The annotator at the page."""
+    """An annotator on the web page."""
 
     def __init__(self, page: Page, stack: Stack) -> None:
         self.page, self.stack, self.dataset = page, stack, ""
@@ -142,7 +142,7 @@ class Reader:
         return self.frame.locator("#h2h")
 
     def go_to(self, text: str) -> None:
-        """Page through the session from its start until an item with this text, or this notice, is shown."""
+        """Page through the session from its start to an item with this text or notice."""
         self.open(self.dataset)
         for _ in range(8):
             if self.frame.get_by_text(text).count():
@@ -153,7 +153,7 @@ class Reader:
         raise AssertionError(f"no item shows {text!r}")
 
     def picture(self, name: str) -> None:
-        """Where H2HTALK_SCREENSHOTS names a folder: a picture to look at, on a desk and on a phone."""
+        """Save screenshots, desktop and phone, in the folder H2HTALK_SCREENSHOTS if it is set."""
         folder = os.environ.get("H2HTALK_SCREENSHOTS")
         if not folder:
             return
@@ -184,7 +184,7 @@ def datasets(stack: Stack) -> dict[str, str]:
     return {language: names[f"page-set1-{language}-01"] for language in ("en", "zh")}
 
 
-def test_items_read_well(reader: Reader, stack: Stack) -> None:
+def test_display_of_items(reader: Reader, stack: Stack) -> None:
     ids = datasets(stack)
     reader.open(ids["en"])
     reader.go_to("tomatoes")
@@ -198,7 +198,7 @@ def test_items_read_well(reader: Reader, stack: Stack) -> None:
     reader.picture("chinese")
 
 
-def test_help_lines_stand_in_the_guidelines(reader: Reader, stack: Stack) -> None:
+def test_help_lines_are_in_the_guidelines(reader: Reader, stack: Stack) -> None:
     reader.open(datasets(stack)["en"])
     reader.page.get_by_text("Guidelines").first.click()
     country = help_rows("en")[0].partition(":")[0]
@@ -206,7 +206,7 @@ def test_help_lines_stand_in_the_guidelines(reader: Reader, stack: Stack) -> Non
     reader.picture("guidelines")
 
 
-def test_nothing_is_cut_off_or_scrolls_sideways(reader: Reader, stack: Stack) -> None:
+def test_nothing_is_cut_off(reader: Reader, stack: Stack) -> None:
     reader.open(datasets(stack)["en"])
     for text in ("tomatoes", "#TEMPLATE#"):
         reader.page.set_viewport_size(DESKTOP)
@@ -222,7 +222,7 @@ def test_nothing_is_cut_off_or_scrolls_sideways(reader: Reader, stack: Stack) ->
             assert box[2] <= box[3] + 1, (text, view, box)
 
 
-def test_what_an_item_says_stays_text(reader: Reader, stack: Stack) -> None:
+def test_texts_of_items_stay_text(reader: Reader, stack: Stack) -> None:
     reader.open(datasets(stack)["en"])
     reader.go_to("#TEMPLATE#")
     for place in (".turn.by-user p", ".passage h2", ".passage p", ".proposed p"):
@@ -231,7 +231,7 @@ def test_what_an_item_says_stays_text(reader: Reader, stack: Stack) -> None:
     reader.picture("hostile")
 
 
-def test_a_crisis_is_announced_before_its_text(reader: Reader, stack: Stack) -> None:
+def test_crises_are_announced_before_their_text(reader: Reader, stack: Stack) -> None:
     reader.open(datasets(stack)["en"])
     reader.go_to("speaks of a crisis")
     assert FOLDED not in reader.shown.inner_text()
@@ -246,13 +246,13 @@ def test_a_crisis_is_announced_before_its_text(reader: Reader, stack: Stack) -> 
     assert before is not None
     assert after is not None
     assert after["height"] > before["height"]
-    # Opening the text leaves the keys with the questions.
+    # After opening the text, keys still answer the questions.
     reader.page.keyboard.press("2")
     expect(reader.page.locator("#subtask_dialogue_emotion").first).to_be_checked()
     reader.picture("crisis-open")
 
 
-def test_answers_by_mouse_and_keyboard_and_a_discard_come_back(
+def test_answers_by_mouse_and_keyboard_and_a_discard(
     reader: Reader, stack: Stack, opened: RoundFolder
 ) -> None:
     page = reader.page
@@ -268,7 +268,7 @@ def test_answers_by_mouse_and_keyboard_and_a_discard_come_back(
     with page.expect_response("**/responses**"):
         page.locator("button.button--discard").first.click()
 
-    # By keyboard, also after a click on the text: the number of the label, of the rating, then Enter.
+    # By keyboard, also after a click on the text: numbers of label and rating, then Enter.
     reader.go_to("#TEMPLATE#")
     reader.shown.click()
     page.locator('label[for="subtask_none"]').first.click()
@@ -280,8 +280,8 @@ def test_answers_by_mouse_and_keyboard_and_a_discard_come_back(
         timeout=20_000
     )
 
-    found = round_status(opened.path)
-    assert (found.completed, found.skipped, found.mistakes) == (2, 1, ())
+    status = round_status(opened.path)
+    assert (status.completed, status.skipped, status.mistakes) == (2, 1, ())
     said = {(item, question): one.value for (item, _, question), one in opened.annotations().items()}
     assert said == {
         ("english", "subtask"): "dialogue_base",

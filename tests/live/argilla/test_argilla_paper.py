@@ -1,4 +1,4 @@
-"""The same people saying the same things give the same decisions, on spreadsheets as on a real server."""
+"""The same annotations lead to the same decisions on spreadsheets and on a real server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from h2htalk.rounds.status import round_status
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
 ITEMS = 30
-# Everybody answers everything, crises too: which of them answers what is then no matter of the platform.
+# All annotate everything, so that the platforms' assignments do not matter.
 SKILLS = {"paper-a": 0.9, "paper-b": 0.8, "paper-c": 0.7, "paper-d": 0.55, "paper-e": 0.4}
 
 
 def filled_in(round: RoundFolder, annotator: SimulatedAnnotator) -> set[str]:
-    """Fill in an annotator's CSV spreadsheet with what they think; the items on it."""
+    """Fill in an annotator's CSV spreadsheet, and return its items."""
     known = read_spreadsheet_round(round)
     (spreadsheet,) = [one for one in known.spreadsheets if one.annotator.name == annotator.name]
     path = known.folder / f"{spreadsheet.stem}.csv"
@@ -42,7 +42,7 @@ def filled_in(round: RoundFolder, annotator: SimulatedAnnotator) -> set[str]:
     return {assignment.item for assignment in spreadsheet.assignments}
 
 
-def test_spreadsheets_and_a_real_server_come_to_the_same_decisions(
+def test_spreadsheets_and_a_server_give_the_same_decisions(
     stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", stack.url)
@@ -63,8 +63,8 @@ def test_spreadsheets_and_a_real_server_come_to_the_same_decisions(
         assert filled_in(rounds["spreadsheets"], annotator) == everything
 
     for round in rounds.values():
-        found = round_status(round.path)
-        assert (found.completed, found.missing, found.mistakes) == (ITEMS * len(SKILLS), {}, ())
+        status = round_status(round.path)
+        assert (status.completed, status.missing, status.mistakes) == (ITEMS * len(SKILLS), {}, ())
         close_round(round.path)
     online, paper = (
         [record for _, record in read_jsonl(round.path / "decisions.jsonl")] for round in rounds.values()

@@ -1,6 +1,4 @@
-"""A pilot on a real server: gold items for everybody, who passed is handed on, and the real assignment set goes to
-those.
-"""
+"""A pilot on a real server: gold items for everybody, then a round for those who passed."""
 
 from __future__ import annotations
 
@@ -20,14 +18,14 @@ from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
-# Who reads what, who wants crises, and how often each is right.
+# Annotators, and their accuracy.
 LIST = "name,languages,crisis\npilot-a,en zh,yes\npilot-b,en zh,no\npilot-c,en zh,yes\n"
 SKILLS = {"pilot-a": 1.0, "pilot-b": 1.0, "pilot-c": 0.0}
 SAYS: dict[str, Any] = {"subtask": "none", "keep": "drop", "quality": 3}
 CARE = Care(session_items=20, crisis_share=0.5)
 
 
-def test_who_passes_the_gold_items_of_a_pilot_gets_the_real_ones(
+def test_annotators_who_pass_a_pilot_get_the_next_round(
     stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", stack.url)
@@ -49,10 +47,10 @@ def test_who_passes_the_gold_items_of_a_pilot_gets_the_real_ones(
             met |= {item_of(record) for record in waiting}
             says = SAYS if annotator.skill else SAYS | {"keep": "keep"}
             annotator.hand_in((record["id"], says, "submitted") for record in waiting)
-        # Everybody gets everything that they may see.
+        # All annotators get all items that they are eligible for.
         assert met == {item["id"] for item in gold} - (hard if annotator.name == "pilot-b" else set())
-    found = round_status(pilot.path)
-    assert (found.missing, found.skipped, found.mistakes, found.notes) == ({}, 0, (), ())
+    status = round_status(pilot.path)
+    assert (status.missing, status.skipped, status.mistakes, status.notes) == ({}, 0, (), ())
     close_round(pilot.path)
     passed = pilot.private / "qualified.csv"
     with passed.open(encoding="utf-8", newline="") as file:
@@ -65,6 +63,6 @@ def test_who_passes_the_gold_items_of_a_pilot_gets_the_real_ones(
     open_round(real, tmp_path / "afterwards")
     said = {annotator.name: len(annotator.work_through("afterwards", "crowd")) for annotator in annotators}
     assert said == {"pilot-a": 4, "pilot-b": 4, "pilot-c": 0}
-    found = round_status(tmp_path / "afterwards")
-    assert (found.completed, found.missing, found.notes) == (8, {}, ())
+    status = round_status(tmp_path / "afterwards")
+    assert (status.completed, status.missing, status.notes) == (8, {}, ())
     close_round(tmp_path / "afterwards")

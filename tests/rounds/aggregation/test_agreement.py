@@ -1,4 +1,4 @@
-"""Agreement: published values, intervals, and what is not defined."""
+"""Agreement: published values, intervals, and undefined values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from h2htalk.rounds.aggregation.agreement import agreement_of, cohen_kappa, flei
 from h2htalk.rounds.aggregation.vote_table import Vote
 from h2htalk.rounds.questions import Level
 
-# Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): 12 units, 4 observers (here a line a unit).
+# Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): 12 units, 4 observers (one line a unit).
 TEXTBOOK = """
 1 1 . 1
 2 2 3 2
@@ -40,14 +40,14 @@ LEVELS: list[Level] = ["nominal", "ordinal", "interval"]
 
 
 @pytest.mark.parametrize(("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
-def test_the_textbook_example(level: Level, alpha: float) -> None:
+def test_textbook_example(level: Level, alpha: float) -> None:
     assert round(krippendorff_alpha(votes_of(TEXTBOOK), level), 3) == alpha
     found = agreement_of(votes_of(TEXTBOOK), level)
     assert (found.items, found.votes, found.reason) == (11, 40, "")
 
 
 @pytest.mark.parametrize(("name", "alpha"), [("d_possent", 0.1493), ("snow_rte", 0.2415)])
-def test_public_votes(shared_data: Path, name: str, alpha: float) -> None:
+def test_alpha_of_public_votes(shared_data: Path, name: str, alpha: float) -> None:
     votes, _ = public_votes(shared_data, name)
     assert round(krippendorff_alpha(votes, "nominal"), 4) == alpha
     assert fleiss_kappa(votes) == pytest.approx(alpha, abs=2e-4)
@@ -55,9 +55,7 @@ def test_public_votes(shared_data: Path, name: str, alpha: float) -> None:
 
 @settings(deadline=None)
 @given(vote_lists(labels="1234"), st.sampled_from(LEVELS))
-def test_value_counts_give_what_the_library_makes_of_the_whole_matrix(
-    votes: list[Vote], level: Level
-) -> None:
+def test_value_counts_give_the_library_s_result_for_the_matrix(votes: list[Vote], level: Level) -> None:
     matrix = np.full((8, 10), np.nan)
     for vote in votes:
         matrix[int(vote.annotator[1:]), int(vote.item[1:])] = float(vote.label)
@@ -76,12 +74,12 @@ def test_value_counts_give_what_the_library_makes_of_the_whole_matrix(
         ("", "no item has two votes"),
         ("1 . .\n. 2 .", "no item has two votes"),
         ("1 1 1\n1 1 .", "all votes on items with two or more votes are one label"),
-        # The second label stands on an item with one vote: nothing to compare it with.
+        # The second label occurs on an item with one vote only.
         ("1 1 1\n1 1 .\n. . 2", "all votes on items with two or more votes are one label"),
     ],
 )
 @pytest.mark.parametrize("level", LEVELS)
-def test_alpha_that_is_not_defined_is_nan_and_says_why(table: str, reason: str, level: Level) -> None:
+def test_undefined_alpha_is_nan_with_a_reason(table: str, reason: str, level: Level) -> None:
     votes = votes_of(table)
     assert math.isnan(krippendorff_alpha(votes, level))
     found = agreement_of(votes, level)
@@ -91,27 +89,27 @@ def test_alpha_that_is_not_defined_is_nan_and_says_why(table: str, reason: str, 
     assert found.to_dict()["alpha"] is None
 
 
-def test_ratings_have_an_order_by_number_not_by_letter() -> None:
-    # As text, 10 stands before 9. Each item's ratings are neighbours: nearly full agreement.
+def test_ratings_are_ordered_as_numbers() -> None:
+    # As text, 10 is before 9. The ratings of each item are neighbours: nearly full agreement.
     votes = votes_of("9 10\n10 9\n1 1\n2 1\n5 5")
     assert krippendorff_alpha(votes, "ordinal") > 0.85
     assert krippendorff_alpha(votes, "interval") > 0.95
     assert krippendorff_alpha(votes, "nominal") < 0.5
 
 
-def test_the_same_number_written_differently_is_one_rating() -> None:
+def test_equal_numbers_are_one_rating() -> None:
     assert krippendorff_alpha(votes_of("4 4.0\n5 5\n4.0 4"), "interval") == 1.0
 
 
 @pytest.mark.parametrize("label", ["good", "nan", "inf", ""])
-def test_a_rating_that_is_no_number_is_an_error(label: str) -> None:
+def test_ratings_must_be_numbers(label: str) -> None:
     votes = [Vote("a", "v", "1"), Vote("a", "w", label)]
     with pytest.raises(RoundError, match="is not a number"):
         krippendorff_alpha(votes, "ordinal")
     assert not math.isnan(krippendorff_alpha(votes, "nominal"))
 
 
-def test_without_the_library_the_message_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "krippendorff", None)
     with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[rounds\]"'):
         krippendorff_alpha(votes_of(TEXTBOOK), "nominal")
@@ -120,7 +118,7 @@ def test_without_the_library_the_message_says_what_to_type(monkeypatch: pytest.M
 # --- Its interval -----------------------------------------------------------------------------------------------------
 
 
-def test_the_interval_is_about_as_wide_as_that_of_resampled_items(shared_data: Path) -> None:
+def test_interval_is_close_to_that_of_resampled_items(shared_data: Path) -> None:
     votes, _ = public_votes(shared_data, "snow_rte")
     found = agreement_of(votes, "nominal")
     assert found.interval is not None
@@ -140,9 +138,7 @@ def test_the_interval_is_about_as_wide_as_that_of_resampled_items(shared_data: P
 
 @settings(deadline=None)
 @given(vote_lists(labels="123"), st.sampled_from(LEVELS), st.randoms(use_true_random=False))
-def test_names_and_order_of_rows_change_neither_alpha_nor_interval(
-    votes: list[Vote], level: Level, rng: random.Random
-) -> None:
+def test_names_and_order_do_not_matter(votes: list[Vote], level: Level, rng: random.Random) -> None:
     annotators = [f"n{at}" for at in range(8)]
     rng.shuffle(annotators)
     labels = dict(zip("123", rng.sample(["x", "y", "z"], 3), strict=True)) if level == "nominal" else {}
@@ -154,7 +150,7 @@ def test_names_and_order_of_rows_change_neither_alpha_nor_interval(
         assert ours.interval[0] <= ours.interval[1] <= 1
 
 
-def test_one_item_has_no_interval_and_another_seed_another_one() -> None:
+def test_interval_depends_on_the_seed_and_needs_two_items() -> None:
     assert agreement_of(votes_of("1 2 2"), "nominal").interval is None
     one, other = (agreement_of(votes_of(TEXTBOOK), "ordinal", seed).interval for seed in (0, 1))
     assert one != other
@@ -169,18 +165,18 @@ FLEISS = counted(
 )  # fmt: skip
 
 
-def test_the_table_of_fleiss_1971() -> None:
+def test_fleiss_kappa_of_the_table_of_1971() -> None:
     assert round(fleiss_kappa(FLEISS), 4) == 0.2099
 
 
-def test_fleiss_needs_equal_numbers_of_votes() -> None:
+def test_fleiss_kappa_needs_equal_numbers_of_votes() -> None:
     with pytest.raises(RoundError, match=r"these have 1 to 3 votes; use krippendorff_alpha"):
         fleiss_kappa(votes_of("a b c\na . ."))
     with pytest.raises(RoundError, match="one vote each"):
         fleiss_kappa(votes_of("a\nb"))
 
 
-def test_kappa_that_is_not_defined_is_nan() -> None:
+def test_undefined_kappa_is_nan() -> None:
     assert math.isnan(fleiss_kappa([]))
     assert math.isnan(fleiss_kappa(votes_of("a a\na a")))
 
@@ -189,14 +185,14 @@ def test_kappa_that_is_not_defined_is_nan() -> None:
 
 
 @pytest.mark.parametrize("level", ["ratio", "foo", ""])
-def test_a_level_that_is_none_of_ours_is_refused(level: str) -> None:
-    """Some gave a figure in silence."""
+def test_unknown_level(level: str) -> None:
+    """Some unknown levels gave a result."""
     with pytest.raises(ValueError, match="choose from nominal, ordinal, interval"):
         krippendorff_alpha(votes_of("1 2\n2 2"), level)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
-def test_names_of_items_move_no_bit(level: Level) -> None:
+def test_names_of_items_do_not_matter(level: Level) -> None:
     draw = random.Random(5)
     votes = [
         Vote(f"i{n:03}", f"v{v}", str(draw.choice((1, 1, 2, 3, 5))))
@@ -215,10 +211,10 @@ def test_cohen_kappa_of_a_textbook_table() -> None:
     # 50 proposals: both yes 20, both no 15, only one of them 5 and 10; po 0.7, pe 0.5.
     lines = ["y y"] * 20 + ["n n"] * 15 + ["y n"] * 5 + ["n y"] * 10
     assert cohen_kappa(votes_of("\n".join(lines))) == pytest.approx(0.4, abs=1e-12)
-    # Items of one of them do not count.
+    # Items of one annotator do not count.
     assert cohen_kappa(votes_of("\n".join([*lines, "y .", ". n"]))) == pytest.approx(0.4, abs=1e-12)
 
 
-def test_cohen_kappa_is_for_two() -> None:
+def test_cohen_kappa_needs_two_annotators() -> None:
     with pytest.raises(RoundError, match="compares two annotators, not 3"):
         cohen_kappa(votes_of("a b a"))

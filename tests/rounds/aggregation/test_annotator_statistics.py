@@ -1,4 +1,4 @@
-"""Figures of annotators: against the others, against gold, how sure of it, and as a table."""
+"""Statistics of annotators: agreement with others, gold accuracy, intervals, and CSV."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def keeps(annotator: str, words: str) -> list[Annotation]:
     # Wilson intervals as published in Newcombe, Statistics in Medicine 17 (1998), table I.
     [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
 )
-def test_the_interval_is_wilsons(right: int, of: int, low: float, high: float) -> None:
+def test_wilson_interval(right: int, of: int, low: float, high: float) -> None:
     assert Share(right, of).interval == pytest.approx((low, high), abs=5e-5)
     assert Share(of - right, of).interval == pytest.approx((1 - high, 1 - low), abs=5e-5)
 
 
-def test_three_right_of_three_is_no_certainty() -> None:
+def test_interval_of_three_right_answers_of_three() -> None:
     assert Share(3, 3).interval == pytest.approx((0.4385, 1.0), abs=1e-4)
 
 
 # --- Consensus of the others ------------------------------------------------------------------------------------------
 
 
-def test_a_annotator_is_compared_with_the_others_without_their_own_vote() -> None:
+def test_consensus_excludes_the_annotator_s_own_vote() -> None:
     items = [item(n) for n in range(5)]
     answers = [
         *keeps("a", "kkkk."),
@@ -76,20 +76,18 @@ def test_a_annotator_is_compared_with_the_others_without_their_own_vote() -> Non
     assert by["c"].consensus == Share(1, 2)
 
 
-def test_consensus_counts_all_label_questions_and_no_ratings() -> None:
+def test_consensus_counts_label_questions_only() -> None:
     answers = [
         answer(annotator, 0, question, value)
         for annotator in "abc"
         for question, value in (("keep", "keep"), ("subtask", "none"), ("quality", 3))
     ]
-    # An item that is not of the round counts nowhere.
-    answers += [answer(annotator, 9, "keep", "keep") for annotator in "abc"]
     assert [one.consensus for one in annotator_statistics([item(0)], CROWD, answers, "abc")] == [
         Share(2, 2)
     ] * 3
 
 
-def test_skill_finds_who_is_right_and_who_guesses() -> None:
+def test_skill_estimates_the_accuracy() -> None:
     rng = random.Random(0)
     truth = [rng.choice("kd") for _ in range(200)]
     chances = {"a": 0.9, "b": 0.9, "c": 0.8, "d": 0.5}
@@ -104,7 +102,7 @@ def test_skill_finds_who_is_right_and_who_guesses() -> None:
 # --- Gold -------------------------------------------------------------------------------------------------------------
 
 
-def test_gold_counts_labels_exactly_and_ratings_within_one_step() -> None:
+def test_gold_accepts_ratings_within_one_step() -> None:
     items = [item(0, keep="keep", quality=4), item(1, keep="drop"), item(2)]
     answers = [
         *keeps("a", "kkk"),
@@ -117,17 +115,17 @@ def test_gold_counts_labels_exactly_and_ratings_within_one_step() -> None:
     assert [one.gold for one in figures] == [Share(2, 3), Share(1, 3), None]
 
 
-def test_five_gold_answers_qualify_or_not_and_fewer_say_nothing() -> None:
+def test_qualification_needs_five_gold_answers() -> None:
     items = [item(n, keep="keep") for n in range(6)]
     answers = [*keeps("a", "kkkkd."), *keeps("b", "kdddd."), *keeps("c", "kkkk..")]
     figures = annotator_statistics(items, CROWD, answers, "abcd")
     assert qualified(figures, 0.7) == {"a": True, "b": False, "c": None, "d": None}
     assert qualified(figures, 0.8)["a"] is True
-    told = [row["qualified"] for row in rows(statistics_csv(figures, 0.7))]
-    assert told == ["yes", "no", "too few gold answers: 4 of at least 5", ""]
+    cells = [row["qualified"] for row in rows(statistics_csv(figures, 0.7))]
+    assert cells == ["yes", "no", "too few gold answers: 4 of at least 5", ""]
 
 
-def test_gold_of_several_labels_is_right_in_any_order_and_a_comment_never_counts() -> None:
+def test_gold_of_several_labels_and_of_comments() -> None:
     items = [item(0, violations=("boundary", "privacy"), comment="none")]
     answers = [
         answer("a", 0, "violations", ("privacy", "boundary")),
@@ -141,12 +139,12 @@ def test_gold_of_several_labels_is_right_in_any_order_and_a_comment_never_counts
 # --- All of it --------------------------------------------------------------------------------------------------------
 
 
-def test_items_answered_skipped_and_annotators_who_did_nothing() -> None:
+def test_annotated_and_skipped_items() -> None:
     answers = [
         *keeps("a", "k.k"),
         answer("a", 1, SKIPPED, "yes"),
         answer("b", 0, SKIPPED, "yes"),
-        *keeps("b", "k"),  # answered after all
+        *keeps("b", "k"),  # annotated after the skip
     ]
     figures = annotator_statistics([item(n) for n in range(3)], CROWD, answers, ["b", "nobody", "a"])
     assert [(one.annotator, one.annotated, one.skipped) for one in figures] == [
@@ -158,7 +156,7 @@ def test_items_answered_skipped_and_annotators_who_did_nothing() -> None:
     assert figures[1].warnings == ()
 
 
-def test_rows_in_another_order_give_the_same_figures() -> None:
+def test_order_of_annotations_does_not_matter() -> None:
     rng = random.Random(1)
     items = [item(n, keep="keep") for n in range(12)]
     answers = [
@@ -184,7 +182,7 @@ def rows(text: str) -> Sequence[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_as_csv_a_row_a_annotator_and_empty_where_there_is_no_figure() -> None:
+def test_statistics_as_csv() -> None:
     items = [*(item(n, keep="keep") for n in (0, 2, 3, 4, 5)), item(1)]
     answers = [*keeps("a", "kkkkkk"), *keeps("b", "dkdddd")]
     text = statistics_csv(annotator_statistics(items, CROWD, answers, ["a", "b", "=none"]), 0.7)

@@ -1,4 +1,4 @@
-"""Warnings about annotators: each with its numbers, and none for who merely differs."""
+"""Warnings about annotators: with numbers, and only for improbable differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Kind, Value
 
-# 987 characters: a minute's reading in English, 20 s at three times that seconds_per_item.
+# 987 characters: a minute's reading in English, 20 s at three times that speed.
 ITEMS = [Item(f"i{n:02}", "en", (Turn("user", "x" * 900),), response="y" * 87) for n in range(60)]
 
 
@@ -29,7 +29,7 @@ def at(second: float) -> str:
 
 
 def timed(seconds: list[float], question: str = "keep", value: Value = "keep") -> list[Annotation]:
-    """Answers of annotator `a` to one item after the other, with these times between them."""
+    """Annotations of annotator `a` on consecutive items, with these times between them."""
     total, answers = 0.0, []
     for number, gap in enumerate([0, *seconds]):
         total += gap
@@ -38,7 +38,7 @@ def timed(seconds: list[float], question: str = "keep", value: Value = "keep") -
 
 
 def answered(kind: Kind, sheets: dict[str, list[dict[str, Value]]]) -> dict[str, AnnotatorStatistics]:
-    """Figures of annotators who gave these values, item by item, all at one time."""
+    """Statistics of annotators with these values by item, all at one time."""
     answers = [
         Annotation("r", f"i{n:02}", annotator, question, value, at(0))
         for annotator, items in sheets.items()
@@ -48,8 +48,8 @@ def answered(kind: Kind, sheets: dict[str, list[dict[str, Value]]]) -> dict[str,
     return {one.annotator: one for one in annotator_statistics(ITEMS, QUESTIONS[kind], answers, sheets)}
 
 
-def test_who_says_what_is_right_has_no_habit() -> None:
-    """A pilot's best annotators were warned of for giving one answer, where that was the right one."""
+def test_right_gold_answers_are_no_habit() -> None:
+    """In a pilot, annotators with only right answers got a warning."""
     golden = [Item(f"i{n:02}", "en", (Turn("user", "x"),), gold={"keep": "drop"}) for n in range(12)]
     sheets = {"a": ["drop"] * 12, "b": ["keep"] * 12, "c": ["keep", "drop"] * 6}
     answers = [
@@ -74,12 +74,12 @@ def test_who_says_what_is_right_has_no_habit() -> None:
 # --- Pace -------------------------------------------------------------------------------------------------------------
 
 
-def test_reading_takes_as_long_as_the_text_is() -> None:
+def test_reading_time_depends_on_the_text() -> None:
     assert min_reading_seconds(ITEMS[0]) == pytest.approx(20)
     assert min_reading_seconds(Item("z", "zh", (Turn("user", "好" * 255),))) == pytest.approx(20)
 
 
-def test_time_an_item_is_from_answer_to_answer_without_breaks() -> None:
+def test_seconds_per_item_exclude_breaks() -> None:
     (figure,) = annotator_statistics(
         ITEMS, QUESTIONS["crowd"], timed([30.0] * 7 + [4000.0] + [50.0] * 6), ["a"]
     )
@@ -90,20 +90,20 @@ def test_time_an_item_is_from_answer_to_answer_without_breaks() -> None:
 @pytest.mark.parametrize(
     "gaps",
     [
-        [0.0] * 30,  # read from a spreadsheet, all at one time
-        [0.0] * 20 + [30.0] * 12,  # ... and at a few more
+        [0.0] * 30,  # collected from a spreadsheet at one time
+        [0.0] * 20 + [30.0] * 12,  # and at a few other times
         [30.0] * 9,  # too few
         [700.0] * 30,  # a break after each
         [],
     ],
 )
-def test_times_that_say_nothing_give_no_pace(gaps: list[float]) -> None:
+def test_no_speed_without_usable_times(gaps: list[float]) -> None:
     (figure,) = annotator_statistics(ITEMS, QUESTIONS["crowd"], timed(gaps), ["a"])
     assert figure.seconds is None
     assert not any("fast" in warning for warning in figure.warnings)
 
 
-def test_who_answers_sooner_than_anybody_reads_is_told_with_the_numbers() -> None:
+def test_warning_too_fast() -> None:
     (figure,) = annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([4.0] * 12 + [40.0] * 8), ["a"])
     (warning,) = figure.warnings
     assert warning == (
@@ -112,7 +112,7 @@ def test_who_answers_sooner_than_anybody_reads_is_told_with_the_numbers() -> Non
     )
 
 
-def test_fast_on_fewer_than_half_or_on_short_texts_is_no_warning() -> None:
+def test_no_warning_for_some_fast_answers_or_short_texts() -> None:
     assert (
         annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([4.0] * 9 + [40.0] * 11), ["a"])[0].warnings
         == ()
@@ -121,14 +121,14 @@ def test_fast_on_fewer_than_half_or_on_short_texts_is_no_warning() -> None:
     assert annotator_statistics(short, QUESTIONS["crowd"], timed([4.0] * 20), ["a"])[0].warnings == ()
 
 
-def test_skipping_is_never_too_fast() -> None:
+def test_no_warning_for_fast_skips() -> None:
     assert (
         annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([2.0] * 20, SKIPPED, "yes"), ["a"])[0].warnings
         == ()
     )
 
 
-def test_a_later_change_or_a_broken_time_moves_no_item() -> None:
+def test_later_changes_and_invalid_times_are_ignored() -> None:
     answers = timed([30.0] * 12)
     later = Annotation("r", "i03", "a", "quality", 4, at(5000))
     broken = Annotation("r", "i20", "a", "keep", "keep", "yesterday")
@@ -141,7 +141,7 @@ def test_a_later_change_or_a_broken_time_moves_no_item() -> None:
 # --- Habits -----------------------------------------------------------------------------------------------------------
 
 
-def test_one_rating_on_nearly_all_items_where_others_vary() -> None:
+def test_warning_same_answer() -> None:
     rng = random.Random(0)
     others: dict[str, list[dict[str, Value]]] = {
         annotator: [{"quality": rng.choice([2, 3, 4, 5])} for _ in range(20)] for annotator in "bcd"
@@ -153,19 +153,19 @@ def test_one_rating_on_nearly_all_items_where_others_vary() -> None:
     assert [found[annotator].warnings for annotator in "bcd"] == [()] * 3
 
 
-def test_one_label_that_others_give_as_well_is_no_warning() -> None:
+def test_no_warning_for_a_label_that_others_give_too() -> None:
     mostly: list[dict[str, Value]] = [{"keep": "keep"}] * 19 + [{"keep": "drop"}]
     found = answered("crowd", {"a": [{"keep": "keep"}] * 20, "b": mostly, "c": mostly})
     assert [one.warnings for one in found.values()] == [()] * 3
 
 
-def test_few_answers_or_nobody_to_compare_with_is_no_warning() -> None:
+def test_no_warning_without_enough_answers() -> None:
     varied: list[dict[str, Value]] = [{"quality": 1 + n % 5} for n in range(9)]
     assert answered("crowd", {"a": [{"quality": 3}] * 9, "b": varied})["a"].warnings == ()
     assert answered("crowd", {"a": [{"quality": 3}] * 40})["a"].warnings == ()
 
 
-def test_all_ratings_alike_on_item_after_item() -> None:
+def test_warning_straight_lining() -> None:
     rng = random.Random(0)
     names = ("accuracy", "consistency", "domain_compliance")
     lines: list[dict[str, Value]] = [dict.fromkeys(names, 2 + n % 4) for n in range(24)]
@@ -181,6 +181,6 @@ def test_all_ratings_alike_on_item_after_item() -> None:
 
 
 @pytest.mark.parametrize(("count", "of", "share"), [(18, 20, 0.4), (3, 3, 0.5), (0, 5, 0.2), (10, 10, 0.99)])
-def test_the_chance_of_so_many_is_the_binomial_tail(count: int, of: int, share: float) -> None:
+def test_binomial_tail(count: int, of: int, share: float) -> None:
     by_hand = sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(count, of + 1))
     assert binomial_tail(count, of, share) == pytest.approx(by_hand, rel=1e-9)

@@ -1,4 +1,4 @@
-"""From answers to decisions."""
+"""Decisions from annotations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from h2htalk.rounds.aggregation.decisions import (
 )
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import QUESTIONS, Question, Value, questions_for
+from h2htalk.rounds.questions import QUESTIONS, Question, Value
 
 KEEP, QUALITY = QUESTIONS["crowd"][1:]
 
@@ -30,7 +30,7 @@ def item(name: str, **fields: object) -> Item:
 
 
 def said(question: str, votes: Mapping[str, Sequence[Value]]) -> list[Annotation]:
-    """Answers of annotators v0, v1, ... to each item."""
+    """Annotations of annotators v0, v1, ... on each item."""
     return [
         Annotation("r", name, f"v{n}", question, value, "t")
         for name, values in votes.items()
@@ -43,11 +43,11 @@ def by_item(settled: Sequence[Decision]) -> dict[str, Decision]:
 
 
 def decided(votes: Mapping[str, Sequence[Value]], *given: float) -> dict[str, Decision]:
-    """Decisions on `keep` of a round that asks for two answers an item; `given`: the threshold of Dawid-Skene."""
+    """Decisions on `keep` with an overlap of two; `given`: the threshold of Dawid-Skene."""
     return by_item(decide([item(name) for name in votes], [KEEP], said("keep", votes), 2, *given))
 
 
-def test_most_votes_decide_and_say_how_many_they_were() -> None:
+def test_decision_by_majority() -> None:
     one = decided({"a": ["keep", "keep"]})["a"]
     assert (one.label, one.rule, one.support, one.votes) == ("keep", "majority", 2, 2)
     assert one.to_dict() == {
@@ -56,7 +56,7 @@ def test_most_votes_decide_and_say_how_many_they_were() -> None:
     }  # fmt: skip
 
 
-def test_a_majority_of_one_beyond_the_overlap_is_named_one_more_answer() -> None:
+def test_rule_one_more_annotation() -> None:
     votes: dict[str, list[Value]] = {
         "broken": ["keep", "drop", "drop"], "clear": ["drop"] * 3, "short": ["drop"], "tied": ["keep", "drop"],
     }  # fmt: skip
@@ -77,7 +77,7 @@ def informed() -> dict[str, list[Value]]:
     return votes | {"tied": ["keep", "keep", "drop", "drop"]}
 
 
-def test_a_tie_stays_a_tie_and_dawid_skene_stands_beside_it() -> None:
+def test_dawid_skene_decides_ties_only_above_the_threshold() -> None:
     tie = decided(informed())["tied"]
     assert (tie.label, tie.rule, tie.tied, tie.dawid_skene) == (None, "tie", ("drop", "keep"), "keep")
     assert tie.posterior is not None
@@ -88,14 +88,14 @@ def test_a_tie_stays_a_tie_and_dawid_skene_stands_beside_it() -> None:
     assert decided(informed(), 1.0)["tied"] == tie
 
 
-def test_a_label_that_is_not_among_the_tied_cannot_win_and_dawid_skene_overrules_no_count() -> None:
+def test_dawid_skene_chooses_tied_labels_only() -> None:
     question = Question("q", "label", ("a", "b", "c"))
     votes: dict[str, Sequence[Value]] = {f"x{n}": ["a", "a", "b", "b", "c"] for n in range(30)}
     votes |= {f"y{n}": ["c"] * 5 for n in range(30)}
     answers = said("q", votes)
     for one in decide([item(name) for name in votes], [question], answers, 5, 0.5):
         assert one.label in ("a", "b", None) if one.item.startswith("x") else one.label == "c"
-    # v0 to v2 guess, v3 and v4 are always right: the model is with the two.
+    # v0 to v2 guess, v3 and v4 are always right, so the model follows these two.
     draw = random.Random(0)
     keep: dict[str, list[Value]] = {f"x{n}": [draw.choice(KEEP.labels) for _ in "abc"] for n in range(200)}
     for n in range(200):
@@ -104,25 +104,25 @@ def test_a_label_that_is_not_among_the_tied_cannot_win_and_dawid_skene_overrules
     assert (one.label, one.rule, one.dawid_skene) == ("keep", "one more annotation", "drop")
 
 
-def test_equally_probable_labels_name_none() -> None:
+def test_equally_probable_labels() -> None:
     one = decided({"a": ["keep", "drop"]}, 0.5)["a"]
     assert (one.label, one.rule, one.tied) == (None, "tie", ("drop", "keep"))
     assert (one.dawid_skene, one.posterior) == (None, 0.5)
 
 
-def test_no_answer_is_said_and_is_no_decision() -> None:
+def test_items_without_annotations() -> None:
     found = decide([item("a")], QUESTIONS["crowd"], [], 2)
     assert [(one.label, one.support, one.rule) for one in found] == [(None, 0, "no annotations")] * 3
 
 
-def test_ratings_become_a_mean_with_its_interval() -> None:
+def test_ratings_have_a_mean_and_an_interval() -> None:
     one = decide([item("a")], [QUALITY], said("quality", {"a": [3, 4, 5]}), 2)[0]
     assert (one.label, one.support, one.rule, one.posterior, one.dawid_skene) == (4.0, 3, "mean", None, None)
     assert one.interval is not None
     assert one.interval[0] < 4 < one.interval[1]
 
 
-def test_of_several_labels_those_count_that_most_who_answered_named() -> None:
+def test_several_labels_need_more_than_half_of_the_annotators() -> None:
     several = QUESTIONS["safety"][2]
     one = decide(
         [item("a")],
@@ -135,22 +135,13 @@ def test_of_several_labels_those_count_that_most_who_answered_named() -> None:
     assert (half.label, half.support, half.votes) == ((), 0, 2)
 
 
-def test_gold_items_check_annotators_and_are_not_decided() -> None:
+def test_gold_items_are_not_decided() -> None:
     items = [item("a"), item("g", gold={"keep": "keep"})]
     found = decide(items, [KEEP], said("keep", {"a": ["keep"], "g": ["drop"]}), 2)
     assert [one.item for one in found] == ["a"]
 
 
-def test_an_adjudicator_chooses_among_the_labels_of_the_item() -> None:
-    items = [item("a#keep", labels=("keep", "drop")), item("b#subtask", labels=("dialogue_base", "none"))]
-    questions = questions_for("adjudication", [one.labels for one in items])
-    answers = said("label", {"a#keep": ["keep"], "b#subtask": ["keep"]})
-    found = by_item(decide(items, questions, answers, 2))
-    assert found["a#keep"].label == "keep"
-    assert found["b#subtask"].rule == "no annotations"
-
-
-def test_an_adjudication_settles_exactly_its_tie() -> None:
+def test_adjudications_decide_their_own_ties_only() -> None:
     tied = decide([item("a"), item("b")], [KEEP], said("keep", {"a": ["keep", "drop"], "b": ["keep"]}), 2)
     between = ("keep", "drop")
     made = by_item(
@@ -164,7 +155,7 @@ def test_an_adjudication_settles_exactly_its_tie() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
-def test_renamed_annotators_and_shuffled_rows_change_nothing(seed: int) -> None:
+def test_names_and_order_do_not_matter(seed: int) -> None:
     draw = random.Random(seed)
     names = [f"x{n}" for n in range(12)]
     votes = {name: [draw.choice(KEEP.labels) for _ in range(draw.randint(1, 6))] for name in names}
@@ -178,7 +169,7 @@ def test_renamed_annotators_and_shuffled_rows_change_nothing(seed: int) -> None:
     assert [one.to_dict() for one in decide(items, [KEEP], moved, 2)] == before
 
 
-def test_an_item_is_answered_by_who_answered_all_that_is_required() -> None:
+def test_completed_items_have_all_required_answers() -> None:
     answers = [*said("subtask", {"a": ["none"]}), *said("keep", {"a": ["keep"]})]
     found = {answer.key: answer for answer in answers}
     assert completed_items([item("a")], QUESTIONS["crowd"], found) == {"a": set()}
@@ -186,7 +177,7 @@ def test_an_item_is_answered_by_who_answered_all_that_is_required() -> None:
     assert completed_items([item("a")], QUESTIONS["crowd"], found) == {"a": {"v0"}}
 
 
-def test_a_violation_is_answered_once_its_kind_is_named() -> None:
+def test_completed_items_have_conditionally_required_answers() -> None:
     items, asked = [item("a")], QUESTIONS["safety"]
     answers = [*said("perception", {"a": [2, 4, 3]}), *said("violation", {"a": ["yes", "no", "yes"]})]
     found = {answer.key: answer for answer in answers}
@@ -196,7 +187,7 @@ def test_a_violation_is_answered_once_its_kind_is_named() -> None:
 
 
 @pytest.mark.parametrize("kind", ["crowd", "expert", "safety"])
-def test_decisions_stand_by_item_and_in_the_order_of_the_questions(kind: str) -> None:
+def test_order_of_decisions(kind: str) -> None:
     questions = QUESTIONS[kind]  # type: ignore[index]
     found = decide([item("b"), item("a")], questions, [], 2)
     names = [q.name for q in questions if q.decided]

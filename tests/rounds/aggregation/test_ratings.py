@@ -1,4 +1,4 @@
-"""Means of a few ratings, and intervals that do not pretend."""
+"""Means of ratings and their intervals."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from h2htalk.rounds.aggregation.ratings import mean_of, t_quantile
         ([1, 1, 5, 5], 3.0, 3.182 * statistics.stdev([1, 1, 5, 5]) / 2),
     ],
 )
-def test_the_interval_is_students(values: list[int], value: float, half: float) -> None:
+def test_student_interval(values: list[int], value: float, half: float) -> None:
     mean = mean_of(values)
     assert mean.value == value
     assert mean.interval == pytest.approx((value - half, value + half))
 
 
-def test_one_rating_has_no_interval() -> None:
+def test_no_interval_for_one_rating() -> None:
     mean = mean_of([4], (1, 5))
     assert (mean.value, mean.interval) == (4.0, None)
 
 
-def test_equal_ratings_are_no_certainty() -> None:
+def test_interval_of_equal_ratings() -> None:
     assert mean_of([5, 5, 5]).interval is None
     assert mean_of([4, 5], (1, 5)).interval == (1, 5)
     low, high = mean_of([5, 5, 5], (1, 5)).interval or (0, 0)
@@ -41,16 +41,16 @@ def test_equal_ratings_are_no_certainty() -> None:
 
 
 @pytest.mark.parametrize(("values", "scale"), [([], None), ([6], (1, 5)), ([0, 3], (1, 5))])
-def test_no_ratings_or_one_off_the_scale_is_an_error(
-    values: list[int], scale: tuple[int, int] | None
-) -> None:
+def test_invalid_ratings(values: list[int], scale: tuple[int, int] | None) -> None:
     with pytest.raises(ValueError, match="needs ratings within the scale"):
         mean_of(values, scale)
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=40), st.randoms(use_true_random=False))
-def test_order_changes_no_bit_and_the_mean_lies_inside(values: list[int], rng: random.Random) -> None:
+def test_order_does_not_matter_and_the_interval_contains_the_mean(
+    values: list[int], rng: random.Random
+) -> None:
     mean = mean_of(values, (1, 5))
     rng.shuffle(values)
     assert mean_of(values, (1, 5)) == mean
@@ -61,10 +61,10 @@ def test_order_changes_no_bit_and_the_mean_lies_inside(values: list[int], rng: r
 
 @pytest.mark.parametrize("weights", [(1, 2, 5, 8, 4), (1, 1, 1, 1, 1), (0, 0, 1, 5, 10), (0, 0, 0, 1, 20)])
 @pytest.mark.parametrize("n", [3, 5, 20])
-def test_at_least_92_of_100_panels_have_the_mean_of_all_in_their_interval(
+def test_interval_covers_the_population_s_mean_in_92_percent_of_panels(
     n: int, weights: tuple[int, ...]
 ) -> None:
-    # Of the last kind most panels are of one mind; an interval of no width would hold the mean in none of them.
+    # In the last case most panels have equal ratings; an interval of width zero would never contain the mean.
     rng = random.Random(0)
     true = sum(w * v for w, v in zip(weights, range(1, 6), strict=True)) / sum(weights)
     held = 0
@@ -89,5 +89,5 @@ def test_at_least_92_of_100_panels_have_the_mean_of_all_in_their_interval(
         (10**6, 1.960),
     ],
 )
-def test_quantiles_of_students_t(freedom: int, quantile: float) -> None:
+def test_student_quantiles(freedom: int, quantile: float) -> None:
     assert t_quantile(freedom) == pytest.approx(quantile, abs=0.001)

@@ -1,4 +1,4 @@
-"""Votes as columns: read once, sorted, and as good as the votes themselves."""
+"""Votes as columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 
 @settings(deadline=None)
 @given(vote_lists())
-def test_a_table_holds_the_votes_sorted_and_may_stand_in_for_them(votes: list[Vote]) -> None:
+def test_table_has_sorted_votes_and_replaces_them(votes: list[Vote]) -> None:
     table = tabulate(iter(votes))
     assert table.votes(range(len(table))) == sorted(votes, key=lambda vote: (vote.item, vote.annotator))
     assert tabulate(table) is table
@@ -21,7 +21,7 @@ def test_a_table_holds_the_votes_sorted_and_may_stand_in_for_them(votes: list[Vo
     assert dawid_skene(table) == dawid_skene(votes)
 
 
-def test_more_votes_than_are_read_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_votes_in_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     votes = votes_of("a b a\nb b .\n. a a")
     whole = majority(votes)
     monkeypatch.setattr("h2htalk.rounds.aggregation.vote_table.CHUNK", 2)

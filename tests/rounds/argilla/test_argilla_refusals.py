@@ -1,4 +1,4 @@
-"""What stands in a round's way on the server is refused by name, with the difference."""
+"""Conflicts on the server are refused with the difference, or noted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from argilla_double import ArgillaDouble
-from argilla_made import DATASET, named, opened, spec_in
+from argilla_made import DATASET, SAYS, named, opened, spec_in
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla import dataset_settings
@@ -20,7 +20,7 @@ CHINESE = DATASET.replace("en", "zh")
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda one: one["questions"][1]["settings"]["options"].pop(), "keep is label_selection of keep (required)"),
         (lambda one: one["questions"].pop(), "quality is missing"),
@@ -34,21 +34,19 @@ CHINESE = DATASET.replace("en", "zh")
         (lambda one: next(iter(one["records"].values()))["fields"].update(item={"data": "{}"}), "another text"),
     ],
 )  # fmt: skip
-def test_another_dataset_of_that_name_is_refused_with_the_difference(
-    server: ArgillaDouble, tmp_path: Path, change: Any, told: str
+def test_a_dataset_with_other_settings_is_refused(
+    server: ArgillaDouble, tmp_path: Path, change: Any, message: str
 ) -> None:
     round = opened(tmp_path)
     change(server.dataset(DATASET))
     with pytest.raises(RoundError) as refused:
         open_round(spec_in(tmp_path), round.path)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert DATASET in str(refused.value)
 
 
-def test_another_round_of_that_name_is_refused_and_nothing_is_changed_there(
-    server: ArgillaDouble, tmp_path: Path
-) -> None:
-    """Its annotators were let into the first round's workspaces before anybody looked whose they are."""
+def test_another_round_of_that_name_is_refused_without_changes(server: ArgillaDouble, tmp_path: Path) -> None:
+    """Its annotators were added to the first round's workspaces before the conflict was noticed."""
     opened(tmp_path / "one")
     spec = spec_in(tmp_path / "two")
     Path(spec.annotators).write_text("name,languages,crisis\neve,en zh,yes\nfay,en zh,yes\n")
@@ -60,7 +58,7 @@ def test_another_round_of_that_name_is_refused_and_nothing_is_changed_there(
     opened(tmp_path / "two" / "more", argilla=ArgillaSettings(workspace="two"))
 
 
-def test_a_dataset_of_somebody_elses_under_our_name_is_refused_before_anything_is_made(
+def test_another_dataset_with_a_name_of_ours_is_refused_without_changes(
     server: ArgillaDouble, tmp_path: Path
 ) -> None:
     first = opened(tmp_path / "one")
@@ -70,15 +68,15 @@ def test_a_dataset_of_somebody_elses_under_our_name_is_refused_before_anything_i
     with pytest.raises(RoundError, match=f"a dataset {DATASET} that belongs to somebody else"):
         open_round(first.spec(), first.path)
     assert {method for method, _ in server.requests} == {"GET"}
-    # Under names of their own they are in nobody's way.
+    # With other names they are no conflict.
     for name in (DATASET, CHINESE):
         server.dataset(name)["name"] = f"my {name}"
     open_round(first.spec(), first.path)
     assert len(server.datasets) == 4
 
 
-def test_what_was_reworded_on_the_server_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
-    """The texts of two choices were swapped, and `status` said nothing."""
+def test_changed_texts_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
+    """The texts of two choices were swapped, and `status` did not note it."""
     round = opened(tmp_path)
     assert round_status(round.path).notes == ()
     keep, drop = server.dataset(DATASET)["questions"][1]["settings"]["options"]
@@ -89,7 +87,7 @@ def test_what_was_reworded_on_the_server_is_told(server: ArgillaDouble, tmp_path
     assert f"{CHINESE}: changed on the server: metadata: mm was added, terms" in other
 
 
-def test_a_later_release_that_asks_in_other_words_goes_on_with_an_open_round(
+def test_other_texts_in_a_later_release_are_no_change(
     server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     round = opened(tmp_path)
@@ -98,10 +96,8 @@ def test_a_later_release_that_asks_in_other_words_goes_on_with_an_open_round(
     assert round_status(round.path).notes == ()
 
 
-def test_an_admin_who_does_not_see_all_of_a_round_decides_nothing(
-    server: ArgillaDouble, tmp_path: Path
-) -> None:
-    """What the other workspace held was left out, and `close` decided without it."""
+def test_an_admin_s_key_must_see_all_workspaces(server: ArgillaDouble, tmp_path: Path) -> None:
+    """`close` decided without the annotations of the other workspace."""
     round = opened(tmp_path)
     server.role, server.unseen = "admin", {"round-zh"}
     for look in (round_status, lambda path: close_round(path, force=True)):
@@ -112,63 +108,63 @@ def test_an_admin_who_does_not_see_all_of_a_round_decides_nothing(
     assert round_status(round.path).notes == ()
 
 
-def test_who_an_admins_key_cannot_see_counts_and_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
-    """Somebody made an owner and taken out of the workspaces counted as an annotator, silently."""
+def test_annotators_whom_an_admin_s_key_does_not_see_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
+    """A user who was made an owner and removed from the workspaces counted as an annotator."""
     round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "cem", **SAYS)
     for one in server.workspaces.values():
         one["users"] = [id for id in one["users"] if server.users[id]["username"] == "ann"]
     server.role = "admin"
-    found = round_status(round.path)
-    assert found.completed == 1
-    unsure, out = found.notes
+    status = round_status(round.path)
+    assert status.completed == 1
+    unsure, out = status.notes
     assert "cem: not in the workspaces that your key sees" in unsure
     assert "ben: not in the round's workspaces" in out
     server.role = "owner"
     assert round_status(round.path).notes == ()
 
 
-def test_a_annotator_whose_account_was_deleted_is_named(server: ArgillaDouble, tmp_path: Path) -> None:
-    """Argilla deletes the answers with the account; the annotator was listed as before."""
+def test_deleted_accounts_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
+    """Argilla deletes a user's responses with the account."""
     round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "cem", **SAYS)
     round_status(round.path)
     del server.users[server.user_id("cem")]
-    found = round_status(round.path)
-    assert found.completed == 1
-    (told,) = found.notes
-    assert "cem: the account was deleted" in told
+    status = round_status(round.path)
+    assert status.completed == 1
+    (message,) = status.notes
+    assert "cem: the account was deleted" in message
     open_round(round.spec(), round.path)
     assert round_status(round.path).notes == ()
-    # What they have answered stays theirs: it does not come before them again.
+    # They do not get the items that they annotated again.
     said = server.dataset(DATASET)["records"][named(round, "a")]["responses"]
     assert said[server.user_id("cem")]["status"] == "discarded"
 
 
-def test_an_owners_name_is_no_annotators(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_an_owner_s_name_is_refused(server: ArgillaDouble, tmp_path: Path) -> None:
     server.add_user("ben", "admin")
     with pytest.raises(RoundError, match="ben is the name of an owner or admin"):
         opened(tmp_path)
 
 
-def test_a_dataset_that_was_renamed_is_the_same(server: ArgillaDouble, tmp_path: Path) -> None:
-    """It was looked for by name: its answers were gone, and `open` put its items before everybody once more."""
+def test_renamed_datasets_still_count(server: ArgillaDouble, tmp_path: Path) -> None:
+    """A dataset was status by its name: its answers were lost, and its items published again."""
     round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.dataset(DATASET)["name"] = "nice name"
-    found = round_status(round.path)
-    assert found.completed == 1
-    (told,) = found.notes
-    assert f"{DATASET}: renamed to 'nice name' on the server" in told
+    status = round_status(round.path)
+    assert status.completed == 1
+    (message,) = status.notes
+    assert f"{DATASET}: renamed to 'nice name' on the server" in message
     open_round(round.spec(), round.path)
     assert {one["name"] for one in server.datasets.values()} == {"nice name", CHINESE}
-    # Who was spared what is known by the name that we gave.
+    # Discards in advance are stored under the dataset's first name.
     assert round_status(round.path).skipped == 0
 
 
-def test_a_second_dataset_of_a_session_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_copies_of_datasets_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     one = server.dataset(DATASET)
     server.datasets["copy"] = {**one, "id": "copy", "name": "a copy", "records": {}, "inserted_at": "2031"}
-    (told,) = round_status(round.path).notes
-    assert "round-en: the dataset 'a copy' is a copy of a session's dataset" in told
+    (message,) = round_status(round.path).notes
+    assert "round-en: the dataset 'a copy' is a copy of a session's dataset" in message

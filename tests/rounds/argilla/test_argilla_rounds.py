@@ -1,4 +1,4 @@
-"""Rounds against a small server of the tests: what goes out, what comes back, and every mistake in words."""
+"""Rounds on a small server: what is published and collected."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
-from argilla_made import DATASET, ITEMS, named, opened, spec_in
+from argilla_made import DATASET, ITEMS, SAYS, named, opened, spec_in
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
@@ -18,7 +18,7 @@ from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import round_status
 
 
-def test_a_round_goes_out_as_it_was_asked_for(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_publish_a_round(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     dataset = server.dataset(DATASET)
     assert dataset["status"] == "ready"
@@ -37,7 +37,7 @@ def test_a_round_goes_out_as_it_was_asked_for(server: ArgillaDouble, tmp_path: P
     assert names == {"round-en": {"ann", "ben", "cem"}, "round-zh": {"ann", "cem"}}
 
 
-def test_what_an_item_says_stays_text_on_its_way_into_the_page(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_texts_of_items_stay_text_in_the_page(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     records = server.dataset(DATASET)["records"]
     text = records[named(round, ITEMS[2]["id"])]["fields"]["item"]["data"]
@@ -45,7 +45,7 @@ def test_what_an_item_says_stays_text_on_its_way_into_the_page(server: ArgillaDo
     assert json.loads(text)["turns"][0]["content"] == ITEMS[2]["prompt"]
 
 
-def test_a_model_is_heard_only_where_the_round_allows_it(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_suggestions_only_if_the_round_shows_them(server: ArgillaDouble, tmp_path: Path) -> None:
     opened(tmp_path)
     assert all("suggestions" not in record for record in server.dataset(DATASET)["records"].values())
     open_round(spec_in(tmp_path, suggest=True), tmp_path / "open")
@@ -60,11 +60,11 @@ def test_a_model_is_heard_only_where_the_round_allows_it(server: ArgillaDouble, 
     )
 
 
-def test_passwords_lie_in_one_private_file(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_passwords_are_in_one_private_file(server: ArgillaDouble, tmp_path: Path) -> None:
     server.add_user("ann")
-    _, told = open_round(spec_in(tmp_path), tmp_path / "round")
+    _, messages = open_round(spec_in(tmp_path), tmp_path / "round")
     round = RoundFolder(tmp_path / "round")
-    assert "existing accounts keep their passwords: ann" in told
+    assert "existing accounts keep their passwords: ann" in messages
     logins = round.private / "argilla_logins.csv"
     for path in (logins, round.private / "argilla_accounts.json"):
         assert path.stat().st_mode & 0o777 == 0o600
@@ -83,10 +83,10 @@ def test_passwords_lie_in_one_private_file(server: ArgillaDouble, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_killed_at_any_request_and_repeated_it_is_the_same_round(
+def test_opening_interrupted_at_any_request_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The opening process loses its server at its n-th writing request, done but unanswered, for every n."""
+    """After the n-th writing request, for every n, the server does not answer any more."""
     for patience in ("RETRY_SECONDS", "FIRST_RETRY_SECONDS"):
         monkeypatch.setattr(f"h2htalk.rounds.argilla.platform.{patience}", 0.0)
     for nth in range(1, 200):
@@ -117,7 +117,7 @@ def test_killed_at_any_request_and_repeated_it_is_the_same_round(
 
 
 class DeadAfter:
-    """Cuts every connection once so many writing requests were done."""
+    """Close every connection after a number of writing requests."""
 
     def __init__(self, writes: int) -> None:
         self.left = writes
@@ -128,14 +128,14 @@ class DeadAfter:
             raise ConnectionError
 
 
-def test_what_annotators_say_comes_back_once(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_collect_responses_and_their_changes(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="drop", quality=1)
     server.respond(DATASET, named(round, "b"), "ann", status="discarded")
     server.respond(DATASET, named(round, "b"), "cem", status="draft", keep="keep")
-    found = round_status(round.path)
-    assert (found.completed, found.skipped, found.new, found.mistakes) == (2, 1, 7, ())
+    status = round_status(round.path)
+    assert (status.completed, status.skipped, status.new, status.mistakes) == (2, 1, 7, ())
     pulled = ArgillaPlatform().collect(round)
     (cem,) = (annotator.id for annotator in round.annotators() if annotator.name == "cem")
     assert pulled.started == {("b", cem)}
@@ -143,26 +143,24 @@ def test_what_annotators_say_comes_back_once(server: ArgillaDouble, tmp_path: Pa
     assert answer.when.endswith("+00:00")
     assert round_status(round.path).new == 0
 
-    # Changed later: counts once. Answered after a skip: no skip. Discarded after an answer: no answer.
-    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="drop", quality=4)
+    # Later responses replace earlier ones: a changed answer, an answer after a skip, a discard after an answer.
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS | {"keep": "drop"})
     server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep", quality=2)
     server.respond(DATASET, named(round, "a"), "cem", status="discarded")
-    found = round_status(round.path)
-    assert (found.completed, found.skipped) == (2, 1)
+    status = round_status(round.path)
+    assert (status.completed, status.skipped) == (2, 1)
     kept = {(one.item, one.question): one.value for one in round.annotations().values()}
     assert kept["a", "keep"] == "drop"
     assert kept["b", "quality"] == 2
     assert kept["a", SKIPPED] == "yes"
 
 
-def test_who_wants_no_crises_is_spared_them_and_that_is_no_skip(
-    server: ArgillaDouble, tmp_path: Path
-) -> None:
+def test_crises_discarded_in_advance_are_no_skips(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     spared = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
     assert {user: one["status"] for user, one in spared.items()} == {server.user_id("ben"): "discarded"}
     assert round_status(round.path).skipped == 0
-    # Who answers such an item after all has answered it.
+    # An answer to such an item counts.
     server.respond(DATASET, named(round, "b"), "ben", subtask="none", keep="keep", quality=2)
     assert round_status(round.path).completed == 1
     open_round(spec_in(tmp_path), round.path)
@@ -172,10 +170,10 @@ def test_who_wants_no_crises_is_spared_them_and_that_is_no_skip(
     )
 
 
-def test_a_tie_goes_to_others_than_answered(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_ties_are_given_to_other_annotators(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
-    server.respond(DATASET, named(round, "a"), "ben", subtask="none", keep="drop", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    server.respond(DATASET, named(round, "a"), "ben", **SAYS | {"keep": "drop"})
     (tmp_path / "more.csv").write_text("name,languages,crisis\ndee,en,no\neve,en zh,yes\n")
     reopen_round(round.path, without=["cem"], annotators=tmp_path / "more.csv")
     second = server.dataset("round-set2-en-01")
@@ -183,44 +181,42 @@ def test_a_tie_goes_to_others_than_answered(server: ArgillaDouble, tmp_path: Pat
     assert second["records"].keys() == {named(round, "a")}
     spared = {server.users[user]["username"] for user in second["records"][named(round, "a")]["responses"]}
     assert spared == {"ann", "ben", "cem"}
-    # Who joined later is spared what they do not want in the first assignment set as well; who left it, all that is
-    # left there.
+    # In the first assignment set, items are also discarded for annotators who joined later without consent, and for
+    # those who left.
     first = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
     assert {server.users[user]["username"] for user in first} == {"ben", "cem", "dee"}
-    server.respond("round-set2-en-01", named(round, "a"), "eve", subtask="none", keep="keep", quality=4)
-    found = round_status(round.path)
-    assert (found.by_item["a"], found.skipped, found.mistakes) == (3, 0, ())
+    server.respond("round-set2-en-01", named(round, "a"), "eve", **SAYS)
+    status = round_status(round.path)
+    assert (status.by_item["a"], status.skipped, status.mistakes) == (3, 0, ())
 
 
-def test_answers_that_cannot_be_counted_are_named(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_invalid_responses_are_mistakes(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     server.add_user("stranger")
-    server.respond(DATASET, named(round, "a"), "stranger", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "stranger", **SAYS)
     server.respond(DATASET, named(round, "a"), "ann", subtask="poetry", keep="keep", quality=4)
     server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep")
-    found = round_status(round.path)
-    assert found.completed == 0
-    missing, unknown = sorted(found.mistakes, key=lambda text: "missing" not in text)
-    (stranger,) = found.notes
+    status = round_status(round.path)
+    assert status.completed == 0
+    missing, unknown = sorted(status.mistakes, key=lambda text: "missing" not in text)
+    (stranger,) = status.notes
     assert "by 'stranger', who is not an annotator of this round" in stranger
     assert f"{DATASET}: item a, response 00000000" in stranger
     assert "item b, annotator ann: quality is missing" in missing
     assert "item a, annotator ann: 'poetry' is not valid for subtask: choose from dialogue_base" in unknown
 
 
-def test_a_annotator_who_was_renamed_on_the_server_stays_who_they_are(
-    server: ArgillaDouble, tmp_path: Path
-) -> None:
+def test_renamed_users_stay_the_same_annotator(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.users[server.user_id("ann")]["username"] = "anna"
-    found = round_status(round.path)
-    assert (found.completed, found.mistakes) == (1, ())
+    status = round_status(round.path)
+    assert (status.completed, status.mistakes) == (1, ())
     open_round(spec_in(tmp_path), round.path)
     assert "ann" not in {user["username"] for user in server.users.values()}
 
 
-def test_an_admin_opens_a_round_only_where_all_is_made(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_an_admin_needs_existing_workspaces_and_accounts(server: ArgillaDouble, tmp_path: Path) -> None:
     server.role = "admin"
     with pytest.raises(RoundError, match="your key cannot use a workspace round-en"):
         opened(tmp_path)
@@ -233,24 +229,22 @@ def test_an_admin_opens_a_round_only_where_all_is_made(server: ArgillaDouble, tm
         opened(tmp_path)
     server.workspaces[place]["users"].append(server.user_id("cem"))
     round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="keep", quality=4)
-    # Who was taken out of the workspace since is no stranger.
+    server.respond(DATASET, named(round, "a"), "cem", **SAYS)
+    # An annotator who was removed from the workspace still counts.
     for one in server.workspaces.values():
         one["users"].remove(server.user_id("cem"))
-    found = round_status(round.path)
-    assert (found.completed, found.mistakes) == (1, ())
+    status = round_status(round.path)
+    assert (status.completed, status.mistakes) == (1, ())
 
 
-def test_an_index_that_shows_less_is_told_and_does_not_stop_the_answers(
-    server: ArgillaDouble, tmp_path: Path
-) -> None:
+def test_an_incomplete_search_index_is_noted(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.hidden = 1
-    found = round_status(round.path)
-    assert found.completed == 1
+    status = round_status(round.path)
+    assert status.completed == 1
     assert any(
-        "annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in found.notes
+        "annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in status.notes
     )
     server.hidden, server.search = 0, False
     notes = round_status(round.path).notes
@@ -260,9 +254,9 @@ def test_an_index_that_shows_less_is_told_and_does_not_stop_the_answers(
         open_round(spec_in(tmp_path), round.path)
 
 
-def test_a_restart_is_waited_for(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_requests_are_repeated_during_a_restart(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     lost = iter(range(3))
 
     def away(number: int, method: str, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Address, key and version: each mistake is told in words, and the key in none of them."""
+"""Address, key and version of a server: messages about mistakes, none of which contains the key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refused() -> str:
     return str(error.value)
 
 
-def test_the_right_server_is_found_of_any_patch(server: ArgillaDouble) -> None:
+def test_connect_to_any_patch_version(server: ArgillaDouble) -> None:
     for version in (server.version, "2.8.3"):
         server.version = version
         client = connect(0.0)
@@ -41,7 +41,7 @@ def test_the_right_server_is_found_of_any_patch(server: ArgillaDouble) -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "says"),
+    ("facts", "message"),
     [
         *(
             ({"version": one}, f"runs Argilla {one}, but rounds need 2.8.*")
@@ -51,60 +51,60 @@ def test_the_right_server_is_found_of_any_patch(server: ArgillaDouble) -> None:
         ({"search": False}, "the server's search engine does not answer"),
     ],
 )
-def test_a_server_that_cannot_be_used(server: ArgillaDouble, facts: dict[str, Any], says: str) -> None:
+def test_unusable_servers(server: ArgillaDouble, facts: dict[str, Any], message: str) -> None:
     for name, value in facts.items():
         setattr(server, name, value)
-    assert says in refused()
+    assert message in refused()
 
 
 @pytest.mark.parametrize(
-    ("key", "says"),
+    ("key", "message"),
     [
         ("not.the.key", "rejects the key in ARGILLA_API_KEY"),
         *((one, "ARGILLA_API_KEY contains invalid characters") for one in ("schlüssel", "a\nb", "a b")),
         (None, "set ARGILLA_API_KEY"),
     ],
 )
-def test_a_key_that_is_wrong_or_none(
-    server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, key: str | None, says: str
+def test_invalid_keys(
+    server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, key: str | None, message: str
 ) -> None:
     monkeypatch.delenv("ARGILLA_API_KEY") if key is None else monkeypatch.setenv("ARGILLA_API_KEY", key)
-    told = refused()
-    assert says in told
-    assert key is None or key not in told
+    text = refused()
+    assert message in text
+    assert key is None or key not in text
 
 
-def test_nobody_or_another_program_there(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_server_or_another_program(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", f"{server.url}/elsewhere")
     assert "is not an Argilla server" in refused()
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv("ARGILLA_API_URL", f"http://who:secret@127.0.0.1:{closed.getsockname()[1]}")
-        told = refused()
-    assert "does not answer (ConnectError)" in told
-    assert "secret" not in told
+        message = refused()
+    assert "does not answer (ConnectError)" in message
+    assert "secret" not in message
 
 
 @pytest.mark.parametrize(
-    ("address", "says"),
+    ("address", "message"),
     [
         *((one, "ARGILLA_API_URL is not an address")
           for one in ("localhost:6900", "ftp://x", "http://", "http://[", "http://x:99999")),
         *((f"http://local{sign}host:6900", "a space or an invisible character; type it again")
           for sign in (" ", "\u200b", "\u00a0", "\t", "\x07")),
-        # That only the client refuses.
+        # Only the HTTP client refuses these.
         *((one, "is not an address of a server; write it like")
           for one in ("http://exa%mple:80:80/", "http://-\u2603.example..org")),
         ("", "set ARGILLA_API_URL"),
     ],
 )  # fmt: skip
-def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch, address: str, says: str) -> None:
+def test_invalid_addresses(monkeypatch: pytest.MonkeyPatch, address: str, message: str) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", address)
     monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
-    assert says in refused()
+    assert message in refused()
 
 
-def test_a_search_engine_that_hangs_is_asked_once(
+def test_a_hanging_search_engine_gets_one_request(
     server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("h2htalk.rounds.argilla.client.SEARCH_TIMEOUT", 0.2)
@@ -135,7 +135,7 @@ def test_a_search_engine_that_hangs_is_asked_once(
         ("http://localhost:6900", False),
     ],
 )
-def test_the_hubs_token_goes_to_its_spaces_alone(
+def test_the_hub_s_token_is_sent_to_its_spaces_only(
     monkeypatch: pytest.MonkeyPatch, address: str, sent: bool
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_token")
@@ -144,16 +144,14 @@ def test_the_hubs_token_goes_to_its_spaces_alone(
     assert hub_headers(address) == {}
 
 
-def test_a_token_that_is_none_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_tokens_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_to\nken")
     with pytest.raises(RoundError, match="HF_TOKEN contains invalid") as error:
         hub_headers("https://lab-round.hf.space")
     assert "ken" not in str(error.value).replace("token", "")
 
 
-def test_every_request_carries_what_a_space_wants(
-    server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_request_has_the_hub_s_token(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str | None] = []
     monkeypatch.setattr(client_module, "hub_headers", lambda address: {"Authorization": "Bearer hf_token"})
     monkeypatch.setattr(server, "heard", lambda headers: seen.append(headers.get("Authorization")))

@@ -1,4 +1,4 @@
-"""Names, questions and records as an Argilla server takes them, and what tells one dataset from another."""
+"""Names, questions and records for an Argilla server, and differences between datasets."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ CLIENT = SimpleNamespace(api=SimpleNamespace(questions=None))
 
 
 @given(st.text(min_size=1))
-def test_every_name_becomes_a_plain_one_that_stays_itself(name: str) -> None:
+def test_plain_names(name: str) -> None:
     plain = plain_name(name)
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", plain)
     assert plain_name(plain) == plain
 
 
-def test_names_that_look_alike_stay_apart() -> None:
+def test_plain_names_are_distinct() -> None:
     assert plain_name("crowd") == "crowd"
     assert len({plain_name(name) for name in ("a b", "a.b", "a-b", "第一轮", "第二轮")}) == 5
 
 
 @given(st.text(min_size=1))
-def test_a_records_id_is_one_that_the_page_may_paste(item: str) -> None:
+def test_record_ids_are_hexadecimal(item: str) -> None:
     assert re.fullmatch(r"[0-9a-f]{32}", record_id(item, b"salt"))
 
 
-def test_a_records_id_tells_nothing_of_the_items_and_leads_back_to_it() -> None:
+def test_record_ids_do_not_reveal_items() -> None:
     names = ["mini-en-recollection-refinement-01", "第一", "item-001#subtask"]
     found = record_ids(names, b"salt")
     assert list(found.values()) == names
@@ -58,15 +58,15 @@ def test_a_records_id_tells_nothing_of_the_items_and_leads_back_to_it() -> None:
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-def test_inert_json_is_the_same_value_and_acts_nowhere(value: Any) -> None:
+def test_inert_json_is_safe_in_scripts(value: Any) -> None:
     text = inert_json(value)
     assert json.loads(text) == value
-    # The page writes it into a script once more as a JSON text, by a replacement in which `$` is a command.
+    # The page inserts it into a script as a JSON string, by a replacement in which `$` has a meaning.
     assert not re.search(r"[<>&$#'`\u2028\u2029]", json.dumps(text, ensure_ascii=False))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_page_has_its_words_and_nothing_that_argilla_would_replace(language: Language) -> None:
+def test_page_has_its_texts_and_nothing_that_argilla_replaces(language: Language) -> None:
     html = page(language)
     assert "WORDS" not in html
     assert "LANGUAGE" not in html
@@ -77,12 +77,12 @@ def test_the_page_has_its_words_and_nothing_that_argilla_would_replace(language:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", QUESTIONS)
-def test_every_question_fits_the_server(kind: Kind, language: Language) -> None:
+def test_questions_respect_the_server_s_limits(kind: Kind, language: Language) -> None:
     for question in QUESTIONS[kind]:
         made = question_for(CLIENT, question, language).serialize()
         assert 0 < len(made["title"]) <= MAX_TITLE
         assert 0 < len(made["description"]) <= MAX_DESCRIPTION
-        # The page asks for it always or never: a kind is wanted only of a violation.
+        # The page cannot require an answer conditionally.
         assert made["required"] == (question.required and question.name != "violations")
         options = [option["value"] for option in made["settings"].get("options") or ()]
         assert options == list(question.labels or question.ratings)
@@ -90,63 +90,65 @@ def test_every_question_fits_the_server(kind: Kind, language: Language) -> None:
 
 
 def settings(**changes: Any) -> dict[str, Any]:
-    question = {"name": "keep", "required": True, "title": "Keep?",
-                "settings": {"type": "label_selection", "options": [{"value": "keep"}, {"value": "drop"}]}}  # fmt: skip
-    found = {
+    return {
         "guidelines": "Read.",
         "distribution": {"min_submitted": 3},
         "allow_extra_metadata": False,
         "fields": [{"name": "item", "required": True, "settings": {"type": "custom", "template": "x"}}],
-        "questions": [question],
+        "questions": [
+            {"name": "keep", "required": True, "title": "Keep?", "settings": options(keep="", drop="")}
+        ],
         "metadata": [{"name": "assignment_set", "settings": {"type": "integer"}}],
-    }
-    return found | changes
+    } | changes
 
 
-def test_other_questions_are_a_difference_and_so_is_what_was_added() -> None:
-    """`mm is terms, not not there` was what a property that somebody had added came to."""
-    assert differences(settings(questions=[]), settings()) == [
-        "questions: keep is missing; it was label_selection of keep, drop (required)"
-    ]
-    optional = settings(questions=[{**settings()["questions"][0], "required": False}])
-    assert "keep, drop (optional), not" in differences(optional, settings())[0]
-    assert differences(settings(allow_extra_metadata=True), settings()) == ["metadata of any name is allowed"]
-    more = settings(metadata=[*settings()["metadata"], {"name": "mm", "settings": {"type": "terms"}}])
-    assert differences(more, settings()) == ["metadata: mm was added, terms"]
+def options(**labels: str) -> dict[str, Any]:
+    """Settings of a label question: value -> text."""
+    choices = [{"value": value} | ({"text": text} if text else {}) for value, text in labels.items()]
+    return {"type": "label_selection", "options": choices}
 
 
-def reworded(**changes: Any) -> dict[str, Any]:
+def question(**changes: Any) -> dict[str, Any]:
+    """Settings with a changed question."""
     return settings(questions=[{**settings()["questions"][0], **changes}])
 
 
-def test_other_words_are_a_difference_unless_they_are_those_that_went_out() -> None:
-    """Two labels whose texts were swapped on the server turned every answer round, and nobody was told."""
-    swapped = [{"value": "keep", "text": "Drop it"}, {"value": "drop", "text": "Keep it"}]
-    proper = [{"value": "keep", "text": "Keep it"}, {"value": "drop", "text": "Drop it"}]
-    there, asked = (
-        reworded(settings={"type": "label_selection", "options": one}) for one in (swapped, proper)
+BOTH = "label_selection of keep, drop (required)"
+LABELLED = question(settings=options(keep="Keep it", drop="Drop it"))
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "message"),
+    [
+        (settings(questions=[]), settings(), f"questions: keep is missing; it was {BOTH}"),
+        (question(required=False), settings(),
+         f"questions: keep is label_selection of keep, drop (optional), not {BOTH}"),
+        (settings(allow_extra_metadata=True), settings(), "metadata of any name is allowed"),
+        # An added property was described as `mm is terms, not not there`.
+        (settings(metadata=[*settings()["metadata"], {"name": "mm", "settings": {"type": "terms"}}]), settings(),
+         "metadata: mm was added, terms"),
+        # Swapped labels inverted all answers, and nobody was warned.
+        (question(settings=options(keep="Drop it", drop="Keep it")), LABELLED,
+         "questions: keep has another label of drop, label of keep"),
+        (question(title="Drop?"), settings(), "questions: keep has another title"),
+        (question(description="Say drop."), settings(), "questions: keep has another description"),
+        (settings(fields=[{"name": "item", "required": True, "settings": {"type": "custom", "template": "y"}}]),
+         settings(), "fields: item has another page"),
+        # A missing choice is one difference, not two.
+        (question(settings=options(keep="Keep it")), LABELLED,
+         f"questions: keep is label_selection of keep (required), not {BOTH}"),
+    ],
+)  # fmt: skip
+def test_differences(actual: dict[str, Any], expected: dict[str, Any], message: str) -> None:
+    assert differences(actual, expected) == [message]
+    assert differences(actual, expected, texts_fingerprint(expected)) == [message]
+    # Texts that are unchanged since the dataset was created are no difference: a later release may have others.
+    assert differences(actual, expected, texts_fingerprint(actual)) == (
+        [] if "another" in message else [message]
     )
-    assert differences(there, asked) == ["questions: keep has another label of drop, label of keep"]
-    assert differences(there, asked, texts_fingerprint(asked)) != []
-    # A later release of ours asks in other words than the open round was put out in.
-    assert differences(there, asked, texts_fingerprint(there)) == []
-    assert differences(reworded(title="Drop?"), settings()) == ["questions: keep has another title"]
-    helped = reworded(description="Say drop.")
-    assert differences(helped, settings()) == ["questions: keep has another description"]
-    page = {"name": "item", "required": True, "settings": {"type": "custom", "template": "nothing"}}
-    assert differences(settings(fields=[page]), settings()) == ["fields: item has another page"]
 
 
-def test_a_choice_that_is_gone_is_told_once() -> None:
-    short = reworded(settings={"type": "label_selection", "options": [{"value": "keep"}]})
-    labelled = reworded(settings={"type": "label_selection", "options": [
-        {"value": "keep"}, {"value": "drop", "text": "Drop it"}]})  # fmt: skip
-    assert differences(short, labelled) == [
-        "questions: keep is label_selection of keep (required), not label_selection of keep, drop (required)"
-    ]
-
-
-def test_a_half_made_dataset_lacks_what_it_lacks() -> None:
+def test_missing_parts_of_a_dataset() -> None:
     lacking = missing_parts(settings(questions=[], metadata=[]), settings())
     assert {kind: [one["name"] for one in parts] for kind, parts in lacking.items()} == {
         "fields": [],
@@ -155,7 +157,7 @@ def test_a_half_made_dataset_lacks_what_it_lacks() -> None:
     }
 
 
-def test_who_is_spared_what() -> None:
+def test_items_to_discard() -> None:
     hard = Item("hard", "en", (Turn("user", "hi"),), crisis=True)
     plain = Item("plain", "en", (Turn("user", "hi"),))
     annotators = [Annotator("1", "one", ("en",)), Annotator("2", "two", ("en",), crisis=False),
@@ -165,7 +167,7 @@ def test_who_is_spared_what() -> None:
     assert spared == {"hard": {"2", "3", "4"}, "plain": {"1", "3", "4"}}
 
 
-def test_requests_stay_of_a_size_that_a_server_takes() -> None:
+def test_batches_have_a_limited_size() -> None:
     small = [{"fields": {"item": {"data": "x"}}}] * 450
     assert [len(batch) for batch in batches(small)] == [200, 200, 50]
     large = [{"fields": {"item": {"data": "x" * 3_000_000}}}] * 3

@@ -1,4 +1,4 @@
-"""Responses become answers: who said what last, what was taken back, and what cannot be counted."""
+"""Responses become annotations: last answers, withdrawn answers, and what cannot be counted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def values(found: ReadResponses) -> dict[str, Any]:
     return {one.question: one.value for one in found.annotations if one.value is not None}
 
 
-def test_an_answer_with_all_its_parts() -> None:
+def test_complete_response() -> None:
     found = read(said(perception=2, violation="yes", violations=["privacy", "boundary"], comment=" hm "))
     assert values(found) == {
         "perception": 2,
@@ -62,14 +62,14 @@ def test_an_answer_with_all_its_parts() -> None:
     assert {one.annotator for one in found.annotations} == {"111"}
 
 
-def test_what_the_question_before_rules_out_is_left_out_and_told() -> None:
+def test_answers_to_questions_that_are_not_asked_are_ignored() -> None:
     found = read(said(**SAFE, violations=["privacy"]))
     assert values(found) == SAFE
     assert found.notes == ("1 response with violations although violation is not yes: counted without them",)
 
 
-def test_a_violation_without_its_kind_counts_and_is_told() -> None:
-    """The server's page cannot ask for a kind only where there is a violation."""
+def test_missing_conditional_answers_are_noted() -> None:
+    """The server's page cannot require an answer only in some cases."""
     found = read(said(perception=2, violation="yes"))
     assert values(found) == {"perception": 2, "violation": "yes", "violations": ()}
     assert found.mistakes == ()
@@ -80,7 +80,7 @@ def test_a_violation_without_its_kind_counts_and_is_told() -> None:
     assert completed_items([ITEM], QUESTIONS["safety"], stored) == {"a": {"111"}}
 
 
-def test_what_was_taken_back_is_none() -> None:
+def test_withdrawn_answers_are_none() -> None:
     found = read(said(**SAFE, comment=""))
     assert {one.question for one in found.annotations if one.value is None} == {
         "violations",
@@ -92,14 +92,14 @@ def test_what_was_taken_back_is_none() -> None:
     assert found.started == {("a", "111")}
 
 
-def test_a_discard_is_a_skip_unless_it_was_made_in_advance() -> None:
+def test_discards_are_skips_unless_made_in_advance() -> None:
     assert values(read(said("discarded"))) == {SKIPPED: "yes"}
     assert read(said("discarded"), discarded={("w1", "a", "111")}).annotations == ()
     assert values(read(said("discarded", dataset="w2"), discarded={("w1", "a", "111")})) == {SKIPPED: "yes"}
 
 
-def test_a_discard_in_advance_that_its_annotator_has_touched_is_their_own() -> None:
-    """Who answered an item that was put aside for them and took that back was not heard: the vote stayed."""
+def test_later_discards_of_discarded_items_are_skips() -> None:
+    """An answer to a discarded item that was withdrawn stayed a vote."""
     ours = ("w1", "a", "111")
     assert read(said("discarded"), discarded={ours}).answered == frozenset()
     for response in (said(**SAFE), said("draft"), said("discarded", comment="I would rather not")):
@@ -109,7 +109,7 @@ def test_a_discard_in_advance_that_its_annotator_has_touched_is_their_own() -> N
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_of_two_assignment_sets_what_was_submitted_last_counts(turned: bool) -> None:
+def test_the_last_submitted_response_counts(turned: bool) -> None:
     first = said(when="2030-01-01", **SAFE)
     second = said(when="2030-01-02", dataset="w2", **SAFE | {"perception": 1})
     discarded = said("discarded", when="2030-01-03", dataset="w3")
@@ -117,7 +117,7 @@ def test_of_two_assignment_sets_what_was_submitted_last_counts(turned: bool) -> 
     assert values(read(*(reversed(order) if turned else order)))["perception"] == 1
 
 
-def test_a_choice_that_is_none_of_the_items() -> None:
+def test_choices_of_other_items_are_mistakes() -> None:
     item = Item("a", "en", (Turn("user", "hi"),), labels=("keep", "drop"))
     questions = questions_for("adjudication", [("keep", "drop"), ("yes", "no")])
     found = read(said(label="yes"), questions=questions, item=item)
@@ -126,7 +126,7 @@ def test_a_choice_that_is_none_of_the_items() -> None:
     assert values(read(said(label="drop"), questions=questions, item=item)) == {"label": "drop"}
 
 
-def test_a_strangers_draft_or_skip_is_nobodys_business() -> None:
+def test_submitted_responses_of_other_users_are_noted() -> None:
     assert read(said("draft", user="u2"), said("discarded", user="u2")).mistakes == ()
     found = read(*(said(user="u2", dataset=f"w{n}", **SAFE) for n in range(5)), said(user="u9", **SAFE))
     assert (found.annotations, found.mistakes) == ((), ())
@@ -137,7 +137,7 @@ def test_a_strangers_draft_or_skip_is_nobodys_business() -> None:
     assert "by 'u9'" in other
 
 
-def test_records_of_nobodys_are_left_out_and_times_are_utc() -> None:
+def test_other_records_are_ignored_and_times_are_utc() -> None:
     response = {"user_id": "u1", "status": "submitted", "values": {"keep": {"value": "keep"}},
                 "updated_at": "2030-01-02T03:04:05.678901"}  # fmt: skip
     records = [

@@ -1,9 +1,10 @@
-"""Who gets what: balanced, in one's own language, crises spread, and the same whatever the order of the rows."""
+"""Assignment of items: balanced, by language and consent, and independent of the order of rows."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +22,7 @@ CARE = Care(session_items=10, crisis_share=0.2)
 
 
 def items(count: int, language: Language = "en", every: int = 0) -> list[Item]:
-    """`count` items, each `every`-th of which speaks of a crisis."""
+    """`count` items, every `every`-th about a crisis."""
     return [
         Item(f"{language}-{n:03}", language, (Turn("user", "hi"),), crisis=bool(every) and n % every == 0)
         for n in range(count)
@@ -36,7 +37,7 @@ def wanted(given_items: Sequence[Item], count: int) -> dict[str, int]:
     return {item.id: count for item in given_items}
 
 
-def test_every_item_has_its_annotators_and_every_annotator_the_same_work() -> None:
+def test_assignments_are_balanced() -> None:
     some = items(100, every=10)
     assignment_set = assign(1, some, wanted(some, 3), annotators(20), (), CARE, 0)
     assert Counter(Counter(s.item for s in assignment_set.assignments).values()) == {3: 100}
@@ -47,7 +48,7 @@ def test_every_item_has_its_annotators_and_every_annotator_the_same_work() -> No
 
 @settings(max_examples=30)
 @given(st.integers(0, 3), st.randoms())
-def test_the_order_of_rows_changes_nothing_and_the_seed_does(seed: int, random: object) -> None:
+def test_assignments_depend_on_the_seed_not_on_the_order(seed: int, random: object) -> None:
     some, people = items(30, every=10), annotators(6)
     mixed = list(some)
     random.shuffle(mixed)  # type: ignore[attr-defined]
@@ -58,7 +59,7 @@ def test_the_order_of_rows_changes_nothing_and_the_seed_does(seed: int, random: 
 
 @settings(max_examples=50)
 @given(st.integers(1, 60), st.integers(8, 30), st.integers(1, 25))
-def test_no_session_holds_more_crises_than_stated(count: int, every: int, size: int) -> None:
+def test_sessions_respect_the_share_of_crises(count: int, every: int, size: int) -> None:
     care = Care(session_items=size, crisis_share=0.25)
     some = items(count, every=every)
     hard = {item.id for item in some if item.crisis}
@@ -69,7 +70,7 @@ def test_no_session_holds_more_crises_than_stated(count: int, every: int, size: 
         assert sum(one in hard for one in found) <= max(1, 0.25 * len(found))
 
 
-def test_more_crises_than_can_be_spread_are_an_error_and_not_a_crowded_session() -> None:
+def test_too_many_crises_are_an_error() -> None:
     with pytest.raises(RoundError, match=r"20 of 40 items are about a crisis; with care.crisis_share = 0.2"):
         sessions(items(40, every=2), CARE, 0, "ana")
     assert len(sessions(items(40, every=2), Care(10, 1.0), 0, "ana")) == 4
@@ -77,7 +78,7 @@ def test_more_crises_than_can_be_spread_are_an_error_and_not_a_crowded_session()
         sessions(items(40, every=20), Care(10, 0.0), 0, "ana")
 
 
-def test_items_go_to_annotators_of_their_language_and_crises_to_nobody_who_wants_none() -> None:
+def test_assignments_respect_language_and_consent() -> None:
     some = [*items(20, every=10), *items(20, "zh")]
     people = [*annotators(3), *annotators(3, "zh"), Annotator("calm", "calm", ("en", "zh"), crisis=False)]
     assignment_set = assign(1, some, wanted(some, 3), people, (), CARE, 0)
@@ -89,7 +90,7 @@ def test_items_go_to_annotators_of_their_language_and_crises_to_nobody_who_wants
             assert one.annotator.startswith(by_id[one.item].language)
 
 
-def test_nobody_gets_an_item_twice_and_who_left_gets_nothing() -> None:
+def test_nobody_gets_an_item_twice_and_inactive_annotators_get_none() -> None:
     some = items(10)
     people = [*annotators(4), Annotator("gone", "gone", ("en",), active=False)]
     first = assign(1, some, wanted(some, 2), people, (), CARE, 0)
@@ -101,7 +102,7 @@ def test_nobody_gets_an_item_twice_and_who_left_gets_nothing() -> None:
     assert "gone" not in {annotator for _, annotator in pairs}
 
 
-def test_too_few_annotators_are_an_error_that_counts_them() -> None:
+def test_too_few_annotators_are_an_error() -> None:
     some = [*items(10, every=5), *items(4, "zh")]
     people = [*annotators(3), *annotators(1, crisis=False)]
     with pytest.raises(RoundError, match="4 items in zh: 4 annotators needed, 0 eligible") as caught:
@@ -109,8 +110,8 @@ def test_too_few_annotators_are_an_error_that_counts_them() -> None:
     assert "2 items in en about a crisis: 4 annotators needed, 3 eligible" in str(caught.value)
 
 
-def test_a_pilot_keeps_crises_among_plain_items_though_fewer_people_may_see_them() -> None:
-    """By number of answers the crises came together, and no session could hold them."""
+def test_a_pilot_mixes_crises_with_other_items() -> None:
+    """Grouped by the number of annotators, the crises were together, and no session could hold them."""
     some = [*items(12, every=6), *items(5, "zh")]
     asked = {item.id: 3 if item.crisis else 4 for item in some}
     with pytest.raises(RoundError, match="2 of 2 items are about a crisis"):
@@ -122,10 +123,60 @@ def test_a_pilot_keeps_crises_among_plain_items_though_fewer_people_may_see_them
     assert all(len({one[:2] for one in found}) == 1 for found in assignment_set.groups)
 
 
-def test_a_server_gets_sessions_of_one_language_and_one_number_of_answers() -> None:
+def test_groups_have_one_language_and_one_number_of_annotators() -> None:
     some = [*items(25, every=10), *items(5, "zh")]
     asked = {**wanted(some, 3), "en-001": 1}
     assignment_set = group_items(2, some, asked, CARE, 0)
     for found in assignment_set.groups:
         assert len({(one[:2], asked[one]) for one in found}) == 1
     assert sorted(one for found in assignment_set.groups for one in found) == sorted(asked)
+
+
+# --- Crises that do not fit ---------------------------------------------------------------------------------------
+
+
+def mixed(plain: int, crises: int, language: Language = "en") -> list[Item]:
+    return [replace(one, crisis=n < crises) for n, one in enumerate(items(plain + crises, language))]
+
+
+def test_crises_move_to_annotators_whose_sessions_can_hold_them() -> None:
+    """Ana reads only English and gets few other items beside many crises; Bo and Cy can take some."""
+    some = [*mixed(4, 2), *mixed(28, 3, "zh")]
+    people = [
+        Annotator("ana", "ana", ("en",)),
+        Annotator("bo", "bo", ("en", "zh")),
+        Annotator("cy", "cy", ("zh",)),
+    ]
+    for seed in range(10):
+        assignment_set = assign(1, some, {one.id: 1 for one in some}, people, (), CARE, seed)
+        assert sorted(one.item for one in assignment_set.assignments) == sorted(one.id for one in some)
+        hard = {one.id for one in some if one.crisis}
+        for annotator in people:
+            for session in {s.session for s in assignment_set.assignments if s.annotator == annotator.id}:
+                held = [
+                    s.item
+                    for s in assignment_set.assignments
+                    if (s.annotator, s.session) == (annotator.id, session)
+                ]
+                assert sum(one in hard for one in held) <= max(1, 0.2 * len(held))
+
+
+def test_single_crises_of_later_assignment_sets() -> None:
+    some = mixed(3, 3)
+    with pytest.raises(RoundError, match=r"3 of 6 items .* at most 1 fit"):
+        sessions(some, CARE, 0, "ana")
+    groups = sessions(some, CARE, 0, "ana", allow_single=True)
+    assert [len(found) for found in groups] == [4, 1, 1]
+    assert sorted(one for found in groups for one in found) == [one.id for one in some]
+    with pytest.raises(RoundError, match="are about a crisis"):
+        sessions(some, Care(10, 0.0), 0, "ana", allow_single=True)
+    wanted = {one.id: 1 for one in mixed(0, 2)}
+    assert group_items(2, mixed(0, 2), wanted, CARE, 0, allow_single_crises=True).groups == (
+        ("en-000",),
+        ("en-001",),
+    )
+    people = [Annotator("ana", "ana", ("en",))]
+    assignments = assign(2, mixed(0, 2), wanted, people, (), CARE, 0, allow_single_crises=True).assignments
+    assert sorted((one.item, one.session) for one in assignments) in (
+        [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
+    )  # fmt: skip

@@ -1,6 +1,9 @@
-"""What lies before people, and who is left, by hand-made assignments."""
+"""Annotators that items still need, and those that are pending or available, for given votes and assignments."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from spreadsheet_rounds import item
@@ -11,9 +14,97 @@ from h2htalk.rounds.assignment.assignments import Assignment, AssignmentSet
 from h2htalk.rounds.assignment.remaining_annotations import (
     PendingAnnotations,
     annotations_to_request,
+    initial_requests,
+    is_pilot,
     pending_annotations,
+    remaining_requests,
 )
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import QUESTIONS
+from h2htalk.rounds.settings import Adaptive, RoundSpec
+
+WHEN = "2026-01-01T00:00:00Z"
+CROWD = RoundSpec("crowd", "items.jsonl", overlap=2)
+PANEL = [Annotator(f"v{n}", f"v{n}", ("en",)) for n in range(6)]
+SPLIT = [("none", "keep"), ("none", "drop")]
+
+# --- Needed annotators --------------------------------------------------------------------------------------------
+
+
+def needed(
+    spec: RoundSpec,
+    votes: Mapping[str, Sequence[tuple[str, str]]],
+    gold: Sequence[str] = (),
+    *,
+    ties: bool = False,
+) -> dict[str, int]:
+    """Requests after votes on subtask and keep: item -> (subtask, keep) of each annotator."""
+    items = [
+        replace(Item.from_dict(item(n)), id=name, gold={"keep": "keep"} if name in gold else {})
+        for n, name in enumerate(votes)
+    ]
+    annotations = {
+        (name, f"v{n}", question): Annotation("r", name, f"v{n}", question, value, WHEN)
+        for name, pairs in votes.items()
+        for n, (subtask, keep) in enumerate(pairs)
+        for question, value in (("subtask", subtask), ("keep", keep), ("quality", 4))
+    }
+    return remaining_requests(spec, items, QUESTIONS["crowd"], annotations, PANEL, ties=ties)
+
+
+def test_ties_need_one_more_annotator_or_the_overlap() -> None:
+    """Gold items are not decided."""
+    votes = {"plain": SPLIT, "gold": SPLIT}
+    assert needed(CROWD, votes, gold=["gold"], ties=True) == {"plain": 1}
+    assert needed(CROWD, votes, gold=["gold"]) == {}
+    assert needed(replace(CROWD, overlap=5), {"a": SPLIT}, ties=True) == {"a": 3}
+
+
+def test_adaptive_rounds_request_until_every_question_is_clear() -> None:
+    """Only the last question determined the number."""
+    adaptive = replace(CROWD, overlap=6, adaptive=Adaptive(on=True, minimum=2, lead=2))
+    unclear = {
+        "first": [("none", "keep"), ("dialogue_base", "keep")],
+        "last": SPLIT,
+        "neither": [("none", "keep")] * 2,
+        "new": [],
+    }
+    assert needed(adaptive, unclear) == {"first": 2, "last": 2, "new": 2}
+
+
+def test_adaptive_rounds_start_with_enough_annotators_for_a_lead() -> None:
+    """Three annotators were requested, but three votes cannot lead by four."""
+    some = [Item.from_dict(item(n)) for n in range(2)]
+    for changes, first in (
+        ({}, 4), ({"lead": 3}, 3), ({"minimum": 5}, 5), ({"lead": 30}, 6),
+        ({"confidence": 0.95}, 4), ({"confidence": 0.9, "accuracy": 0.9}, 3), ({"confidence": 0.999}, 6),
+    ):  # fmt: skip
+        spec = replace(CROWD, overlap=6, adaptive=Adaptive(on=True, **changes))
+        assert initial_requests(spec, some, []) == {"en-item-0": first, "en-item-1": first}, changes
+
+
+def test_adaptive_rounds_with_a_confidence() -> None:
+    """With two labels and an accuracy of 0.7, 0.95 is a lead of 4; with twelve labels it needs less."""
+    adaptive = replace(CROWD, overlap=9, adaptive=Adaptive(on=True, minimum=2, confidence=0.95))
+    votes = {
+        "clear": [("none", "keep")] * 4,
+        "nearly": [("none", "keep")] * 3,
+        "kept": [("none", "keep")] * 2 + [("dialogue_base", "keep")] * 2,
+    }
+    assert needed(adaptive, votes) == {"nearly": 1, "kept": 1}
+
+
+def test_adaptive_rounds_of_gold_items_are_no_pilots() -> None:
+    golden = [Item.from_dict(item(0, gold={"keep": "keep"}))]
+    adaptive = replace(CROWD, overlap=0, adaptive=Adaptive(on=True))
+    assert is_pilot(replace(CROWD, overlap=0), golden)
+    assert not is_pilot(adaptive, golden)
+    assert not is_pilot(CROWD, golden)
+    assert needed(adaptive, {"a": []}, gold=["a"]) == {"a": 4}
+    assert needed(replace(CROWD, overlap=0), {"a": []}, gold=["a"]) == {"a": 6}
+
+
+# --- Pending and available annotators -----------------------------------------------------------------------------
 
 ITEM = Item.from_dict(item(0), "made")
 ANNA, BO, CEM, DEE = (
@@ -22,79 +113,68 @@ ANNA, BO, CEM, DEE = (
 ASSIGNMENTS = tuple(Assignment(name, ITEM.id, 1, 1) for name in ("anna", "bo", "cem"))
 
 
-def met(*names: str, question: str = "keep") -> dict[tuple[str, str, str], Annotation]:
+def annotated(*names: str, question: str = "keep") -> dict[tuple[str, str, str], Annotation]:
     return {
-        (ITEM.id, name, question): Annotation("r", ITEM.id, name, question, "keep", "2026-01-01T00:00:00Z")
-        for name in names
+        (ITEM.id, name, question): Annotation("r", ITEM.id, name, question, "keep", WHEN) for name in names
     }
 
 
 @pytest.mark.parametrize(
     ("assignments", "answered", "skipped", "expected"),
     [
-        # Of an annotator who left nothing is waited for.
-        (ASSIGNMENTS, (), (), PendingAnnotations(2, 1)),
-        (ASSIGNMENTS, ("anna",), (), PendingAnnotations(1, 1)),
-        (ASSIGNMENTS, (), ("anna",), PendingAnnotations(1, 1)),
-        (ASSIGNMENTS, ("anna", "bo", "dee"), (), PendingAnnotations(0, 0)),
-        # A server waits for as many as it was told, of whom it may be.
-        ((), (), (), PendingAnnotations(2, 1)),
-        ((), ("anna",), (), PendingAnnotations(1, 1)),
-        ((), ("anna", "bo"), (), PendingAnnotations(0, 1)),
-        ((), (), ("anna", "bo"), PendingAnnotations(1, 0)),
+        # Inactive annotators are not pending.
+        (ASSIGNMENTS, (), (), (2, 1)),
+        (ASSIGNMENTS, ("anna",), (), (1, 1)),
+        (ASSIGNMENTS, (), ("anna",), (1, 1)),
+        (ASSIGNMENTS, ("anna", "bo", "dee"), (), (0, 0)),
+        # A server offers an item to as many annotators as were requested, whoever they are.
+        ((), (), (), (2, 1)),
+        ((), ("anna",), (), (1, 1)),
+        ((), ("anna", "bo"), (), (0, 1)),
+        ((), (), ("anna", "bo"), (1, 0)),
     ],
 )
-def test_what_is_out_and_who_is_left(
+def test_pending_and_available_annotators(
     assignments: tuple[Assignment, ...],
     answered: tuple[str, ...],
     skipped: tuple[str, ...],
-    expected: PendingAnnotations,
+    expected: tuple[int, int],
 ) -> None:
-    assignment_sets = [AssignmentSet(1, {ITEM.id: 3 if assignments else 2}, assignments)]
-    answers = met(*answered) | met(*skipped, question="skipped")
-    done = {ITEM.id: set(answered)}
-    assert pending_annotations([ITEM], assignment_sets, [ANNA, BO, CEM, DEE], answers, done) == {
-        ITEM.id: expected
-    }
+    sets = [AssignmentSet(1, {ITEM.id: 3 if assignments else 2}, assignments)]
+    annotations = annotated(*answered) | annotated(*skipped, question="skipped")
+    result = pending_annotations([ITEM], sets, [ANNA, BO, CEM, DEE], annotations, {ITEM.id: set(answered)})
+    assert result == {ITEM.id: PendingAnnotations(*expected)}
 
 
-def test_only_what_is_not_out_is_asked_and_only_of_those_who_are_left() -> None:
-    reached = {
-        "a": PendingAnnotations(2, 1),
-        "b": PendingAnnotations(1, 5),
-        "c": PendingAnnotations(0, 0),
-        "d": PendingAnnotations(0, 2),
-        "e": PendingAnnotations(3, 0),
-    }
-    assert annotations_to_request({"a": 2, "b": 3, "c": 1, "d": 4, "e": 1}, reached) == ({"b": 2, "d": 2}, 1)
-
-
-def test_a_server_asks_and_waits_for_no_more_than_it_offers_and_people_can_give() -> None:
-    # An answer that the round does not count, an owner's, may have filled the server's number.
-    assignment_sets, panel, nobody = [AssignmentSet(1, {ITEM.id: 2})], [ANNA, BO, DEE], {ITEM.id: ()}
-    assert pending_annotations([ITEM], assignment_sets, panel, {}, nobody, {ITEM.id: 0}) == {
-        ITEM.id: PendingAnnotations(0, 3)
-    }
-    # It asks for three of an item that one annotator alone has not met.
-    found = pending_annotations(
-        [ITEM], [AssignmentSet(1, {ITEM.id: 3})], [ANNA, BO], met("anna"), {ITEM.id: {"anna"}}, {ITEM.id: 3}
-    )
-    assert found == {ITEM.id: PendingAnnotations(1, 0)}
+def test_pending_annotators_of_a_server() -> None:
+    # A response that the round does not count, an owner's, may have completed the record on the server.
+    sets, nobody = [AssignmentSet(1, {ITEM.id: 2})], {ITEM.id: ()}
+    result = pending_annotations([ITEM], sets, [ANNA, BO, DEE], {}, nobody, {ITEM.id: 0})
+    assert result == {ITEM.id: PendingAnnotations(0, 3)}
+    # It offers an item to three annotators, but only one has not annotated it.
+    sets, anna = [AssignmentSet(1, {ITEM.id: 3})], {ITEM.id: {"anna"}}
+    result = pending_annotations([ITEM], sets, [ANNA, BO], annotated("anna"), anna, {ITEM.id: 3})
+    assert result == {ITEM.id: PendingAnnotations(1, 0)}
 
 
 @pytest.mark.parametrize(
-    ("wanted", "there", "replace", "asked"),
+    ("needs", "pending", "replaces", "requested", "exhausted"),
     [
-        (2, PendingAnnotations(0, 3), True, {"a": 2}),
-        # A server's new assignment set takes the place of what is out.
-        (3, PendingAnnotations(1, 2), True, {"a": 3}),
-        (3, PendingAnnotations(1, 2), False, {"a": 2}),
-        (1, PendingAnnotations(1, 2), True, {}),
-        (5, PendingAnnotations(1, 2), True, {"a": 3}),
-        (5, PendingAnnotations(1, 0), True, {}),
+        (2, (0, 3), True, 2, 0),
+        # A server's new assignment set replaces the pending one.
+        (3, (1, 2), True, 3, 0),
+        (3, (1, 2), False, 2, 0),
+        (1, (1, 2), True, 0, 0),
+        (5, (1, 2), True, 3, 0),
+        (5, (1, 0), True, 0, 1),
+        (2, (2, 1), False, 0, 0),
+        (1, (0, 0), False, 0, 1),
+        (4, (0, 2), False, 2, 0),
+        (1, (3, 0), False, 0, 0),
     ],
 )
-def test_a_new_assignment_set_asks_for_what_is_not_out(
-    wanted: int, there: PendingAnnotations, replace: bool, asked: dict[str, int]
+def test_requests_of_a_new_assignment_set(
+    needs: int, pending: tuple[int, int], replaces: bool, requested: int, exhausted: int
 ) -> None:
-    assert annotations_to_request({"a": wanted}, {"a": there}, replace=replace)[0] == asked
+    result = annotations_to_request({"a": needs}, {"a": PendingAnnotations(*pending)}, replace=replaces)
+    assert result == ({"a": requested} if requested else {}, exhausted)

@@ -1,4 +1,4 @@
-"""CSV spreadsheets: what they look like, how programs save them, and every mistake in them."""
+"""CSV spreadsheets: content, encodings, and mistakes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows = list[dict[str, str]]
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> RoundFolder:
-    """Three items, all answered."""
+    """A round with three items, all annotated."""
     round = opened(tmp_path, "crowd", [item(n) for n in range(3)], format="csv")
     fill_csv(path_of(round), dict.fromkeys(range(1, 4), FULL))
     return round
@@ -38,7 +38,7 @@ def only(round: RoundFolder, answers: int) -> str:
     return mistake
 
 
-def test_a_csv_spreadsheet_opens_in_a_spreadsheet_and_reads_in_an_editor(tmp_path: Path) -> None:
+def test_content_of_a_csv_file(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "=1+1?\r\n- yes\t\x07"}, {"role": "companion", "content": "二"}]
     items = [item(1, prompt=said, reference="@2"), item(2, context={"=cmd": "x"}, prompt=None)]
     round = opened(tmp_path, "crowd", items, format="csv")
@@ -55,7 +55,7 @@ def test_a_csv_spreadsheet_opens_in_a_spreadsheet_and_reads_in_an_editor(tmp_pat
     }
 
 
-def test_the_guidelines_beside_it_say_what_can_be_written(tmp_path: Path) -> None:
+def test_guidelines_list_the_codes(tmp_path: Path) -> None:
     items = [item(1), item(2, "zh")]
     round = opened(tmp_path, "safety", items, annotators="anna,en;bert,zh", overlap=1, format="csv")
     for language, line in (("en", "  yes = Yes: something in the reply could harm"), ("zh", "  yes = ")):
@@ -65,7 +65,7 @@ def test_the_guidelines_beside_it_say_what_can_be_written(tmp_path: Path) -> Non
         assert "**" not in text
 
 
-def test_a_crisis_stands_in_a_file_of_its_own_after_its_notice(tmp_path: Path) -> None:
+def test_crises_and_long_texts_are_in_a_separate_file(tmp_path: Path) -> None:
     items = [item(1), item(2, crisis=True, prompt="I cannot go on.", reference="I am here with you.")]
     items.append(item(3, prompt="tea " * 24_000, context={"memories": "sea " * 24_000}))
     round = opened(tmp_path, "crowd", items, format="csv")
@@ -86,7 +86,7 @@ def test_a_crisis_stands_in_a_file_of_its_own_after_its_notice(tmp_path: Path) -
     assert (len(collect(round).annotations), collect(round).mistakes) == (9, ())
 
 
-def test_an_adjudication_names_each_rows_choices(tmp_path: Path) -> None:
+def test_adjudications_list_the_choices_of_each_row(tmp_path: Path) -> None:
     items = [item(1, labels=["keep", "drop"]), item(2, labels=["a, b", "=c"])]
     round = opened(tmp_path, "adjudication", items, format="csv")
     at = places(round)
@@ -99,7 +99,7 @@ def test_an_adjudication_names_each_rows_choices(tmp_path: Path) -> None:
     "saved",
     [{"delimiter": ";"}, {"delimiter": "\t"}, {"coding": "utf-8"}, {"delimiter": "\t", "coding": "utf-16"}],
 )
-def test_other_delimiters_orders_and_empty_rows_are_read(crowd: RoundFolder, saved: dict[str, str]) -> None:
+def test_delimiters_order_of_columns_and_empty_rows(crowd: RoundFolder, saved: dict[str, str]) -> None:
     rows = [dict(reversed(row.items())) for row in csv_rows(path_of(crowd))]
     rows.insert(1, dict.fromkeys(rows[0], " "))
     write_csv_rows(path_of(crowd), [rows[3], *rows[:3]], **saved)
@@ -110,10 +110,8 @@ def test_other_delimiters_orders_and_empty_rows_are_read(crowd: RoundFolder, sav
     ("coding", "language", "comment"),
     [("gb18030", "zh", "有点生硬"), ("gb18030", "en", "很好"), ("cp1252", "en", "a bit naïve – “déjà vu”")],
 )
-def test_what_a_program_saves_in_the_coding_of_its_country_is_read(
-    tmp_path: Path, coding: str, language: str, comment: str
-) -> None:
-    """The coding is the one in which the text of the items is what went out."""
+def test_other_encodings(tmp_path: Path, coding: str, language: str, comment: str) -> None:
+    """The right encoding is the one in which the texts of the items are unchanged."""
     round = opened(tmp_path, "expert", [item(1, language, note="“Quoted”")], format="csv")
     scores = dict.fromkeys(("accuracy", "consistency", "domain_compliance"), "3")
     fill_csv(path_of(round), {1: {**scores, "keep": "keep", "comment": comment}}, coding=coding)
@@ -121,7 +119,7 @@ def test_what_a_program_saves_in_the_coding_of_its_country_is_read(
 
 
 @pytest.mark.parametrize(
-    ("change", "told", "left"),
+    ("change", "message", "left"),
     [
         (lambda rows: rows.pop(1), "spreadsheets/anna.csv: the row of item 2 is missing", 6),
         (lambda rows: rows.append(rows[0]), "row 5: the row of item 1 occurs twice", 6),
@@ -132,19 +130,21 @@ def test_what_a_program_saves_in_the_coding_of_its_country_is_read(
         (lambda rows: [row.update(mine="Drop" * (n == 1)) for n, row in enumerate(rows)], "", 9),
     ],
 )
-def test_a_changed_table_is_noticed(
-    crowd: RoundFolder, change: Callable[[Rows], Any], told: str, left: int
+def test_changed_tables_are_mistakes(
+    crowd: RoundFolder, change: Callable[[Rows], Any], message: str, left: int
 ) -> None:
     rows = csv_rows(path_of(crowd))
     change(rows)
     write_csv_rows(path_of(crowd), rows)
     pulled = collect(crowd)
     assert len(pulled.annotations) == left
-    assert all(mistake.startswith("spreadsheets/anna.csv") and told in mistake for mistake in pulled.mistakes)
-    assert len(pulled.mistakes) == bool(told)
+    assert all(
+        mistake.startswith("spreadsheets/anna.csv") and message in mistake for mistake in pulled.mistakes
+    )
+    assert len(pulled.mistakes) == bool(message)
 
 
-def test_what_stands_beside_the_table_or_misses_in_it_is_named(crowd: RoundFolder) -> None:
+def test_cells_outside_the_table_and_missing_columns(crowd: RoundFolder) -> None:
     with path_of(crowd).open("a", encoding="utf-8") as file:
         file.write(",,,,,,,,,Drop\r\n")
     assert "'Drop' is outside the table" in only(crowd, 9)
@@ -153,12 +153,12 @@ def test_what_stands_beside_the_table_or_misses_in_it_is_named(crowd: RoundFolde
     assert "the column 'keep' is missing in row 1" in collect(crowd).mistakes[0]
 
 
-def test_a_file_of_gigabytes_is_not_opened(crowd: RoundFolder) -> None:
+def test_large_files_are_not_opened(crowd: RoundFolder) -> None:
     with path_of(crowd).open("ab") as file:
         file.truncate(MAX_FILE * 40)
     assert "1,280 MiB; the maximum is 32" in only(crowd, 0)
 
 
-def test_an_unknown_format_is_refused_with_the_choices() -> None:
+def test_unknown_format() -> None:
     with pytest.raises(ConfigError, match=r"format: Input should be 'xlsx' or 'csv', not 'ods'"):
         make_spec("crowd", "mini", {"format": "ods"})

@@ -1,4 +1,4 @@
-"""Texts in cells: harmless whatever they are, whole however they are cut, and answers in every form that counts."""
+"""Texts in cells are harmless and complete; answers are read in every accepted form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINES = st.text(st.sampled_from("ab 番茄=@\n\t_xX0"), max_size=300)
 
 
 @given(ANY | LINES)
-def test_a_cells_text_begins_no_formula_and_hides_nothing(text: str) -> None:
+def test_cell_texts_are_no_formulas_and_have_no_control_characters(text: str) -> None:
     shown = cell_text(text)
     assert not shown.lstrip().startswith(tuple("=+-@＝＋－＠"))
     assert all(sign == "\n" or sign.isprintable() or sign.isspace() or ord(sign) > 0x2000 for sign in shown)
@@ -30,15 +30,13 @@ def test_a_cells_text_begins_no_formula_and_hides_nothing(text: str) -> None:
     assert cell_text(shown) == shown
 
 
-def test_chinese_takes_twice_the_room() -> None:
+def test_line_count_of_chinese() -> None:
     assert (line_count("番" * 39, 40), line_count("a" * 39, 40), line_count("a\n\nb", 40)) == (2, 1, 3)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(ANY | LINES, min_size=1, max_size=8))
-def test_what_is_put_into_cells_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
-) -> None:
+def test_cells_keep_their_texts(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     path = tmp_path_factory.mktemp("cells") / "a.xlsx"
     book = Workbook()
     add_styles(book)
@@ -69,7 +67,7 @@ CHOSEN = [
     st.sampled_from(["", " ", "\t\u3000", "\u00a0"]),
     st.booleans(),
 )
-def test_every_choice_is_read_in_every_form(
+def test_choices_are_read_in_every_form(
     chosen: tuple[Question, str | int], language: str, blanks: str, upper: bool
 ) -> None:
     question, value = chosen
@@ -85,12 +83,12 @@ def test_every_choice_is_read_in_every_form(
     [
         *(("quality", typed, 4) for typed in (4, 4.0, "4.0", "４", "4：good", "4 :good", "4：较好")),
         *(("keep", typed, "drop") for typed in ("DROP", "drop \t", "删掉", "ＤＲＯＰ")),
-        # A curly apostrophe and two blanks, which phones and pasting put in by themselves.
+        # Curly apostrophes and double spaces, which phones and pasting insert.
         ("subtask", "Reply  with the day`s plan\u00a0in mind", "dialogue_schedule"),
         ("subtask", "Reply with the day’s plan in mind", "dialogue_schedule"),
     ],
 )
-def test_what_a_keyboard_makes_of_a_choice_is_that_choice(name: str, typed: Any, stored: Any) -> None:
+def test_choices_as_keyboards_type_them(name: str, typed: Any, stored: Any) -> None:
     (question,) = (one for one in QUESTIONS["crowd"] if one.name == name)
     assert Choices((question,), "en").read(question, Item("x", "en"), typed) == stored
 
@@ -99,9 +97,7 @@ def test_what_a_keyboard_makes_of_a_choice_is_that_choice(name: str, typed: Any,
     ("labels", "doubtful"),
     [(("May", "may"), "MAY"), (("m²", "m2"), "Ｍ2"), (("day's-end", "Day’s‑End"), "DAY'S-END")],
 )
-def test_of_labels_that_a_keyboard_makes_alike_the_exact_one_is_meant(
-    labels: tuple[str, ...], doubtful: str
-) -> None:
+def test_labels_that_differ_only_in_case_or_width(labels: tuple[str, ...], doubtful: str) -> None:
     label = Question("label", "label", labels)
     choices, item = Choices((label,), "en"), Item("x", "en", labels=labels)
     assert [choices.read(label, item, f"{typed} ") for typed in labels] == list(labels)
@@ -109,14 +105,14 @@ def test_of_labels_that_a_keyboard_makes_alike_the_exact_one_is_meant(
         choices.read(label, item, doubtful)
 
 
-def test_no_two_of_our_words_fall_together_however_they_are_typed() -> None:
+def test_no_two_choices_have_the_same_form() -> None:
     ties = questions_for("adjudication", [["yes", "no", *KEEP_LABELS], SUBTASK.labels])
     for question in [*ties, *(question for asked in QUESTIONS.values() for question in asked)]:
         forms = Choices((question,), "en").forms(question, Item("x", "en"))
         assert [typed for typed, found in forms.items() if len(found) > 1] == []
 
 
-def test_markdown_becomes_lines() -> None:
+def test_lines_of_markdown() -> None:
     text = "# Title\n\nA **bold** word, a `code`; 2 * 3 * 4.\n## Part\n- one\n- [two](https://x.org)\n"
     text += "\n1. first\n\n---\n中文"
     assert list(guideline_lines(text)) == [

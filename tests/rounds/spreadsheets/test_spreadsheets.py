@@ -1,6 +1,4 @@
-"""Spreadsheets from opening to closing: what goes out, what comes back, and what later changes make of stored
-answers.
-"""
+"""Spreadsheets from opening to closing, and later changes of stored annotations."""
 
 from __future__ import annotations
 
@@ -70,7 +68,7 @@ def shown_answers(kind: str, language: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("kind", list(ANSWERS))
-def test_what_is_filled_in_comes_back_as_it_is_stored(tmp_path: Path, kind: str, language: str) -> None:
+def test_answers_of_every_kind_are_read(tmp_path: Path, kind: str, language: str) -> None:
     items = [item(n, language) for n in range(2)]
     expected = {(f"{language}-item-1", name): value for name, value in ANSWERS[kind].items()}
     round = opened(tmp_path, kind, items)
@@ -85,7 +83,7 @@ def test_what_is_filled_in_comes_back_as_it_is_stored(tmp_path: Path, kind: str,
     assert (values(collect(round)), collect(round).mistakes) == (expected, ())
 
 
-def test_an_adjudication_between_labels_offers_each_item_its_own(tmp_path: Path) -> None:
+def test_adjudications_accept_the_choices_of_the_item(tmp_path: Path) -> None:
     items = [item(1, labels=["keep", "drop"]), item(2, labels=["dialogue_base", "=cmd", "a, b"])]
     round = opened(tmp_path, "adjudication", items)
     at = places(round)
@@ -96,14 +94,14 @@ def test_an_adjudication_between_labels_offers_each_item_its_own(tmp_path: Path)
     assert "choose from “Keep”, “Drop”" in mistake
 
 
-def test_a_whole_round_through_spreadsheets(tmp_path: Path) -> None:
+def test_a_complete_round(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(n) for n in range(4)], annotators="anna,en;bert,en;carl,en")
     assert {path.suffix for path in (round.path / "spreadsheets").iterdir()} == {".xlsx"}
     assert places(round, "anna") != places(round, "bert") or places(round, "bert") != places(round, "carl")
     for stem, kept in (("anna", "Keep"), ("bert", "Keep"), ("carl", "Drop")):
         fill(workbook_path(round, stem), dict.fromkeys(range(1, 5), CROWD | {"keep": kept}))
-    found = round_status(round.path)
-    assert (found.completed, found.missing, found.mistakes, found.new) == (12, {}, (), 36)
+    status = round_status(round.path)
+    assert (status.completed, status.missing, status.mistakes, status.new) == (12, {}, (), 36)
     assert round_status(round.path).new == 0
     closed, settled = close_round(round.path)
     assert {one.label for one in settled if one.question == "keep"} == {"keep"}
@@ -113,22 +111,20 @@ def test_a_whole_round_through_spreadsheets(tmp_path: Path) -> None:
 # --- Publishing ---------------------------------------------------------------------------------------------------
 
 
-def test_opening_twice_touches_no_spreadsheet_and_finishes_what_is_missing(tmp_path: Path) -> None:
+def test_opening_again_writes_only_missing_spreadsheets(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en")
     fill(workbook_path(round), {1: CROWD})
     workbook_path(round).rename(workbook_path(round, "ANNA"))
     before = {path.name: path.read_bytes() for path in (round.path / "spreadsheets").iterdir()}
-    _, told = open_round(round.spec(), round.path)
-    assert "0 of them new" in told[0]
+    _, messages = open_round(round.spec(), round.path)
+    assert "0 of them new" in messages[0]
     assert {path.name: path.read_bytes() for path in (round.path / "spreadsheets").iterdir()} == before
     workbook_path(round, "bert").unlink()
     assert "1 of them new" in SpreadsheetPlatform().publish(round)[0]
     assert len(collect(round).annotations) == 3
 
 
-def test_a_write_that_is_killed_leaves_no_spreadsheet_and_the_next_one_finishes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_write_leaves_no_spreadsheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     round = opened(tmp_path, "crowd", [item(1)])
     workbook_path(round).unlink()
     with monkeypatch.context() as killed:
@@ -147,22 +143,22 @@ def _die(*_: object) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps who may read a file elsewhere")
 @pytest.mark.parametrize("format", ["xlsx", "csv"])
-def test_spreadsheets_are_their_owners_alone(tmp_path: Path, format: str) -> None:
+def test_only_the_owner_can_read_spreadsheets(tmp_path: Path, format: str) -> None:
     def modes() -> set[str]:
         folder = round.path / "spreadsheets"
         return {oct(path.stat().st_mode & 0o777) for path in (folder, *folder.iterdir())}
 
     round = opened(tmp_path, "crowd", [item(1, crisis=True)], format=format)
     assert modes() == {"0o700", "0o600"}
-    # A folder of before, and files as a mail program puts them there.
+    # As an earlier version or a mail program creates them.
     (round.path / "spreadsheets").chmod(0o755)
     (round.path / "spreadsheets" / f"anna.{format}").chmod(0o644)
     collect(round)
     assert modes() == {"0o700", "0o600"}
 
 
-def test_a_round_that_was_never_open_misses_no_spreadsheets(tmp_path: Path) -> None:
-    """Where opening was refused, `status` asked for spreadsheets back that nobody had been given."""
+def test_missing_spreadsheets_are_noted_once_the_round_is_open(tmp_path: Path) -> None:
+    """After a refused opening, `status` asked for spreadsheets that nobody had."""
     round = opened(tmp_path, "crowd", [item(1)])
     (round.path / "events.jsonl").unlink()
     workbook_path(round).unlink()
@@ -173,7 +169,7 @@ def test_a_round_that_was_never_open_misses_no_spreadsheets(tmp_path: Path) -> N
     assert "restore the returned spreadsheets" in collect(round).notes[0]
 
 
-def test_a_second_assignment_set_gets_spreadsheets_whose_names_nobody_of_the_first_has(
+def test_file_names_of_later_assignment_sets_are_unique(
     tmp_path: Path,
 ) -> None:
     round = opened(tmp_path, "crowd", [item(n) for n in range(2)], annotators="anna,en;anna-2,en", overlap=1)
@@ -185,9 +181,7 @@ def test_a_second_assignment_set_gets_spreadsheets_whose_names_nobody_of_the_fir
     assert {question for _, question in values(collect(round))} == {"skipped", *CROWD}
 
 
-def test_what_cannot_work_is_told_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_the_platform_before_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "spreadsheets").write_text("x")
     with pytest.raises(RoundError, match="must be a folder"):
         SpreadsheetPlatform().check(RoundFolder(tmp_path))
@@ -199,20 +193,20 @@ def test_what_cannot_work_is_told_before_anything_is_written(
 # --- Again and again ----------------------------------------------------------------------------------------------
 
 
-def test_a_skip_and_an_answer_replace_each_other(tmp_path: Path) -> None:
+def test_skips_and_answers_replace_each_other(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)])
     fill(workbook_path(round), {1: {"skip": "跳过"}})
     assert round_status(round.path).skipped == 1
     fill(workbook_path(round), {1: CROWD | {"skip": None}})
-    found = round_status(round.path)
-    assert (found.skipped, found.completed) == (0, 1)
+    status = round_status(round.path)
+    assert (status.skipped, status.completed) == (0, 1)
     fill(workbook_path(round), {1: {"skip": "Skip this item"}})
-    found = round_status(round.path)
-    assert (found.skipped, found.completed, found.mistakes) == (1, 0, ())
-    assert "the item is skipped; its answers" in found.notes[0]
+    status = round_status(round.path)
+    assert (status.skipped, status.completed, status.mistakes) == (1, 0, ())
+    assert "the item is skipped; its answers" in status.notes[0]
 
 
-def test_the_time_of_an_answer_changes_with_it_alone(tmp_path: Path) -> None:
+def test_times_of_unchanged_answers_stay(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1), item(2)])
     path = workbook_path(round)
     fill(path, {1: CROWD})
@@ -220,7 +214,7 @@ def test_the_time_of_an_answer_changes_with_it_alone(tmp_path: Path) -> None:
     round_status(round.path)
     before = now()
     fill(path, {1: {"quality": 1}, 2: CROWD})
-    # A clock that is wrong: nothing is answered in the future.
+    # With a wrong clock, no time is in the future.
     os.utime(path, (4_000_000_000, 4_000_000_000))
     times = {(a.item, a.question): a.when for a in collect(round).annotations}
     one = next(name for name, number in places(round).items() if number == 1)
@@ -228,8 +222,8 @@ def test_the_time_of_an_answer_changes_with_it_alone(tmp_path: Path) -> None:
     assert {before <= when <= now() for when in times.values()} == {True}
 
 
-def test_an_emptied_row_is_taken_back_and_a_spoilt_one_is_not(tmp_path: Path) -> None:
-    """While a row cannot be counted the earlier answer counts, and a note says of which items."""
+def test_empty_rows_withdraw_annotations_and_invalid_ones_do_not(tmp_path: Path) -> None:
+    """Until an invalid row is corrected, the earlier annotations count, and a note names the items."""
     round = opened(tmp_path, "crowd", [item(n) for n in range(5)])
     path = workbook_path(round)
     fill(path, dict.fromkeys(range(1, 6), CROWD))
@@ -239,18 +233,18 @@ def test_an_emptied_row_is_taken_back_and_a_spoilt_one_is_not(tmp_path: Path) ->
         sheet, row = session_of(book, 5)
         sheet.cell(row, keys_of(sheet).index("text") + 1).value = "My"
     assert len(collect(round).started) == 1
-    found = round_status(round.path)
-    assert (found.completed, found.skipped, len(found.mistakes)) == (3, 1, 3)
-    assert found.notes[-2].startswith("anna: 1 item annotated earlier and now empty")
-    assert found.notes[-1].startswith("anna: 3 items annotated earlier cannot be read now (item 1, 2, 5)")
+    status = round_status(round.path)
+    assert (status.completed, status.skipped, len(status.mistakes)) == (3, 1, 3)
+    assert status.notes[-2].startswith("anna: 1 item annotated earlier and now empty")
+    assert status.notes[-1].startswith("anna: 3 items annotated earlier cannot be read now (item 1, 2, 5)")
     _, settled = close_round(round.path, force=True)
     numbers = places(round)
     assert {numbers[one.item] for one in settled if one.label is not None} == {1, 2, 5}
 
 
 @pytest.mark.parametrize("spoilt", [None, "text", "sheet", "file", "gone"])
-def test_what_is_blank_or_cannot_be_read_takes_nothing_back(tmp_path: Path, spoilt: str | None) -> None:
-    """A blank copy without one of its sheets took back what the others had held."""
+def test_blank_or_unreadable_files_withdraw_nothing(tmp_path: Path, spoilt: str | None) -> None:
+    """A blank copy without one of its sheets withdrew the annotations of the other sheets."""
     round = opened(
         tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5}
     )
@@ -269,15 +263,15 @@ def test_what_is_blank_or_cannot_be_read_takes_nothing_back(tmp_path: Path, spoi
         path.write_bytes(b"PK and no more")
     elif spoilt == "gone":
         path.unlink()
-    found = round_status(round.path)
-    assert (found.completed, found.new) == (4, 0)
+    status = round_status(round.path)
+    assert (status.completed, status.new) == (4, 0)
     assert (
-        found.notes[-1].startswith("anna: 4 items annotated earlier cannot") or "of anna" in found.notes[-1]
+        status.notes[-1].startswith("anna: 4 items annotated earlier cannot") or "of anna" in status.notes[-1]
     )
 
 
-def test_a_file_is_known_by_its_rows_whatever_it_is_called(tmp_path: Path) -> None:
-    """A browser calls the second download `bert (1).xlsx`; a blank original beside it says nothing."""
+def test_files_are_identified_by_their_rows(tmp_path: Path) -> None:
+    """A browser calls the second download `bert (1).xlsx`; a blank original beside it is ignored."""
     round = opened(tmp_path, "crowd", [item(1), item(2)], annotators="anna,en;bert,en")
     folder = round.path / "spreadsheets"
     blank = workbook_path(round, "bert").read_bytes()
@@ -291,18 +285,18 @@ def test_a_file_is_known_by_its_rows_whatever_it_is_called(tmp_path: Path) -> No
         assert ({one.annotator for one in pulled.annotations}, len(pulled.annotations)) == ({bert}, 6)
         assert pulled.mistakes == ()
     assert round_status(round.path).completed == 2
-    # Two that are filled in: people decide, and until then nothing changes.
+    # Of two files that are filled in, none counts until one is removed.
     fill(workbook_path(round, "bert"), {1: CROWD | {"quality": 1}})
-    found = round_status(round.path)
-    assert (found.completed, found.new) == (2, 0)
-    assert found.mistakes[0].startswith(
+    status = round_status(round.path)
+    assert (status.completed, status.new) == (2, 0)
+    assert status.mistakes[0].startswith(
         "spreadsheets/Bert (1).xlsx, spreadsheets/bert.xlsx: several files of bert are filled in, so none is read"
     )
     (folder / "Bert (1).xlsx").unlink()
     assert round_status(round.path).completed == 1
 
 
-def test_other_files_in_the_folder_are_named_or_are_none_of_ours(tmp_path: Path) -> None:
+def test_other_files_are_mistakes_notes_or_ignored(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)])
     folder = round.path / "spreadsheets"
     for name in ("~$anna.xlsx", ".~lock.anna.xlsx#", ".DS_Store", "Thumbs.db", "desktop.ini"):
@@ -312,15 +306,15 @@ def test_other_files_in_the_folder_are_named_or_are_none_of_ours(tmp_path: Path)
         (folder / name).write_bytes(b"x")
     (folder / "gina.xlsx").mkdir()
     pulled = collect(round)
-    told = "not read; the files of this round are .xlsx files"
+    message = "not read; the files of this round are .xlsx files"
     assert list(pulled.mistakes) == [
-        f"spreadsheets/{name}: {told}" for name in ("anna.XLS", "anna.csv", "anna.ods", "gina.xlsx")
+        f"spreadsheets/{name}: {message}" for name in ("anna.XLS", "anna.csv", "anna.ods", "gina.xlsx")
     ]
-    assert pulled.notes == (f"spreadsheets/letter.docx: {told}",)
+    assert pulled.notes == (f"spreadsheets/letter.docx: {message}",)
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_a_spreadsheet_of_another_round_is_not_read(tmp_path: Path, name: str) -> None:
+def test_spreadsheets_of_other_rounds_are_not_read(tmp_path: Path, name: str) -> None:
     round = opened(tmp_path / "one", "crowd", [item(1)])
     other = opened(tmp_path / "two", "crowd", [item(1)], name=name)
     fill(workbook_path(other), {1: CROWD})
@@ -329,7 +323,7 @@ def test_a_spreadsheet_of_another_round_is_not_read(tmp_path: Path, name: str) -
     assert "no row belongs to the round 'round'" in mistake
 
 
-def test_mistakes_of_somebody_who_left_keep_no_round_open(tmp_path: Path) -> None:
+def test_mistakes_of_inactive_annotators_are_notes(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en", overlap=1)
     (stem,) = stems(round)
     fill(workbook_path(round, stem), {1: {"keep": "maybe"}})

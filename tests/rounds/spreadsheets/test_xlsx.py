@@ -1,4 +1,4 @@
-"""Workbooks: what they show, every mistake by file, sheet and cell, and what is no workbook or made to do harm."""
+"""Workbooks: content, mistakes by file, sheet and cell, and malicious files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def offered(round: RoundFolder, name: str, key: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_sheets_headings_and_choices_are_in_the_annotators_words(tmp_path: Path, language: Any) -> None:
+def test_sheets_headings_and_choices(tmp_path: Path, language: Any) -> None:
     round = opened(tmp_path, "crowd", [item(1, language)])
     book, name = book_of(round), f"{language}-item-1"
     assert book.sheetnames == [interface_text("guidelines", language), TITLES[language], "lists"]
@@ -76,7 +76,7 @@ def test_sheets_headings_and_choices_are_in_the_annotators_words(tmp_path: Path,
     assert len(offered(round, name, "skip")) == 1
 
 
-def test_only_cells_to_answer_in_can_be_changed_and_every_text_wraps(tmp_path: Path) -> None:
+def test_protection_and_page_setup(tmp_path: Path) -> None:
     round = opened(tmp_path, "expert", [item(1)])
     book = book_of(round)
     assert all(sheet.protection.sheet and sheet.protection.password is None for sheet in book.worksheets)
@@ -85,7 +85,7 @@ def test_only_cells_to_answer_in_can_be_changed_and_every_text_wraps(tmp_path: P
     assert free == {"accuracy", "consistency", "domain_compliance", "keep", "comment", "skip"}
     assert all(cell.alignment.wrap_text for cell in cells.values())
     sheet = book["Session 1"]
-    # Programs fit the height of rows for which none is set.
+    # Programs fit the height of rows without an explicit one.
     assert not any(dimension.height for dimension in sheet.row_dimensions.values())
     assert (sheet.freeze_panes, sheet.print_title_rows, sheet.page_setup.orientation) == (
         "C3",
@@ -96,7 +96,7 @@ def test_only_cells_to_answer_in_can_be_changed_and_every_text_wraps(tmp_path: P
     assert sheet.column_dimensions["A"].hidden
 
 
-def test_a_conversation_is_a_line_a_message_beside_what_belongs_to_it(tmp_path: Path) -> None:
+def test_texts_of_an_item(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "Hello!\nTwo lines."}, {"role": "companion", "content": "=SUM(A1)"}]
     record = item(1, prompt=said, context={"memories": "likes tea"}, note="Which is right?")
     cells = row_of(opened(tmp_path, "expert", [record]), "en-item-1")
@@ -108,7 +108,7 @@ def test_a_conversation_is_a_line_a_message_beside_what_belongs_to_it(tmp_path: 
     assert "\n\nProposed reply\n" in cells["reply"].value
 
 
-def test_no_cell_is_a_formula_or_an_error_whatever_the_texts_are(tmp_path: Path) -> None:
+def test_no_cell_is_a_formula_or_an_error(tmp_path: Path) -> None:
     texts = ["=1+1", "+1", "-1", "@x", "＝1", "#N/A", "#REF!", " \n=1", "\x01\u202e\ufffe_x000D_\t"]
     items = [
         item(
@@ -126,13 +126,13 @@ def test_no_cell_is_a_formula_or_an_error_whatever_the_texts_are(tmp_path: Path)
     for line in book_of(round).worksheets[1].iter_rows(min_row=3):
         for cell in line:
             assert not str(cell.value or "").lstrip().startswith(("=", "+", "-", "@", "＝"))
-    # The file holds `_x005F_x000D_`, which programs decode to the text as it was.
+    # The file contains `_x005F_x000D_`, which programs decode.
     assert "\\x01\\u202e\\ufffe_x005F_x000D_\\t" in row_of(round, "en-item-8")["text"].value
     fill(workbook_path(round), {places(round)["en-item-8"]: {"label": "c"}})
     assert collect(round).mistakes == ()
 
 
-def test_a_crisis_is_announced_and_its_text_a_click_away(tmp_path: Path) -> None:
+def test_crises_have_a_notice_and_a_linked_text(tmp_path: Path) -> None:
     items = [item(n) for n in range(4)]
     items += [item(9, crisis=True, prompt="I cannot go on.", reference="I am here.", note="About keep.")]
     round = opened(tmp_path, "crowd", items)
@@ -142,7 +142,7 @@ def test_a_crisis_is_announced_and_its_text_a_click_away(tmp_path: Path) -> None
     assert cells["text"].value == f"The text is on the sheet “Text {number}”, row 4."
     assert cells["reply"].value is None
     assert cells["text"].hyperlink.location == f"'Text {number}'!A4"
-    # After the sessions, and nowhere else.
+    # Texts are after the sessions, and not in them.
     assert book.sheetnames == ["Guidelines", "Session 1", f"Text {number}", "lists"]
     assert not any("cannot go on" in str(c.value) for r in book["Session 1"].iter_rows() for c in r)
     text = book[f"Text {number}"]
@@ -153,7 +153,7 @@ def test_a_crisis_is_announced_and_its_text_a_click_away(tmp_path: Path) -> None
     assert book["Session 1"][f"B{number + 2}"].value == number
 
 
-def test_a_text_too_long_for_a_row_stands_whole_on_a_sheet_of_its_own(tmp_path: Path) -> None:
+def test_long_texts_are_on_a_separate_sheet(tmp_path: Path) -> None:
     said = [
         {
             "role": ("user", "companion")[n % 2],
@@ -171,12 +171,12 @@ def test_a_text_too_long_for_a_row_stands_whole_on_a_sheet_of_its_own(tmp_path: 
             written.append("")
         if cell.value and len(written) <= 40:
             written[-1] += cell.value
-            # Of Chinese signs fewer than fit in the highest row that Excel shows.
+            # Fewer Chinese characters fit in the highest row that Excel displays.
             assert len(cell.value) <= 22 * 70 / (2 if "很" in cell.value else 1)
     assert [one.split() for one in written[:39]] == [one["content"].split() for one in said[:39]]
 
 
-def test_a_models_suggestion_shows_only_where_the_round_allows_it(tmp_path: Path) -> None:
+def test_suggestions_only_if_the_round_shows_them(tmp_path: Path) -> None:
     items = [item(1, suggested={"keep": "drop", "quality": 2}), item(2)]
     assert "suggestion" not in row_of(opened(tmp_path, "crowd", items), "en-item-1")
     seeing = opened(tmp_path, "crowd", items, name="seeing", suggest=True)
@@ -185,7 +185,7 @@ def test_a_models_suggestion_shows_only_where_the_round_allows_it(tmp_path: Path
 
 
 @pytest.mark.parametrize("format", ["xlsx", "csv"])
-def test_nothing_in_a_spreadsheet_names_an_item_its_subtask_or_its_gold(tmp_path: Path, format: str) -> None:
+def test_files_do_not_reveal_ids_subtasks_or_gold_answers(tmp_path: Path, format: str) -> None:
     items = [item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
     path = opened(tmp_path, "expert", items, format=format).path / "spreadsheets" / f"anna.{format}"
     texts = [path.read_bytes()]
@@ -195,7 +195,7 @@ def test_nothing_in_a_spreadsheet_names_an_item_its_subtask_or_its_gold(tmp_path
     assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
 
 
-def test_who_reads_two_languages_gets_headings_in_one_that_is_asked(tmp_path: Path) -> None:
+def test_language_of_headings(tmp_path: Path) -> None:
     assert known(opened(tmp_path, "crowd", [item(1, "zh")], annotators="anna,en zh"))[1].language == "zh"
     both = opened(tmp_path, "crowd", [item(1, "zh"), item(2)], annotators="anna,en zh", name="both")
     assert known(both)[1].language == "en"
@@ -206,7 +206,7 @@ def test_who_reads_two_languages_gets_headings_in_one_that_is_asked(tmp_path: Pa
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> RoundFolder:
-    """Four items, two sessions, all answered."""
+    """A round with four items in two sessions, all annotated."""
     round = opened(
         tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5}
     )
@@ -215,20 +215,20 @@ def crowd(tmp_path: Path) -> RoundFolder:
 
 
 def only(round: RoundFolder, answers: int) -> str:
-    """The one mistake, after checking how many answers are left."""
+    """The only mistake, after checking the number of annotations."""
     pulled = collect(round)
     assert len(pulled.annotations) == answers
     (mistake,) = pulled.mistakes
     return mistake
 
 
-def test_a_half_filled_row_says_what_is_missing(crowd: RoundFolder) -> None:
+def test_missing_answers_are_named(crowd: RoundFolder) -> None:
     path = workbook_path(crowd)
     fill(path, {3: {"keep": None, "quality": "  "}})
     assert f"{where(path, 3, 'keep')} (keep), {where(path, 3, 'quality')} (quality)" in only(crowd, 9)
 
 
-def test_a_third_question_is_asked_only_after_a_yes(tmp_path: Path) -> None:
+def test_conditional_questions_and_long_comments(tmp_path: Path) -> None:
     round = opened(tmp_path, "safety", [item(1)])
     path = workbook_path(round)
     fill(path, {1: {"perception": 5, "violation": "no", "violations:privacy": "yes"}})
@@ -254,7 +254,7 @@ def put(**cells: Any) -> Callable[[Any], None]:
 
 
 @pytest.mark.parametrize(
-    ("change", "told", "left"),
+    ("change", "message", "left"),
     [
         (merge, "Session 1, E4: this row is incomplete and not counted; empty (or merged", 9),
         (lambda sheet: sheet.delete_rows(3), "spreadsheets/anna.xlsx: the row of item 1 is missing", 9),
@@ -265,17 +265,17 @@ def put(**cells: Any) -> Callable[[Any], None]:
         (put(F1="mine"), "Session 1: the column 'keep' is missing in row 1", 6),
     ],
 )
-def test_a_changed_table_is_noticed(
-    crowd: RoundFolder, change: Callable[[Any], None], told: str, left: int
+def test_changed_tables_are_mistakes(
+    crowd: RoundFolder, change: Callable[[Any], None], message: str, left: int
 ) -> None:
     with edited(workbook_path(crowd)) as book:
         change(book["Session 1"])
     pulled = collect(crowd)
     assert len(pulled.annotations) == left
-    assert any(told in mistake for mistake in pulled.mistakes)
+    assert any(message in mistake for mistake in pulled.mistakes)
 
 
-def test_rows_are_found_where_they_are_moved_and_refused_where_they_are_mixed(crowd: RoundFolder) -> None:
+def test_moved_rows_are_read_and_mixed_rows_are_mistakes(crowd: RoundFolder) -> None:
     before = values(collect(crowd))
     with edited(workbook_path(crowd)) as book:
         sheet = book["Session 1"]
@@ -286,7 +286,7 @@ def test_rows_are_found_where_they_are_moved_and_refused_where_they_are_mixed(cr
         book.create_sheet("Sums")["A1"] = "=1+1"
     assert (values(collect(crowd)), collect(crowd).mistakes) == (before, ())
     with edited(workbook_path(crowd)) as book:
-        # All but the hidden codes.
+        # Without the hidden codes.
         book["mine"].move_range("B3:H3", rows=2)
         book["mine"].move_range("B4:H5", rows=-1)
     pulled = collect(crowd)
@@ -296,7 +296,7 @@ def test_rows_are_found_where_they_are_moved_and_refused_where_they_are_mixed(cr
     assert any("occurs twice" in mistake for mistake in collect(crowd).mistakes)
 
 
-def test_a_sheet_out_of_another_spreadsheet_is_noticed(tmp_path: Path) -> None:
+def test_rows_of_another_spreadsheet(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(n) for n in range(2)], annotators="anna,en;bert,en")
     source = load_workbook(workbook_path(round, "bert"))["Session 1"]
     with edited(workbook_path(round)) as book:
@@ -308,12 +308,12 @@ def test_a_sheet_out_of_another_spreadsheet_is_noticed(tmp_path: Path) -> None:
 # --- No workbook, or made to do harm ------------------------------------------------------------------------------
 
 
-def test_one_broken_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
+def test_broken_files_do_not_affect_others(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en")
     fill(workbook_path(round, "bert"), {1: FULL})
     whole = workbook_path(round).read_bytes()
     session = whole.index(b"xl/worksheets/sheet2.xml") + 40
-    for raw, told in (
+    for raw, message in (
         (whole[: len(whole) // 2], "not a complete workbook"),
         (whole[:session] + bytes(200) + whole[session + 200 :], "not a complete workbook"),
         (b"", "the file is empty"),
@@ -324,11 +324,11 @@ def test_one_broken_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
         workbook_path(round).write_bytes(raw)
         mistake = only(round, 3)
         assert mistake.startswith("spreadsheets/anna.xlsx: ")
-        assert told in mistake
+        assert message in mistake
 
 
 def refused(path: Path) -> str:
-    """What is said of a file, which must not take 60 MiB to say."""
+    """The message on a file; it must need less than 60 MiB."""
     tracemalloc.start()
     try:
         with pytest.raises(RoundError) as error:
@@ -346,7 +346,7 @@ def zipped(path: Path, **parts: bytes) -> Path:
     return path
 
 
-def test_bombs_are_refused_before_they_are_parsed(tmp_path: Path) -> None:
+def test_zip_bombs_are_rejected_before_parsing(tmp_path: Path) -> None:
     bomb = zipped(tmp_path / "a.xlsx", a=b" " * (MAX_UNPACKED // 2), b=b" " * (MAX_UNPACKED // 2 + 1))
     assert bomb.stat().st_size < 1 << 20
     assert "unpacks to more than 64 MiB" in refused(bomb)
@@ -360,7 +360,7 @@ def test_bombs_are_refused_before_they_are_parsed(tmp_path: Path) -> None:
     assert f"the maximum is {MAX_FILE >> 20}" in refused(bomb)
 
 
-def test_a_cell_in_the_last_row_and_column_costs_nothing(crowd: RoundFolder) -> None:
+def test_cells_far_outside_the_table_are_not_read(crowd: RoundFolder) -> None:
     with edited(workbook_path(crowd)) as book:
         book["Session 1"]["XFD1048576"] = "x"
         book["Session 1"].merge_cells("A900:C901")

@@ -1,6 +1,4 @@
-"""Guidelines of every kind: all that an annotator must know stands in them, in both languages, and reads as plain
-text.
-"""
+"""Guidelines of every kind and language: complete, and readable as plain text."""
 
 from __future__ import annotations
 
@@ -33,6 +31,17 @@ IDS = [f"{kind}-{questions[0].name}-{language}" for kind, questions, language in
 every = pytest.mark.parametrize(("kind", "questions", "language"), CASES, ids=IDS)
 in_both = pytest.mark.parametrize("language", LANGUAGES)
 CARE = {"en": "## Take care of yourself", "zh": "## 照顾好自己"}
+REQUIRED = {
+    "en": (
+        "You may skip any item. It costs you nothing", "announced before the text", "Take a break",
+        "salted hash", "do not copy", "do not talk about the items",
+    ),
+    "zh": (
+        "任何一条都可以跳过。跳过没有任何影响", "正文之前会先提醒", "歇一歇", "加盐哈希", "不要复制", "不要和别人讨论",
+    ),
+}  # fmt: skip
+# Names that are ordinary words.
+WORDS = {"manipulation", "other", "sexual", "demeaning", "boundary", "privacy"}
 
 
 def written(kind: Kind = "crowd", language: Language = "en", **settings: Any) -> str:
@@ -49,77 +58,40 @@ def own_folder(folder: Path, text: str, encoding: str = "utf-8") -> str:
 
 
 @every
-def test_every_question_and_choice_is_explained(
+def test_guidelines_are_complete_and_plain(
     kind: Kind, questions: tuple[Question, ...], language: Language
 ) -> None:
+    """Cells show Markdown as it is written, so there is no HTML, emphasis, links, tables or nested lists."""
     text = guidelines(RoundSpec(kind, "x"), questions, language)
     lines = text.splitlines()
+    # Questions and choices.
     for question in questions:
         assert f"## {question_title(question.name, language)}" in lines
         assert question_help(question.name, language) in lines
         for rating in question.ratings:
             assert f"- {rating_text(question.name, rating, language)}" in lines
         for label in question.labels:
-            assert any(
-                line.startswith(f"- {label_text(question.name, label, language)}")
-                and line.endswith(label_help(question.name, label, language))
-                for line in lines
-            )
-    asked = [title for title in lines if title.startswith("## ")]
-    assert len(asked) == len(set(asked))
-
-
-@every
-def test_every_annotator_reads_how_they_are_cared_for_and_whom_to_call(
-    kind: Kind, questions: tuple[Question, ...], language: Language
-) -> None:
-    text = guidelines(RoundSpec(kind, "x"), questions, language)
+            start, end = (f(question.name, label, language) for f in (label_text, label_help))
+            assert any(line.startswith(f"- {start}") and line.endswith(end) for line in lines)
+    titles = [title for title in lines if title.startswith("## ")]
+    assert len(titles) == len(set(titles))
+    # Care, help lines and privacy.
     assert text.count(CARE[language]) == 1
     for row in help_rows(language):
-        assert text.splitlines().count(f"- {row}") == 1
-    for said in {
-        "en": ("You may skip any item. It costs you nothing", "announced before the text", "Take a break"),
-        "zh": ("任何一条都可以跳过。跳过没有任何影响", "正文之前会先提醒", "歇一歇"),
-    }[language]:
-        assert said in text
-    for said in {
-        "en": ("salted hash", "do not copy", "do not talk about the items"),
-        "zh": ("加盐哈希", "不要复制", "不要和别人讨论"),
-    }[language]:
-        assert said in text
-
-
-@every
-def test_no_name_of_ours_and_nothing_but_headings_and_lists(
-    kind: Kind, questions: tuple[Question, ...], language: Language
-) -> None:
-    """Cells of a spreadsheet show Markdown as it is written: no HTML, emphasis, links, tables or nested lists."""
-    text = guidelines(RoundSpec(kind, "x"), questions, language)
+        assert lines.count(f"- {row}") == 1
+    assert [part for part in REQUIRED[language] if part not in text] == []
+    # No internal names, and only headings and lists.
     names = {q.name for asked in QUESTIONS.values() for q in asked if "_" in q.name}
-    names |= {*SUBTASKS, *VIOLATIONS} - {
-        "manipulation",
-        "other",
-        "sexual",
-        "demeaning",
-        "boundary",
-        "privacy",
-    }
+    names |= {*SUBTASKS, *VIOLATIONS} - WORDS
     names |= {field for subtask in SUBTASKS.values() for field, _ in subtask.inputs if "_" in field}
     assert [name for name in names if name in text] == []
     assert re.findall(r"[a-z]+_[a-z]+|[<>*`|{}]|\]\(|^ ", text, re.MULTILINE) == []
-    assert text.splitlines()[0].startswith("# ")
+    assert lines[0].startswith("# ")
     assert text.count("\n# ") == 0
-
-
-@every
-def test_paragraphs_are_apart_and_short_enough_for_a_phone(
-    kind: Kind, questions: tuple[Question, ...], language: Language
-) -> None:
-    text = guidelines(RoundSpec(kind, "x"), questions, language)
-    lines = text.splitlines()
+    # Separate paragraphs that are short enough for a phone.
     assert max(map(len, lines)) <= (300 if language == "en" else 150)
     for before, line in itertools.pairwise(lines):
-        # Only entries of one list stand on lines that touch.
+        # Only entries of a list are on consecutive lines.
         assert not (before and line) or (before.startswith("- ") and line.startswith("- ")), line
         assert before or line
     assert text.endswith("\n")
@@ -128,17 +100,17 @@ def test_paragraphs_are_apart_and_short_enough_for_a_phone(
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_on_a_server_others_can_find_user_names_and_the_guidelines_say_so(language: Language) -> None:
-    """They promised that nobody but those who run the round sees them."""
+def test_user_names_are_visible_on_a_server(language: Language) -> None:
+    """The guidelines promised that only the people who run the round see user names."""
     kind, questions = ROUNDS[0]
-    told = [
+    texts = [
         guidelines(RoundSpec(kind, "x", where=name), questions, language)
         for name in ("spreadsheets", "argilla")
     ]
     only, others = {"en": ("Only the people", "Others who answer"), "zh": ("只有本轮", "同在这里答题的人")}[
         language
     ]
-    assert [(only in text, others in text) for text in told] == [(True, False), (False, True)]
+    assert [(only in text, others in text) for text in texts] == [(True, False), (False, True)]
 
 
 # --- What a round's settings change -----------------------------------------------------------------------------
@@ -164,12 +136,12 @@ def test_on_a_server_others_can_find_user_names_and_the_guidelines_say_so(langua
         ({"minutes": 1.5}, "1.5 minutes", "1.5 分钟", True),
         ({"minutes": 1.0}, "1 minute of", "1 分钟", True),
         ({"minutes": 0.0}, "paid work", "计酬", False),
-        # A spreadsheet holds no times.
+        # Spreadsheets have no times.
         ({}, "how long they take", "用了多少时间", False),
         ({"where": "argilla"}, "how long they take", "用了多少时间", True),
     ],
 )
-def test_what_a_setting_changes_is_said(
+def test_texts_depend_on_the_settings(
     settings: dict[str, Any], english: str, chinese: str, there: bool
 ) -> None:
     assert (english in written(**settings), chinese in written(language="zh", **settings)) == (there, there)
@@ -185,7 +157,7 @@ def test_what_a_setting_changes_is_said(
         (Care(10, 0.0), "None of them should speak of a crisis", "不应有谈到危机的"),
     ],
 )
-def test_the_share_of_crises_in_a_session_is_said(care: Care, english: str, chinese: str) -> None:
+def test_share_of_crises(care: Care, english: str, chinese: str) -> None:
     for language, said in (("en", english), ("zh", chinese)):
         text = guidelines(RoundSpec("crowd", "x", care=care), QUESTIONS["crowd"], language)
         assert said in text
@@ -193,15 +165,15 @@ def test_the_share_of_crises_in_a_session_is_said(care: Care, english: str, chin
 
 
 @in_both
-def test_when_the_help_lines_were_looked_up_is_said(language: Language) -> None:
-    """Numbers change, and the rows stood there without a date."""
+def test_dates_of_help_lines(language: Language) -> None:
+    """Numbers change, and the lines had no date."""
     text = written(language=language)
-    told = [
+    shown_lines = [
         line
         for line in read_help_lines().lines
         if line.text_for(language) and line.text_for(language) in "\n".join(help_rows(language))
     ]
-    latest, oldest = max(line.date for line in told), min(line.date for line in told)
+    latest, oldest = max(line.date for line in shown_lines), min(line.date for line in shown_lines)
     months = {11: "November", 9: "September", 12: "December"}
     for date in (latest, oldest):
         shown = {
@@ -211,7 +183,7 @@ def test_when_the_help_lines_were_looked_up_is_said(language: Language) -> None:
         assert text.count(shown) == 1
 
 
-def test_lines_of_one_day_have_one_date(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_lines_with_the_same_date(monkeypatch: pytest.MonkeyPatch) -> None:
     book = read_help_lines()
     day = datetime.date(2027, 1, 31)
     same = replace(
@@ -225,15 +197,15 @@ def test_lines_of_one_day_have_one_date(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @in_both
-def test_a_tie_and_a_rating_have_other_guidelines(language: Language) -> None:
+def test_ties_and_ratings_have_different_guidelines(language: Language) -> None:
     rated = guidelines(RoundSpec("adjudication", "x"), QUESTIONS["adjudication"], language)
     tied = guidelines(RoundSpec("adjudication", "x"), TIES, language)
     assert rated.splitlines()[0] != tied.splitlines()[0]
     assert question_title("rating", language) not in tied
 
 
-def test_templates_are_strict() -> None:
-    """A value that is missing is an error and no gap in a sentence."""
+def test_missing_variables_are_errors() -> None:
+    """A missing value must not leave a gap in a sentence."""
     values = _values(RoundSpec("adjudication", "x", overlap=3), TIES, "en")
     for name, language in itertools.product(values, LANGUAGES):
         with pytest.raises(jinja2.UndefinedError):
@@ -246,9 +218,7 @@ def test_templates_are_strict() -> None:
 
 
 @in_both
-def test_guidelines_of_one_s_own_take_the_place_of_ours_and_keep_the_care(
-    tmp_path: Path, language: Language
-) -> None:
+def test_custom_guidelines_keep_the_section_on_care(tmp_path: Path, language: Language) -> None:
     own = own_folder(tmp_path, "# Ours\n\nRead slowly. 慢慢读。\n", encoding="utf-8-sig")
     text = written(language=language, guidelines=own)
     assert text.startswith("# Ours\n\nRead slowly. 慢慢读。\n\n## ")
@@ -258,12 +228,12 @@ def test_guidelines_of_one_s_own_take_the_place_of_ours_and_keep_the_care(
 
 
 @in_both
-def test_a_missing_file_is_an_error_that_says_what_to_do(tmp_path: Path, language: Language) -> None:
+def test_missing_custom_guidelines(tmp_path: Path, language: Language) -> None:
     with pytest.raises(RoundError, match=rf"{language}\.md: file not found.*write it"):
         written(language=language, guidelines=str(tmp_path))
 
 
-def test_files_that_are_no_text_are_errors(tmp_path: Path) -> None:
+def test_unreadable_custom_guidelines(tmp_path: Path) -> None:
     (tmp_path / "en.md").write_bytes("# Café\n".encode("utf-16"))
     with pytest.raises(RoundError, match="save them as text in UTF-8"):
         written(guidelines=str(tmp_path))

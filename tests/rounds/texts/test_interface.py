@@ -1,4 +1,4 @@
-"""Every word that an annotator reads: complete, equal in both languages, and nothing of ours shows through."""
+"""Texts of the interface: complete, the same in both languages, without internal names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from h2htalk.rounds.texts.interface import (
 TIES = questions_for("adjudication", [["dialogue_base", "none"], ["keep", "drop"], ["yes", "no"]])
 EVERY = {q.name: q for questions in (*QUESTIONS.values(), TIES) for q in questions}
 HAN = re.compile(r"[\u4e00-\u9fff]")
-# What the issue of voting needs at least, whatever else the platforms add.
+# Texts that every platform needs.
 INTERFACE = (
     "user", "companion", "conversation", "reply_to_judge", "proposed_reply", "crisis_notice", "show_text", "skip",
     "skip_is_fine", "guidelines", "session", "comment", "note", "suggestion", "item_of",
@@ -52,7 +52,7 @@ def places(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_question_has_words_and_no_two_choices_read_alike(language: Language) -> None:
+def test_questions_have_texts_and_distinct_choices(language: Language) -> None:
     for name, question in EVERY.items():
         assert question_title(name, language)
         assert question_help(name, language)
@@ -64,14 +64,14 @@ def test_every_question_has_words_and_no_two_choices_read_alike(language: Langua
         assert len({one.casefold() for one in shown}) == len(shown), name
 
 
-def test_both_languages_hold_the_same_keys_and_places() -> None:
+def test_languages_have_the_same_keys_and_fields() -> None:
     english, chinese = (dict(leaves(stored(language))) for language in LANGUAGES)
     assert english.keys() == chinese.keys()
     assert {key for key in english if places(english[key]) != places(chinese[key])} == set()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_no_text_is_empty_in_the_other_language_or_shows_a_name_of_ours(language: Language) -> None:
+def test_texts_are_in_their_language_without_internal_names(language: Language) -> None:
     ours = r"[A-Za-z]+_[A-Za-z]+|[Ss]ubtask|[Bb]enchmark|itinerary|recollection"
     for key, text in leaves(stored(language)):
         assert text.strip() == text != "", key
@@ -80,8 +80,8 @@ def test_no_text_is_empty_in_the_other_language_or_shows_a_name_of_ours(language
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_nothing_in_the_files_is_left_over(language: Language) -> None:
-    """A question, choice or step that no round asks would be a word that nobody mends."""
+def test_files_have_no_unused_texts(language: Language) -> None:
+    """Nobody would correct a text that no round shows."""
     questions = stored(language)["questions"]
     assert questions.keys() == EVERY.keys()
     for name, question in EVERY.items():
@@ -91,29 +91,29 @@ def test_nothing_in_the_files_is_left_over(language: Language) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_subtask_violation_and_input_is_told_apart(language: Language) -> None:
+def test_subtasks_violations_and_inputs_have_distinct_texts(language: Language) -> None:
     for question, labels in ((SUBTASK.name, (*SUBTASKS, "none")), ("violations", VIOLATIONS)):
-        told = [label_help(question, label, language) for label in labels]
-        assert all(told)
-        assert "\n" not in "".join(told)
-        assert len(set(told)) == len(told)
+        helps = [label_help(question, label, language) for label in labels]
+        assert all(helps)
+        assert "\n" not in "".join(helps)
+        assert len(set(helps)) == len(helps)
     names = sorted({name for subtask in SUBTASKS.values() for name, _ in subtask.inputs})
     titles = {passage_title(name, language) for name in names}
     assert len(titles) == len(names)
     assert not titles & set(names)
-    # A passage of a user's own keeps its name.
+    # Other passages are displayed with their names.
     assert passage_title("Weather report", language) == "Weather report"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_an_adjudication_shows_the_words_of_the_tied_question_and_labels_of_a_user_s_own(
+def test_adjudications_show_labels_of_all_questions(
     language: Language,
 ) -> None:
     for label in (*SUBTASKS, "none"):
         assert label_text("label", label, language) == label_text("subtask", label, language)
     for label in ("keep", "drop"):
         assert label_text("label", label, language) == label_text("keep", label, language)
-    # A round of somebody's own may ask "Is it funny?": its "yes" must not say that a reply harms.
+    # Labels of an adjudication may answer any question, so "yes" must not be that of a violation.
     for label in ("yes", "no"):
         assert label_text("label", label, language) == interface_text(label, language)
     assert label_text("label", "Speaks of the sea", language) == "Speaks of the sea"
@@ -121,12 +121,12 @@ def test_an_adjudication_shows_the_words_of_the_tied_question_and_labels_of_a_us
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_interface_has_its_words(language: Language) -> None:
+def test_interface_texts(language: Language) -> None:
     assert all(interface_text(name, language) for name in INTERFACE if name != "item_of")
     assert {"3", "40"} <= set(re.findall(r"\d+", interface_text("item_of", language, number=3, total=40)))
 
 
-def test_an_unknown_name_of_ours_is_a_mistake() -> None:
+def test_unknown_names() -> None:
     for ask in (
         lambda: question_title("warmth", "en"),
         lambda: question_help("warmth", "zh"),

@@ -1,0 +1,256 @@
+"""Changes of a published round: responses during publishing, returning annotators, changed and deleted data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argilla_double import ArgillaDouble
+from argilla_made import DATASET, SAYS, add_second_set, change, discarded_for, named, opened
+
+from h2htalk.rounds.argilla.discards import AdvanceDiscards
+from h2htalk.rounds.argilla.platform import DISCARDS, ArgillaPlatform
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.status import round_status
+
+
+@pytest.fixture
+def round(server: ArgillaDouble, tmp_path: Path) -> RoundFolder:
+    return opened(tmp_path)
+
+
+def response(server: ArgillaDouble, round: RoundFolder, item: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = server.dataset(DATASET)["records"][named(round, item)]["responses"]
+    said: dict[str, Any] = found[server.user_id(name)]
+    return said
+
+
+class MeanWhile:
+    """Do something once, before the first request of a kind."""
+
+    def __init__(self, method: str, end: str, act: Any) -> None:
+        self.method, self.end, self.act, self.done = method, end, act, False
+
+    def __call__(self, number: int, method: str, path: str) -> None:
+        if not self.done and method == self.method and self.end in path:
+            self.done = True
+            self.act()
+
+
+def test_discarding_an_answer_to_a_discarded_item_is_a_skip(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
+    """Such a discard was taken for ours: the withdrawn answer stayed, and changed a decision."""
+    server.respond(DATASET, named(round, "b"), "ben", **SAYS)
+    assert round_status(round.path).by_item["b"] == 1
+    server.respond(DATASET, named(round, "b"), "ben", status="discarded")
+    status = round_status(round.path)
+    assert (status.by_item["b"], status.skipped) == (0, 1)
+
+
+def test_discarding_an_answer_to_an_item_that_moved_is_a_skip(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
+    """An item of a later assignment set is discarded in the first for everybody, who may still answer it there."""
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    round_status(round.path)
+    add_second_set(round)
+    ArgillaPlatform().publish(round)
+    server.respond(DATASET, named(round, "a"), "cem", **SAYS)
+    assert round_status(round.path).by_item["a"] == 2
+    server.respond(DATASET, named(round, "a"), "cem", status="discarded")
+    status = round_status(round.path)
+    assert (status.by_item["a"], status.skipped) == (1, 1)
+
+
+def test_publishing_again_sees_an_answer_to_a_discarded_item(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
+    server.respond(DATASET, named(round, "b"), "ben", **SAYS)
+    ArgillaPlatform().publish(round)
+    assert AdvanceDiscards(round.private / DISCARDS).all() == set()
+    server.respond(DATASET, named(round, "b"), "ben", status="discarded")
+    assert round_status(round.path).skipped == 1
+
+
+@pytest.mark.parametrize("said", ["submitted", "draft"])
+def test_a_response_during_publishing_is_not_overwritten(
+    server: ArgillaDouble, round: RoundFolder, said: str
+) -> None:
+    """A bulk update wrote discards over responses that were submitted after the records were read."""
+    server.before = MeanWhile(
+        "POST", "/responses", lambda: server.respond(DATASET, named(round, "a"), "ann", said, **SAYS)
+    )
+    change(round, "ann", languages=["zh"])
+    assert response(server, round, "a", "ann")["status"] == said
+    assert response(server, round, "b", "ann")["status"] == "discarded"
+    status = round_status(round.path)
+    assert (status.completed, status.skipped) == (said == "submitted", 0)
+    # A later discard is their own.
+    server.respond(DATASET, named(round, "a"), "ann", status="discarded")
+    assert round_status(round.path).skipped == 1
+
+
+def test_existing_records_are_not_updated(server: ArgillaDouble, round: RoundFolder) -> None:
+    server.requests.clear()
+    change(round, "ann", active=False)
+    written = [path for method, path in server.requests if method != "GET"]
+    assert len(written) == 4
+    assert all(path.endswith("/responses") for path in written)
+
+
+def test_a_response_during_restoring_is_sent_again(server: ArgillaDouble, round: RoundFolder) -> None:
+    """Deleting the discard deleted what the annotator had just made of it."""
+    server.before = MeanWhile(
+        "DELETE", "/responses/", lambda: server.become(DATASET, named(round, "b"), "ben", "submitted", **SAYS)
+    )
+    messages = change(round, "ben", crisis=True)
+    assert f"{DATASET}: item b was answered while it was restored; the answer is kept" in messages
+    assert response(server, round, "b", "ben")["values"] == {
+        name: {"value": one} for name, one in SAYS.items()
+    }
+    status = round_status(round.path)
+    assert (status.completed, status.skipped) == (1, 0)
+
+
+def test_an_item_of_two_assignment_sets_counts_once(server: ArgillaDouble, round: RoundFolder) -> None:
+    """Twelve items, ten of them in two sets, were reported as 22."""
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    round_status(round.path)
+    add_second_set(round)
+    messages = ArgillaPlatform().publish(round)
+    assert "4 items in 3 datasets" in messages[-1]
+    assert "1 new record" in messages[-1]
+
+
+def test_only_records_of_items_that_need_annotators_are_missed(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
+    add_second_set(round)
+    ArgillaPlatform().publish(round)
+    del server.dataset(DATASET)["records"][named(round, "a")]
+    assert round_status(round.path).notes == ()
+    second = DATASET.replace("set1", "set2")
+    del server.dataset(second)["records"][named(round, "a")]
+    (message,) = round_status(round.path).notes
+    assert f"{second}: 1 of 1 items that need annotators have no record" in message
+
+
+# --- Changes between two publications ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", ["owner", "admin"])
+def test_responses_of_owners_and_admins_do_not_count(
+    server: ArgillaDouble, round: RoundFolder, role: str
+) -> None:
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    server.users[server.user_id("ann")]["role"] = role
+    status = round_status(round.path)
+    assert (status.completed, status.mistakes) == (0, ())
+    assert any("not counted: 1 response by 'ann'" in line for line in status.notes)
+
+
+def test_another_account_with_an_annotator_s_name(server: ArgillaDouble, round: RoundFolder) -> None:
+    server.users[server.user_id("ann")]["username"] = "anna"
+    server.add_user("ann")
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    status = round_status(round.path)
+    assert status.completed == 0
+    assert any("by 'ann'" in line for line in status.notes)
+
+
+def test_returning_annotators_get_their_items_again(server: ArgillaDouble, round: RoundFolder) -> None:
+    server.respond(DATASET, named(round, "b"), "cem", status="discarded", comment="no")
+    change(round, "ann", active=False)
+    change(round, "cem", active=False)
+    assert "ann" in discarded_for(server, round, "a")
+    change(round, "ann", active=True)
+    change(round, "cem", active=True)
+    assert discarded_for(server, round, "a") == set()
+    # Their own skip stays.
+    assert discarded_for(server, round, "b") == {"ben", "cem"}
+    assert {item for _, item, _ in AdvanceDiscards(round.private / DISCARDS).all()} == {"b"}
+
+
+def test_later_consent_restores_crises(server: ArgillaDouble, round: RoundFolder) -> None:
+    assert discarded_for(server, round, "b") == {"ben"}
+    change(round, "ben", crisis=True)
+    assert discarded_for(server, round, "b") == set()
+    # A later skip is their own.
+    server.respond(DATASET, named(round, "b"), "ben", status="discarded")
+    assert round_status(round.path).skipped == 1
+
+
+def test_a_dataset_that_is_created_again_is_for_the_other_annotators(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
+    for name in ("ann", "cem"):
+        server.respond(DATASET, named(round, "a"), name, **SAYS)
+    server.respond(DATASET, named(round, "b"), "cem", **SAYS)
+    assert round_status(round.path).completed == 3
+    del server.datasets[server.dataset(DATASET)["id"]]
+    assert ArgillaPlatform().collect(round).offered == {"a": 0, "b": 1, "c </script>": 2, "d": 2}
+    open_round(round.spec(), round.path)
+    records = server.dataset(DATASET)["records"]
+    assert records.keys() == {named(round, "b"), named(round, "c </script>")}
+    assert discarded_for(server, round, "b") == {"ben", "cem"}
+    status = round_status(round.path)
+    assert (status.completed, status.skipped) == (3, 0)
+
+
+def test_an_item_of_a_later_assignment_set_is_offered_there_only(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    round_status(round.path)
+    add_second_set(round)
+    ArgillaPlatform().publish(round)
+    assert discarded_for(server, round, "a") == {"ben", "cem"}
+    assert discarded_for(server, round, "a", "round-set2-en-01") == {"ann"}
+    assert round_status(round.path).skipped == 0
+    server.respond("round-set2-en-01", named(round, "a"), "ben", **SAYS)
+    status = round_status(round.path)
+    assert (status.by_item["a"], status.skipped) == (2, 0)
+
+
+def test_the_server_counts_responses_of_other_users(server: ArgillaDouble, round: RoundFolder) -> None:
+    server.add_user("stranger")
+    server.respond(DATASET, named(round, "a"), "stranger", **SAYS)
+    server.respond(DATASET, named(round, "b"), "ann", **SAYS)
+    assert ArgillaPlatform().collect(round).offered == {"a": 1, "b": 1, "c </script>": 2, "d": 2}
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    offered = ArgillaPlatform().collect(round).offered
+    assert offered is not None
+    assert offered["a"] == 0
+
+
+def test_changes_on_the_server_are_noted(server: ArgillaDouble, round: RoundFolder) -> None:
+    server.dataset(DATASET)["distribution"]["min_submitted"] = 1
+    server.dataset("round-set1-zh-01")["guidelines"] = "Be quick."
+    one, other = round_status(round.path).notes
+    assert f"{DATASET}: changed on the server: 1 annotators per item, not 2; restore" in one
+    assert "round-set1-zh-01: changed on the server: other guidelines; restore" in other
+
+
+def test_an_unpublished_assignment_set_is_published_by_the_same_command(
+    server: ArgillaDouble, round: RoundFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Annotations of the first set were counted for the second: a third was written, the second never published."""
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    server.respond(DATASET, named(round, "a"), "cem", **{**SAYS, "keep": "drop"})
+    with monkeypatch.context() as patch:
+        patch.setattr(ArgillaPlatform, "publish", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            reopen_round(round.path)
+    assert any("set2-en-01 is missing" in note for note in round_status(round.path).notes)
+    reopen_round(round.path)
+    assert len(round.assignment_sets()) == 2
+    assert DATASET.replace("set1", "set2") in {one["name"] for one in server.datasets.values()}
+    assert not round_status(round.path).notes
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
