@@ -16,7 +16,7 @@ def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
     out = tmp_path / "run"
     h2htalk("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
     (tmp_path / "script.jsonl").unlink()
-    recall = h2htalk("score", out, "--rouge", "recall")
+    recall = h2htalk("score", out, "--rouge", "recall", "--verbose")
     assert recall.returncode == 0, recall.stderr
     assert "rouge=recall" in recall.stdout
     for form, start in (("csv", "model,"), ("json", "["), ("latex", "\\begin{table")):
