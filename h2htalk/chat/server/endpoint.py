@@ -1,4 +1,4 @@
-"""Where an OpenAI-compatible server is, and what it takes to reach it: URL, key, proxy."""
+"""The URL, key and proxy of an OpenAI-compatible server."""
 
 from __future__ import annotations
 
