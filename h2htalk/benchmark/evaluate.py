@@ -13,7 +13,7 @@ from pathlib import Path
 
 from h2htalk.benchmark.baselines import find_baseline, write_baselines
 from h2htalk.benchmark.generate import MissingRequests, generate
-from h2htalk.benchmark.metrics.scoring import Metrics
+from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run_costs import RunCosts

@@ -49,7 +49,7 @@ def read_run_data(path: Path) -> RunData:
     _require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
     _require_agreement(path / "run.json", "sap", str(sap), signature.subject)
     if prompts.assembly != ASSEMBLY_VERSION:
-        note = "this version of h2htalk builds prompts in another way: leaked prompts were not searched for"
+        note = "this version of h2htalk builds prompts in another way: prompt leaks were searched for by phrases only"
         return RunData(folder, spec, split, None, note)
 
     def prompt_of(scenario: Scenario) -> tuple[Message, ...]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from h2htalk.benchmark.baselines import read_baselines
 from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.metrics.composite import METRICS_VERSION
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
-from h2htalk.benchmark.metrics.scoring import Metrics, score_answers, write_scores
+from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
+from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
 from h2htalk.benchmark.report_run import write_report
 from h2htalk.benchmark.run_costs import read_costs
 from h2htalk.benchmark.run_data import REVISION_LENGTH, RunData, read_run_data
@@ -52,7 +52,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
             embedder += f"({','.join(filter(metrics.asks_s, languages)) or 'no language here'})"
     return {
         "tokens": tokenizer_signature(),
-        "metrics": METRICS_VERSION,
+        "metrics": metrics_version(),
         "contracts": CONTRACTS_VERSION,
         "rouge": metrics.rouge,
         "embedder": embedder,

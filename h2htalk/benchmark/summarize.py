@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from h2htalk.benchmark.metrics.composite import METRIC_NAMES, ItemScore
+from h2htalk.benchmark.metrics.composite import ItemScore
+from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, columns
 from h2htalk.benchmark.metrics.null_class import null_class
-from h2htalk.benchmark.metrics.scoring import Metrics
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
 from h2htalk.data.responses import FailedResponse, Response
@@ -181,11 +181,11 @@ def slices_of(
 def metric_means(
     scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]
 ) -> dict[str, dict[str, Cell]]:
-    """A cell for each metric of each subtask; SS only where it was asked for."""
+    """A cell for each metric of each subtask; others than the lexical ones only where they have values."""
     rows: dict[str, dict[str, Cell]] = {}
-    for name in (*METRIC_NAMES, "ss"):
+    for name in columns():
         values = [ItemValue(s.id, s.subtask, scores[s.id].metric(name)) for s in scenarios]
-        if name == "ss" and all(value.value is None for value in values):
+        if name not in METRICS["lexical"].columns and all(value.value is None for value in values):
             continue
         for subtask, cell in aggregate_slices(values).items():
             rows.setdefault(subtask, {})[name] = cell

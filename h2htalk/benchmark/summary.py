@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from h2htalk.benchmark.metrics.composite import METRIC_NAMES
+from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.chat.costs.reservations import Totals
@@ -218,7 +218,7 @@ def _find_in_part(part: MeasureResults, measure: str) -> str | None:
     names = {
         "subtask": ([*part.metrics, *(name for row in rows for name in row.cells)], SUBTASKS),
         "dimension": ([name for row in rows for name in row.dimensions], DIMENSIONS),
-        "metric": ([name for means in part.metrics.values() for name in means], (*METRIC_NAMES, "ss")),
+        "metric": ([name for means in part.metrics.values() for name in means], columns()),
     }
     for what, (named, known) in names.items():
         unknown = [name for name in named if name not in known]

@@ -169,9 +169,5 @@ class Outcomes:
 
     def _settle(self, reservation: Reservation | None, failed: FailedCall) -> None:
         """Settle a call without a reply, unless it was settled before a kill."""
-        if reservation is None:
-            return
-        if failed.billing == "possibly_paid":
-            self.ledger.possibly_paid(reservation, failed.reason)
-        else:
-            self.ledger.free(reservation, failed.reason)
+        if reservation is not None:
+            self.ledger.failed(reservation, failed)

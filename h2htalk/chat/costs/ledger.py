@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from h2htalk.chat.calls import Bound
+from h2htalk.chat.calls import Bound, FailedCall
 from h2htalk.chat.costs.cost_log import RunningTotals
 from h2htalk.chat.costs.prices import Price
 from h2htalk.chat.costs.reservations import Reservation, Settlement, Totals, add, dollars_text
@@ -211,6 +211,15 @@ class Ledger:
     def possibly_paid(self, reservation: Reservation, reason: str) -> None:
         """Record that no reply arrived: possibly paid, at its worst case."""
         self._settle(Settlement(reservation, "possibly_paid", reason=reason))
+
+    def failed(self, reservation: Reservation, call: FailedCall) -> None:
+        """Settle a call without a usable reply by its billing."""
+        if call.billing == "paid":
+            self.paid(reservation, call.usage, call.request_id)
+        elif call.billing == "free":
+            self.free(reservation, call.reason)
+        else:
+            self.possibly_paid(reservation, call.reason)
 
     def _settle(self, end: Settlement) -> None:
         account = self._account

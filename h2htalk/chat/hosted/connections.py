@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from h2htalk.chat.server.endpoint import is_loopback
 from h2htalk.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def open_pool(url: str, concurrency: int) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
             limits=limits,
             follow_redirects=False,
-            trust_env=not _is_loopback(url),
+            trust_env=not is_loopback(url),
             headers=_PLAIN,
             event_hooks={"response": [prepare]},
         )
@@ -44,7 +44,7 @@ def open_client(url: str) -> httpx2.Client:
     with _network_settings():
         return httpx2.Client(
             follow_redirects=True,
-            trust_env=not _is_loopback(url),
+            trust_env=not is_loopback(url),
             headers=_PLAIN,
             event_hooks={"response": [_prepare]},
         )
@@ -69,9 +69,3 @@ def _network_settings() -> Iterator[None]:
         raise ConfigError(
             f"no connection can be set up: correct or unset what is wrong among {names}"
         ) from None
-
-
-def _is_loopback(url: str) -> bool:
-    """Whether the URL is on this machine, which is reached without a proxy."""
-    host = urlsplit(url).hostname or ""
-    return host in {"localhost", "::1"} or host.startswith("127.")

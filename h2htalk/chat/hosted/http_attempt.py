@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from h2htalk.chat.calls import Answer, Call, FailedCall, WireFormat
 from h2htalk.chat.provider_replies import scrub
-from h2htalk.chat.server.endpoint import holds_secret
+from h2htalk.chat.server.endpoint import holds_secret, read_key
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 if TYPE_CHECKING:
@@ -75,11 +75,9 @@ class Provider:
         Raises:
             ConfigError: there is none, or it cannot be one.
         """
-        key = os.environ.get(self.key_variable, "").strip()
-        if not key:
+        key = read_key(self.key_variable)
+        if key is None:
             raise ConfigError(f"{self.module}: needs a key: set {self.key_variable}")
-        if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
-            raise ConfigError(f"{self.key_variable} holds characters that no key has; set it again")
         return key
 
     def read_url(self) -> str:

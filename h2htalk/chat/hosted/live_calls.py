@@ -199,18 +199,10 @@ class _Run:
             finally:
                 self.ledger.paid(reservation, found.usage, found.request_id)
         else:
-            self._settle(reservation, found)
+            self.ledger.failed(reservation, found)
         self.settled.set()
         self.settled = asyncio.Event()
         return found
-
-    def _settle(self, reservation: Reservation, failed: FailedCall) -> None:
-        if failed.billing == "free":
-            self.ledger.free(reservation, failed.reason)
-        elif failed.billing == "paid":
-            self.ledger.paid(reservation, failed.usage, failed.request_id)
-        else:
-            self.ledger.possibly_paid(reservation, failed.reason)
 
     def _deliver(self, call: Call, found: Sequence[Outcome]) -> None:
         for index, outcome in zip(call.indexes, found, strict=True):
