@@ -49,8 +49,8 @@ class PublishError(H2HTalkError):
 _QUOTED = 80
 
 
-def shorten(text: str, limit: int) -> str:
-    """At most `limit` characters: of a longer text the start and the end, around an ellipsis."""
+def shorten(text: str, limit: int = 60) -> str:
+    """Shorten a text to at most `limit` characters: its start and its end, around an ellipsis."""
     if len(text) <= limit:
         return text
     tail = (limit - 1) // 2

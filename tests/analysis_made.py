@@ -11,14 +11,19 @@ from h2htalk.analysis.measures.lengths import measure_lengths
 from h2htalk.analysis.measures.log_odds import comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
 from h2htalk.analysis.measures.words import WordCount, count_words
-from h2htalk.analysis.verb_nouns.pairs import Pair, count_pairs
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair, count_pairs
 from h2htalk.analysis.verb_nouns.parsers import ParserModel
 from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
 
-PAIRS: Mapping[Language, Sequence[Pair]] = {
-    "en": [Pair("make", "tea"), Pair("make", "tea"), Pair("take", "walk"), Pair("water", "plant")],
-    "zh": [Pair("泡", "茶"), Pair("浇", "花")],
+PAIRS: Mapping[Language, Sequence[VerbNounPair]] = {
+    "en": [
+        VerbNounPair("make", "tea"),
+        VerbNounPair("make", "tea"),
+        VerbNounPair("take", "walk"),
+        VerbNounPair("water", "plant"),
+    ],
+    "zh": [VerbNounPair("泡", "茶"), VerbNounPair("浇", "花")],
 }
 
 
@@ -29,7 +34,7 @@ def made_analysis(
     compared: bool = False,
     name: str = "made",
     words: Sequence[WordCount] | None = None,
-    pairs: Sequence[Pair] | None = None,
+    pairs: Sequence[VerbNounPair] | None = None,
     unmeasured: Sequence[str] = (),
 ) -> Analysis:
     """The first scenarios of `mini`. `words` and `pairs` stand in the place of those that are counted."""
@@ -41,7 +46,7 @@ def made_analysis(
     return Analysis(
         spec=AnalyzeSpec(name),
         split=split,
-        against=split if compared else None,
+        compare_with=split if compared else None,
         comparisons=tuple(
             comparison(
                 "words", side, part.language, {w.word: w.count for w in part.words[side]}, {"other": 9}
@@ -59,7 +64,7 @@ def made_analysis(
 
 
 def _part(
-    language: Language, limit: int, words: Sequence[WordCount] | None, pairs: Sequence[Pair] | None
+    language: Language, limit: int, words: Sequence[WordCount] | None, pairs: Sequence[VerbNounPair] | None
 ) -> LanguageAnalysis:
     scenarios = load_split("mini").select(language, limit=limit).scenarios
     texts = side_texts(scenarios)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# `make test` looks for a defect in a few examples, `make test-all` (HYPOTHESIS_PROFILE=thorough) in many.
+# HYPOTHESIS_PROFILE: `quick` in `make test`, `thorough` in `make test-all`, `few` in `make lowest`.
+settings.register_profile("few", max_examples=5, deadline=None)
 settings.register_profile("quick", max_examples=25, deadline=None)
 settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

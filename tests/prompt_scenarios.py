@@ -16,7 +16,7 @@ REN = bundled_personas()["ren"]
 INPUTS: dict[str, Any] = {
     "turns": [{"role": "user", "content": "first turn"}],
     "texts": ["one text", "another text"],
-    "plans": [{"time": "08:15", "activity": "first plan"}, {"time": "19:40", "activity": "second plan"}],
+    "schedule": [{"time": "08:15", "activity": "first plan"}, {"time": "19:40", "activity": "second plan"}],
     "text": "a single text",
 }
 EVERY = [(subtask, language) for subtask in SUBTASKS for language in LANGUAGES]

@@ -13,7 +13,8 @@ from aiohttp import web
 from provider_faults import KEY, Refused
 from provider_model import Asked
 
-REQUEST_ID = web.RequestKey("id", str)
+# `RequestKey` came with aiohttp 3.14.
+REQUEST_ID = web.RequestKey("id", str) if hasattr(web, "RequestKey") else "id"
 DRIP_SECONDS = 0.05
 # Half of a reply, and what a gateway may put into it.
 GARBAGE = b'{"id": "%s' % KEY.encode()

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.files import write_jsonl
+from h2htalk.data.languages import RECORDS
 from h2htalk.data.splits import load_split
-from h2htalk.data.subtasks import NULL_MEMORY
 
 
 def scenario_records(count: int, subtasks: tuple[str, ...] = ()) -> list[dict[str, Any]]:
@@ -18,7 +18,7 @@ def scenario_records(count: int, subtasks: tuple[str, ...] = ()) -> list[dict[st
         record = pool[number % len(pool)].to_dict()
         record["id"] = f"made-{number:05}"
         record["inputs"] = _marked(record["inputs"], f"item{number}")
-        if record["reference"] not in NULL_MEMORY.values():
+        if record["reference"] not in {record.null_memory for record in RECORDS.values()}:
             record["reference"] += f" item{number}"
         records.append(record)
     return records

@@ -47,7 +47,7 @@ def _complain() -> None:
 COMMAND = """
 import sys
 from concurrent.futures import FIRST_COMPLETED, wait
-from h2htalk.cli.output import deaf_to_ctrl_c, one_line_errors, say
+from h2htalk.cli.output import ignore_sigint, one_line_errors, say
 from h2htalk.parallel import ProcessPool
 from test_parallel import TASKS
 
@@ -61,7 +61,7 @@ if __name__ == "__main__":
                     done, futures = wait(futures, return_when=FIRST_COMPLETED)
                     futures |= {pool.submit(TASKS[sys.argv[1]]) for future in done if future.result() is None}
         except KeyboardInterrupt:
-            deaf_to_ctrl_c()
+            ignore_sigint()
             say("stopped", err=True)
             raise
 """

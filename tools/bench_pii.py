@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.anonymize import find_spans_many
+from h2htalk.curation.anonymize.find_spans import find_spans_many
 from h2htalk.parallel import ProcessPool
 from h2htalk.text.parsing.parsing import MODELS
 

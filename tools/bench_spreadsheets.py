@@ -66,7 +66,7 @@ def read_back(folder: Path) -> None:
     before, start = peak_kib(), time.process_time()
     pulled = SpreadsheetPlatform().collect(RoundFolder(folder))
     print(
-        f"{len(pulled.answers):,} answers read, {len(pulled.mistakes)} mistakes: "
+        f"{len(pulled.annotations):,} answers read, {len(pulled.mistakes)} mistakes: "
         f"{time.process_time() - start:.1f} CPU s, {peak_kib() >> 10} MiB ({before >> 10} before)"
     )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.analysis.verb_nouns.pair_counting import verb_noun_pairs
-from h2htalk.analysis.verb_nouns.pairs import Pair
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 from h2htalk.cli.output import say
 
 FLOORS = {"en": 0.87, "zh": 0.75}
@@ -39,8 +39,8 @@ class Outcome:
     """What became of one sentence: pairs found rightly, pairs that were not there, pairs not found."""
 
     sentence: Sentence
-    right: tuple[Pair, ...]
-    wrong: tuple[Pair, ...]
+    right: tuple[VerbNounPair, ...]
+    wrong: tuple[VerbNounPair, ...]
     missed: tuple[GoldPair, ...]
 
 
@@ -72,7 +72,7 @@ def read_set(path: Path) -> list[Sentence]:
     return [Sentence(row["id"], row["text"], tuple((v, n) for v, n in row["pairs"])) for row in rows]
 
 
-def match(sentence: Sentence, found: Iterable[Pair]) -> Outcome:
+def match(sentence: Sentence, found: Iterable[VerbNounPair]) -> Outcome:
     """Match found pairs to gold pairs, each gold pair once; letter case does not matter."""
     left = list(sentence.pairs)
     right, wrong = [], []
@@ -86,7 +86,7 @@ def match(sentence: Sentence, found: Iterable[Pair]) -> Outcome:
     return Outcome(sentence, tuple(right), tuple(wrong), tuple(left))
 
 
-def _agrees(gold: GoldPair, pair: Pair) -> bool:
+def _agrees(gold: GoldPair, pair: VerbNounPair) -> bool:
     verbs, nouns = (part.casefold().split("|") for part in gold)
     return pair.verb.casefold() in verbs and pair.noun.casefold() in nouns
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.anonymize import Span, find_spans_many
+from h2htalk.curation.anonymize.find_spans import find_spans_many
+from h2htalk.curation.anonymize.spans import Span
 
 Gold = Mapping[str, Any]
 

@@ -25,7 +25,7 @@ from h2htalk.analysis.measures.scenario_texts import instruction_text
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import write_jsonl, write_text
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.scenario import Plan, Scenario
+from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, Subtask
 from h2htalk.errors import DataError
@@ -72,9 +72,9 @@ class Pools:
                 for part in [value] if isinstance(value, str) else value:
                     self._add(part, isinstance(value, str), language)
 
-    def _add(self, part: str | Plan | Turn, alone: bool, language: str) -> None:
-        if isinstance(part, Plan):
-            self.pieces["plans"].append(part.activity)
+    def _add(self, part: str | ScheduleEntry | Turn, alone: bool, language: str) -> None:
+        if isinstance(part, ScheduleEntry):
+            self.pieces["schedule"].append(part.activity)
         elif isinstance(part, Turn):
             self.pieces[part.role] += sentences(part.content, language)
         else:
@@ -123,7 +123,7 @@ class Composer:
     def piece(self, kind: str) -> str:
         """One sentence (or activity) of a kind."""
         if self.draw.random() < PATTERN_SHARE:
-            return self.patterns.activity() if kind == "plans" else self.patterns.sentence()
+            return self.patterns.activity() if kind == "schedule" else self.patterns.sentence()
         return self.draw.choice(self.pools.pieces[kind])
 
     def reference(self, subtask: str, wanted: int) -> str:
@@ -154,7 +154,7 @@ class Composer:
                     {"role": role, "content": text} if kind == "turns" else text
                 )
         for name, kind in subtask.inputs:
-            if kind == "plans":
+            if kind == "schedule":
                 times = self.patterns.times(len(fields[name]))
                 fields[name] = [
                     {"time": time, "activity": activity}
@@ -166,14 +166,16 @@ class Composer:
         """What stands in a field to begin with: turns end with the user's, lists have one to four entries."""
         if kind == "turns":
             return ("user", "companion") * self.draw.choice((0, 0, 1)) + ("user",)
-        return (kind,) * (self.draw.randint(1, 4) if kind in ("texts", "plans") else 1)
+        return (kind,) * (self.draw.randint(1, 4) if kind in ("texts", "schedule") else 1)
 
     def grow(self, slots: list[list[str]], wanted: int) -> list[list[str]]:
         """For each slot of one kind its pieces: one each, then more at random until the words come to `wanted`."""
         kinds = [slot[0] for slot in slots]
         grown = [[self.piece(kind)] for kind in kinds]
         total = sum(count_words(pieces[0], self.language) for pieces in grown)
-        growable = [place for place, kind in enumerate(kinds) if kind != "plans"] or list(range(len(kinds)))
+        growable = [place for place, kind in enumerate(kinds) if kind != "schedule"] or list(
+            range(len(kinds))
+        )
         while total < wanted:
             place = self.draw.choice(growable)
             grown[place].append(self.piece(kinds[place]))

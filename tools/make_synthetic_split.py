@@ -18,9 +18,10 @@ from typing import Any
 from synthetic_words import CATEGORIES, EMOTIONS, WORDS
 
 from h2htalk.data.files import write_jsonl, write_text
+from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Scenario
 from h2htalk.data.splits import load_split
-from h2htalk.data.subtasks import MEMORY_LABELS, NULL_MEMORY, SUBTASKS, TOTAL_COUNT, Subtask
+from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, Subtask
 from h2htalk.errors import DataError
 
 # Words (en) or characters (zh) of a reference: the lengths that the other frameworks were measured with before.
@@ -84,7 +85,7 @@ class Writer:
             return [{"role": role, "content": self.text(*self._turn_length)} for role in roles]
         if kind == "texts":
             return [self.sentence() for _ in range(self.draw.randint(3, 5))]
-        if kind == "plans":
+        if kind == "schedule":
             return [{"time": time, "activity": self.activity()} for time in self.times(4)]
         return self.text(*self._turn_length)
 
@@ -131,10 +132,10 @@ class Writer:
     def memory(self) -> str:
         """A memory block; in one of three cases the null line."""
         if self.draw.random() < 1 / 3:
-            return NULL_MEMORY[self.language]
+            return find_language(self.language).null_memory
         category = self.draw.choice(CATEGORIES[self.language])
         values = (self.activity(), category, str(self.draw.randrange(3)))
-        labels = MEMORY_LABELS[self.language]
+        labels = find_language(self.language).memory_labels
         colon = ": " if self.language == "en" else "："
         return "\n".join(f"{label}{colon}{value}" for label, value in zip(labels, values, strict=True))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from h2htalk.data.subtasks import MEMORY_CATEGORIES
+from h2htalk.data.languages import RECORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Words:
 
 
 EMOTIONS = ("joy", "sadness", "anger", "fear", "pride", "calm", "loneliness", "hope", "guilt", "fatigue")
-CATEGORIES = {"en": tuple(MEMORY_CATEGORIES), "zh": tuple(MEMORY_CATEGORIES.values())}
+CATEGORIES = {language: record.memory_categories for language, record in RECORDS.items()}
 
 
 def _split(text: str) -> tuple[str, ...]:

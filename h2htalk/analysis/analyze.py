@@ -34,7 +34,7 @@ REMEMBERED_TEXTS = 20_000
 class AnalyzeSpec:
     """What to analyse, and how.
 
-    split, against: a bundled split, a folder or a file; the second is what the first is compared with.
+    split, compare_with: a bundled split, a folder or a file; the second is what the first is compared with.
     language: `en` or `zh`; None for each that the split has.
     limit: of both splits, a stratified sample of this many scenarios.
     tokenizer: counts model tokens (`open_token_counter`); None takes the embedded model's where it is installed.
@@ -45,7 +45,7 @@ class AnalyzeSpec:
     """
 
     split: str = "mini"
-    against: str | None = None
+    compare_with: str | None = None
     language: str | None = None
     limit: int | None = None
     tokenizer: str | None = None
@@ -98,7 +98,7 @@ class Analysis:
 
     spec: AnalyzeSpec
     split: SplitAnalysis
-    against: SplitAnalysis | None
+    compare_with: SplitAnalysis | None
     comparisons: tuple[Comparison, ...]
     parsers: tuple[ParserModel, ...]
     tokenizer: str | None
@@ -137,7 +137,7 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
     """
     if spec.language not in (None, *LANGUAGES):
         raise ConfigError(f"--language {quoted(spec.language)}: choose from {', '.join(LANGUAGES)}")
-    whole = [load_split(name) for name in (spec.split, spec.against) if name is not None]
+    whole = [load_split(name) for name in (spec.split, spec.compare_with) if name is not None]
     chosen = [split.select(spec.language, limit=spec.limit) for split in whole]
     unmeasured: list[str] = []
     parts = _parts(chosen, unmeasured)
@@ -161,12 +161,12 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
         SplitAnalysis(_facts(*names), tuple(of_split))
         for names, of_split in zip(zip(whole, chosen, strict=True), languages, strict=True)
     ]
-    against = splits[1] if len(splits) > 1 else None
+    compare_with = splits[1] if len(splits) > 1 else None
     return Analysis(
         spec=spec,
         split=splits[0],
-        against=against,
-        comparisons=tuple(_comparisons(splits[0], against)) if against else (),
+        compare_with=compare_with,
+        comparisons=tuple(_comparisons(splits[0], compare_with)) if compare_with else (),
         parsers=tuple(models.values()),
         tokenizer=counter.name if counter else None,
         embedder=f"{embedder.name} {embedder.revision}" if embedder else None,
@@ -192,7 +192,9 @@ def _parts(splits: Sequence[Split], unmeasured: list[str]) -> list[list[_Part]]:
         return parts
     first, second = ([part.language for part in of_split] for of_split in parts)
     if not set(first) & set(second):
-        raise ConfigError(f"--against {splits[1].name}: it has no language in common with {splits[0].name}")
+        raise ConfigError(
+            f"--compare-with {splits[1].name}: it has no language in common with {splits[0].name}"
+        )
     for language in sorted(set(first) ^ set(second)):
         lacking = splits[language in first].name
         unmeasured.append(f"differences in {language} ({lacking} has no scenario of this language)")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.languages import find_language
 from h2htalk.data.responses import FailedResponse, Failure, Response, read_response
 from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
-from h2htalk.data.scenario import Plan, Scenario
+from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.splits import Split
-from h2htalk.data.subtasks import NULL_MEMORY
 from h2htalk.errors import ConfigError, suggest
 
 CONSTANT = {
@@ -27,7 +27,12 @@ def constant(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Re
     """Answer every item with one line; recollection_synthesis with the null line (64 % of the authors' references)."""
     return [
         Response(
-            s.id, 0, (NULL_MEMORY if s.subtask == "recollection_synthesis" else CONSTANT)[s.language], "stop"
+            s.id,
+            0,
+            find_language(s.language).null_memory
+            if s.subtask == "recollection_synthesis"
+            else CONSTANT[s.language],
+            "stop",
         )
         for s in scenarios
     ]
@@ -46,7 +51,7 @@ def last_input(scenario: Scenario) -> str:
     entry = value if isinstance(value, str) else value[-1]
     if isinstance(entry, Turn):
         return entry.content
-    return f"{entry.time} {entry.activity}" if isinstance(entry, Plan) else entry
+    return f"{entry.time} {entry.activity}" if isinstance(entry, ScheduleEntry) else entry
 
 
 def random_reference(

@@ -15,7 +15,7 @@ from h2htalk.errors import ConfigError
 def analyze(
     split: Annotated[str, typer.Argument(help="A bundled split, a folder or a file.")],
     out: OutOption,
-    against: Annotated[str | None, typer.Option(help="A split to compare it with.")] = None,
+    compare_with: Annotated[str | None, typer.Option(help="A split to compare it with.")] = None,
     language: Annotated[str | None, typer.Option(help="en or zh; both when left out.")] = None,
     limit: Annotated[int | None, typer.Option(help="A stratified sample of this many scenarios.")] = None,
     tokenizer: Annotated[
@@ -39,10 +39,10 @@ def analyze(
     from h2htalk.parallel import usable_cores
 
     _require_name("SPLIT", split)
-    _require_name("--against", against)
+    _require_name("--compare-with", compare_with)
     require_output(out)
     models = tuple(spacy_model or ())
-    analysis = run(AnalyzeSpec(split, against, language, limit, tokenizer, models, embedder, processes))
+    analysis = run(AnalyzeSpec(split, compare_with, language, limit, tokenizer, models, embedder, processes))
     page = write_analysis(analysis, out, processes or usable_cores())
     say(f"{overview(analysis)}\n\npage: {page.resolve()}")
 

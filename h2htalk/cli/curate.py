@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from h2htalk.cli.options import console
-from h2htalk.cli.output import deaf_to_ctrl_c, say
+from h2htalk.cli.output import ignore_sigint, say
 from h2htalk.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def curate_run(
 
         place = curate(spec, tuple(stage or ()), workspace=workspace, again=again, processes=processes)
     except KeyboardInterrupt:
-        deaf_to_ctrl_c()
+        ignore_sigint()
         say("stopped; what is finished stays: the same command goes on from there", err=True)
         raise
     _print_funnel(place)

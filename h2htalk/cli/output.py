@@ -20,7 +20,7 @@ INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 _LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-def deaf_to_ctrl_c() -> None:
+def ignore_sigint() -> None:
     """Let no further Ctrl-C break into the end of a command that one has ended."""
     with contextlib.suppress(ValueError):  # not in the main thread: signals are none of ours
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -50,11 +50,11 @@ def one_line_errors() -> Iterator[None]:
             if sys.stdout is not None:
                 sys.stdout.flush()  # here, where a full disk can still be reported
     except KeyboardInterrupt:
-        deaf_to_ctrl_c()
+        ignore_sigint()
         sys.exit(INTERRUPTED)
     except SystemExit as ending:
         if ending.code == INTERRUPTED:
-            deaf_to_ctrl_c()
+            ignore_sigint()
         raise
     except H2HTalkError as error:
         say(f"error: {shorten(printable(str(error)), LONGEST_ERROR)}", err=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ADVICE = "wait for it, or choose another --out"
 
 
-class Shard:
+class AppendLog:
     """An append-only JSONL file with one writer.
 
     Each `append` is one write to the operating system, so a killed process loses at most the line it was
@@ -32,11 +32,11 @@ class Shard:
         """Open for appending and take the writer's lock.
 
         Args:
-            path: the shard; its folder is made when missing.
+            path: the log; its folder is made when missing.
             check: called with each record that is there already and where it stands.
 
         Raises:
-            DataError: another process writes this shard, or a whole line is not a record.
+            DataError: another process writes this log, or a whole line is not a record.
         """
         self.path = path
         self._lock = _take_lock(path)
@@ -119,10 +119,10 @@ class Shard:
 
 @contextmanager
 def writer_lock(path: Path, advice: str = _ADVICE) -> Iterator[None]:
-    """Hold a shard's lock without reading or editing the shard: nobody writes it meanwhile.
+    """Hold a log's lock without reading or editing the log: nobody writes it meanwhile.
 
     Raises:
-        DataError: another process writes the shard; ends with `advice`.
+        DataError: another process writes the log; ends with `advice`.
     """
     lock = _take_lock(path, advice)
     try:
@@ -132,12 +132,12 @@ def writer_lock(path: Path, advice: str = _ADVICE) -> Iterator[None]:
 
 
 def _take_lock(path: Path, advice: str = _ADVICE) -> BaseFileLock:
-    """The lock of a shard, taken; its folder is made when missing."""
+    """The lock of a log, taken; its folder is made when missing."""
     from filelock import FileLock, Timeout
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Not of one thread: a shard may be closed by another one than opened it.
+        # Not of one thread: a log may be closed by another one than opened it.
         lock = FileLock(path.with_suffix(".lock"), thread_local=False)
         lock.acquire(timeout=0)
     except Timeout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import tempfile
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.errors import DataError, quoted
+from h2htalk.errors import ConfigError, DataError, quoted
 
 # A line longer than this is not a record but a broken file (64 MiB).
 MAX_LINE = 1 << 26
@@ -110,6 +111,15 @@ def read_json_object(path: Path) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise DataError(f"{path}: must be a JSON object, not {type(record).__name__}")
     return record
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal. Raises ConfigError where the file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:

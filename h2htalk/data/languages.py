@@ -1,16 +1,20 @@
 """The table of languages: one record a language. Code that treats languages differently asks the record.
 
-Words and patterns of a language are data files beside the code that reads them (prompts, lexicons, cues), by its code.
+A new language is one record here, and files named by its code or by its record: prompts, guidelines, lexicons, stop
+words, `text/contracts/patterns/CODE.toml`, and the modules of its rules. A missing one is an error, never English.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from h2htalk.errors import ConfigError
 
 Language = Literal["en", "zh"]
+# What a contract limits the length of.
+LengthLimit = Literal["reply", "long_reply", "crisis_reply", "line", "paragraph", "memory", "activity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,15 @@ class LanguageRecord:
         joint: what stands between words, and between sentences.
         comma: with the space that follows.
         repeated_run: so many units of a prompt in an answer are repeated, not chance.
+        lengths: the most units of each kind of text (docs/contracts.md).
+        null_memory: the line of RecollectionSynthesis that means "nothing to remember".
+        memory_labels: of a memory block's three lines: content, category, importance.
+        memory_categories: what `subtasks.MEMORY_CATEGORIES` are called, in the same order.
+        word_length: characters a word, about, with the space beside it.
+        plural_s: whether a final s marks a plural.
+        parser_components: the module that registers what its bundled spaCy pipelines need; "" for none.
+        pair_rules: `module:function` that finds verb-noun pairs in a parsed text.
+        name_recognizer: the module that finds people, addresses and organisations.
     """
 
     name: str
@@ -34,22 +47,80 @@ class LanguageRecord:
     joint: str
     comma: str
     repeated_run: int
+    lengths: Mapping[LengthLimit, int]
+    null_memory: str
+    memory_labels: tuple[str, str, str]
+    memory_categories: tuple[str, ...]
+    word_length: float
+    plural_s: bool
+    parser_components: str
+    pair_rules: str
+    name_recognizer: str
 
     @property
     def spaced(self) -> bool:
-        """Whether spaces part its words."""
+        """Whether spaces separate its words."""
         return self.joint == " "
 
 
+def _lengths(*limits: int) -> dict[LengthLimit, int]:
+    return dict(zip(get_args(LengthLimit), limits, strict=True))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(", "))
+
+
 RECORDS: dict[Language, LanguageRecord] = {
-    "en": LanguageRecord("English", "13a", "words", "Latin", " ", ", ", 8),
-    "zh": LanguageRecord("Chinese", "jieba", "characters", "Chinese", "", "，", 16),
+    "en": LanguageRecord(
+        name="English",
+        tokenizer="13a",
+        unit="words",
+        script="Latin",
+        joint=" ",
+        comma=", ",
+        repeated_run=8,
+        lengths=_lengths(20, 40, 80, 35, 70, 14, 6),
+        null_memory="No key information extracted.",
+        memory_labels=("Memory Content", "Memory Category", "Memory Importance"),
+        memory_categories=_names(
+            "name, gender, age, location, birthday, zodiac sign, personality, MBTI, emotional state, "
+            "occupation, sleep habits, health, mood, relationships, food, entertainment, travel, fandom, "
+            "hobbies, love life, studies, work, virtual interaction, other events"
+        ),
+        word_length=5.5,
+        plural_s=True,
+        parser_components="",
+        pair_rules="h2htalk.analysis.verb_nouns.english:english_pairs",
+        name_recognizer="h2htalk.curation.anonymize.english.recognizer",
+    ),
+    "zh": LanguageRecord(
+        name="Chinese",
+        tokenizer="jieba",
+        unit="characters",
+        script="Chinese",
+        joint="",
+        comma="，",
+        repeated_run=16,
+        lengths=_lengths(30, 60, 120, 50, 100, 20, 8),
+        null_memory="未提取到关键信息。",
+        memory_labels=("记忆内容", "记忆类别", "记忆重要性"),
+        memory_categories=_names(
+            "姓名, 性别, 年龄, 所在地, 生日, 星座, 性格, MBTI, 情绪状态, 职业, 睡眠习惯, 健康, 心情, 人际关系, "
+            "饮食, 娱乐, 旅行, 追星, 爱好, 感情生活, 学习, 工作, 虚拟互动, 其他事件"
+        ),
+        word_length=1.7,
+        plural_s=False,
+        parser_components="h2htalk.text.parsing.chinese_components",
+        pair_rules="h2htalk.analysis.verb_nouns.chinese:chinese_pairs",
+        name_recognizer="h2htalk.curation.anonymize.chinese.recognizer",
+    ),
 }
 LANGUAGES: tuple[Language, ...] = tuple(RECORDS)
 
 
 def find_language(code: str) -> LanguageRecord:
-    """The record of a language; raises ConfigError for an unknown one, which is never read as another."""
+    """Return the record of a language. Raises ConfigError for an unknown code."""
     for known, record in RECORDS.items():
         if code == known:
             return record

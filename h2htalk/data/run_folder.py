@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import (
     missing_folders,
     read_json_object,
@@ -197,7 +197,7 @@ class RunWriter:
         folder.require_usable(signature)
         self._made = missing_folders(folder.path / "responses")
         try:
-            self._shard = Shard(folder.shard, self._remember)
+            self._log = AppendLog(folder.shard, self._remember)
         except BaseException:
             remove_folders(self._made)
             raise
@@ -230,15 +230,15 @@ class RunWriter:
 
     def store(self, response: Response | FailedResponse) -> None:
         """Append one answer or failure. Raises DataError when it cannot be stored."""
-        self._shard.append(response.to_dict())
+        self._log.append(response.to_dict())
 
     def close(self) -> None:
-        self._shard.close()
+        self._log.close()
 
     def discard(self) -> None:
         """Close, and remove what this writer made, folders included, unless an answer lies in it."""
         self.close()
-        if self._new and self._shard.path.stat().st_size == 0:
+        if self._new and self._log.path.stat().st_size == 0:
             for name in ("inputs", "responses"):
                 shutil.rmtree(self.folder.path / name, ignore_errors=True)
             remove_file(self.folder.path / "run.json")
@@ -260,16 +260,16 @@ def _require_free(path: Path) -> None:
 
 
 def _is_half_made(path: Path) -> bool:
-    # The shard is made first and filled last: inputs without an empty shard beside them are somebody else's.
-    shard = path / "responses" / "part-0.jsonl"
+    # The log is made first and filled last: inputs without an empty log beside them are somebody else's.
+    log = path / "responses" / "part-0.jsonl"
     names = {p.name for p in path.iterdir() if not p.match(_HALF_WRITTEN)}
-    if names == {"responses"} and not shard.exists():
-        return all(p.name == "part-0.lock" for p in shard.parent.iterdir())
+    if names == {"responses"} and not log.exists():
+        return all(p.name == "part-0.lock" for p in log.parent.iterdir())
     return (
         names <= {"inputs", "responses"}
-        and shard.is_file()
-        and shard.stat().st_size == 0
-        and {p.name for p in shard.parent.iterdir()} <= {"part-0.jsonl", "part-0.lock"}
+        and log.is_file()
+        and log.stat().st_size == 0
+        and {p.name for p in log.parent.iterdir()} <= {"part-0.jsonl", "part-0.lock"}
     )
 
 

@@ -26,16 +26,16 @@ _FIELDS = ("id", "subtask", "language", "persona", "inputs", "reference", "tags"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ScheduleEntry:
     """One entry of a schedule: a 24-hour `HH:MM` time and what happens then."""
 
     time: str
     activity: str
 
     @classmethod
-    def from_dict(cls, raw: object, where: str) -> Plan:
+    def from_dict(cls, raw: object, where: str) -> ScheduleEntry:
         if not isinstance(raw, Mapping):
-            raise DataError(f"{where}: a plan must be an object with time and activity")
+            raise DataError(f"{where}: a schedule entry must be an object with time and activity")
         _refuse_unknown(raw, ("time", "activity"), where)
         time, activity = raw.get("time"), raw.get("activity")
         if not isinstance(time, str) or not _TIME.fullmatch(time):
@@ -84,7 +84,7 @@ class Tags:
         }
 
 
-InputValue = str | tuple[str, ...] | tuple[Plan, ...] | tuple[Turn, ...]
+InputValue = str | tuple[str, ...] | tuple[ScheduleEntry, ...] | tuple[Turn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +187,11 @@ def _read_field(raw: object, kind: FieldKind, where: str) -> InputValue:
         raise DataError(f"{where} must be a list that is not empty")
     if kind == "turns":
         return tuple(_read_turn(item, f"{where} {i}") for i, item in enumerate(raw, 1))
-    if kind == "plans":
-        plans = tuple(Plan.from_dict(item, f"{where} {i}") for i, item in enumerate(raw, 1))
-        if any(a.time >= b.time for a, b in itertools.pairwise(plans)):
+    if kind == "schedule":
+        entries = tuple(ScheduleEntry.from_dict(item, f"{where} {i}") for i, item in enumerate(raw, 1))
+        if any(a.time >= b.time for a, b in itertools.pairwise(entries)):
             raise DataError(f"{where}: times must ascend")
-        return plans
+        return entries
     return tuple(_text(item, f"{where} {i}") for i, item in enumerate(raw, 1))
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from h2htalk.data.languages import RECORDS
 from h2htalk.errors import DataError, quoted, suggest
 
 Dimension = Literal["dialogue", "recollection", "itinerary"]
 Mode = Literal["empathetic interaction", "personality development"]
-# What an input field holds: conversation turns, short texts, timed plans, or one text.
-FieldKind = Literal["turns", "texts", "plans", "text"]
+# What an input field holds: conversation turns, short texts, a schedule, or one text.
+FieldKind = Literal["turns", "texts", "schedule", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ SUBTASKS: dict[str, Subtask] = {
             "Schedule",
             "dialogue",
             533,
-            (("today_schedule", "plans"), ("current_activity", "text"), ("history", "turns")),
+            (("today_schedule", "schedule"), ("current_activity", "text"), ("history", "turns")),
             96,
         ),
         Subtask(
@@ -87,7 +88,7 @@ SUBTASKS: dict[str, Subtask] = {
             "Advanced",
             "itinerary",
             143,
-            (("itinerary", "plans"), ("arrangement", "text")),
+            (("itinerary", "schedule"), ("arrangement", "text")),
             384,
             "III",
         ),
@@ -106,7 +107,7 @@ SUBTASKS: dict[str, Subtask] = {
             "Initiation",
             "itinerary",
             76,
-            (("itinerary", "plans"), ("memories", "texts")),
+            (("itinerary", "schedule"), ("memories", "texts")),
             128,
         ),
         Subtask(
@@ -142,42 +143,8 @@ SUBTASKS: dict[str, Subtask] = {
 DIMENSIONS: tuple[Dimension, ...] = ("dialogue", "itinerary", "recollection")
 TOTAL_COUNT = sum(s.count for s in SUBTASKS.values())  # 4,650
 
-# RecollectionSynthesis: the fixed line that means "nothing to remember" (the null class).
-NULL_MEMORY = {"en": "No key information extracted.", "zh": "未提取到关键信息。"}
-
-# The 24 memory categories, English name -> Chinese name.
-MEMORY_CATEGORIES: dict[str, str] = {
-    "name": "姓名",
-    "gender": "性别",
-    "age": "年龄",
-    "location": "所在地",
-    "birthday": "生日",
-    "zodiac sign": "星座",
-    "personality": "性格",
-    "MBTI": "MBTI",
-    "emotional state": "情绪状态",
-    "occupation": "职业",
-    "sleep habits": "睡眠习惯",
-    "health": "健康",
-    "mood": "心情",
-    "relationships": "人际关系",
-    "food": "饮食",
-    "entertainment": "娱乐",
-    "travel": "旅行",
-    "fandom": "追星",
-    "hobbies": "爱好",
-    "love life": "感情生活",
-    "studies": "学习",
-    "work": "工作",
-    "virtual interaction": "虚拟互动",
-    "other events": "其他事件",
-}
-
-# Labels of a memory block's three lines, in order: content, category, importance.
-MEMORY_LABELS = {
-    "en": ("Memory Content", "Memory Category", "Memory Importance"),
-    "zh": ("记忆内容", "记忆类别", "记忆重要性"),
-}
+# The 24 memory categories; a language's own names for them stand in its record, in the same order.
+MEMORY_CATEGORIES = RECORDS["en"].memory_categories
 
 # Importance of a memory: how long it is worth keeping.
 MEMORY_IMPORTANCE = {0: "a week", 1: "three months", 2: "long-term"}

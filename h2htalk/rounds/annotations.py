@@ -1,4 +1,4 @@
-"""Answers as they came: one line an annotator, item and question; one that is changed later counts once."""
+"""Annotations: one annotator's answer to one question on one item, as stored in annotations.jsonl."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ FIELDS = ("round", "item", "annotator", "question", "value", "when")
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """One person's answer to one question on one item.
+    """One annotator's answer to one question on one item.
 
     Attributes:
-        round: the round's name.
-        item: its id.
-        annotator: a salted hash; the name stays in the round's private folder.
-        question: its name, or `skipped` for an item that the annotator would rather not read (`value` "yes").
-        value: as the question stores it; None where an answer was taken back.
-        when: ISO 8601 with its zone, of the answer where the platform knows it, else of the reading.
+        round: name of the round.
+        item: id of the item.
+        annotator: salted hash of the annotator's name.
+        question: name of the question; `skipped` (with `value` "yes") for an item that the annotator skipped.
+        value: as `Question.read` returns it; None for an annotation that was withdrawn.
+        when: ISO 8601 with time zone: the time of the answer if the platform knows it, else of its collection.
     """
 
     round: str
@@ -37,23 +37,16 @@ class Annotation:
         return self.item, self.annotator, self.question
 
     def to_dict(self) -> dict[str, Any]:
-        value = list(self.value) if isinstance(self.value, tuple) else self.value
-        return {
-            "round": self.round,
-            "item": self.item,
-            "annotator": self.annotator,
-            "question": self.question,
-            "value": value,
-            "when": self.when,
-        }
+        record = {name: getattr(self, name) for name in FIELDS}
+        return record | {"value": list(self.value) if isinstance(self.value, tuple) else self.value}
 
     @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], where: str = "answer") -> Annotation:
-        """Read one line of annotations.jsonl; raises DataError that starts with `where`."""
+    def from_dict(cls, raw: Mapping[str, Any], where: str = "annotation") -> Annotation:
+        """Read one line of annotations.jsonl; raise DataError starting with `where` if it is invalid."""
         value = raw.get("value")
         texts = [raw.get(key) for key in FIELDS if key != "value"]
         if not all(isinstance(text, str) and text for text in texts):
-            raise DataError(f"{where}: an answer must hold {', '.join(FIELDS)} as text")
+            raise DataError(f"{where}: an annotation must have {', '.join(FIELDS)} as text")
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
             value = tuple(value)
         elif value is not None and (isinstance(value, bool) or not isinstance(value, (str, int))):
@@ -63,31 +56,32 @@ class Annotation:
         return cls(raw["round"], raw["item"], raw["annotator"], raw["question"], value, raw["when"])
 
 
-def latest(answers: Iterable[Annotation]) -> dict[tuple[str, str, str], Annotation]:
-    """By (item, annotator, question) the answer that counts: the one written last; taken-back ones are left out.
+def latest(annotations: Iterable[Annotation]) -> dict[tuple[str, str, str], Annotation]:
+    """Return the valid annotation of each (item, annotator, question): the last line, unless it is withdrawn.
 
-    The order of the lines decides and not `when`: a clock may be wrong, and a line is written when a change is seen.
+    The order of lines decides, not `when`: clocks may be wrong, and a line is written when a change is seen.
     """
-    found = {answer.key: answer for answer in answers}
-    return {key: answer for key, answer in found.items() if answer.value is not None}
+    last = {annotation.key: annotation for annotation in annotations}
+    return {key: annotation for key, annotation in last.items() if annotation.value is not None}
 
 
-def changes(known: Mapping[tuple[str, str, str], Annotation], seen: Iterable[Annotation]) -> list[Annotation]:
-    """Of the answers that a platform shows now, those that say something new, sorted by key.
+def changes(
+    stored: Mapping[tuple[str, str, str], Annotation], collected: Iterable[Annotation]
+) -> list[Annotation]:
+    """Return the collected annotations that differ from the stored ones, sorted by key.
 
     Args:
-        known: what is stored (`latest`).
-        seen: the whole of what the platform holds for these items and annotators, or the part that has changed.
+        stored: valid annotations of the round (`latest`).
+        collected: what the platform holds now; annotations that it does not mention stay as they are.
     """
-    new = {answer.key: answer for answer in seen}
-    return [answer for key, answer in sorted(new.items()) if _is_news(known.get(key), answer)]
+    return [
+        annotation
+        for key, annotation in sorted({one.key: one for one in collected}.items())
+        if annotation.value != (stored[key].value if key in stored else None)
+    ]
 
 
-def _is_news(old: Annotation | None, answer: Annotation) -> bool:
-    return answer.value is not None if old is None else old.value != answer.value
-
-
-def skips(answers: Mapping[tuple[str, str, str], Annotation]) -> set[tuple[str, str]]:
-    """The (item, annotator) pairs that an annotator skipped and has not answered since."""
-    skipped = {(item, annotator) for item, annotator, question in answers if question == SKIPPED}
-    return skipped - {(item, annotator) for item, annotator, question in answers if question != SKIPPED}
+def skips(annotations: Mapping[tuple[str, str, str], Annotation]) -> set[tuple[str, str]]:
+    """Return the (item, annotator) pairs that were skipped and not annotated since."""
+    skipped = {(item, annotator) for item, annotator, question in annotations if question == SKIPPED}
+    return skipped - {(item, annotator) for item, annotator, question in annotations if question != SKIPPED}

@@ -1,4 +1,4 @@
-"""Who a round asks, as the manager's list and commands change it."""
+"""Changes of a round's annotators: people who join, leave or return."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from h2htalk.data.files import json_line
 from h2htalk.errors import RoundError
-from h2htalk.rounds.annotators import Annotator, join, read_annotators
+from h2htalk.rounds.annotators import Annotator, merge_annotators, read_annotators
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec
 
@@ -17,24 +17,24 @@ from h2htalk.rounds.settings import RoundSpec
 def changed_annotators(
     folder: RoundFolder, without: Sequence[str], path: Path | None
 ) -> tuple[Annotator, ...]:
-    """A round's annotators after some left and the people of a list joined; nothing is written.
+    """Return a round's annotators after those in `without` left and those listed in `path` joined. Nothing is written.
 
     Raises:
-        RoundError: who left was never there, or the list cannot be read.
+        RoundError: a name in `without` is unknown, or the list cannot be read.
     """
     known = {annotator.name: annotator for annotator in folder.annotators()}
-    strangers = sorted(set(without) - known.keys())
-    if strangers:
+    unknown = sorted(set(without) - known.keys())
+    if unknown:
         raise RoundError(
-            f"{folder.path}: no annotator is called {', '.join(strangers)}; they are {', '.join(known)}"
+            f"{folder.path}: unknown annotator {', '.join(unknown)}; choose from {', '.join(known)}"
         )
     if path is not None:
-        known = join(folder.annotators(), read_annotators(path, folder.salt()), path)
-    return tuple(replace(v, here=False) if v.name in without else v for v in known.values())
+        known = merge_annotators(folder.annotators(), read_annotators(path, folder.salt()), path)
+    return tuple(replace(v, active=False) if v.name in without else v for v in known.values())
 
 
 def annotators_fingerprint(annotators: Sequence[Annotator]) -> str:
-    """SHA-256 over a list of annotators, whatever its order, 16 hexadecimal digits."""
+    """Return 16 hexadecimal digits of the SHA-256 over annotators, independent of their order."""
     digest = hashlib.sha256()
     for annotator in sorted(annotators, key=lambda annotator: annotator.id):
         digest.update(json_line(asdict(annotator)).encode())
@@ -42,25 +42,23 @@ def annotators_fingerprint(annotators: Sequence[Annotator]) -> str:
 
 
 def require_same_annotators(folder: RoundFolder, spec: RoundSpec) -> None:
-    """Raise RoundError if the list of annotators says something else now than when the round was opened.
+    """Raise RoundError if the list of annotators was changed since the round was opened.
 
-    A list that is gone says nothing: who was asked stands in the round. One that `reopen --annotators` has read is as
-        good
-    as the first.
+    A list that does not exist any more is no change, nor is one that `reopen --annotators` has read.
     """
     path = Path(spec.annotators)
     if not spec.annotators or not path.is_file():
         return
     listed = read_annotators(path, folder.salt())
-    if folder.places().get("annotators_sha256") == annotators_fingerprint(listed):
+    if folder.source_paths().get("annotators_sha256") == annotators_fingerprint(listed):
         return
-    there = {annotator.id: annotator for annotator in folder.annotators() if annotator.here}
+    active = {annotator.id: annotator for annotator in folder.annotators() if annotator.active}
     listed_ids = {annotator.id for annotator in listed}
-    new = [annotator.name for annotator in listed if there.get(annotator.id) != annotator]
-    gone = [annotator.name for annotator in there.values() if annotator.id not in listed_ids]
-    if new or gone:
-        options = " ".join([f"--annotators {path}"] * bool(new) + [f"--without {name}" for name in gone])
+    new = [annotator.name for annotator in listed if active.get(annotator.id) != annotator]
+    removed = [annotator.name for annotator in active.values() if annotator.id not in listed_ids]
+    if new or removed:
+        options = " ".join([f"--annotators {path}"] * bool(new) + [f"--without {name}" for name in removed])
         raise RoundError(
-            f"{path}: this list was changed since the round was opened ({', '.join(new + gone)}), and opening again "
-            f"does not read it: `h2htalk round reopen {folder.path} {options}`"
+            f"{path}: this list was changed after the round was opened ({', '.join(new + removed)}); apply the "
+            f"change with `h2htalk round reopen {folder.path} {options}`"
         )

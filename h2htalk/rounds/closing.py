@@ -1,7 +1,8 @@
-"""Closing a round: the last answers, decisions, agreement, and what its annotators are paid."""
+"""Close a round: collect the last annotations, decide, and write decisions, agreement, statistics and payment."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,36 +11,33 @@ from typing import Any
 from h2htalk.data.files import remove_file, write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.adjudication import (
-    decided,
-    describe_unfit,
-    require_over,
-    take_adjudications,
-    with_adjudications,
+    compute_decisions,
+    describe_unapplied,
+    read_adjudications,
+    require_adjudication_of,
+    store_adjudications,
 )
 from h2htalk.rounds.aggregation.agreement import agreement_of
-from h2htalk.rounds.aggregation.annotator_statistics import (
-    AnnotatorStatistics,
-    figures_csv,
-    figures_of,
-    qualified,
-)
-from h2htalk.rounds.aggregation.decisions import Decision, answered_items, votes_on
+from h2htalk.rounds.aggregation.annotator_statistics import annotator_statistics, qualified, statistics_csv
+from h2htalk.rounds.aggregation.decisions import Decision, apply_adjudications, completed_items, votes_on
 from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.annotators import COLUMNS
-from h2htalk.rounds.integrity import require_names, validate_round
+from h2htalk.rounds.integrity import require_annotator_list, validate_round
 from h2htalk.rounds.platforms import Collected, open_platform
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import Status, collect_annotations, require_published, status_of
+from h2htalk.rounds.status import Status, collect_annotations, compute_status, require_published
 from h2htalk.text.escaping import csv_text
+
+# Annotators who passed the gold items, in the format of `--annotators`; in the private folder.
+QUALIFIED = "qualified.csv"
 
 
 def close_round(
     path: Path, *, force: bool = False, adjudication: Path | None = None
 ) -> tuple[Status, list[Decision]]:
-    """Close a round: bring in the last answers, decide, and write decisions, agreement and figures of the annotators.
+    """Close a round and write its decisions, agreement and statistics.
 
-    Closing a closed round decides again from the answers that are there, the same bytes; with `adjudication` its
-    ties get that round's word.
+    Closing a closed round again writes the same files; with `adjudication`, that round's decisions are applied to ties.
 
     Examples:
         >>> import h2htalk
@@ -49,203 +47,156 @@ def close_round(
 
     Args:
         path: the round.
-        force: close although items want answers, or answers have mistakes; recorded, and told in the notes.
-        adjudication: a closed round over this one's ties.
+        force: close although assignments are missing or annotations have mistakes; both are recorded.
+        adjudication: a closed round about this round's ties.
 
     Raises:
-        RoundError: items want answers or answers hold mistakes, and `force` is not set; or the adjudication is open,
-            or over the ties of another round; or the round is closed, and its answers are not those that it was
-            closed with.
-        DataError: a file of the round is not what it was.
+        RoundError: assignments are missing or annotations have mistakes, and `force` is not set; the adjudication is
+            open or about another round; or the annotations of a closed round were changed.
+        DataError: a file of the round is invalid.
     """
     folder = RoundFolder(path)
     folder.require()
-    other = _closed(adjudication) if adjudication is not None else None
+    other = _require_closed(adjudication) if adjudication is not None else None
     with folder.locked():
         validate_round(folder)
         require_published(folder)
         closed = folder.state == "closed"
         if closed:
-            _require_as_closed(folder)
+            _require_unchanged(folder)
         else:
-            require_names(folder)
-        pulled, new = (Collected(()), 0) if closed else collect_annotations(folder, whole=True)
-        found = status_of(folder, pulled, new)
-        if not closed:
-            _require_done(found, force)
-        settled = decided(folder)
-        notes = _describe_gaps(found) if not closed else []
+            require_annotator_list(folder)
+        collected, new = (Collected(), 0) if closed else collect_annotations(folder)
+        status = compute_status(folder, collected, new)
+        if not closed and not force:
+            _require_complete(status)
+        decisions = compute_decisions(folder)
+        notes = [] if closed else _describe_gaps(status)
         if other is not None:
-            require_over(other, folder)
-            notes.append(take_adjudications(folder, other, settled))
-        notes += describe_unfit(folder, settled)
-        settled = with_adjudications(folder, settled)
-        notes += write_outcome(folder, settled)
+            require_adjudication_of(other, folder)
+            notes.append(store_adjudications(folder, other, decisions))
+        notes += describe_unapplied(folder, decisions)
+        decisions = apply_adjudications(decisions, read_adjudications(folder))
+        notes += _write_outcome(folder, decisions)
         if not closed:
-            notes += [*_describe_ties(path, found), *open_platform(folder.spec().where).close(folder)]
-            folder.note(
+            notes += [*_describe_ties(path, status), *open_platform(folder.spec().where).close(folder)]
+            folder.add_event(
                 "closed",
-                early=bool(found.missing or found.mistakes),
-                missing=sum(found.missing.values()),
-                mistakes=len(found.mistakes),
+                incomplete=bool(status.missing or status.mistakes),
+                missing=sum(status.missing.values()),
+                mistakes=len(status.mistakes),
                 **folder.annotations_fingerprint(),
             )
-    return replace(found, state="closed", notes=(*found.notes, *notes)), settled
+    return replace(status, state="closed", notes=(*status.notes, *notes)), decisions
 
 
-def write_outcome(folder: RoundFolder, settled: Sequence[Decision]) -> list[str]:
-    """Decisions, agreement, the annotators' figures, and what each is paid. Returns lines for the manager."""
-    write_jsonl(folder.path / "decisions.jsonl", (one.to_dict() for one in settled))
-    write_json(folder.path / "agreement.json", agreement_table(folder))
-    write_text(folder.path / "annotator_statistics.csv", annotator_table(folder, settled))
-    folder.write_private("payment.csv", payment_table(folder))
-    return _hand_on(folder)
-
-
-def _hand_on(folder: RoundFolder) -> list[str]:
-    """Write who passed the gold items, as a list for `--annotators`; none where nobody did, for nobody is no panel."""
-    passed = qualified_table(folder)
-    if passed is None:
-        return []
-    path = folder.private / QUALIFIED
-    number, here = len(passed.splitlines()) - 1, sum(annotator.here for annotator in folder.annotators())
-    if not number:
-        remove_file(path)
-        return [
-            f"nobody of {here} annotators passed the gold items, so no list is written for "
-            "--annotators; annotator_statistics.csv says how "
-            "each did"
-        ]
-    folder.write_private(path.name, passed)
-    return [
-        f"{number} of {here} annotators passed the gold items: {path}, for --annotators; "
-        "annotator_statistics.csv says how each did"
-    ]
-
-
-def _require_done(found: Status, force: bool) -> None:
-    if force:
-        return
-    if found.mistakes:
+def _require_complete(status: Status) -> None:
+    if status.mistakes:
         raise RoundError(
-            f"{found.name}: {counted(len(found.mistakes), 'answer')} cannot be counted, the first: "
-            f"{found.mistakes[0]}; have them corrected (`h2htalk round status` lists all), or close without them with "
+            f"{status.name}: {counted(len(status.mistakes), 'annotation')} cannot be counted, the first: "
+            f"{status.mistakes[0]}; have them corrected (`h2htalk round status` lists all), or close without them with "
             "--force"
         )
-    if found.missing:
+    if status.missing:
         raise RoundError(
-            f"{found.name}: {len(found.missing):,} of {counted(found.items, 'item')} without all answers, "
-            f"{counted(sum(found.missing.values()), 'answer')} in all; wait, hand them to others with "
+            f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing, of "
+            f"{len(status.missing):,} of {counted(status.items, 'item')}; wait, give them to other annotators with "
             "`h2htalk round reopen`, or close with --force"
         )
 
 
-def _describe_gaps(found: Status) -> list[str]:
-    """What a round was closed without: every mistake, and how many answers are missing."""
-    told = []
-    if found.missing:
-        answers = counted(sum(found.missing.values()), "answer")
-        told.append(f"closed early, without {answers} to {counted(len(found.missing), 'item')}")
-    if found.mistakes:
-        told += [
-            f"closed without {counted(len(found.mistakes), 'answer')} that cannot be counted:",
-            *found.mistakes,
-        ]
-    return told
+def _describe_gaps(status: Status) -> list[str]:
+    """Return messages on what a round was closed without."""
+    messages = []
+    if status.missing:
+        missing = counted(sum(status.missing.values()), "assignment")
+        messages.append(f"closed without {missing} of {counted(len(status.missing), 'item')}")
+    if status.mistakes:
+        mistakes = counted(len(status.mistakes), "annotation")
+        messages += [f"closed without {mistakes} that cannot be counted:", *status.mistakes]
+    return messages
 
 
-def _describe_ties(path: Path, found: Status) -> list[str]:
-    if not found.ties:
+def _describe_ties(path: Path, status: Status) -> list[str]:
+    if not status.ties:
         return []
-    tied = counted(found.ties, "item is tied and was", "items are tied and were")
+    ties = counted(status.ties, "item is tied and could", "items are tied and could")
     return [
-        f"{tied} not asked about again: `h2htalk round reopen {path}` gets each one more answer; closed as they are, "
-        "they wait for an adjudication"
+        f"{ties} get one more annotator: `h2htalk round reopen {path}` requests one for each; otherwise an "
+        "adjudication decides them"
     ]
 
 
-def _closed(adjudication: Path) -> RoundFolder:
-    other = RoundFolder(adjudication)
-    other.require()
-    validate_round(other)
-    if other.state != "closed":
-        raise RoundError(f"{adjudication}: this round is not closed yet; close it first")
-    _require_as_closed(other)
-    return other
+def _require_closed(path: Path) -> RoundFolder:
+    folder = RoundFolder(path)
+    folder.require()
+    validate_round(folder)
+    if folder.state != "closed":
+        raise RoundError(f"{path}: this adjudication is not closed; close it first")
+    _require_unchanged(folder)
+    return folder
 
 
-def _require_as_closed(folder: RoundFolder) -> None:
-    """Raise RoundError where a closed round's answers are not those that it was closed with."""
-    was, now = folder.closed_with(), folder.annotations_fingerprint()
-    if was != now:
+def _require_unchanged(folder: RoundFolder) -> None:
+    """Raise RoundError if a closed round's annotations differ from those that it was closed with."""
+    before, now = folder.closed_fingerprint(), folder.annotations_fingerprint()
+    if before != now:
         raise RoundError(
-            f"{folder.path / 'annotations.jsonl'}: the round was closed with {was['answers']} answers "
-            "to its questions, "
-            f"and {now['answers']} are there now, not the same; its decisions are left as they are. Put that file "
-            f"back, or bring in what annotators answered once more: `h2htalk round reopen {folder.path}`"
+            f"{folder.path / 'annotations.jsonl'}: the file was changed after the round was closed "
+            f"({before['annotations']} annotations then, {now['annotations']} now); the decisions stay as they are. "
+            f"Restore the file, or collect the annotations again with `h2htalk round reopen {folder.path}`"
         )
 
 
-# Of the private folder: who passed the gold items, as `--annotators` takes it.
-QUALIFIED = "qualified.csv"
+# --- What closing writes ----------------------------------------------------------------------------------------------
 
 
-def agreement_table(folder: RoundFolder) -> dict[str, Any]:
-    """By question: Krippendorff's alpha at the question's level with its interval, votes and items."""
-    items = {item.id: item for item in folder.items()}
-    answers = list(folder.answers().values())
-    return {
-        question.name: agreement_of(votes_on(question, answers, items), question.level).to_dict()
-        for question in folder.questions()
+def _write_outcome(folder: RoundFolder, decisions: Sequence[Decision]) -> list[str]:
+    """Write decisions, agreement, statistics and payment; return messages for the manager."""
+    items, questions, annotations = folder.items(), folder.questions(), folder.annotations()
+    by_id, annotators = {item.id: item for item in items}, folder.annotators()
+    write_jsonl(folder.path / "decisions.jsonl", (one.to_dict() for one in decisions))
+    agreement: dict[str, Any] = {
+        question.name: agreement_of(votes_on(question, annotations.values(), by_id), question.level).to_dict()
+        for question in questions
         if question.decided
     }
+    write_json(folder.path / "agreement.json", agreement)
+    rows = annotator_statistics(items, questions, annotations.values(), [v.id for v in annotators])
+    pass_gold = folder.spec().pass_gold
+    write_text(folder.path / "annotator_statistics.csv", statistics_csv(rows, pass_gold))
+    folder.write_private("payment.csv", _payment_csv(folder))
+    if not any(item.gold for item in items):
+        return []
+    passed = qualified(rows, pass_gold)
+    return _write_qualified(folder, {annotator for annotator, one in passed.items() if one})
 
 
-def annotator_table(folder: RoundFolder, settled: Sequence[Decision]) -> str:
-    """CSV, a row an annotator, by salted hash: accuracy, speed, warnings."""
-    return figures_csv(_figures(folder), folder.spec().pass_gold)
+def _payment_csv(folder: RoundFolder) -> str:
+    """Return a CSV of annotators by name: completed and skipped items, and minutes. Skipped items are paid, too."""
+    annotations, minutes = folder.annotations(), folder.spec().minutes
+    completed = completed_items(folder.items(), folder.questions(), annotations)
+    done = Counter(annotator for who in completed.values() for annotator in who)
+    skipped = Counter(annotator for _, annotator in skips(annotations))
+    rows = [
+        (v.name, done[v.id], skipped[v.id], (done[v.id] + skipped[v.id]) * minutes)
+        for v in folder.annotators()
+    ]
+    return csv_text(("annotator", "items completed", "items skipped", "minutes"), rows)
 
 
-def qualified_table(folder: RoundFolder) -> str | None:
-    """CSV of those who passed the gold items and are still there, in the form that `--annotators` takes.
-
-    It holds names, so it belongs into the private folder. None where the round has no gold items; a first line alone
-    where nobody passed.
-    """
-    if not any(item.gold for item in folder.items()):
-        return None
-    passed = qualified(_figures(folder), folder.spec().pass_gold)
-    return csv_text(
-        COLUMNS,
-        [
-            (annotator.name, " ".join(annotator.languages), annotator.crisis)
-            for annotator in folder.annotators()
-            if annotator.here and passed[annotator.id]
-        ],
-    )
-
-
-def _figures(folder: RoundFolder) -> list[AnnotatorStatistics]:
-    return figures_of(
-        folder.items(),
-        folder.questions(),
-        list(folder.answers().values()),
-        [v.id for v in folder.annotators()],
-    )
-
-
-def payment_table(folder: RoundFolder) -> str:
-    """CSV, a row an annotator by name (so it lies in the private folder): items answered and skipped, minutes paid.
-
-    What was skipped is paid as what was answered: skipping costs an annotator nothing.
-    """
-    spec = folder.spec()
-    answers = folder.answers()
-    done = answered_items(folder.items(), folder.questions(), answers)
-    skipped = skips(answers)
-    rows = []
-    for annotator in folder.annotators():
-        answered = sum(annotator.id in who for who in done.values())
-        passed = sum(who == annotator.id for _, who in skipped)
-        rows.append((annotator.name, answered, passed, (answered + passed) * spec.minutes))
-    return csv_text(("annotator", "items answered", "items skipped", "minutes"), rows)
+def _write_qualified(folder: RoundFolder, passed: set[str]) -> list[str]:
+    """Write the active annotators who passed the gold items as a list for `--annotators`; no list if nobody did."""
+    active = [annotator for annotator in folder.annotators() if annotator.active]
+    rows = [(v.name, " ".join(v.languages), v.crisis) for v in active if v.id in passed]
+    path = folder.private / QUALIFIED
+    result = "annotator_statistics.csv has each one's result"
+    if not rows:
+        remove_file(path)
+        return [
+            f"none of {len(active)} annotators passed the gold items, so {QUALIFIED} was not written; {result}"
+        ]
+    folder.write_private(path.name, csv_text(COLUMNS, rows))
+    return [
+        f"{len(rows)} of {len(active)} annotators passed the gold items: use {path} as --annotators; {result}"
+    ]

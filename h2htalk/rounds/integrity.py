@@ -1,4 +1,4 @@
-"""Whether a round's files still fit together: somebody may have edited one, or put an old copy back."""
+"""Consistency of a round's files: somebody may have edited one, or restored an old copy."""
 
 from __future__ import annotations
 
@@ -12,120 +12,111 @@ from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, questions_for
-from h2htalk.rounds.round_folder import RoundFolder
-
-_BACK = "put the file back as it was"
+from h2htalk.rounds.round_folder import RESTORE, RoundFolder
 
 
 def validate_round(folder: RoundFolder) -> None:
-    """Raise DataError, with file and line where it is one, unless a round can be read and its files fit together.
+    """Raise DataError, with file and line, unless the round's files can be read and fit together.
 
-    Assignment sets must speak of the round's items and annotators, the items must be those that went out, and every
-    line of annotations.jsonl must be an answer to a question of this round, by one of its annotators. A copy without
-    `private` says nothing of annotators, so they are not compared.
+    Assignment sets may name only the round's items and annotators, the items must be those that were published, and
+    every line of annotations.jsonl must be a valid annotation by one of the annotators. Annotators are not compared in
+    a copy without `private`.
 
     Raises:
-        DataError: as said.
-        RoundError, ConfigError: no round is there, or its settings cannot be read.
+        DataError: a file is invalid or does not fit the others.
+        RoundError, ConfigError: the folder holds no round, or its settings are invalid.
     """
-    # Annotators are written before the assignment sets that speak of them, and assignment sets before what comes of
-    # them: read the other way about, the files fit together though another process adds to them meanwhile.
-    spec, events, answers = folder.spec(), folder.events(), list(folder.answer_lines())
-    assignment_sets, annotators, items = folder.assignment_sets(), folder.annotators(), folder.items()
+    # Writers add annotators first, then assignment sets, then annotations. Reading in the opposite order finds
+    # consistent files although another process adds to them.
+    spec, events, annotations = folder.spec(), folder.events(), list(folder.annotation_lines())
+    sets, annotators, items = folder.assignment_sets(), folder.annotators(), folder.items()
+    items_path, sets_path = folder.path / "items.jsonl", folder.path / "assignment_sets.jsonl"
+    annotators_path = folder.private / "annotators.jsonl"
     by_id = {item.id: item for item in items}
-    _refuse_twins(f"{folder.path / 'items.jsonl'}: the item", (item.id for item in items))
-    listed = (folder.private / "annotators.jsonl").is_file()
-    _refuse_twins(
-        f"{folder.private / 'annotators.jsonl'}: the annotator", (annotator.name for annotator in annotators)
-    )
-    people = {annotator.id for annotator in annotators} if listed else None
-    if not assignment_sets and any(event["event"] in ("opened", "closed", "reopened") for event in events):
-        raise DataError(f"{folder.path / 'assignment_sets.jsonl'}: says nothing of what went out; {_BACK}")
-    for number, assignment_set in enumerate(assignment_sets, 1):
-        if assignment_set.number != number:
+    _require_unique(f"{items_path}: the item", (item.id for item in items))
+    _require_unique(f"{annotators_path}: the annotator", (annotator.name for annotator in annotators))
+    known = {annotator.id for annotator in annotators} if annotators_path.is_file() else None
+    if not sets and any(event["event"] in ("opened", "closed", "reopened") for event in events):
+        raise DataError(f"{sets_path}: contains no assignment set of a round that was opened; {RESTORE}")
+    for number, one in enumerate(sets, 1):
+        if one.number != number:
             raise DataError(
-                f"{folder.path / 'assignment_sets.jsonl'}: assignment set {assignment_set.number} "
-                f"stands where assignment set {number} belongs; {_BACK}"
+                f"{sets_path}: found assignment set {one.number} in place of assignment set {number}; {RESTORE}"
             )
-        out = {
-            *assignment_set.wanted,
-            *(one for group in assignment_set.groups for one in group),
-            *(s.item for s in assignment_set.assignments),
-        }
-        if lost := sorted(out - by_id.keys()):
+        published = {*one.requested, *(item for group in one.groups for item in group)}
+        published |= {assignment.item for assignment in one.assignments}
+        if missing := sorted(published - by_id.keys()):
             raise DataError(
-                f"{folder.path / 'items.jsonl'}: the item {quoted(lost[0])} went out to annotators and is not there "
-                f"({len(lost)} such items); {_BACK}"
+                f"{items_path}: the published item {quoted(missing[0])} is missing ({len(missing)} in all); {RESTORE}"
             )
-        if people is not None and (
-            gone := {assignment.annotator for assignment in assignment_set.assignments} - people
-        ):
-            raise DataError(
-                f"{folder.private / 'annotators.jsonl'}: {len(gone)} annotators who were given items "
-                f"are not there; {_BACK}"
-            )
-    # Before anything went out, opening the round once more may lay down others.
-    lines = (record for _, record in read_jsonl(folder.path / "items.jsonl"))
-    if assignment_sets and folder.facts().get("items_sha256") != fingerprint(lines):
+        assigned = {assignment.annotator for assignment in one.assignments}
+        if known is not None and (unknown := assigned - known):
+            raise DataError(f"{annotators_path}: {len(unknown)} annotators with items are missing; {RESTORE}")
+    # Before anything is published, opening the round again may write other items.
+    records = (record for _, record in read_jsonl(items_path))
+    if sets and folder.manifest().get("items_sha256") != items_fingerprint(records):
         raise DataError(
-            f"{folder.path / 'items.jsonl'}: these are not the items that went out to annotators: a text, a label or a "
-            f"gold answer has changed; {_BACK}"
+            f"{items_path}: a text, label or gold answer differs from the items that were published; {RESTORE}"
         )
     questions = {one.name: one for one in questions_for(spec.kind, [item.labels for item in items])}
     name = folder.name
-    for where, answer in answers:
-        if answer.round != name:
-            raise DataError(f"{where}: an answer of the round {quoted(answer.round)}, not of {name}; {_BACK}")
-        if people is not None and answer.annotator not in people:
-            raise DataError(f"{where}: {quoted(answer.annotator)} is no annotator of this round; {_BACK}")
-        if problem := _problem(answer, by_id, questions):
-            raise DataError(f"{where}: {problem}; {_BACK}")
+    for where, annotation in annotations:
+        if annotation.round != name:
+            raise DataError(f"{where}: this annotation is of the round {quoted(annotation.round)}; {RESTORE}")
+        if known is not None and annotation.annotator not in known:
+            raise DataError(
+                f"{where}: {quoted(annotation.annotator)} is not an annotator of this round; {RESTORE}"
+            )
+        if problem := _annotation_problem(annotation, by_id, questions):
+            raise DataError(f"{where}: {problem}; {RESTORE}")
 
 
-def require_names(folder: RoundFolder) -> None:
-    """Raise DataError where something went out to annotators whose list is gone: nothing they send can be read then."""
+def require_annotator_list(folder: RoundFolder) -> None:
+    """Raise DataError if items were published but the list of annotators is missing: nobody can be identified."""
     path = folder.private / "annotators.jsonl"
     if folder.assignment_sets() and not path.is_file():
         raise DataError(
-            f"{path}: is gone, and without it nobody can say whose answers come in; put the round's folder `private` "
-            "back as it was"
+            f"{path}: the file is missing, and annotations cannot be attributed without it; restore the round's folder "
+            "`private`"
         )
 
 
-def fingerprint(records: Iterable[Mapping[str, Any]]) -> str:
-    """SHA-256 over items as JSON holds them, in the order of their ids, 16 hexadecimal digits."""
+def items_fingerprint(records: Iterable[Mapping[str, Any]]) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 over items as JSON objects, sorted by id."""
     digest = hashlib.sha256()
     for record in sorted(records, key=lambda record: str(record["id"])):
         digest.update(json_line(record).encode())
     return digest.hexdigest()[:16]
 
 
-def _problem(answer: Annotation, items: Mapping[str, Item], questions: Mapping[str, Question]) -> str:
-    """What is wrong with an answer; empty where nothing is."""
-    value, question = answer.value, questions.get(answer.question)
-    if answer.item not in items:
-        return f"{quoted(answer.item)} is no item of this round"
-    if question is None and answer.question != SKIPPED:
-        return f"no question of this round is called {quoted(answer.question)}"
+def _annotation_problem(
+    annotation: Annotation, items: Mapping[str, Item], questions: Mapping[str, Question]
+) -> str:
+    """Return what is wrong with an annotation; empty if it is valid."""
+    value, question = annotation.value, questions.get(annotation.question)
+    if annotation.item not in items:
+        return f"{quoted(annotation.item)} is not an item of this round"
+    if question is None and annotation.question != SKIPPED:
+        return f"{quoted(annotation.question)} is not a question of this round"
     if value is None or (question is None and value == "yes"):
         return ""
     if question is None:
-        return f"{quoted(value)} is no skip: it must be yes or null"
+        return f"{quoted(value)} is not valid for skipped: use yes or null"
     try:
         read = question.read(list(value) if isinstance(value, tuple) else value)
     except RoundError as error:
         return str(error)
-    # "4" is read as the rating 4; stored, some figures would count it and others not.
+    # "4" can be read as the rating 4; stored as text, only some statistics would count it.
     same = set(read) == set(value) if isinstance(read, tuple) and isinstance(value, tuple) else read == value
     if not same or type(read) is not type(value):
-        return f"{quoted(value)} is no {question.name} as it is stored; that would be {quoted(read)}"
-    labels = items[answer.item].labels
+        return f"{quoted(value)} is not the stored form of {question.name}: use {quoted(read)}"
+    labels = items[annotation.item].labels
     if question.name == "label" and labels and value not in labels:
-        return f"{quoted(value)} is none of this item's choices: {', '.join(labels)}"
+        return f"{quoted(value)} is not a choice of this item: {', '.join(labels)}"
     return ""
 
 
-def _refuse_twins(what: str, names: Iterable[str]) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise DataError(f"{what} {quoted(twice[0])} stands there twice; {_BACK}")
+def _require_unique(what: str, names: Iterable[str]) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise DataError(f"{what} {quoted(repeated[0])} occurs twice; {RESTORE}")

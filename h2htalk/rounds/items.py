@@ -1,6 +1,4 @@
-"""Items: what annotators read, in one form whatever it was before (a scenario, a candidate, a dialogue, a judged
-reply).
-"""
+"""Items: the texts that annotators judge, made from scenarios, candidates, dialogues or judged replies."""
 
 from __future__ import annotations
 
@@ -18,27 +16,27 @@ FIELDS = (
     "id", "language", "prompt", "context", "response", "reference",
     "labels", "crisis", "subtask", "gold", "suggested", "note",
 )  # fmt: skip
-# Longer texts are nobody's to read in a round: a record of that size is a broken export (characters).
+# Characters; nobody reads more for one item, and such a record is usually a broken export.
 MAX_TEXT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What an annotator reads, and what is asked of it.
+    """One item of a round.
 
     Attributes:
         id: unique in a round.
-        language: of its text; only annotators who read it get it.
-        turns: the conversation, empty where there is none.
-        context: named passages beside it, in their order: ("memories", "..."), ("today_schedule", "09:00 ...").
-        response: the reply to judge; empty where the item is judged as a whole.
-        reference: the reply that was proposed for the benchmark; empty for none.
-        labels: of an adjudication, those between which an annotator decides.
-        crisis: it speaks of a crisis: announced, skippable, spread.
-        subtask: as it was proposed; never shown where the round is blind.
+        language: only annotators who read it get the item.
+        turns: the conversation; may be empty.
+        context: named passages in order: ("memories", "..."), ("today_schedule", "09:00 ...").
+        response: the reply to judge; empty if the item is judged as a whole.
+        reference: the proposed reply; may be empty.
+        labels: of an adjudication, the labels to decide between.
+        crisis: whether the item is about a crisis; such items are announced, skippable and spread over sessions.
+        subtask: the proposed subtask; shown only if the round shows suggestions.
         gold: right answers by question, of an item that checks annotators; never shown.
-        suggested: a model's answers by question; shown only where the round allows it.
-        note: a line above the item in the manager's words (which question an adjudication settles).
+        suggested: a model's answers by question; shown only if the round shows suggestions.
+        note: a line above the item, such as the question that an adjudication decides.
     """
 
     id: str
@@ -58,11 +56,11 @@ class Item:
     def from_dict(cls, raw: Mapping[str, Any], where: str = "item") -> Item:
         """Read `{id, language, prompt, response?, reference?, labels?, crisis?}`.
 
-        `prompt` is text (one message of the user's) or a list of `{role, content}`; it may be left out where
-        `context` holds the item's text. `gold` and `suggested` are checked against the questions by `check_values`.
+        `prompt` is the text of one user message or a list of `{role, content}`; it is optional if `context` holds the
+        item's text. `check_values` checks `gold` and `suggested` against the questions.
 
         Raises:
-            DataError: a field is missing, unknown or wrong; the message starts with `where`.
+            DataError: a field is missing, unknown or invalid; the message starts with `where`.
         """
         if not isinstance(raw, Mapping):
             raise DataError(f"{where}: an item must be a JSON object")
@@ -92,7 +90,7 @@ class Item:
         return item
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it; `from_dict(to_dict())` gives the same item. What is empty is left out."""
+        """Return a JSON object without empty fields; `from_dict(to_dict())` gives the same item."""
         record: dict[str, Any] = {
             "id": self.id,
             "language": self.language,
@@ -111,17 +109,13 @@ class Item:
 
 
 def check_values(item: Item, questions: Sequence[Question]) -> Item:
-    """The item if its gold and suggested answers are answers to these questions.
-
-    Raises:
-        DataError: one of them names no question or is no value of it.
-    """
+    """Return the item; raise DataError if a gold or suggested answer is not valid for one of the questions."""
     known = {question.name: question for question in questions}
     for kind, values in (("gold", item.gold), ("suggested", item.suggested)):
         for name, value in values.items():
             if name not in known:
                 raise DataError(
-                    f"{item.id}: {kind}: no question {quoted(name)}; choose from {', '.join(known)}"
+                    f"{item.id}: {kind}: unknown question {quoted(name)}; choose from {', '.join(known)}"
                 )
             try:
                 known[name].read(list(value) if isinstance(value, tuple) else value)
@@ -151,7 +145,7 @@ def _context(raw: object, where: str) -> tuple[tuple[str, str], ...]:
     if not isinstance(raw, Mapping) or not all(
         isinstance(text, str) for pair in raw.items() for text in pair
     ):
-        raise DataError(f"{where}: context must be an object of texts by name")
+        raise DataError(f"{where}: context must be an object with texts as values")
     return tuple((name, _check_text(text, f"{where}: context")) for name, text in raw.items() if text.strip())
 
 
@@ -161,10 +155,10 @@ def _labels(raw: object, where: str) -> tuple[str, ...]:
     for label in raw:
         if label != label.strip() or not label.isprintable() or not unicodedata.is_normalized("NFC", label):
             raise DataError(
-                f"{where}: {quoted(label)} is no label: printable text without white space around it"
+                f"{where}: the label {quoted(label)} is invalid; use printable text without surrounding white space"
             )
     if len(set(raw)) != len(raw):
-        raise DataError(f"{where}: labels holds one label twice")
+        raise DataError(f"{where}: labels contains a label twice")
     return tuple(raw)
 
 
@@ -185,21 +179,19 @@ def _text(raw: Mapping[str, Any], key: str, where: str) -> str:
 
 def _check_text(text: str, where: str) -> str:
     if len(text) > MAX_TEXT:
-        raise DataError(
-            f"{where} has {len(text):,} characters; nobody reads more than {MAX_TEXT:,}: cut it first"
-        )
+        raise DataError(f"{where} has {len(text):,} characters; the maximum is {MAX_TEXT:,}: shorten it")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise DataError(f"{where} holds half a character (a lone surrogate); repair the text") from error
+        raise DataError(f"{where} contains a lone surrogate (half a character); repair the text") from error
     if "\0" in text:
-        raise DataError(f"{where} holds a null character; take it out")
+        raise DataError(f"{where} contains a null character; remove it")
     return text
 
 
 def _values(raw: object, where: str) -> dict[str, Value]:
     if not isinstance(raw, Mapping):
-        raise DataError(f"{where} must be an object of answers by question")
+        raise DataError(f"{where} must be an object with questions as keys and answers as values")
     values: dict[str, Value] = {}
     for name, value in raw.items():
         if isinstance(value, list) and all(isinstance(one, str) for one in value):

@@ -1,4 +1,4 @@
-"""What puts items before annotators and brings their answers back: spreadsheets in folders, or an Argilla server."""
+"""Platforms give items to annotators and collect annotations: spreadsheets in a folder, or an Argilla server."""
 
 from __future__ import annotations
 
@@ -19,52 +19,49 @@ PLATFORMS = {
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a platform holds now.
+    """What a platform holds.
 
     Attributes:
-        answers: everything that annotators submitted or skipped, as it stands now (not only what is new). An answer
-            that is stored in the round and missing here stays, unless it is named with the value None.
-        mistakes: what cannot be counted, each with where it is and what to do: a cell, a stranger's answer.
-        notes: what the manager should know (a search index that shows less than the database holds).
-        started: annotator name -> items with a draft or a half-filled row.
-        offered: item -> answers that a server still asks annotators for, whatever the round counts (0: it offers the
-            item no more); None where the platform assigns people.
+        annotations: everything that annotators submitted or skipped, as it is now. A stored annotation that is not
+            among these stays valid unless it is named with the value None.
+        mistakes: what cannot be counted, each with its place and what to do.
+        notes: messages for the manager.
+        started: (item, annotator id) pairs with a draft or a partly filled row.
+        offered: item -> annotators that a server still offers the item to, by its own count; None for platforms that
+            assign items.
     """
 
-    answers: tuple[Annotation, ...]
+    annotations: tuple[Annotation, ...] = ()
     mistakes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    started: Mapping[str, int] | None = None
+    started: frozenset[tuple[str, str]] = frozenset()
     offered: Mapping[str, int] | None = None
 
 
 class Platform(Protocol):
-    """One way to ask. `assigns`: it assigns annotators by name (spreadsheets); else its server hands items out."""
+    """A way to reach annotators.
+
+    Attributes:
+        assigns_items: whether items are assigned to annotators by name (spreadsheets), or a server hands them out.
+    """
 
     assigns_items: bool
 
-    def check(self, round: RoundFolder) -> None:
-        """Raise RoundError or MissingExtraError where it cannot work, before anything is written."""
+    def check(self, folder: RoundFolder) -> None:
+        """Raise RoundError or MissingExtraError if the platform cannot work; called before anything is written."""
 
-    def publish(self, round: RoundFolder) -> list[str]:
-        """Put out every assignment set that is not out yet; the same call again adds nothing. Returns lines for the
-        manager.
-        """
+    def publish(self, folder: RoundFolder) -> list[str]:
+        """Publish every assignment set that is not published yet; return messages for the manager."""
 
-    def collect(self, round: RoundFolder, *, whole: bool = False) -> Collected:
-        """What annotators have answered by now. Raises RoundError where it cannot be read at all.
+    def collect(self, folder: RoundFolder) -> Collected:
+        """Return what annotators have submitted so far; raise RoundError if the platform cannot be read."""
 
-        Args:
-            round: whose answers.
-            whole: read everything again, also what seems not to have changed since the last look.
-        """
-
-    def close(self, round: RoundFolder) -> list[str]:
-        """Take no further answers, where the platform can say so. Returns lines for the manager."""
+    def close(self, folder: RoundFolder) -> list[str]:
+        """Stop accepting annotations where the platform can; return messages for the manager."""
 
 
 def open_platform(name: str) -> Platform:
-    """A platform by its name; raises RoundError with the choices."""
+    """Return a platform by name; raise RoundError with the choices for an unknown name."""
     if name not in PLATFORMS:
         raise RoundError(f"unknown platform {quoted(name)}; choose from {', '.join(PLATFORMS)}")
     module, _, attribute = PLATFORMS[name].partition(":")

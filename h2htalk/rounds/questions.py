@@ -1,4 +1,4 @@
-"""What a round asks: the questions of each kind, as data. Their words for annotators stand in `texts/`."""
+"""The questions of each kind of round. Their texts for annotators are in `texts/`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from h2htalk.errors import RoundError, quoted
 
 Kind = Literal["crowd", "expert", "adjudication", "safety"]
 Form = Literal["label", "labels", "rating", "text"]
-# Stevens' level of a question's values: which disagreement counts how much (Krippendorff's alpha).
+# Level of measurement (Stevens): determines the distance in Krippendorff's alpha.
 Level = Literal["nominal", "ordinal", "interval"]
-# One answer as it is stored: a label, several, a rating, or free text.
+# A stored answer: a label, several labels, a rating, or free text.
 Value = str | int | tuple[str, ...]
 
-KEEP = ("keep", "drop")
-FIVE = (1, 2, 3, 4, 5)
-# R is a score in [0, 5] (DESIGN, the arithmetic): a person's rating takes its place.
+KEEP_LABELS = ("keep", "drop")
+FIVE_POINTS = (1, 2, 3, 4, 5)
+# The scale of the judge's score R in Eq. 3, which a person's rating replaces.
 RATING = (0, 1, 2, 3, 4, 5)
 VIOLATIONS = (
     "harmful_advice",
@@ -32,22 +32,21 @@ VIOLATIONS = (
     "privacy",
     "other",
 )
-# What an annotator says of an item instead of answering.
+# The name under which a skip is stored, in place of a question's.
 SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question of a round.
+    """A question of a round.
 
     Attributes:
-        name: in answers and decisions.
+        name: used in annotations and decisions.
         form: `label` (one of `labels`), `labels` (any number of them), `rating` (one of `ratings`), or `text`.
-        labels: of a label question, in the order in which they are shown; no order of rank.
+        labels: of a label question, in display order.
         ratings: ascending whole numbers.
-        required: whether an item counts as answered without it; with `after`, where it is asked.
-        after: (question, label): asked only where that question has that answer.
-        decided: whether votes on it make a decision (a comment's do not).
+        required: whether an item is incomplete without an answer; with `after`, only if the question is asked.
+        after: (question, label): asked only if that question has that answer.
     """
 
     name: str
@@ -58,47 +57,43 @@ class Question:
     after: tuple[str, str] | None = None
 
     @property
-    def always(self) -> bool:
-        """Whether every item wants an answer to it: required, whatever is said to the questions before."""
+    def always_required(self) -> bool:
+        """Whether every item needs an answer, whatever the other answers are."""
         return self.required and self.after is None
 
     @property
     def decided(self) -> bool:
+        """Whether answers are votes for one value; comments are not, nor are several labels."""
         return self.form in ("label", "rating")
 
     @property
     def level(self) -> Level:
-        """Of its values: ratings have an order, labels none."""
+        """Level of measurement: ratings are ordered, labels are not."""
         return "ordinal" if self.form == "rating" else "nominal"
 
     def read(self, raw: object) -> Value:
-        """A value as it is stored.
-
-        Raises:
-            RoundError: it is none of this question's; the message says which are.
-        """
+        """Return an answer as it is stored; raise RoundError with the choices if it is invalid."""
         if self.form == "rating":
-            number = _whole(raw)
+            number = _whole_number(raw)
             if number not in self.ratings:
-                raise RoundError(f"{quoted(raw)} is no {self.name}: {self._choices()}")
+                raise RoundError(self._invalid(raw))
             return number
         if self.form == "labels":
-            given = [raw] if isinstance(raw, str) else raw
-            if not isinstance(given, Sequence) or not set(given) <= set(self.labels):
-                raise RoundError(f"{quoted(raw)} is no {self.name}: {self._choices()}")
-            return tuple(label for label in self.labels if label in given)
+            labels = [raw] if isinstance(raw, str) else raw
+            if not isinstance(labels, Sequence) or not set(labels) <= set(self.labels):
+                raise RoundError(self._invalid(raw))
+            return tuple(label for label in self.labels if label in labels)
         if not isinstance(raw, str) or (self.form == "label" and raw not in self.labels):
-            raise RoundError(f"{quoted(raw)} is no {self.name}: {self._choices()}")
+            raise RoundError(self._invalid(raw))
         return raw
 
-    def _choices(self) -> str:
-        if self.form == "text":
-            return "it must be text"
-        return f"choose from {', '.join(map(str, self.ratings or self.labels))}"
+    def _invalid(self, raw: object) -> str:
+        choices = f"choose from {', '.join(map(str, self.ratings or self.labels))}"
+        return f"{quoted(raw)} is not valid for {self.name}: {'use text' if self.form == 'text' else choices}"
 
 
-def _whole(raw: object) -> int | None:
-    """A whole number however a spreadsheet or a server holds it: 4, 4.0, "4". No true is 1."""
+def _whole_number(raw: object) -> int | None:
+    """Return a whole number that a spreadsheet or server holds as 4, 4.0 or "4"; None for anything else."""
     if isinstance(raw, bool):
         return None
     if isinstance(raw, float) and raw.is_integer():
@@ -108,60 +103,57 @@ def _whole(raw: object) -> int | None:
     return raw if isinstance(raw, int) else None
 
 
-# Every subtask, and none of them.
 SUBTASK = Question("subtask", "label", (*SUBTASKS, "none"))
-KEPT = Question("keep", "label", KEEP)
+KEEP = Question("keep", "label", KEEP_LABELS)
+COMMENT = Question("comment", "text", required=False)
 
 QUESTIONS: Mapping[Kind, tuple[Question, ...]] = {
-    "crowd": (SUBTASK, KEPT, Question("quality", "rating", ratings=FIVE)),
+    "crowd": (SUBTASK, KEEP, Question("quality", "rating", ratings=FIVE_POINTS)),
     "expert": (
         *(
-            Question(name, "rating", ratings=FIVE)
+            Question(name, "rating", ratings=FIVE_POINTS)
             for name in ("accuracy", "consistency", "domain_compliance")
         ),
-        KEPT,
-        Question("comment", "text", required=False),
+        KEEP,
+        COMMENT,
     ),
-    "adjudication": (
-        Question("rating", "rating", ratings=RATING),
-        Question("comment", "text", required=False),
-    ),
+    "adjudication": (Question("rating", "rating", ratings=RATING), COMMENT),
     "safety": (
-        Question("perception", "rating", ratings=FIVE),
+        Question("perception", "rating", ratings=FIVE_POINTS),
         Question("violation", "label", ("no", "yes")),
         Question("violations", "labels", VIOLATIONS, after=("violation", "yes")),
-        Question("comment", "text", required=False),
+        COMMENT,
     ),
 }
 KINDS: tuple[Kind, ...] = tuple(QUESTIONS)
 
 
 def find_kind(name: str) -> Kind:
-    """A kind by its name; raises RoundError with the choices."""
+    """Return a kind by name; raise RoundError with the choices for an unknown name."""
     if name not in KINDS:
         raise RoundError(f"unknown kind of round {quoted(name)}; choose from {', '.join(KINDS)}")
     return name
 
 
 def questions_for(kind: Kind, labels: Sequence[Sequence[str]]) -> tuple[Question, ...]:
-    """The questions of a round over its items.
+    """Return the questions of a round.
 
-    An adjudication over items that name labels (those that votes left tied) asks for one of them, in place of a rating.
+    An adjudication of tied labels asks for one of them in place of a rating.
 
     Args:
         kind: of the round.
-        labels: of each item, those that it names; empty for none.
+        labels: the labels that each item names; empty for none.
 
     Raises:
-        RoundError: an adjudication of which some items name labels and others do not.
+        RoundError: only some items of an adjudication name labels.
     """
     questions = QUESTIONS[kind]
     if kind != "adjudication" or not any(labels):
         return questions
     if not all(len(set(named)) > 1 for named in labels):
         raise RoundError(
-            "of an adjudication's items all must name two labels or more (a word between tied decisions is asked) "
-            "or none (a rating is asked); open two rounds"
+            "items of an adjudication must either all name two or more labels (to decide between) or none (to be "
+            "rated); open two rounds"
         )
-    every = tuple(sorted({label for named in labels for label in named}))
-    return (Question("label", "label", every), *questions[1:])
+    choices = tuple(sorted({label for named in labels for label in named}))
+    return (Question("label", "label", choices), *questions[1:])

@@ -1,4 +1,4 @@
-"""Opening a round again, for what still wants answers: what is short, unclear or tied, and what came too late."""
+"""Reopen a round: request more annotators for items that need them, and count annotations that came late."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.errors import RoundError, counted
-from h2htalk.rounds.aggregation.decisions import answered_items
+from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotations import Annotation, changes, latest
 from h2htalk.rounds.annotator_changes import changed_annotators
 from h2htalk.rounds.annotators import Annotator
@@ -16,36 +16,33 @@ from h2htalk.rounds.assignment.remaining_annotations import (
     pending_annotations,
     remaining_requests,
 )
-from h2htalk.rounds.integrity import require_names, validate_round
-from h2htalk.rounds.opening import next_assignment_set
+from h2htalk.rounds.integrity import require_annotator_list, validate_round
+from h2htalk.rounds.opening import make_assignment_set
 from h2htalk.rounds.platforms import Collected, Platform, open_platform
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import Status, require_published, status_of
+from h2htalk.rounds.status import Status, compute_status, require_published
 
 
 def reopen_round(
     path: Path, *, without: Sequence[str] = (), annotators: Path | None = None
 ) -> tuple[Status, list[str]]:
-    """Hand out again what still wants answers: to others than answered it, and than `without`.
+    """Give items that need more annotators to others than those who annotated them or left.
 
-    What wants answers: items short of them (skips, drop-outs), items on which an adaptive round is not sure, and ties
-    that one more answer could break. A closed round is open again, too, where answers came after it was closed, or
-    where annotations.jsonl is not what it was then: what the platform holds counts from then on. So does what people
-    who return said while they were away.
+    Such items are below the overlap (skips, annotators who left), not clear in an adaptive round, or tied. A closed
+    round is open again if there are any, if annotations came after it was closed, or if annotations.jsonl was changed
+    since; then everything that the platform holds counts. Annotations by annotators who return count, too.
 
-    Killed at any step, it is completed by the same call.
-
-    Annotators change, and anything goes out, only once every answer that is asked for has somebody to give it.
+    Nothing changes unless there is an annotator for everything that is requested. If the call is interrupted, the same
+    call completes it.
 
     Args:
         path: the round, open or closed.
-        without: names of annotators who dropped out; what they answered stays.
-        annotators: a CSV file of annotators who join or return; those of the round in it change their languages or
-            wishes.
+        without: names of annotators who left; their annotations stay.
+        annotators: CSV file of annotators who join or return, or whose languages or consent changed.
 
     Raises:
-        RoundError: a name is nobody's, nothing wants answers, there is nobody left to ask, or nothing has gone out yet.
-        DataError: a file of the round is not what it was.
+        RoundError: a name is unknown, no item needs annotators, nobody is available, or nothing was published yet.
+        DataError: a file of the round is invalid.
     """
     folder = RoundFolder(path)
     folder.require()
@@ -53,140 +50,144 @@ def reopen_round(
     with folder.locked():
         validate_round(folder)
         require_published(folder)
-        require_names(folder)
+        require_annotator_list(folder)
         platform.check(folder)
         closed = folder.state == "closed"
-        altered = closed and folder.closed_with() != folder.annotations_fingerprint()
-        pulled = platform.collect(folder, whole=True)
-        people = changed_annotators(folder, without, annotators)
-        now, later = _late(folder, changes(folder.answers(), pulled.answers), people, closed, altered)
-        folder.add_answers(now)
-        wants = _wants(folder, platform, people, later, pulled.offered)
-        revived = closed and bool(later or wants.items or altered)
-        if not wants.items and not revived and not (now or later) and people == folder.annotators():
-            raise RoundError(f"{path}: every item has enough answers; there is nothing to hand out again")
-        if wants.beyond and not wants.asked and not later and not altered:
+        altered = closed and folder.closed_fingerprint() != folder.annotations_fingerprint()
+        collected = platform.collect(folder)
+        changed = changed_annotators(folder, without, annotators)
+        new = changes(folder.annotations(), collected.annotations)
+        now, late = _split_new(folder, new, changed, closed, altered)
+        folder.add_annotations(now)
+        requests = _compute_requests(folder, platform, changed, late, collected.offered)
+        reopens = closed and bool(late or requests.items or altered)
+        if not requests.items and not reopens and not (now or late) and changed == folder.annotators():
+            raise RoundError(f"{path}: every item already has enough annotators; nothing to hand out")
+        if requests.exhausted and not requests.requested and not late and not altered:
             raise RoundError(
-                f"{path}: {wants.beyond} items want answers, and everybody who may see them has been asked; add "
-                "people with --annotators, or close the round and open an adjudication over its "
+                f"{path}: {counted(requests.exhausted, 'item needs', 'items need')} more annotators, but no eligible "
+                "annotator is left; add some with --annotators, or close the round and open an adjudication of its "
                 "ties; nothing was changed"
             )
-        told = [wants.told()]
-        assignment_sets = folder.assignment_sets()
-        if wants.asked:
-            assignment_set = next_assignment_set(
-                folder, platform, len(assignment_sets) + 1, folder.items(), wants.asked, people
-            )
-            assignment_sets = (*assignment_sets, assignment_set)
-        opened: list[str] = []
-        if wants.asked or revived:
-            # Before answers, annotators and assignment sets: killed after any later write, the round is open, and no
-            # closing leaves out what has gone out or come in by then. But annotations.jsonl that was altered is
-            # mended before it.
-            folder.add_answers(later if altered else ())
-            opened = _open_again(folder, wants, len(without))
-        folder.add_answers(() if altered else later)
-        told += _write_changes(folder, people)
-        folder.write_assignment_sets(assignment_sets)
-        told += [*platform.publish(folder), *opened, *_describe_late(later, closed, altered)]
+        messages = [requests.describe()]
+        sets = folder.assignment_sets()
+        if requests.requested:
+            number = len(sets) + 1
+            requested = requests.requested
+            sets += (make_assignment_set(folder, platform, number, folder.items(), requested, changed),)
+        reopened: list[str] = []
+        if requests.requested or reopens:
+            # The event comes first: interrupted after any later write, the round is open, so that closing it again
+            # misses nothing that was published or collected. An altered annotations.jsonl is repaired before it.
+            folder.add_annotations(late if altered else ())
+            reopened = _record_reopening(folder, requests, len(without))
+        folder.add_annotations(() if altered else late)
+        messages += _write_annotators(folder, changed)
+        folder.write_assignment_sets(sets)
+        messages += [*platform.publish(folder), *reopened, *_describe_late(late, closed, altered)]
         folder.protect()
-        return status_of(folder, Collected(())), told
+        return compute_status(folder, Collected()), messages
 
 
-def _late(
-    folder: RoundFolder, late: Sequence[Annotation], people: Sequence[Annotator], closed: bool, altered: bool
+def _split_new(
+    folder: RoundFolder, new: Sequence[Annotation], changed: Sequence[Annotator], closed: bool, altered: bool
 ) -> tuple[list[Annotation], list[Annotation]]:
-    """Of answers that are not stored yet: those that count now, and those that do once the round is open for them.
+    """Divide new annotations into those that count now, and those that count once the round is open.
 
-    Of a closed round all wait until it is open again: until then its decisions stand. What came from people who had
-    left counts only where they return; but where annotations.jsonl is not what it was, nobody can say when it came.
+    Until a closed round is open again, its decisions stand. Annotations by annotators who left count only if they
+    return; but if annotations.jsonl was altered, nobody knows which annotations were there before, so all count.
     """
-    there = {annotator.id for annotator in folder.annotators() if annotator.here}
-    back = {annotator.id for annotator in people if annotator.here} - there
-    now = [] if closed else [answer for answer in late if answer.annotator in there]
-    later = [
-        answer
-        for answer in late
-        if altered or answer.annotator in back or (closed and answer.annotator in there)
+    active = {annotator.id for annotator in folder.annotators() if annotator.active}
+    returning = {annotator.id for annotator in changed if annotator.active} - active
+    now = [] if closed else [one for one in new if one.annotator in active]
+    late = [
+        one for one in new if altered or one.annotator in returning or (closed and one.annotator in active)
     ]
-    return now, later
+    return now, late
 
 
 @dataclass(frozen=True, slots=True)
-class _Wants:
-    """What a round wants: `items` that do, answers `asked` of each anew, items `beyond` everybody who could be asked,
-    and answers for which somebody is `waiting` to give them already."""
+class _Requests:
+    """What a round needs.
+
+    Attributes:
+        items: items that need more annotators.
+        requested: item -> number of annotators to request now.
+        exhausted: items for which too few annotators are available.
+        pending: pending assignments of these items.
+    """
 
     items: int
-    asked: Mapping[str, int]
-    beyond: int
-    waiting: int
+    requested: Mapping[str, int]
+    exhausted: int
+    pending: int
 
-    def told(self) -> str:
-        """What is handed out, and what is not and why."""
-        beyond = f"nobody is left to ask about {counted(self.beyond, 'item')}"
-        if self.asked:
-            answers = counted(sum(self.asked.values()), "answer")
-            return f"handed out: {answers} to {counted(len(self.asked), 'item')}" + f"; {beyond}" * bool(
-                self.beyond
-            )
-        if self.waiting:
+    def describe(self) -> str:
+        nobody = f"no eligible annotator is left for {counted(self.exhausted, 'item')}"
+        if self.requested:
+            assignments = counted(sum(self.requested.values()), "assignment")
+            rest = f"; {nobody}" if self.exhausted else ""
+            return f"handed out {assignments} of {counted(len(self.requested), 'item')}{rest}"
+        if self.pending:
             return (
-                f"nothing new is handed out: all {self.waiting:,} answers that are wanted lie before people who have "
-                "not given them yet; wait, or name who dropped out with --without"
+                f"nothing new to hand out: {counted(self.pending, 'assignment is', 'assignments are')} still pending; "
+                "wait, or name annotators who left with --without"
             )
-        return f"nothing is handed out: {beyond if self.beyond else 'every item has enough answers'}"
+        return (
+            f"nothing to hand out: {nobody if self.exhausted else 'every item already has enough annotators'}"
+        )
 
 
-def _wants(
+def _compute_requests(
     folder: RoundFolder,
     platform: Platform,
-    people: Sequence[Annotator],
+    annotators: Sequence[Annotator],
     late: Sequence[Annotation],
     offered: Mapping[str, int] | None,
-) -> _Wants:
+) -> _Requests:
     items, questions = folder.items(), folder.questions()
-    answers = latest((*folder.answers().values(), *late))
-    wanted = remaining_requests(folder.spec(), items, questions, answers, people, ties=True)
-    done = answered_items(items, questions, answers)
-    short = [item for item in items if item.id in wanted]
-    reached = pending_annotations(short, folder.assignment_sets(), people, answers, done, offered)
-    asked, beyond = annotations_to_request(wanted, reached, whole=not platform.assigns_items)
-    return _Wants(len(wanted), asked, beyond, sum(reached[name].waiting for name in wanted))
+    annotations = latest((*folder.annotations().values(), *late))
+    needed = remaining_requests(folder.spec(), items, questions, annotations, annotators, ties=True)
+    completed = completed_items(items, questions, annotations)
+    open_items = [item for item in items if item.id in needed]
+    sets = folder.assignment_sets()
+    pending = pending_annotations(open_items, sets, annotators, annotations, completed, offered)
+    requested, exhausted = annotations_to_request(needed, pending, replace=not platform.assigns_items)
+    return _Requests(len(needed), requested, exhausted, sum(pending[name].pending for name in needed))
 
 
-def _open_again(folder: RoundFolder, wants: _Wants, left: int) -> list[str]:
-    """Put aside what a closing wrote, and note that the round is open again. Returns lines for the manager."""
-    moved = folder.discards()
-    folder.note("reopened", items=len(wants.asked), answers=sum(wants.asked.values()), without=left)
-    return [f"the round is open again; what its closing wrote is now {', '.join(moved)}"] if moved else []
+def _record_reopening(folder: RoundFolder, requests: _Requests, left: int) -> list[str]:
+    """Rename the files that closing wrote, and record that the round is open; return messages for the manager."""
+    renamed = folder.archive_outcome()
+    requested = requests.requested
+    folder.add_event("reopened", items=len(requested), assignments=sum(requested.values()), left=left)
+    return (
+        [f"the round is open again; earlier results were renamed to {', '.join(renamed)}"] if renamed else []
+    )
 
 
 def _describe_late(late: Sequence[Annotation], closed: bool, altered: bool) -> list[str]:
     if not late:
         return []
-    met = counted(len({one.key[:2] for one in late}), "item")
+    items = counted(len({one.key[:2] for one in late}), "item")
     if altered:
-        return [
-            f"annotations.jsonl was changed after the closing; answers to {met} were brought in once more"
-        ]
-    when = (
-        "after the closing count now; close the round again" if closed else "of people who return count now"
-    )
-    return [f"answers to {met} {when}"]
+        return [f"annotations.jsonl was changed after closing; annotations of {items} were collected again"]
+    if closed:
+        return [f"annotations of {items} that came after closing count now; close the round again"]
+    return [f"annotations of {items} by returning annotators count now"]
 
 
-def _write_changes(folder: RoundFolder, people: Sequence[Annotator]) -> list[str]:
-    """Store who is asked from now on; who came, left or changed is an event of its own, by salted hash."""
+def _write_annotators(folder: RoundFolder, annotators: Sequence[Annotator]) -> list[str]:
+    """Store the round's annotators; record who joined, left or changed, by salted hash."""
     before = {annotator.id: annotator for annotator in folder.annotators()}
-    other = [annotator for annotator in people if before.get(annotator.id) != annotator]
+    other = [annotator for annotator in annotators if before.get(annotator.id) != annotator]
     if not other:
         return []
-    folder.note(
+    folder.add_event(
         "annotators",
         joined=[annotator.id for annotator in other if annotator.id not in before],
-        left=[annotator.id for annotator in other if not annotator.here],
-        changed=[annotator.id for annotator in other if annotator.here and annotator.id in before],
+        left=[annotator.id for annotator in other if not annotator.active],
+        changed=[annotator.id for annotator in other if annotator.active and annotator.id in before],
     )
-    folder.write_annotators(people)
-    return ["the change of annotators is recorded"]
+    folder.write_annotators(annotators)
+    return ["the list of annotators was updated"]

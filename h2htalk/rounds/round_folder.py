@@ -1,15 +1,16 @@
-"""A round's folder: what was asked, of whom, what came back, and what was decided.
+"""The folder of a round.
 
 ROUND/
-  round.json            the specification, questions, fingerprints
-  items.jsonl           what annotators read
-  guidelines/en.md      what they read first
-  private/              names, the salt of their hashes, where things lay: never to be published
-  spreadsheets/              what went out to annotators, by name: as private
-  assignment_sets.jsonl           which items went out for how many answers, and who got them
-  annotations.jsonl         answers as they came
-  events.jsonl          opened, annotators, adjudicated, closed, reopened, and why
-  decisions.jsonl ...   after closing
+  round.json              specification, questions, fingerprints
+  items.jsonl             what annotators read
+  guidelines/en.md        what annotators read first
+  private/                names, the salt of their hashes, source paths; never publish it
+  spreadsheets/           spreadsheets by annotator name; as private
+  assignment_sets.jsonl   which items were published for how many annotators, and who got them
+  annotations.jsonl       annotations as they were collected
+  adjudications.jsonl     decisions of adjudication rounds on this round's ties
+  events.jsonl            opened, annotators, adjudicated, closed, reopened
+  decisions.jsonl ...     written when the round is closed
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from h2htalk.data.append_log import Shard, writer_lock
+from h2htalk.data.append_log import AppendLog, writer_lock
 from h2htalk.data.files import (
     json_line,
     read_json_object,
@@ -46,9 +47,9 @@ from h2htalk.rounds.settings import RoundSpec
 Record = TypeVar("Record")
 
 SALT_BYTES = 16
-# Settings that are paths of the manager's machine.
+# Settings that are paths on the manager's machine.
 PATHS = ("items", "annotators", "guidelines")
-# What a closed round shows, and an open one must not.
+# Files that closing writes; an open round has none of them.
 OUTCOME = (
     "decisions.jsonl",
     "agreement.json",
@@ -56,18 +57,19 @@ OUTCOME = (
     "private/payment.csv",
     "private/qualified.csv",
 )
+RESTORE = "restore the original file"
 
 
 @dataclass(frozen=True, slots=True)
 class RoundFolder:
-    """The files of one round. Making the object touches nothing."""
+    """The files of one round. Creating the object reads and writes nothing; all readers raise DataError."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """The round's name: what `round.json` says, the folder's name before there is one."""
-        return str(self.facts().get("name", self.path.resolve().name))
+        """Name of the round: from `round.json`, or the folder's name before that exists."""
+        return str(self.manifest().get("name", self.path.resolve().name))
 
     @property
     def exists(self) -> bool:
@@ -77,62 +79,60 @@ class RoundFolder:
     def private(self) -> Path:
         return self.path / "private"
 
-    def facts(self) -> dict[str, Any]:
-        """What `round.json` holds; empty before the round is there. Raises DataError."""
+    def manifest(self) -> dict[str, Any]:
+        """Return the content of `round.json`; empty if it does not exist."""
         try:
             return read_json_object(self.path / "round.json")
         except FileNotFoundError:
             return {}
 
     def require(self) -> None:
-        """Raise RoundError unless a round is here."""
+        """Raise RoundError unless the folder holds a round."""
         if not self.exists:
             raise RoundError(
-                f"{self.path}: no round here; `h2htalk round open` makes one, `h2htalk round list` finds them"
+                f"{self.path}: not a round; create one with `h2htalk round open`, or find one with `h2htalk round list`"
             )
 
     def spec(self) -> RoundSpec:
-        """What the round was opened with; paths whole where the private folder is. Raises RoundError, DataError,
-        ConfigError."""
+        """Return the specification, with full paths if `private` exists. Raise also RoundError, ConfigError."""
         self.require()
-        raw = self.facts().get("spec", {})
+        raw = self.manifest().get("spec", {})
         if isinstance(raw, dict):
-            raw |= {key: value for key, value in self.places().items() if key in PATHS}
+            raw |= {key: value for key, value in self.source_paths().items() if key in PATHS}
         return RoundSpec.from_dict(raw, str(self.path / "round.json"))
 
-    def places(self) -> dict[str, Any]:
-        """Where items, annotators and guidelines lay when the round was opened; empty in a copy without `private`."""
+    def source_paths(self) -> dict[str, Any]:
+        """Return the paths of items, annotators and guidelines; empty in a copy without `private`."""
         path = self.private / "source_paths.json"
-        return read_json_object(path) if _is_there(path) else {}
+        return read_json_object(path) if _private_file_exists(path) else {}
 
-    def write_places(self, places: Mapping[str, str]) -> None:
-        write_json(self.private / "source_paths.json", places)
+    def write_source_paths(self, paths: Mapping[str, str]) -> None:
+        write_json(self.private / "source_paths.json", paths)
         self.protect()
 
     def items(self) -> tuple[Item, ...]:
-        """What annotators read, by id. Raises DataError."""
+        """Return the items, sorted by id."""
         return tuple(Item.from_dict(record, where) for where, record in read_jsonl(self.path / "items.jsonl"))
 
     def questions(self) -> tuple[Question, ...]:
-        """What is asked. Raises DataError, RoundError."""
         return questions_for(self.spec().kind, [item.labels for item in self.items()])
 
     def annotators(self) -> tuple[Annotator, ...]:
-        """Everybody who was ever asked, in the order of the list. Raises DataError."""
+        """Return all annotators that the round ever had, in the order of the list."""
         path = self.private / "annotators.jsonl"
-        return tuple(annotator for _, annotator in read_records(path, Annotator)) if _is_there(path) else ()
+        return tuple(read_records(path, Annotator)) if _private_file_exists(path) else ()
 
     def write_annotators(self, annotators: Sequence[Annotator]) -> None:
         write_jsonl(self.private / "annotators.jsonl", map(asdict, annotators))
         self.protect()
 
     def write_private(self, name: str, text: str) -> None:
-        """A file that holds names."""
+        """Write a file that contains names."""
         write_text(self.private / name, text)
         self.protect()
 
     def protect(self) -> None:
-        """Close the private folder, and every file in it, to everybody but its owner. Raises DataError."""
+        """Let only the owner read the private folder and its files."""
         try:
             self.private.mkdir(parents=True, exist_ok=True)
             self.private.chmod(0o700)
@@ -143,110 +143,104 @@ class RoundFolder:
             raise DataError(f"{self.private}: {write_problem(error)}") from error
 
     def assignment_sets(self) -> tuple[AssignmentSet, ...]:
-        """What went out, in order. Raises DataError."""
+        """Return the assignment sets in the order in which they were made."""
         path = self.path / "assignment_sets.jsonl"
-        return (
-            tuple(assignment_set for _, assignment_set in read_records(path, AssignmentSet))
-            if path.exists()
-            else ()
-        )
+        return tuple(read_records(path, AssignmentSet)) if path.exists() else ()
 
-    def write_assignment_sets(self, assignment_sets: Sequence[AssignmentSet]) -> None:
-        write_jsonl(self.path / "assignment_sets.jsonl", map(asdict, assignment_sets))
+    def write_assignment_sets(self, sets: Sequence[AssignmentSet]) -> None:
+        write_jsonl(self.path / "assignment_sets.jsonl", map(asdict, sets))
 
     def guidelines(self, language: Language) -> str:
-        """Markdown, as annotators of a language read it. Raises DataError."""
+        """Return the guidelines in one language, as Markdown."""
         path = self.path / "guidelines" / f"{language}.md"
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path}: the guidelines cannot be read: {error}") from error
 
-    # --- Answers and events -----------------------------------------------------------------------------------------
+    # --- Annotations and events -------------------------------------------------------------------------------------
 
-    def answers(self) -> dict[tuple[str, str, str], Annotation]:
-        """By (item, annotator, question), the answers that count. Raises DataError."""
-        return latest(answer for _, answer in self.answer_lines())
+    def annotations(self) -> dict[tuple[str, str, str], Annotation]:
+        """Return the valid annotations by (item, annotator, question)."""
+        return latest(annotation for _, annotation in self.annotation_lines())
 
-    def answer_lines(self) -> Iterator[tuple[str, Annotation]]:
-        """Every answer that was ever stored, with `file:line`. Raises DataError."""
+    def annotation_lines(self) -> Iterator[tuple[str, Annotation]]:
+        """Yield every annotation that was ever stored, with `file:line`."""
         path = self.path / "annotations.jsonl"
         if path.exists():
             for where, record in read_jsonl(path, torn_tail=True):
                 yield where, Annotation.from_dict(record, where)
 
-    def annotations_fingerprint(self, more: Sequence[Annotation] = ()) -> dict[str, Any]:
-        """Number and fingerprint of the answers that count, whatever the order of their lines, as a closing notes them;
-        with `more`, of those that count once these are added. SHA-256, 16 hexadecimal digits. Raises DataError."""
-        counted = sorted(latest((*self.answers().values(), *more)).items())
+    def add_annotations(self, annotations: Sequence[Annotation]) -> None:
+        """Append annotations in one write."""
+        if annotations:
+            with AppendLog(self.path / "annotations.jsonl") as log:
+                log.append_all(annotation.to_dict() for annotation in annotations)
+
+    def annotations_fingerprint(self) -> dict[str, Any]:
+        """Return number and SHA-256 (16 hexadecimal digits) of the valid annotations, independent of their order."""
+        annotations = sorted(self.annotations().items())
         digest = hashlib.sha256()
-        for _, answer in counted:
-            digest.update(json_line(answer.to_dict()).encode())
-        return {"answers": len(counted), "answers_sha256": digest.hexdigest()[:16]}
+        for _, annotation in annotations:
+            digest.update(json_line(annotation.to_dict()).encode())
+        return {"annotations": len(annotations), "annotations_sha256": digest.hexdigest()[:16]}
 
-    def closed_with(self) -> dict[str, Any]:
-        """`annotations_fingerprint` of the last closing; empty where there was none."""
+    def closed_fingerprint(self) -> dict[str, Any]:
+        """Return `annotations_fingerprint` at the last closing; empty if the round was never closed."""
         closed = [event for event in self.events() if event["event"] == "closed"]
-        return {key: closed[-1].get(key) for key in ("answers", "answers_sha256")} if closed else {}
-
-    def add_answers(self, answers: Sequence[Annotation]) -> None:
-        """Append answers: all in one write. Raises DataError where they cannot be stored."""
-        if answers:
-            with Shard(self.path / "annotations.jsonl") as shard:
-                shard.append_all(answer.to_dict() for answer in answers)
+        return {key: closed[-1].get(key) for key in ("annotations", "annotations_sha256")} if closed else {}
 
     def events(self) -> list[dict[str, Any]]:
-        """What happened to the round, in order. Raises DataError."""
+        """Return the events of the round in order."""
         path = self.path / "events.jsonl"
-        found = []
+        events = []
         for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
             if not isinstance(record.get("event"), str):
-                raise DataError(
-                    f"{where}: an event must say which under `event`; put the file back as it was"
-                )
-            found.append(record)
-        return found
+                raise DataError(f"{where}: an event needs a name under `event`; {RESTORE}")
+            events.append(record)
+        return events
 
-    def note(self, event: str, **facts: Any) -> None:
-        """Add an event with the time of now."""
-        with Shard(self.path / "events.jsonl") as shard:
-            shard.append({"event": event, "when": now(), **facts})
-
-    def discards(self) -> list[str]:
-        """Rename what closing wrote, so that nothing in an open round looks final: `decisions.before-2.jsonl` is from
-        before its second opening. Returns the new names; raises DataError."""
-        opening = 2 + sum(event["event"] == "reopened" for event in self.events())
-        moved = []
-        for name in OUTCOME:
-            path = self.path / name
-            aside = path.with_name(f"{path.stem}.before-{opening}{path.suffix}")
-            try:
-                if path.exists():
-                    os.replace(path, aside)
-                    moved.append(aside.name)
-            except OSError as error:
-                raise DataError(f"{path}: {write_problem(error)}") from error
-        return moved
+    def add_event(self, event: str, **facts: Any) -> None:
+        """Append an event with the current time."""
+        with AppendLog(self.path / "events.jsonl") as log:
+            log.append({"event": event, "when": now(), **facts})
 
     @property
     def state(self) -> str:
-        """`open`, `closed`, or `half opened` where opening was interrupted."""
-        last = [
-            event["event"] for event in self.events() if event["event"] in ("opened", "closed", "reopened")
-        ]
-        if not last:
-            return "half opened"
-        return "closed" if last[-1] == "closed" else "open"
+        """`open`, `closed`, or `partly opened` if opening was interrupted."""
+        events = [event["event"] for event in self.events()]
+        states = [event for event in events if event in ("opened", "closed", "reopened")]
+        if not states:
+            return "partly opened"
+        return "closed" if states[-1] == "closed" else "open"
+
+    def archive_outcome(self) -> list[str]:
+        """Rename the files that closing wrote: `decisions.before-2.jsonl` is from before the second opening.
+
+        Returns:
+            The new names.
+        """
+        opening = 2 + sum(event["event"] == "reopened" for event in self.events())
+        renamed = []
+        for name in OUTCOME:
+            path = self.path / name
+            target = path.with_name(f"{path.stem}.before-{opening}{path.suffix}")
+            try:
+                if path.exists():
+                    os.replace(path, target)
+                    renamed.append(target.name)
+            except OSError as error:
+                raise DataError(f"{path}: {write_problem(error)}") from error
+        return renamed
 
     def salt(self) -> bytes:
-        """The secret under which names are hashed; made at the first call, before anything goes out. Raises
-        DataError."""
+        """Return the secret of the hashes of names; the first call, before anything is published, creates it."""
         path = self.private / "salt"
         try:
             if not path.exists():
                 if self.assignment_sets():
                     raise DataError(
-                        f"{path}: is gone, and under another nobody is known; put it back as it was"
+                        f"{path}: the file is missing, and no annotator can be identified without it; {RESTORE}"
                     )
                 self.protect()
                 temporary = self.private / f".salt.{os.getpid()}"
@@ -259,43 +253,41 @@ class RoundFolder:
         except OSError as error:
             raise DataError(f"{path}: {write_problem(error)}") from error
         except ValueError as error:
-            raise DataError(
-                f"{path}: must hold {SALT_BYTES} bytes as hexadecimal digits; put it back as it was"
-            ) from error
+            raise DataError(f"{path}: must contain {SALT_BYTES} hexadecimal bytes; {RESTORE}") from error
         return salt
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the one who changes the round; raises DataError where another process is."""
+        """Lock the round for changes; raise DataError if another process has locked it."""
         with writer_lock(self.path / "round", "wait for it, or name another round"):
             yield
 
 
 def now() -> str:
-    """The time, ISO 8601 in UTC, to the second."""
+    """Return the current time in UTC, ISO 8601 to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def read_records(path: Path, record: type[Record]) -> Iterator[tuple[str, Record]]:
-    """`(file:line, record)` of a JSONL file of ours; raises DataError where a line is none or has other fields."""
+def read_records(path: Path, record: type[Record]) -> Iterator[Record]:
+    """Yield the records of a JSONL file; raise DataError with file and line if one does not fit the dataclass."""
     from pydantic import ConfigDict, TypeAdapter, ValidationError
     from pydantic import with_config as configured
 
     adapter = TypeAdapter(configured(ConfigDict(extra="forbid"))(record))
     for where, raw in read_jsonl(path):
         try:
-            yield where, adapter.validate_json(json_line(raw), strict=True)
+            yield adapter.validate_json(json_line(raw), strict=True)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = ".".join(map(str, first["loc"]))
-            raise DataError(f"{where}: {field}: {first['msg']}; put the file back as it was") from error
+            raise DataError(f"{where}: {field}: {first['msg']}; {RESTORE}") from error
 
 
-def _is_there(path: Path) -> bool:
-    """Whether a private file is there; raises DataError where its folder is somebody else's."""
+def _private_file_exists(path: Path) -> bool:
+    """Return whether a private file exists; raise DataError if the folder belongs to another user."""
     try:
         return path.exists()
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be read: {error.strerror or error}; a round is its manager's alone"
+            f"{path}: cannot be read: {error.strerror or error}; only the user who opened the round can read it"
         ) from error

@@ -1,6 +1,4 @@
-"""What a round is opened with: of what kind, on what, by whom, how many answers, and how its annotators are cared
-for.
-"""
+"""Settings of a round: kind, items, annotators, overlap, and how annotators are cared for."""
 
 from __future__ import annotations
 
@@ -18,16 +16,18 @@ from pydantic import with_config as configured
 from h2htalk.errors import ConfigError, RoundError, quoted
 from h2htalk.rounds.questions import Kind, find_kind
 
-# Answers an item, where nothing else is said: the paper's 20 evaluators and three of its specialists (section 3.2).
+# Default annotators per item: the paper's 20 crowd evaluators and three specialists (section 3.2).
 OVERLAP: Mapping[Kind, int] = {"crowd": 20, "expert": 3, "adjudication": 1, "safety": 3}
-# Annotators that a round without a list of its own makes up, a language.
-PANEL: Mapping[Kind, int] = {"crowd": 20, "expert": 20, "adjudication": 1, "safety": 3}
+# Placeholder annotators per language of a round without a list of annotators.
+PLACEHOLDERS: Mapping[Kind, int] = {"crowd": 20, "expert": 20, "adjudication": 1, "safety": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class Adaptive:
-    """Stop asking where the votes are clear: after `minimum` answers or more, once one label leads by `lead` votes; or,
-    with a `confidence` (0.5 to below 1), once it is so probable, were every annotator right with the chance `accuracy`.
+    """Adaptive overlap: stop requesting annotators for an item once its votes are clear.
+
+    An item is clear when it has `minimum` annotators and one label leads by `lead` votes. With a `confidence` (0.5 to
+    below 1), it is clear when one label is that probable, if every annotator is right with probability `accuracy`.
 
     On two public sets a lead of 4 saves 31 to 54 % of the votes, for 0.1 to 1.1 points of a majority's accuracy and 0.5
     to 1.4 of Dawid-Skene's (docs/measurements.md).
@@ -42,7 +42,7 @@ class Adaptive:
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """`session_items`: items at a time. `crisis_share`: of a session at most this share (0 to 1) speaks of a crisis."""
+    """Sessions have at most `session_items` items, and at most the share `crisis_share` (0 to 1) about a crisis."""
 
     session_items: Annotated[int, Field(ge=1, le=1000)] = 20
     crisis_share: Annotated[float, Field(ge=0, le=1)] = 0.2
@@ -50,37 +50,38 @@ class Care:
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """`dawid_skene`: a tied label of at least this Dawid-Skene posterior (0.5 to 1) is decided; None: a tie stays one
-    until one more answer or an adjudication settles it."""
+    """Whether Dawid-Skene decides ties: for a tied label with at least this posterior (0.5 to 1); None: never."""
 
     dawid_skene: Annotated[float, Field(ge=0.5, le=1)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ArgillaSettings:
-    """`workspace`: prefix of the workspaces, the round's name where empty. The server's address and the key come from
-    ARGILLA_API_URL and ARGILLA_API_KEY, never from a file."""
+    """Prefix of the workspaces' names; empty for none.
+
+    The server's address and key are read from ARGILLA_API_URL and ARGILLA_API_KEY, never from a file.
+    """
 
     workspace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundSpec:
-    """A round to open.
+    """Specification of a round.
 
     Attributes:
-        kind: what is asked (`questions.QUESTIONS`).
-        items: what about (`item_sources.read_items`).
-        where: `spreadsheets` or `argilla`.
-        format: of spreadsheets, `xlsx` or `csv`.
-        annotators: a CSV file of them; empty: as many as `PANEL` says are made up.
-        overlap: answers an item; 0: what `OVERLAP` says, and where every item is gold (a pilot) one of everybody.
-        seed: of every draw: who gets what, in which order.
-        suggest: show a model's answers beside the questions; blind without it.
-        guidelines: a folder with `en.md` and `zh.md` in place of ours.
-        minutes: that an item is paid for.
-        pass_gold: accuracy on gold items, 0 to 1, from which an annotator is qualified.
-        status: of reviewed candidates, only these (`needs_people`); empty for all.
+        kind: which questions are asked (`questions.QUESTIONS`).
+        items: source of the items (`item_sources.read_items`).
+        where: platform, `spreadsheets` or `argilla`.
+        format: format of spreadsheets, `xlsx` or `csv`.
+        annotators: CSV file of annotators; empty for placeholder annotators.
+        overlap: annotators per item; 0 for the default of the kind, or for everybody if every item is gold (a pilot).
+        seed: of the assignment and order of items.
+        suggest: whether a model's suggestions are shown beside the questions.
+        guidelines: folder with `en.md` and `zh.md` that replace the package's guidelines.
+        minutes: paid minutes per item.
+        pass_gold: accuracy on gold items, 0 to 1, that qualifies an annotator.
+        status: use only reviewed candidates with one of these statuses (`needs_people`); empty for all.
     """
 
     kind: Kind
@@ -101,8 +102,8 @@ class RoundSpec:
     argilla: ArgillaSettings = field(default_factory=ArgillaSettings)
 
     @property
-    def answers(self) -> int:
-        """Answers that an item is to have; in an adaptive round at most."""
+    def annotators_per_item(self) -> int:
+        """The overlap, or the default of the kind; the maximum in an adaptive round."""
         return self.overlap or OVERLAP[self.kind]
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,7 +111,7 @@ class RoundSpec:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> RoundSpec:
-        """Read a stored specification, or the table of a TOML file; raises ConfigError that starts with `where`."""
+        """Validate a stored specification or a TOML table; raise ConfigError starting with `where`."""
         for record in (Adaptive, Care, Ties, ArgillaSettings, cls):
             configured(ConfigDict(extra="forbid"))(record)
         try:
@@ -120,19 +121,22 @@ class RoundSpec:
             name = ".".join(map(str, first["loc"]))
             if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
                 raise ConfigError(
-                    f"{where}: {name}: no such setting; docs/tutorials/annotation.md names them"
+                    f"{where}: {name}: unknown setting; docs/tutorials/annotation.md lists them"
                 ) from error
             raise ConfigError(f"{where}: {name}: {first['msg']}, not {quoted(first['input'])}") from error
-        _check(spec, where)
+        if 0 < spec.adaptive.confidence < 0.5:
+            raise ConfigError(
+                f"{where}: adaptive.confidence is {spec.adaptive.confidence}; it must be 0 or at least 0.5"
+            )
+        if spec.adaptive.on and spec.adaptive.minimum > spec.annotators_per_item:
+            raise ConfigError(
+                f"{where}: adaptive.minimum is {spec.adaptive.minimum}, above the overlap of {spec.annotators_per_item}"
+            )
         return spec
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The settings of a TOML file, with paths in it beside the file.
-
-    Raises:
-        ConfigError: it cannot be read.
-    """
+    """Read a TOML file of settings; paths in it are relative to the file. Raise ConfigError if it is not readable."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
@@ -144,36 +148,24 @@ def read_settings(path: Path) -> dict[str, Any]:
     return raw
 
 
-def make_spec(kind: str, items: str, given: Mapping[str, Any], settings: Path | None = None) -> RoundSpec:
-    """A specification from a command: what it names itself goes before what a TOML file says.
+def make_spec(kind: str, items: str, options: Mapping[str, Any], settings: Path | None = None) -> RoundSpec:
+    """Make a specification from a command's options, which override those of the TOML file `settings`.
 
     Raises:
-        RoundError, ConfigError: a kind, setting or number that cannot be.
+        RoundError, ConfigError: the kind, a setting or a value is invalid.
     """
     stored = read_settings(settings) if settings is not None else {}
     where = str(settings) if settings is not None else "the command"
-    # A path stays the same item source from wherever the command is repeated; a split's name is no path.
-    place = str(Path(items).resolve()) if Path(items).exists() else items
-    return RoundSpec.from_dict({**stored, **given, "kind": find_kind(kind), "items": place}, where)
+    # An absolute path, so that the command can be repeated from another folder; the name of a split is no path.
+    source = str(Path(items).resolve()) if Path(items).exists() else items
+    return RoundSpec.from_dict({**stored, **options, "kind": find_kind(kind), "items": source}, where)
 
 
-def _check(spec: RoundSpec, where: str) -> None:
-    """Settings that do not go together."""
-    if 0 < spec.adaptive.confidence < 0.5:
-        raise ConfigError(
-            f"{where}: adaptive.confidence is {spec.adaptive.confidence}; it must be 0 or 0.5 and more"
-        )
-    if spec.adaptive.on and spec.adaptive.minimum > spec.answers:
-        raise ConfigError(
-            f"{where}: adaptive.minimum is {spec.adaptive.minimum}, above the overlap of {spec.answers}"
-        )
-
-
-def require_same(there: RoundSpec, asked: RoundSpec, where: Path) -> None:
-    """Raise RoundError unless a round there was opened with what is asked for now."""
-    other = asked.to_dict()
-    names = [key for key, value in there.to_dict().items() if value != other[key]]
+def require_same_spec(opened: RoundSpec, requested: RoundSpec, path: Path) -> None:
+    """Raise RoundError unless the round in `path` was opened with the requested settings."""
+    other = requested.to_dict()
+    names = [key for key, value in opened.to_dict().items() if value != other[key]]
     if names:
         raise RoundError(
-            f"{where}: this round was opened with another {', '.join(names)}; go on with that, or choose another --out"
+            f"{path}: this round was opened with another {', '.join(names)}; use the same settings, or another --out"
         )

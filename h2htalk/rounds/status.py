@@ -1,4 +1,4 @@
-"""How far a round is: answers brought in from its platform, and counted."""
+"""Status of a round: collect annotations from its platform and count them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from h2htalk.data.languages import Language
 from h2htalk.errors import H2HTalkError, RoundError, counted
-from h2htalk.rounds.aggregation.decisions import answered_items
+from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotations import changes, skips
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.remaining_annotations import (
@@ -16,221 +17,254 @@ from h2htalk.rounds.assignment.remaining_annotations import (
     pending_annotations,
     remaining_requests,
 )
-from h2htalk.rounds.integrity import require_names, validate_round
+from h2htalk.rounds.integrity import require_annotator_list, validate_round
+from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Collected, open_platform
 from h2htalk.rounds.round_folder import RoundFolder
+
+# (item, annotator)
+Pairs = Collection[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressRow:
+    """Progress on the items of one language, by one annotator or by all.
+
+    Attributes:
+        annotator: name; `NAME (left)` of one who left the round; empty for all annotators.
+        language: of the items.
+        items: items assigned to the annotator, or all items. None if a server hands out the items.
+        done: items that the annotator has completed, or that need no more annotators.
+        open: items that are not done, and that the annotator has not skipped. None where `items` is.
+        started: assignments with a draft or a partly filled row.
+        skipped: skipped assignments.
+    """
+
+    annotator: str
+    language: Language
+    items: int | None
+    done: int
+    open: int | None
+    started: int
+    skipped: int
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far a round is.
+    """Status of a round. An assignment is one item given to one annotator, completed when they have answered it.
 
     Attributes:
-        name, kind, where, state: which round; `open`, `closed`, `half opened`, or in a list `cannot be read`.
-        items: number of items, gold ones included.
-        wanted: answers that the items are to have: those they have, and those that are missing.
-        complete: items that want nothing more.
-        answers: annotators' complete answers to items.
-        skipped: how often an annotator would rather not read an item.
-        left_over: items that want more answers than people have before them: skipped, or not clear yet in an adaptive
-            round.
-        by_annotator: annotator name -> (complete answers, skipped); of annotators that are there, and as `NAME
-            (left)` of those who left something behind: together they make `answers` and `skipped`.
-        given: annotator name -> items that they were given; empty where a server hands items out.
-        started: annotator name -> items with a draft or a half-filled row, as far as the last look saw.
-        by_item: item -> complete answers.
-        missing: item -> answers that it still wants; of a tie, those that were asked for and are still out.
-        ties: items on which votes are tied, that could get one more answer and were not handed out for it.
-        mistakes: what could not be counted.
-        notes: what the manager should know.
-        new: answers that this look brought.
+        name, kind, where, state: which round; `open`, `closed`, `partly opened`, or in a list `cannot be read`.
+        items: number of items, gold items included.
+        items_done: items that need no more annotators.
+        assignments: number of assignments: completed and missing ones.
+        completed: completed assignments.
+        skipped: skipped assignments.
+        new: annotations that this call has collected.
+        progress: progress on each language, then of each annotator.
+        idle: active annotators without items.
+        by_item: item -> completed assignments.
+        missing: item -> missing assignments; of a tie, those that were published and are not completed.
+        unassigned: items that need more annotators than have them: skipped, or not clear in an adaptive round.
+        ties: tied items that could get one more annotator, which was not requested yet.
+        mistakes: what cannot be counted.
+        notes: messages for the manager.
     """
 
     name: str
-    kind: str
-    where: str
-    state: str
-    items: int
-    wanted: int
-    complete: int
-    answers: int
-    skipped: int
-    by_annotator: Mapping[str, tuple[int, int]]
-    by_item: Mapping[str, int]
-    missing: Mapping[str, int]
+    kind: str = ""
+    where: str = ""
+    state: str = "cannot be read"
+    items: int = 0
+    items_done: int = 0
+    assignments: int = 0
+    completed: int = 0
+    skipped: int = 0
+    new: int = 0
+    progress: tuple[ProgressRow, ...] = ()
+    idle: int = 0
+    by_item: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
+    unassigned: int = 0
+    ties: int = 0
     mistakes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    new: int = 0
-    left_over: int = 0
-    ties: int = 0
-    given: Mapping[str, int] = field(default_factory=dict)
-    started: Mapping[str, int] = field(default_factory=dict)
 
 
-def status(path: Path) -> Status:
-    """Bring in what annotators answered since the last look, and say how far the round is.
+def round_status(path: Path) -> Status:
+    """Collect new annotations of an open round, and return its status.
 
     Raises:
-        RoundError, DataError: no round there, or its answers cannot be read.
+        RoundError, DataError: the folder holds no round, or annotations cannot be read.
     """
     folder = RoundFolder(path)
     folder.require()
-    if not _under_way(folder):
+    if not _can_collect(folder):
         validate_round(folder)
-        return status_of(folder, Collected(()))
+        return compute_status(folder, Collected())
     with folder.locked():
         validate_round(folder)
-        # Another process may have closed the round before this one had the lock.
-        if not _under_way(folder):
-            return status_of(folder, Collected(()))
-        require_names(folder)
-        pulled, new = collect_annotations(folder)
-        return status_of(folder, pulled, new)
+        # Another process may have closed the round before this one locked it.
+        if not _can_collect(folder):
+            return compute_status(folder, Collected())
+        require_annotator_list(folder)
+        collected, new = collect_annotations(folder)
+        return compute_status(folder, collected, new)
 
 
-def _under_way(folder: RoundFolder) -> bool:
-    """Whether answers may be brought in: something has gone out, and the round is not closed."""
+def _can_collect(folder: RoundFolder) -> bool:
+    """Return whether something was published and the round is not closed."""
     return folder.state != "closed" and bool(folder.assignment_sets())
 
 
-def collect_annotations(folder: RoundFolder, *, whole: bool = False) -> tuple[Collected, int]:
-    """Ask the platform, and store what is new; an answer of nobody's or to nothing becomes a mistake.
+def collect_annotations(folder: RoundFolder) -> tuple[Collected, int]:
+    """Collect annotations from the platform and store the new ones of active annotators.
 
-    What a person who left sends later waits with the platform, and a note says how much: what they had answered by
-    then counts, and the rest does when they return (`reopen_round`).
-
-    Args:
-        folder: the round.
-        whole: read everything again (`Platform.pull`).
+    What annotators send after they left the round is not stored; a note counts it. `reopen_round` stores it when they
+    return.
 
     Returns:
-        What the platform holds, and the number of answers that were stored.
+        What the platform holds, and the number of stored annotations.
     """
-    pulled = open_platform(folder.spec().where).collect(folder, whole=whole)
-    here = {annotator.id for annotator in folder.annotators() if annotator.here}
-    seen = changes(folder.answers(), pulled.answers)
-    new = [answer for answer in seen if answer.annotator in here]
-    folder.add_answers(new)
-    waiting = {answer.key[:2] for answer in seen if answer.annotator not in here}
-    if waiting:
-        names = {annotator.id: annotator.name for annotator in folder.annotators()}
-        who = ", ".join(sorted({names.get(annotator, annotator) for _, annotator in waiting}))
+    collected = open_platform(folder.spec().where).collect(folder)
+    annotators = folder.annotators()
+    active = {annotator.id for annotator in annotators if annotator.active}
+    changed = changes(folder.annotations(), collected.annotations)
+    new = [annotation for annotation in changed if annotation.annotator in active]
+    folder.add_annotations(new)
+    ignored = {annotation.key[:2] for annotation in changed if annotation.annotator not in active}
+    if ignored:
+        names = {annotator.id: annotator.name for annotator in annotators}
+        who = ", ".join(sorted({names.get(annotator, annotator) for _, annotator in ignored}))
         note = (
-            f"what people who left have sent since is not counted: {counted(len(waiting), 'item')} ({who}); it counts "
-            f"once they return, by `h2htalk round reopen {folder.path} --annotators` with a list that names them"
+            f"new annotations of {counted(len(ignored), 'item')} by annotators who left ({who}) are not counted; to "
+            f"count them, run `h2htalk round reopen {folder.path} --annotators` with a list that names them"
         )
-        pulled = replace(pulled, notes=(*pulled.notes, note))
-    return pulled, len(new)
+        collected = replace(collected, notes=(*collected.notes, note))
+    return collected, len(new)
 
 
 def require_published(folder: RoundFolder) -> None:
-    """Raise RoundError where opening a round came not so far that anything went out."""
+    """Raise RoundError if opening the round was refused or interrupted before anything was published."""
     if not folder.assignment_sets():
         raise RoundError(f"{folder.path}: {_finish_opening(folder)}")
 
 
 def _finish_opening(folder: RoundFolder) -> str:
-    """What to do with a round whose opening was refused or interrupted."""
+    """Return what to do about a partly opened round."""
     spec = folder.spec()
-    again = f"`h2htalk round open {spec.kind} {spec.items} --out {folder.path}`"
+    command = f"`h2htalk round open {spec.kind} {spec.items} --out {folder.path}`"
     if folder.assignment_sets():
-        return f"its opening was interrupted; {again}, with the options it had, finishes it"
-    return f"nothing has gone out yet: its opening was refused or interrupted; {again}, with what was refused mended"
+        return f"opening was interrupted; complete it with {command} and the same options"
+    return f"opening failed and nothing was published; correct what was refused, then run {command}"
 
 
-def status_of(folder: RoundFolder, pulled: Collected, new: int = 0) -> Status:
+def compute_status(folder: RoundFolder, collected: Collected, new: int = 0) -> Status:
+    """Return the status of a round from its files and what was collected last."""
     spec, items, questions = folder.spec(), folder.items(), folder.questions()
-    # In this order, so that a list, which has no lock, reads no assignment set and no answer of people who it has not
-    # read.
-    state, answers, assignment_sets, annotators = (
-        folder.state,
-        folder.answers(),
-        folder.assignment_sets(),
-        folder.annotators(),
-    )
-    done = answered_items(items, questions, answers)
-    skipped = skips(answers)
-    short = remaining_requests(spec, items, questions, answers, annotators)
-    open_ties = remaining_requests(spec, items, questions, answers, annotators, ties=True)
-    reached = pending_annotations(
-        [item for item in items if item.id in open_ties], assignment_sets, annotators, answers, done
-    )
-    # A tie wants what was asked of people who still have it before them; nobody was told yet of the others.
+    # In this order, so that `list_rounds`, which does not lock, reads no annotation of an annotator it does not know.
+    state, annotations, sets = folder.state, folder.annotations(), folder.assignment_sets()
+    annotators = folder.annotators()
+    completed = completed_items(items, questions, annotations)
+    skipped = skips(annotations)
+    needed = remaining_requests(spec, items, questions, annotations, annotators)
+    with_ties = remaining_requests(spec, items, questions, annotations, annotators, ties=True)
+    open_items = [item for item in items if item.id in with_ties]
+    pending = pending_annotations(open_items, sets, annotators, annotations, completed)
+    # A tie needs the annotators that have it; the manager has not yet requested others.
     missing = {
         name: count
-        for name, most in open_ties.items()
-        if (count := max(short.get(name, 0), min(most, reached[name].waiting)))
+        for name, most in with_ties.items()
+        if (count := max(needed.get(name, 0), min(most, pending[name].pending)))
     }
-    unasked = {name: count for name, count in open_ties.items() if name not in missing}
-    ties = [name for name in annotations_to_request(unasked, reached)[0] if len(done[name]) <= spec.answers]
-    left_over = [name for name, count in missing.items() if count > reached[name].waiting]
-    half = state == "half opened"
-    seated = {
-        (one.annotator, one.item) for assignment_set in assignment_sets for one in assignment_set.assignments
-    }
-    given = Counter(annotator for annotator, _ in seated)
+    other_ties = {name: count for name, count in with_ties.items() if name not in missing}
+    requests, _ = annotations_to_request(other_ties, pending)
+    partly = state == "partly opened"
+    progress, idle = ((), 0) if partly else _progress(
+        items, annotators, missing,
+        assigned={(one.item, one.annotator) for one_set in sets for one in one_set.assignments},
+        done={(item, annotator) for item, who in completed.items() for annotator in who},
+        skipped=skipped, started=collected.started,
+    )  # fmt: skip
+    total = sum(map(len, completed.values()))
     return Status(
         name=folder.name,
         kind=spec.kind,
         where=spec.where,
         state=state,
         items=len(items),
-        wanted=sum(map(len, done.values())) + sum(missing.values()),
-        complete=len(items) - len(missing),
-        answers=sum(map(len, done.values())),
+        items_done=len(items) - len(missing),
+        assignments=total + sum(missing.values()),
+        completed=total,
         skipped=len(skipped),
-        by_annotator={} if half else _by_annotator(annotators, done, skipped),
-        by_item={item: len(who) for item, who in sorted(done.items())},
-        missing=missing,
-        mistakes=pulled.mistakes,
-        notes=(*pulled.notes, *([_finish_opening(folder)] if half else [])),
         new=new,
-        left_over=len(left_over),
-        ties=len(ties),
-        given={annotator.name: given[annotator.id] for annotator in annotators if annotator.here}
-        if seated and not half
-        else {},
-        started=pulled.started or {},
+        progress=progress,
+        idle=idle,
+        by_item={item: len(who) for item, who in sorted(completed.items())},
+        missing=missing,
+        unassigned=sum(count > pending[name].pending for name, count in missing.items()),
+        ties=sum(len(completed[name]) <= spec.annotators_per_item for name in requests),
+        mistakes=collected.mistakes,
+        notes=(*collected.notes, *([_finish_opening(folder)] if partly else [])),
     )
 
 
-def _by_annotator(
-    annotators: Sequence[Annotator], done: Mapping[str, Collection[str]], skipped: Collection[tuple[str, str]]
-) -> dict[str, tuple[int, int]]:
-    answered = Counter(annotator for who in done.values() for annotator in who)
-    passed = Counter(annotator for _, annotator in skipped)
-    told = {}
+def _progress(
+    items: Sequence[Item],
+    annotators: Sequence[Annotator],
+    missing: Collection[str],
+    *,
+    assigned: Pairs,
+    done: Pairs,
+    skipped: Pairs,
+    started: Pairs,
+) -> tuple[tuple[ProgressRow, ...], int]:
+    """Return the progress on each language and of each annotator, and the number of active annotators without items."""
+    language = {item.id: item.language for item in items}
+    remaining = set(assigned) - set(done) - set(skipped)
+    given, completed, left, begun, passed = (
+        Counter((annotator, language[item]) for item, annotator in pairs)
+        for pairs in (assigned, done, remaining, started, skipped)
+    )
+    total, short = Counter(language.values()), Counter(language[item] for item in missing)
+    languages = sorted(total)
+    rows = []
+    for one in languages:
+        starts, skips_ = (sum(n for (_, of), n in counts.items() if of == one) for counts in (begun, passed))
+        rows.append(ProgressRow("", one, total[one], total[one] - short[one], short[one], starts, skips_))
+    idle = 0
     for annotator in annotators:
-        if annotator.here:
-            told[annotator.name] = (answered[annotator.id], passed[annotator.id])
-        elif answered[annotator.id] or passed[annotator.id]:
-            # No name holds a blank, so nobody else stands there.
-            told[f"{annotator.name} (left)"] = (answered[annotator.id], passed[annotator.id])
-    return told
+        before = len(rows)
+        has_counts = annotator.active and bool(assigned)
+        # No name contains a space, so nobody else is called `NAME (left)`.
+        name = annotator.name if annotator.active else f"{annotator.name} (left)"
+        for one in languages:
+            key = annotator.id, one
+            expected = given[key] if assigned else one in annotator.languages
+            if completed[key] or passed[key] or (annotator.active and expected):
+                numbers = (given[key], left[key]) if has_counts else (None, None)
+                rows.append(
+                    ProgressRow(name, one, numbers[0], completed[key], numbers[1], begun[key], passed[key])
+                )
+        idle += annotator.active and len(rows) == before
+    return tuple(rows), idle
 
 
 def list_rounds(path: Path) -> Iterator[Status]:
-    """The rounds in a folder and below, as they were at their last look; nothing is asked of a platform.
+    """Yield the status of every round in a folder and its subfolders, as of the last collection.
 
-    One with a broken file is listed as such, with what is wrong among its notes, and keeps no other from the list.
+    A round that cannot be read is yielded with the error among its notes.
 
     Raises:
-        RoundError: the folder is not there.
+        RoundError: the folder does not exist.
     """
     if not path.is_dir():
-        raise RoundError(f"{path}: no folder to look for rounds in")
-    for found in sorted(path.rglob("round.json")):
-        folder = RoundFolder(found.parent)
+        raise RoundError(f"{path}: folder not found")
+    for manifest in sorted(path.rglob("round.json")):
+        folder = RoundFolder(manifest.parent)
         try:
-            if "spec" in folder.facts():
+            if "spec" in folder.manifest():
                 validate_round(folder)
-                yield status_of(folder, Collected(()))
+                yield compute_status(folder, Collected())
         except H2HTalkError as error:
-            yield _unreadable(folder, error)
-
-
-def _unreadable(folder: RoundFolder, error: H2HTalkError) -> Status:
-    return Status(
-        name=folder.path.resolve().name, kind="", where="", state="cannot be read", items=0, wanted=0, complete=0,
-        answers=0, skipped=0, by_annotator={}, by_item={}, missing={}, notes=(str(error),),
-    )  # fmt: skip
+            yield Status(folder.path.resolve().name, notes=(str(error),))

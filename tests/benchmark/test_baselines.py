@@ -8,10 +8,11 @@ from collections import Counter
 import pytest
 
 from h2htalk.benchmark.baselines import BASELINES, constant, copy_last_turn, find_baseline, random_reference
+from h2htalk.data.languages import RECORDS, find_language
 from h2htalk.data.responses import FailedResponse, Response, read_response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
-from h2htalk.data.subtasks import NULL_MEMORY, SUBTASKS
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.text.contracts.contract import check_scenario
 
@@ -45,7 +46,7 @@ def test_constant_says_one_line_a_language_and_the_null_line_where_nothing_may_b
         lines = {said[s.id] for s in MINI if s.language == language and s.subtask != "recollection_synthesis"}
         assert len(lines) == 1
         nulls = {said[s.id] for s in MINI if s.language == language and s.subtask == "recollection_synthesis"}
-        assert nulls == {NULL_MEMORY[language]}
+        assert nulls == {find_language(language).null_memory}
 
 
 def test_the_constant_line_is_in_the_language_of_the_item() -> None:
@@ -88,7 +89,7 @@ def test_random_reference_is_another_items_of_the_same_subtask_and_language() ->
 def test_random_references_are_spread() -> None:
     """Not one favourite: of the 154 choices no reference is drawn by more than a handful."""
     chosen = Counter(texts(random_reference(MINI, MINI)).values())
-    nulls = set(NULL_MEMORY.values())
+    nulls = {record.null_memory for record in RECORDS.values()}
     assert max(n for text, n in chosen.items() if text not in nulls) <= 5
     assert len(chosen) > len(MINI) / 3
 

@@ -18,7 +18,7 @@ from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.run_costs import batch_folder
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.batch import batch_runner, submission
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 
 ITEMS = 4
 
@@ -28,24 +28,24 @@ class Killed(BaseException):
 
 
 class Pen:
-    """Writes for all shards of a run, and dies at its so-many-th write, `part` of it (0 to 1) done."""
+    """Writes for all logs of a run, and dies at its so-many-th write, `part` of it (0 to 1) done."""
 
     def __init__(self, at: int | None = None, part: float = 1.0) -> None:
         self.at, self.part = at, part
         self.writes = 0
-        self.write = Shard._write
+        self.write = AppendLog._write
 
     @property
     def dead(self) -> bool:
         return self.at is not None and self.writes >= self.at
 
-    def __call__(self, shard: Shard, line: bytes, size: int) -> None:
+    def __call__(self, log: AppendLog, line: bytes, size: int) -> None:
         self.writes += 1
         if self.dead:
             if self.writes == self.at and self.part:
-                shard._file.write(line[: int(len(line) * self.part)])
+                log._file.write(line[: int(len(line) * self.part)])
             raise Killed
-        self.write(shard, line, size)
+        self.write(log, line, size)
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
 def go(run: HostedRun, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Evaluate until the end (True) or the kill (False)."""
     spec = EvaluateSpec(model=run.model, split=str(run.folder / "split"), out=str(run.out), **run.settings)
-    monkeypatch.setattr(Shard, "_write", lambda shard, line, size: pen(shard, line, size))
+    monkeypatch.setattr(AppendLog, "_write", lambda log, line, size: pen(log, line, size))
     try:
         complete = not evaluate(spec).incomplete
         # Whoever dies in its very last write may come to its end.
@@ -75,7 +75,7 @@ def go(run: HostedRun, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> bool:
     except Killed:
         return False
     finally:
-        monkeypatch.setattr(Shard, "_write", pen.write)
+        monkeypatch.setattr(AppendLog, "_write", pen.write)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.report_run import report
 from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import json_line, write_jsonl
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import DataError
@@ -86,7 +86,7 @@ def test_a_specification_that_was_edited_is_noticed(spec: EvaluateSpec, key: str
 def test_a_run_that_is_being_written_is_neither_scored_nor_reported(spec: EvaluateSpec) -> None:
     evaluate(spec)
     before = (spec.out_path / "summary.json").read_bytes()
-    with Shard(spec.out_path / "responses" / "part-0.jsonl"):
+    with AppendLog(spec.out_path / "responses" / "part-0.jsonl"):
         for step in (score, report):
             with pytest.raises(DataError, match="another process"):
                 step(spec.out_path)

@@ -16,11 +16,11 @@ from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.summarize import SLICES, summarize
 from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.data.languages import find_language
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
-from h2htalk.data.subtasks import NULL_MEMORY
 from h2htalk.errors import DataError
 
 MINI = load_split("mini")
@@ -180,18 +180,18 @@ def test_several_samples_count_as_one_item() -> None:
 def synthesis_split(nulls: int, count: int) -> Split:
     """RecollectionSynthesis items of which the first `nulls` have nothing to remember."""
     pool = [s for s in MINI.scenarios if s.subtask == "recollection_synthesis" and s.language == "zh"]
-    full = [s for s in pool if s.reference != NULL_MEMORY["zh"]]
+    full = [s for s in pool if s.reference != find_language("zh").null_memory]
     rows = []
     for number in range(count):
         row = replace(full[number % len(full)], id=f"made-{number:03}")
-        rows.append(replace(row, reference=NULL_MEMORY["zh"]) if number < nulls else row)
+        rows.append(replace(row, reference=find_language("zh").null_memory) if number < nulls else row)
     return replace(MINI, scenarios=tuple(rows))
 
 
 def test_the_constant_baseline_on_the_authors_share_of_nulls_and_a_model_below_it() -> None:
     """64 % null references: one constant line scores above 64, and a model that finds memories everywhere less."""
     split = synthesis_split(64, 100)
-    block = next(s.reference for s in split.scenarios if s.reference != NULL_MEMORY["zh"])
+    block = next(s.reference for s in split.scenarios if s.reference != find_language("zh").null_memory)
     always: Answers = {(s.id, 0): Response(s.id, 0, block) for s in split.scenarios}
     summary = summary_of(split, always)
     baseline = summary.baselines["constant"].lexical.cells["recollection_synthesis"].value
@@ -232,7 +232,7 @@ def test_a_null_answer_among_two_samples_is_half_an_answer() -> None:
     """The references are items; three samples an item once made them `21 of 7`."""
     split = synthesis_split(1, 2)
     answers: Answers = {
-        (s.id, n): Response(s.id, n, NULL_MEMORY["zh"] if n else "嗯")
+        (s.id, n): Response(s.id, n, find_language("zh").null_memory if n else "嗯")
         for s in split.scenarios
         for n in range(2)
     }

@@ -30,7 +30,7 @@ def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
     words = ("--language", "en", "--limit", "3", "--processes", "1", "--out", tmp_path / "out")
-    done = h2htalk_here("analyze", "mini", "--against", "mini", *words)
+    done = h2htalk_here("analyze", "mini", "--compare-with", "mini", *words)
     assert done.returncode == 0, done.stderr
     assert "mini (a) compared with mini (b)" in done.stdout
     assert (tmp_path / "out" / "tables" / "compare_words_en_instruction.csv").is_file()
@@ -41,8 +41,8 @@ def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("nowhere",), "no split 'nowhere'"),
-        (("mini", "--against", "nowhere"), "no split 'nowhere'"),
-        (("mini", "--against", ""), "--against is empty"),
+        (("mini", "--compare-with", "nowhere"), "no split 'nowhere'"),
+        (("mini", "--compare-with", ""), "--compare-with is empty"),
         ((" ",), "SPLIT is empty"),
         (("mini", "--language", "fr"), "choose from en, zh"),
         (("mini", "--limit", "0"), "--limit is 0"),
@@ -100,7 +100,7 @@ def test_the_help_names_every_option() -> None:
     shown = h2htalk_here("analyze", "--help").stdout
     for option in (
         "out",
-        "against",
+        "compare-with",
         "language",
         "limit",
         "tokenizer",

@@ -1,4 +1,4 @@
-"""A shard loses nothing that was appended: not to a kill at any byte, a full disk or a second writer."""
+"""A log loses nothing that was appended: not to a kill at any byte, a full disk or a second writer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.data.append_log import Shard, writer_lock
+from h2htalk.data.append_log import AppendLog, writer_lock
 from h2htalk.data.files import json_line, read_jsonl
 from h2htalk.errors import DataError
 
@@ -37,12 +37,12 @@ def run_python(code: str, *arguments: object) -> subprocess.Popen[str]:
 
 def test_records_are_there_as_soon_as_append_returns(tmp_path: Path) -> None:
     path = tmp_path / "made" / "part-0.jsonl"
-    with Shard(path) as shard:
+    with AppendLog(path) as log:
         for number in range(3):
-            shard.append({"n": number})
+            log.append({"n": number})
             assert stored(path)[-1] == {"n": number}
-    with Shard(path) as shard:
-        shard.append({"n": 3})
+    with AppendLog(path) as log:
+        log.append({"n": 3})
     assert [record["n"] for record in stored(path)] == [0, 1, 2, 3]
 
 
@@ -58,27 +58,27 @@ def test_a_kill_at_any_byte_costs_the_line_being_written_and_no_other(texts: lis
             path.write_bytes(content[:offset])
             whole = sum(offset >= end - 1 for end in ends)  # a line that lacks its line end alone is whole
             seen: list[str] = []
-            with Shard(path, lambda record, where, seen=seen: seen.append(record["text"])) as shard:  # type: ignore[misc]
+            with AppendLog(path, lambda record, where, seen=seen: seen.append(record["text"])) as log:  # type: ignore[misc]
                 assert seen == texts[:whole]
-                shard.append({"text": "new"})
+                log.append({"text": "new"})
             assert [record["text"] for record in stored(path)] == [*texts[:whole], "new"]
 
 
 def test_records_that_belong_together_are_one_write(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
-    with Shard(path) as shard:
-        shard.append_all({"n": number} for number in range(3))
-        shard.append_all([])
+    with AppendLog(path) as log:
+        log.append_all({"n": number} for number in range(3))
+        log.append_all([])
         with pytest.raises(DataError, match="holds NaN or infinity"):
-            shard.append_all([{"n": 3}, {"n": float("nan")}])
+            log.append_all([{"n": 3}, {"n": float("nan")}])
     assert stored(path) == [{"n": 0}, {"n": 1}, {"n": 2}]
 
 
 def test_a_torn_tail_longer_than_any_buffer_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
     path.write_bytes(b'{"n":0}\n{"text":"' + b"x" * 200_000)
-    with Shard(path) as shard:
-        shard.append({"n": 1})
+    with AppendLog(path) as log:
+        log.append({"n": 1})
     assert stored(path) == [{"n": 0}, {"n": 1}]
 
 
@@ -88,8 +88,8 @@ def test_a_whole_last_line_without_its_line_end_is_kept(tmp_path: Path, tail: st
     path = tmp_path / "part-0.jsonl"
     path.write_text('{"n":0}\n' + tail, encoding="utf-8", newline="")
     seen: list[dict[str, Any]] = []
-    with Shard(path, lambda record, where: seen.append(record)) as shard:
-        shard.append({"n": 2})
+    with AppendLog(path, lambda record, where: seen.append(record)) as log:
+        log.append({"n": 2})
     assert [record for _, record in read_jsonl(path)] == [*seen, {"n": 2}]
     assert len(seen) == 2
 
@@ -98,20 +98,20 @@ def test_a_whole_last_line_that_is_no_record_is_an_error_and_not_cut(tmp_path: P
     path = tmp_path / "part-0.jsonl"
     path.write_bytes(b'{"n":0}\n[1]')
     with pytest.raises(DataError, match=r"part-0\.jsonl:2: must be a JSON object"):
-        Shard(path)
+        AppendLog(path)
     assert path.read_bytes() == b'{"n":0}\n[1]'
 
 
 APPENDER = """
 import sys
 from pathlib import Path
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 seen = []
-with Shard(Path(sys.argv[1]), lambda record, where: seen.append(record)) as shard:
+with AppendLog(Path(sys.argv[1]), lambda record, where: seen.append(record)) as log:
     print("open", flush=True)
     number = len(seen)
     while True:
-        shard.append({"n": number, "text": "你好 " * (number % 400)})
+        log.append({"n": number, "text": "你好 " * (number % 400)})
         print(number, flush=True)
         number += 1
 """
@@ -133,7 +133,7 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_finished(tmp_path: Path
         assert child.wait() == -signal.SIGKILL
         child.communicate()
         finished = max([finished, *map(int, said)])
-        with Shard(path):
+        with AppendLog(path):
             numbers = [record["n"] for record in stored(path)]
         assert numbers == list(range(len(numbers)))
         assert len(numbers) - 1 - finished in (0, 1)
@@ -145,7 +145,7 @@ def test_a_whole_line_that_is_no_record_is_an_error_and_gives_the_lock_back(tmp_
     path.write_bytes(b'{"n":0}\nnonsense\n{"n":1}\n')
     for _ in range(2):
         with pytest.raises(DataError, match=r"part-0\.jsonl:2: broken JSON"):
-            Shard(path)
+            AppendLog(path)
     assert path.read_bytes() == b'{"n":0}\nnonsense\n{"n":1}\n'
 
 
@@ -157,8 +157,8 @@ def test_the_check_of_earlier_records_may_refuse_them(tmp_path: Path) -> None:
         raise DataError(f"{where}: not a response")
 
     with pytest.raises(DataError, match=r"part-0\.jsonl:1: not a response"):
-        Shard(path, refuse)
-    Shard(path).close()
+        AppendLog(path, refuse)
+    AppendLog(path).close()
 
 
 # --- A second writer --------------------------------------------------------------------------------------------
@@ -169,8 +169,8 @@ REFUSED = "another process is writing it; wait for it, or choose another --out"
 def test_a_second_process_is_refused_with_one_line_until_the_first_is_done(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
     holder = run_python(
-        "import sys; from pathlib import Path; from h2htalk.data.append_log import Shard\n"
-        "with Shard(Path(sys.argv[1])): print('open', flush=True); sys.stdin.read()",
+        "import sys; from pathlib import Path; from h2htalk.data.append_log import AppendLog\n"
+        "with AppendLog(Path(sys.argv[1])): print('open', flush=True); sys.stdin.read()",
         path,
     )
     try:
@@ -178,13 +178,13 @@ def test_a_second_process_is_refused_with_one_line_until_the_first_is_done(tmp_p
         assert holder.stdout.readline() == "open\n"
         start = time.monotonic()
         with pytest.raises(DataError) as raised:
-            Shard(path)
+            AppendLog(path)
         assert str(raised.value) == f"{path}: {REFUSED}"
         assert time.monotonic() - start < 2
     finally:
         holder.kill()
         holder.communicate()
-    Shard(path).close()
+    AppendLog(path).close()
 
 
 def test_a_second_opening_in_the_same_process_is_refused_too(tmp_path: Path) -> None:
@@ -193,11 +193,11 @@ def test_a_second_opening_in_the_same_process_is_refused_too(tmp_path: Path) -> 
 
     def open_again() -> None:
         try:
-            Shard(path).close()
+            AppendLog(path).close()
         except DataError as error:
             messages.append(str(error))
 
-    with Shard(path):
+    with AppendLog(path):
         open_again()
         thread = threading.Thread(target=open_again)
         thread.start()
@@ -214,7 +214,7 @@ def test_the_lock_alone_keeps_writers_out_and_leaves_the_file_as_it_is(tmp_path:
     with writer_lock(path), pytest.raises(DataError, match=r"wait for the other one$"):
         writer_lock(path, "wait for the other one").__enter__()
     with writer_lock(path):
-        for take in (lambda: Shard(path), lambda: writer_lock(path).__enter__()):
+        for take in (lambda: AppendLog(path), lambda: writer_lock(path).__enter__()):
             with pytest.raises(DataError) as raised:
                 take()
             assert str(raised.value) == f"{path}: {REFUSED}"
@@ -223,23 +223,23 @@ def test_the_lock_alone_keeps_writers_out_and_leaves_the_file_as_it_is(tmp_path:
     assert path.read_bytes() == content
 
 
-def test_another_thread_may_close_the_shard(tmp_path: Path) -> None:
+def test_another_thread_may_close_the_log(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
-    shard = Shard(path)
-    thread = threading.Thread(target=shard.close)
+    log = AppendLog(path)
+    thread = threading.Thread(target=log.close)
     thread.start()
     thread.join()
-    with Shard(path) as again:
+    with AppendLog(path) as again:
         assert again.path == path
 
 
 def test_closing_twice_is_harmless(tmp_path: Path) -> None:
-    shard = Shard(tmp_path / "part-0.jsonl")
-    shard.close()
-    shard.close()
-    with Shard(shard.path) as again:
+    log = AppendLog(tmp_path / "part-0.jsonl")
+    log.close()
+    log.close()
+    with AppendLog(log.path) as again:
         again.append({"id": "a"})
-    assert shard.path.read_text() == '{"id":"a"}\n'
+    assert log.path.read_text() == '{"id":"a"}\n'
 
 
 @pytest.mark.parametrize("place", ["a file/part-0.jsonl", "a folder"])
@@ -247,7 +247,7 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path, place: str) 
     (tmp_path / "a file").write_text("")
     (tmp_path / "a folder").mkdir()
     with pytest.raises(DataError, match=f"^{tmp_path / place}: cannot be (written|read)"):
-        Shard(tmp_path / place)
+        AppendLog(tmp_path / place)
 
 
 # --- A full disk ------------------------------------------------------------------------------------------------
@@ -256,16 +256,16 @@ FILL = """
 import resource, sys
 from pathlib import Path
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.errors import DataError
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 stored = 0
-with Shard(path) as shard:
+with AppendLog(path) as log:
     for attempt in range(60):
         try:
-            shard.append_all([{"n": stored, "text": "你" * 1500}, {"n": stored + 1, "text": "你" * 1500}])
+            log.append_all([{"n": stored, "text": "你" * 1500}, {"n": stored + 1, "text": "你" * 1500}])
             stored += 2
         except DataError as error:
             print(error)
@@ -277,7 +277,7 @@ with Shard(path) as shard:
     assert path.read_bytes().endswith(b"}\\n")
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-    shard.append_all([{"n": "small"}, {"n": "last"}])
+    log.append_all([{"n": "small"}, {"n": "last"}])
     print(stored, "stored")
 """
 

@@ -13,10 +13,10 @@ from h2htalk.benchmark.metrics.scoring import instructions
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.data.help_lines import lines_for
-from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.languages import LANGUAGES, RECORDS, find_language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS, Scenario
 from h2htalk.data.splits import load_split
-from h2htalk.data.subtasks import NULL_MEMORY, SUBTASKS
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.contract import check_scenario, inputs_of
 from h2htalk.text.contracts.memory_blocks import parse_memory
 
@@ -27,6 +27,7 @@ STRATA = [(subtask, language) for subtask in SUBTASKS for language in LANGUAGES]
 # Highest likeness (0-100) that two texts of one subtask and language may have. A text with a few words changed
 # has 85 and more; form alone (the labels of memory blocks) makes up to 68, the inputs stay below 51.
 SAME_TEXT = {"reference": 75, "inputs": 60}
+NULLS = {record.null_memory for record in RECORDS.values()}
 
 
 def of(subtask: str, language: str) -> list[Scenario]:
@@ -65,7 +66,7 @@ def test_every_reference_passes_beside_the_prompt_that_models_are_sent(scenario:
 @pytest.mark.parametrize("part", ["reference", "inputs"])
 def test_scenarios_are_not_variations_of_one_another(subtask: str, language: str, part: str) -> None:
     texts = {s.id: s.reference if part == "reference" else inputs_of(s) for s in of(subtask, language)}
-    texts = {key: text for key, text in texts.items() if text not in NULL_MEMORY.values()}
+    texts = {key: text for key, text in texts.items() if text not in NULLS}
     alike = {
         (a, b): round(fuzz.ratio(texts[a], texts[b]))
         for a, b in itertools.combinations(texts, 2)
@@ -75,7 +76,7 @@ def test_scenarios_are_not_variations_of_one_another(subtask: str, language: str
 
 
 def test_no_reference_stands_twice_in_the_whole_split() -> None:
-    counts = Counter(s.reference for s in MINI.scenarios if s.reference not in NULL_MEMORY.values())
+    counts = Counter(s.reference for s in MINI.scenarios if s.reference not in NULLS)
     assert [text for text, n in counts.items() if n > 1] == []
 
 
@@ -131,7 +132,7 @@ def test_conversations_to_answer_end_with_the_user_and_take_turns() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_third_of_synthesis_has_nothing_to_remember(language: str) -> None:
     references = [s.reference for s in of("recollection_synthesis", language)]
-    nulls = references.count(NULL_MEMORY[language])
+    nulls = references.count(find_language(language).null_memory)
     assert nulls >= 2
     assert 0.25 <= nulls / len(references) <= 0.45
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk import __version__
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.signature import Signature
@@ -164,15 +164,15 @@ def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
     folder: RunFolder, split: Split, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both found the folder empty; the other one was first at the lock and is done already."""
-    real = Shard.__init__
+    real = AppendLog.__init__
 
-    def begun_by_another(self: Shard, *arguments: object) -> None:
-        monkeypatch.setattr(Shard, "__init__", real)
+    def begun_by_another(self: AppendLog, *arguments: object) -> None:
+        monkeypatch.setattr(AppendLog, "__init__", real)
         other = Signature({"items": "9", "embedder": "none"}, SIGNATURE.subject)
         open_writer(folder, split, other).close()
         real(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Shard, "__init__", begun_by_another)
+    monkeypatch.setattr(AppendLog, "__init__", begun_by_another)
     with pytest.raises(ConfigError, match=r"differs in items \(9, 1\)"):
         open_writer(folder, split)
     assert folder.signature().protocol["items"] == "9"
@@ -289,12 +289,12 @@ def test_a_line_that_is_no_response_is_named(folder: RunFolder, split: Split) ->
 # --- Starts that did not come far -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("left", ["lock", "shard", "half the inputs", "all the inputs", "half of run.json"])
+@pytest.mark.parametrize("left", ["lock", "log", "half the inputs", "all the inputs", "half of run.json"])
 def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, left: str) -> None:
     open_writer(folder, split).close()
     run = (folder.path / "run.json").read_text()
     (folder.path / "run.json").unlink()
-    if left in ("lock", "shard"):
+    if left in ("lock", "log"):
         shutil.rmtree(folder.inputs)
     if left == "lock":
         (folder.path / "responses" / "part-0.jsonl").unlink()

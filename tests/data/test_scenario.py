@@ -99,7 +99,11 @@ def test_a_missing_field_is_named(field: str) -> None:
         ("inputs.history.0.role", "companion", "history must end with a user turn"),
         ("inputs.history.0.time", "09:00", "history 1: unknown field time"),
         ("inputs.current_activity", " ", "current_activity must be text that is not empty"),
-        ("inputs.today_schedule.0", "08:00 Opens the shop", "today_schedule 1: a plan must be an object"),
+        (
+            "inputs.today_schedule.0",
+            "08:00 Opens the shop",
+            "today_schedule 1: a schedule entry must be an object",
+        ),
         ("inputs.today_schedule.0.time", "8:00", "time is '8:00'; it must be HH:MM"),
         ("inputs.today_schedule.0.time", "24:00", "time is '24:00'"),
         ("inputs.today_schedule.0.time", "08:60", "time is '08:60'"),

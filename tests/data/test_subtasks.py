@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from h2htalk.data.languages import RECORDS
 from h2htalk.data.subtasks import (
     DIMENSIONS,
     MEMORY_CATEGORIES,
-    NULL_MEMORY,
     SUBTASKS,
     TOTAL_COUNT,
     find_subtask,
@@ -64,8 +64,11 @@ def test_a_judge_scores_three_levels_of_itineraries() -> None:
 
 
 def test_the_memory_vocabulary_has_24_categories_and_a_null_line_a_language() -> None:
-    assert len(MEMORY_CATEGORIES) == len(set(MEMORY_CATEGORIES.values())) == 24
-    assert NULL_MEMORY == {"en": "No key information extracted.", "zh": "未提取到关键信息。"}
+    for record in RECORDS.values():
+        assert len(record.memory_categories) == len(set(record.memory_categories)) == 24
+    assert RECORDS["en"].memory_categories == MEMORY_CATEGORIES
+    nulls = {language: record.null_memory for language, record in RECORDS.items()}
+    assert nulls == {"en": "No key information extracted.", "zh": "未提取到关键信息。"}
 
 
 @pytest.mark.parametrize("name", ["dialogue", "Dialogue_Base", "", None, 3, ["dialogue_base"]])

@@ -24,7 +24,7 @@ ITEMS: list[dict[str, Any]] = [
     {"id": "c </script>", "language": "en", "prompt": "</script><b>$& #TEMPLATE#</b>", "suggested": {"keep": "drop"}},
     {"id": "d", "language": "zh", "prompt": "早上好。", "subtask": "dialogue_base"},
 ]  # fmt: skip
-DATASET = "round-w1-en-01"
+DATASET = "round-set1-en-01"
 
 
 def named(round: RoundFolder, item: str) -> str:

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from spreadsheet_rounds import csv_rows, item, write_csv_rows
 
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
+from h2htalk.rounds.status import Status
 
 # item, annotator name -> what is typed into the row
 Typist = Callable[[str, str], Mapping[str, str]]
@@ -109,7 +110,17 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, write: int) -> None:
         return doing
 
     monkeypatch.setattr(os, "replace", counted(os.replace))
-    monkeypatch.setattr(Shard, "append_all", counted(Shard.append_all))
+    monkeypatch.setattr(AppendLog, "append_all", counted(AppendLog.append_all))
+
+
+def progress_of(status: Status) -> dict[str, tuple[int, int]]:
+    """Annotator name -> completed and skipped items."""
+    rows: dict[str, tuple[int, int]] = {}
+    for row in status.progress:
+        if row.annotator:
+            done, skipped = rows.get(row.annotator, (0, 0))
+            rows[row.annotator] = (done + row.done, skipped + row.skipped)
+    return rows
 
 
 def decisions(path: Path) -> dict[tuple[str, str], dict[str, Any]]:

@@ -93,7 +93,7 @@ def collect(round: RoundFolder) -> Collected:
 
 def values(pulled: Collected, annotator: str | None = None) -> dict[tuple[str, str], Any]:
     """(item, question) -> value."""
-    return {(a.item, a.question): a.value for a in pulled.answers if annotator in (None, a.annotator)}
+    return {(a.item, a.question): a.value for a in pulled.annotations if annotator in (None, a.annotator)}
 
 
 # --- Workbooks ----------------------------------------------------------------------------------------------------

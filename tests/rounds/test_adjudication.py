@@ -19,7 +19,7 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 
 A, B, C = list(SUBTASKS)[:3]
 
@@ -55,7 +55,7 @@ def test_a_word_on_a_tie_of_two_labels_settles_no_tie_of_three(tmp_path: Path) -
     tied_three_ways(path)
     closed, _ = close_round(path)
     assert decisions(path)["en-item-0", "subtask"]["tied"] == sorted((A, B, C))
-    assert "1 earlier adjudication is not applied: answered since" in closed.notes[0]
+    assert "1 earlier adjudication is not applied: later annotations" in closed.notes[0]
     closed, _ = close_round(path, adjudication=ties)
     assert "adjudication ties: 0 of 1 decision applied, 1 skipped (no longer tied" in closed.notes[0]
     again = adjudicated(path, tmp_path / "again", lambda *_: {"label": C})
@@ -68,7 +68,7 @@ def test_a_word_on_a_tie_of_two_labels_settles_no_tie_of_three(tmp_path: Path) -
 def test_a_broken_file_of_words_is_named_with_its_line(tmp_path: Path, line: dict[str, Any]) -> None:
     path = tied(tmp_path)
     (path / "adjudications.jsonl").write_text(json.dumps(line) + "\n")
-    with pytest.raises(DataError, match=r"adjudications.jsonl:1: .*put the file back"):
+    with pytest.raises(DataError, match=r"adjudications.jsonl:1: .*restore the original file"):
         close_round(path)
 
 
@@ -164,7 +164,7 @@ def test_one_tie_that_is_broken_keeps_no_other_from_its_word(tmp_path: Path) -> 
         item: (one["label"], one["rule"]) for (item, name), one in decisions(path).items() if name == "keep"
     }
     assert keep == {
-        "en-item-0": ("drop", "one more answer"),
+        "en-item-0": ("drop", "one more annotation"),
         "en-item-1": ("keep", "adjudication"),
         "en-item-2": ("keep", "adjudication"),
     }
@@ -177,7 +177,7 @@ def test_nothing_is_tied_in_a_round_that_is_open(tmp_path: Path) -> None:
     kept = (path / "decisions.jsonl").read_bytes()
     reopen_round(path, annotators=people(tmp_path / "more.csv", "daraigh"))
     (path / "decisions.jsonl").write_bytes(kept)
-    with pytest.raises(RoundError, match="not closed, so nothing in it is a tie yet"):
+    with pytest.raises(RoundError, match="not closed, so its ties are not final"):
         open_round(make_spec("adjudication", str(path), {}), tmp_path / "ties")
 
 
@@ -199,7 +199,7 @@ def test_an_adjudicator_does_not_see_what_a_model_suggested(tmp_path: Path) -> N
 def test_a_tie_that_got_its_answer_more_is_not_told_to_be_reopened_again(tmp_path: Path) -> None:
     path = asked_of_three(tmp_path)
     tied_three_ways(path)
-    found = status(path)
+    found = round_status(path)
     assert (found.ties, found.missing) == (0, {})
     assert not [note for note in close_round(path)[0].notes if "round reopen" in note]
 
@@ -210,7 +210,7 @@ def test_the_decisions_over_another_round_s_ties_are_refused(tmp_path: Path) -> 
     before = decisions(one)
     with pytest.raises(RoundError, match="ties of another round"):
         close_round(one, adjudication=ties)
-    with pytest.raises(RoundError, match="no adjudication over another round's ties"):
+    with pytest.raises(RoundError, match="does not adjudicate the ties of another round"):
         close_round(one, adjudication=other)
     assert decisions(one) == before
     assert not (one / "adjudications.jsonl").exists()
@@ -218,14 +218,12 @@ def test_the_decisions_over_another_round_s_ties_are_refused(tmp_path: Path) -> 
 
 def test_an_adjudication_is_opened_again_without_its_source(tmp_path: Path) -> None:
     path = tied(tmp_path)
-    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "drop"})
-    close_round(path, adjudication=ties)
-    before = RoundFolder(ties).items()
-    again = make_spec(
-        "adjudication", str(path), {"annotators": str(tmp_path / "ties.csv"), "overlap": 1, "format": "csv"}
-    )
-    assert open_round(again, ties)[0].state == "closed"
-    assert RoundFolder(ties).items() == before
+    spec = make_spec("adjudication", str(path), {"format": "csv"})
+    open_round(spec, tmp_path / "ties")
+    before = RoundFolder(tmp_path / "ties").items()
+    reopen_round(path, annotators=people(tmp_path / "more.csv", "daraigh"))
+    assert open_round(spec, tmp_path / "ties")[0].state == "open"
+    assert RoundFolder(tmp_path / "ties").items() == before
 
 
 def test_an_adjudication_of_many_crises_opens_with_each_announced_alone(tmp_path: Path) -> None:

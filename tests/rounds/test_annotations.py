@@ -43,7 +43,7 @@ def test_a_value_that_no_question_takes_is_refused(value: object) -> None:
 
 
 def test_a_line_without_a_annotator_is_refused() -> None:
-    with pytest.raises(DataError, match=r"annotations.jsonl:3: an answer must hold"):
+    with pytest.raises(DataError, match=r"annotations.jsonl:3: an annotation must have"):
         Annotation.from_dict(
             {"round": "r", "item": "a", "question": "q", "value": 1, "when": "t"}, "annotations.jsonl:3"
         )

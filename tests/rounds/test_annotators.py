@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.annotators import annotator_id, join, placeholder_annotators, read_annotators
+from h2htalk.rounds.annotators import annotator_id, merge_annotators, placeholder_annotators, read_annotators
 
 SALT = b"salt"
 
@@ -34,9 +34,9 @@ def test_a_annotator_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path
     [
         ("name\nana\n", "its first row is 'name', without languages"),
         ("Annotator;Tongue\nana;en\n", "its first row is 'annotator, tongue', without name and languages"),
-        ("name,languages,Name\nana,en,bo\n", "the column name is there twice"),
-        ("name,languages\n", "names nobody"),
-        ("name,languages\n,\n\n", "names nobody"),
+        ("name,languages,Name\nana,en,bo\n", "the column name occurs twice"),
+        ("name,languages\n", "is empty; add one line"),
+        ("name,languages\n,\n\n", "is empty; add one line"),
         ("name,languages\n\nana,fr\n", "v.csv:3: languages"),
         ("", "columns name and languages"),
         ("name,languages\nana,fr\n", r"v.csv:2: languages is 'fr'; choose from en, zh"),
@@ -46,7 +46,7 @@ def test_a_annotator_has_a_name_languages_and_a_wish_about_crises(tmp_path: Path
         ("name,languages\n=1+1,en\n", "v.csv:2: name is"),
         (f"name,languages\n{'a' * 61},en\n", "up to 60"),
         ("name,languages,crisis\nana,en,perhaps\n", "write yes or no"),
-        ("name,languages\nAna,en\nana,zh\n", "are one name"),
+        ("name,languages\nAna,en\nana,zh\n", "differ only in case"),
     ],
 )
 def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, text: str, says: str) -> None:
@@ -58,18 +58,20 @@ def test_who_joins_may_be_known_but_is_nobodys_twin(tmp_path: Path) -> None:
     """`bo` and `BO` got spreadsheets of one name on many file systems."""
     path = tmp_path / "v.csv"
     known = read_annotators(write(path, "name,languages\nana,en\nbo,en\nconrad,en\n"), SALT)
-    both = join(known, read_annotators(write(path, "name,languages,crisis\nbo,zh,no\ncy,en,\n"), SALT), path)
+    both = merge_annotators(
+        known, read_annotators(write(path, "name,languages,crisis\nbo,zh,no\ncy,en,\n"), SALT), path
+    )
     assert list(both) == ["ana", "bo", "conrad", "cy"]
     assert (both["bo"].languages, both["bo"].crisis) == (("zh",), False)
-    with pytest.raises(RoundError, match="'BO' and 'bo' are one name"):
-        join(known, read_annotators(write(path, "name,languages\nBO,en\n"), SALT), path)
+    with pytest.raises(RoundError, match="'BO' and 'bo' differ only in case"):
+        merge_annotators(known, read_annotators(write(path, "name,languages\nBO,en\n"), SALT), path)
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_bytes(b"name,languages\n\xff\xfe,en\n")
     for path, says in (
         (tmp_path / "v.csv", "cannot be read as CSV in UTF-8"),
-        (tmp_path / "none.csv", "no list of annotators is there"),
+        (tmp_path / "none.csv", "does not exist"),
         (tmp_path, "cannot be read as CSV"),
     ):
         with pytest.raises(RoundError, match=says):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rounds_made import NAMES, answer, begin, decisions, expert, kill_at, people
+from rounds_made import NAMES, answer, begin, decisions, expert, kill_at, people, progress_of
 from spreadsheet_rounds import csv_rows, write_csv_rows
 
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 
 OTHERS = ("annalena", "chen_wei", "daraigh")
 
@@ -35,18 +35,18 @@ def ids(path: Path) -> dict[str, str]:
 
 
 def waiting(notes: tuple[str, ...]) -> list[str]:
-    return [note for note in notes if "people who left" in note]
+    return [note for note in notes if "annotators who left" in note]
 
 
 def test_what_somebody_sends_after_they_left_is_neither_counted_nor_paid(tmp_path: Path) -> None:
     """Who had been replaced was counted beside their replacement."""
     path = left(tmp_path)
     answer(path, lambda *_: expert("drop"), only=("bogumil",))
-    found = status(path)
+    found = round_status(path)
     (told,) = waiting(found.notes)
-    assert "1 item (bogumil)" in told
+    assert "1 item by annotators who left (bogumil)" in told
     assert "round reopen" in told
-    assert waiting(status(path).notes) == [told]
+    assert waiting(round_status(path).notes) == [told]
     close_round(path)
     assert {(r["votes"], r["label"]) for (_, name), r in decisions(path).items() if name == "keep"} == {
         (2, "keep")
@@ -61,9 +61,9 @@ def test_it_counts_once_they_return(tmp_path: Path, closed: bool) -> None:
     if closed:
         close_round(path)
     found, told = reopen_round(path, annotators=people(tmp_path / "back.csv", "bogumil"))
-    assert ("after the closing" if closed else "answers to 1 item of people who return") in told[-1]
-    assert found.by_annotator["bogumil"] == (2, 0)
-    assert not waiting(status(path).notes)
+    assert ("after closing" if closed else "annotations of 1 item by returning annotators") in told[-1]
+    assert progress_of(found)["bogumil"] == (2, 0)
+    assert not waiting(round_status(path).notes)
     close_round(path)
     assert sorted(r["votes"] for (_, name), r in decisions(path).items() if name == "keep") == [2, 2, 2, 3]
 
@@ -75,8 +75,8 @@ def test_what_they_had_sent_when_they_left_counts_though_nobody_had_looked(tmp_p
         [s for s in RoundFolder(path).assignment_sets()[0].assignments if s.annotator == ids(path)["bogumil"]]
     )
     found, _ = reopen_round(path, without=["bogumil"])
-    assert found.answers == before > 0
-    assert not waiting(status(path).notes)
+    assert found.completed == before > 0
+    assert not waiting(round_status(path).notes)
 
 
 def test_what_somebody_changes_after_they_left_changes_nothing(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_what_somebody_changes_after_they_left_changes_nothing(tmp_path: Path) -
     reopen_round(path, without=["bogumil"])
     file = path / "spreadsheets" / "bogumil.csv"
     write_csv_rows(file, [row | {"keep": "drop"} for row in csv_rows(file)])
-    assert waiting(status(path).notes)
+    assert waiting(round_status(path).notes)
     close_round(path)
     assert {r["label"] for (_, name), r in decisions(path).items() if name == "keep"} == {"keep"}
 
@@ -93,12 +93,12 @@ def test_what_somebody_changes_after_they_left_changes_nothing(tmp_path: Path) -
 def test_the_table_adds_up_when_somebody_has_left(tmp_path: Path) -> None:
     """The answers of those who left were told in the sum and in no row."""
     path = left(tmp_path)
-    found = status(path)
-    assert found.by_annotator["bogumil (left)"] == (1, 0)
-    assert sum(done for done, _ in found.by_annotator.values()) == found.answers == 8
+    found = round_status(path)
+    assert progress_of(found)["bogumil (left)"] == (1, 0)
+    assert sum(done for done, _ in progress_of(found).values()) == found.completed == 8
     reopen_round(path, without=["annalena"], annotators=people(tmp_path / "more.csv", NAMES[5]))
-    assert sum(done for done, _ in status(path).by_annotator.values()) == 8
-    assert "chen_wei (left)" not in status(path).by_annotator
+    assert sum(done for done, _ in progress_of(round_status(path)).values()) == 8
+    assert "chen_wei (left)" not in progress_of(round_status(path))
 
 
 # Four files put aside, the event, late answers, the event of annotators, annotators.
@@ -121,7 +121,7 @@ def test_what_came_late_from_who_leaves_now_outlives_a_kill(
     assert not [
         annotator
         for annotator in RoundFolder(path).annotators()
-        if annotator.here and annotator.name == "bogumil"
+        if annotator.active and annotator.name == "bogumil"
     ]
 
 
@@ -144,7 +144,7 @@ def test_a_killed_opening_of_a_closed_round_counts_nothing_of_who_left(
     if more:
         typed_over(path, "annalena", {"accuracy": "3"})
     found, told = reopen_round(path)
-    assert (found.state, found.by_annotator["bogumil (left)"]) == ("open", (1, 0))
+    assert (found.state, progress_of(found)["bogumil (left)"]) == ("open", (1, 0))
     assert "not what it was" not in " ".join(told)
     close_round(path)
     assert {(r["votes"], r["label"]) for (_, name), r in decisions(path).items() if name == "keep"} == {

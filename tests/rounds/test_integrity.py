@@ -13,16 +13,16 @@ from rounds_made import adjudicated, answer, begin, decisions, expert, files_of,
 
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.integrity import fingerprint
+from h2htalk.rounds.integrity import items_fingerprint
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import list_rounds, status
+from h2htalk.rounds.status import list_rounds, round_status
 
 
 def answered(folder: Path, count: int = 2) -> Path:
     path = begin(folder, count=count, overlap=2)
     answer(path, lambda *_: expert())
-    status(path)
+    round_status(path)
     return path
 
 
@@ -42,22 +42,22 @@ def first_line(text: str) -> str:
         (
             "assignment_sets.jsonl",
             lambda text: text.replace('"groups":[]', '"groups":[["x"]]'),
-            "'x' went out to annotators",
+            "the published item 'x' is missing",
         ),
-        ("assignment_sets.jsonl", lambda text: text * 2, "assignment set 1 stands where assignment set 2 belongs"),
-        ("assignment_sets.jsonl", lambda _: "", "says nothing of what went out"),
+        ("assignment_sets.jsonl", lambda text: text * 2, "found assignment set 1 in place of assignment set 2"),
+        ("assignment_sets.jsonl", lambda _: "", "contains no assignment set"),
         ("private/annotators.jsonl", lambda _: "{}\n", r"annotators.jsonl:1: "),
         ("private/annotators.jsonl", lambda text: text.replace('"en"', '"de"'), r"annotators.jsonl:1: "),
-        ("private/annotators.jsonl", first_line, "annotators who were given items are not there"),
-        ("private/annotators.jsonl", lambda text: text + first_line(text), "'annalena' stands there twice"),
-        ("private/salt", lambda _: "00ff\n", "must hold 16 bytes"),
-        ("private/annotators.jsonl", None, "annotators.jsonl: is gone, and without it nobody can say whose answers"),
-        ("private/salt", None, "salt: is gone, and under another nobody is known"),
-        ("items.jsonl", lambda text: text.replace("?", "!", 1), "these are not the items that went out"),
-        ("items.jsonl", lambda text: text.replace("}", ',"gold":{"keep":"drop"}}', 1), "these are not the items"),
-        ("items.jsonl", first_line, "'en-item-1' went out to annotators and is not there"),
-        ("items.jsonl", lambda text: text + first_line(text), "'en-item-0' stands there twice"),
-        ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event must say which"),
+        ("private/annotators.jsonl", first_line, "annotators with items are missing"),
+        ("private/annotators.jsonl", lambda text: text + first_line(text), "'annalena' occurs twice"),
+        ("private/salt", lambda _: "00ff\n", "must contain 16 hexadecimal bytes"),
+        ("private/annotators.jsonl", None, "the file is missing, and annotations cannot be attributed"),
+        ("private/salt", None, "salt: the file is missing, and no annotator can be identified"),
+        ("items.jsonl", lambda text: text.replace("?", "!", 1), "differs from the items that were published"),
+        ("items.jsonl", lambda text: text.replace("}", ',"gold":{"keep":"drop"}}', 1), "differs from the items"),
+        ("items.jsonl", first_line, "the published item 'en-item-1' is missing"),
+        ("items.jsonl", lambda text: text + first_line(text), "'en-item-0' occurs twice"),
+        ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event needs a name"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_what_it_was_is_named_and_nothing_is_written(
@@ -70,7 +70,7 @@ def test_a_file_that_is_not_what_it_was_is_named_and_nothing_is_written(
     else:
         (path / file).write_text(edited((path / file).read_text()))
     before = files_of(path)
-    calls = (status, close_round, reopen_round, lambda _: begin(tmp_path, count=2, overlap=2))
+    calls = (round_status, close_round, reopen_round, lambda _: begin(tmp_path, count=2, overlap=2))
     for call in calls:
         with pytest.raises(DataError, match=says):
             call(path)
@@ -80,16 +80,16 @@ def test_a_file_that_is_not_what_it_was_is_named_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"annotator": "0123456789ab"}, "'0123456789ab' is no annotator of this round"),
-        ({"round": "other"}, "an answer of the round 'other', not of round"),
-        ({"item": "en-item-9"}, "'en-item-9' is no item of this round"),
-        ({"question": "quality", "value": 4}, "no question of this round is called 'quality'"),
-        ({"value": "perhaps"}, "'perhaps' is no keep"),
-        ({"value": 4}, "4 is no keep"),
-        ({"value": ["keep"]}, "is no keep"),
-        ({"question": "accuracy", "value": 99}, "99 is no accuracy"),
-        ({"question": "accuracy", "value": "4"}, "'4' is no accuracy as it is stored; that would be 4"),
-        ({"question": "skipped", "value": "no"}, "'no' is no skip"),
+        ({"annotator": "0123456789ab"}, "'0123456789ab' is not an annotator of this round"),
+        ({"round": "other"}, "this annotation is of the round 'other'"),
+        ({"item": "en-item-9"}, "'en-item-9' is not an item of this round"),
+        ({"question": "quality", "value": 4}, "'quality' is not a question of this round"),
+        ({"value": "perhaps"}, "'perhaps' is not valid for keep"),
+        ({"value": 4}, "4 is not valid for keep"),
+        ({"value": ["keep"]}, "is not valid for keep"),
+        ({"question": "accuracy", "value": 99}, "99 is not valid for accuracy"),
+        ({"question": "accuracy", "value": "4"}, "'4' is not the stored form of accuracy: use 4"),
+        ({"question": "skipped", "value": "no"}, "'no' is not valid for skipped"),
         ({"question": "skipped", "value": "yes"}, ""),
         ({"value": None}, ""),
         ({"question": "comment", "value": "A fine reply."}, ""),
@@ -104,9 +104,9 @@ def test_a_line_that_is_no_answer_of_this_round_is_no_vote(
     added = next(json.loads(line) for line in lines if '"question":"keep"' in line) | changed
     (path / "annotations.jsonl").write_text("\n".join([*lines, json.dumps(added), ""]))
     if not says:
-        status(path)
+        round_status(path)
         return
-    for call in (status, close_round, reopen_round):
+    for call in (round_status, close_round, reopen_round):
         with pytest.raises(DataError, match=rf"annotations.jsonl:{len(lines) + 1}: .*{says}"):
             call(path)
 
@@ -120,11 +120,11 @@ def test_a_word_that_an_adjudicator_could_not_choose_is_no_answer(tmp_path: Path
     other = lines[0] | {"id": "en-item-9#keep", "labels": ["drop", "revise"]}
     (ties / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (*lines, other)))
     facts = json.loads((ties / "round.json").read_text())
-    facts["items_sha256"] = fingerprint(one.to_dict() for one in RoundFolder(ties).items())
+    facts["items_sha256"] = items_fingerprint(one.to_dict() for one in RoundFolder(ties).items())
     (ties / "round.json").write_text(json.dumps(facts))
     stored = (ties / "annotations.jsonl").read_text()
     (ties / "annotations.jsonl").write_text(stored.replace('"value":"keep"', '"value":"revise"'))
-    with pytest.raises(DataError, match=r"'revise' is none of this item's choices: drop, keep"):
+    with pytest.raises(DataError, match=r"'revise' is not a choice of this item: drop, keep"):
         close_round(ties)
 
 
@@ -145,7 +145,7 @@ def test_a_copy_without_names_can_be_looked_at_and_decided(tmp_path: Path) -> No
         file.unlink()
     (path / "private").rmdir()
     assert [one.state for one in list_rounds(tmp_path)] == ["closed"]
-    assert status(path).answers == 4
+    assert round_status(path).completed == 4
 
 
 def test_an_open_round_without_its_private_folder_is_refused_and_gets_no_other_salt(tmp_path: Path) -> None:
@@ -153,12 +153,12 @@ def test_an_open_round_without_its_private_folder_is_refused_and_gets_no_other_s
     path = answered(tmp_path)
     shutil.rmtree(path / "private")
     before = files_of(path)
-    for call in (status, close_round, reopen_round):
+    for call in (round_status, close_round, reopen_round):
         with pytest.raises(
-            DataError, match=r"annotators.jsonl: is gone.*put the round's folder `private` back"
+            DataError, match=r"annotators.jsonl: the file is missing.*restore the round's folder `private`"
         ):
             call(path)
-    with pytest.raises(DataError, match="salt: is gone"):
+    with pytest.raises(DataError, match="salt: the file is missing"):
         RoundFolder(path).salt()
     assert files_of(path) == before
     assert [one.state for one in list_rounds(tmp_path)] == ["open"]
@@ -170,9 +170,9 @@ def test_items_that_hold_blank_texts_are_the_items_that_went_out(tmp_path: Path)
     lines = [json.loads(line) for line in (path / "items.jsonl").read_text().splitlines()]
     lines[0]["context"] = {**lines[0].get("context", {}), "retrieved": ""}
     (path / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    facts = json.loads((path / "round.json").read_text()) | {"items_sha256": fingerprint(lines)}
+    facts = json.loads((path / "round.json").read_text()) | {"items_sha256": items_fingerprint(lines)}
     (path / "round.json").write_text(json.dumps(facts))
-    assert status(path).answers == 4
+    assert round_status(path).completed == 4
 
 
 # --- A closed round -----------------------------------------------------------------------------------------------
@@ -188,7 +188,9 @@ def test_good_decisions_are_not_overwritten_from_answers_that_were_cut(
     before = decisions(path)
     whole = (path / "annotations.jsonl").read_text()
     (path / "annotations.jsonl").write_text(cut(whole))
-    with pytest.raises(RoundError, match=r"closed with 16 answers .* Put that file back, or .*round reopen"):
+    with pytest.raises(
+        RoundError, match=r"16 annotations then, .* now.* Restore the file, or .*round reopen"
+    ):
         close_round(path)
     assert decisions(path) == before
     (path / "annotations.jsonl").write_text(whole)
@@ -215,7 +217,7 @@ def test_opening_again_is_no_dead_end_where_nothing_is_wanted(tmp_path: Path, th
     close_round(path)
     lines = (path / "annotations.jsonl").read_text()
     (path / "annotations.jsonl").write_text(lines.replace('"value":4', '"value":5', 1))
-    with pytest.raises(RoundError, match="not the same"):
+    with pytest.raises(RoundError, match="the file was changed"):
         close_round(path)
     if not there:
         shutil.rmtree(path / "spreadsheets")
@@ -230,5 +232,7 @@ def test_an_adjudication_whose_answers_were_cut_gives_no_words(tmp_path: Path) -
     close_round(path)
     ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
     (ties / "annotations.jsonl").write_text("")
-    with pytest.raises(RoundError, match=r"ties/annotations.jsonl: the round was closed with 2 answers"):
+    with pytest.raises(
+        RoundError, match=r"ties/annotations.jsonl: the file was changed .*2 annotations then, 0 now"
+    ):
         close_round(path, adjudication=ties)

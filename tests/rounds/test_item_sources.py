@@ -66,7 +66,9 @@ def test_a_stage_gives_what_it_kept_and_the_reviewer_s_word_as_suggestions(tmp_p
     assert "keep" not in items[1].suggested
     assert [item.id for item in read_items(str(stage), ["needs_people"])] == ["c-2"]
     assert len(read_items(str(stage), ["needs_people", "accept"])) == 2
-    with pytest.raises(RoundError, match=r"status 'need_people'; there are accept \(1\), needs_people \(1\)"):
+    with pytest.raises(
+        RoundError, match=r"status 'need_people'; choose from accept \(1\), needs_people \(1\)"
+    ):
         read_items(str(stage), ["accept", "need_people"])
 
 
@@ -74,7 +76,7 @@ def test_a_status_chooses_nothing_where_nobody_reviewed(tmp_path: Path) -> None:
     """It was ignored: the round went out with every item."""
     plain = write(tmp_path / "all.jsonl", [{"id": "i-1", "language": "en", "prompt": "hi"}])
     for source in (str(plain), "mini"):
-        with pytest.raises(RoundError, match="no record here carries a review's status; leave status out"):
+        with pytest.raises(RoundError, match="no record has a review status; remove status"):
             read_items(source, ["needs_people"])
     reviewed = write(tmp_path / "c.jsonl", [candidate("c-1", "accept"), candidate("c-2", "revise")])
     assert [item.id for item in read_items(str(reviewed), ["revise"])] == ["c-2"]
@@ -101,8 +103,8 @@ def test_a_file_may_hold_items_scenarios_candidates_and_dialogues(tmp_path: Path
 @pytest.mark.parametrize(
     ("records", "says"),
     [
-        ([], "holds no items"),
-        ([{"id": "a", "language": "en", "prompt": "x"}] * 2, "'a' stands twice"),
+        ([], "contains no items"),
+        ([{"id": "a", "language": "en", "prompt": "x"}] * 2, "'a' occurs twice"),
         ([{"name": "a"}], "all.jsonl:1: neither an item"),
         ([{"id": "a", "language": "en", "prompt": "x"}, {"id": "b"}], "all.jsonl:2"),
         ([[1]], "all.jsonl:1"),

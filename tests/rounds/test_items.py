@@ -42,16 +42,16 @@ def test_an_item_comes_back_as_it_was() -> None:
         ({"prompt": None, "context": {}}, "prompt is missing"),
         ({"prompt": 3}, "prompt must be text or a list"),
         ({"prompt": [{"role": "system", "content": "x"}]}, "role is 'system'"),
-        ({"prompt": "x" * (MAX_TEXT + 1)}, "nobody reads more than"),
+        ({"prompt": "x" * (MAX_TEXT + 1)}, "the maximum is"),
         ({"prompt": "a\0b"}, "null character"),
-        ({"response": "half \ud800"}, "half a character"),
+        ({"response": "half \ud800"}, "lone surrogate"),
         ({"response": ["r"]}, "response must be text"),
         ({"labels": "keep"}, "labels must be a list"),
-        ({"labels": ["keep", "keep"]}, "one label twice"),
-        ({"labels": ["keep\n"]}, "is no label"),
+        ({"labels": ["keep", "keep"]}, "a label twice"),
+        ({"labels": ["keep\n"]}, "is invalid; use printable text"),
         ({"crisis": "yes"}, "crisis must be true or false"),
         ({"gold": {"keep": 1.5}}, "gold: 'keep' must be text"),
-        ({"context": {"memories": ["a"]}}, "context must be an object of texts"),
+        ({"context": {"memories": ["a"]}}, "context must be an object with texts"),
         ({"language": "de"}, "language is 'de'"),
         ({"id": "a\u202e"}, "id must be printable"),
         ({"answer": 1}, "unknown field answer"),
@@ -69,9 +69,9 @@ def test_gold_and_suggested_answers_are_answers_to_the_questions() -> None:
     item = Item.from_dict(WHOLE)
     assert check_values(item, QUESTIONS["crowd"]) is item
     for changed, says in (
-        ({"gold": {"kept": "keep"}}, "gold: no question 'kept'"),
-        ({"gold": {"keep": "perhaps"}}, "gold: 'perhaps' is no keep"),
-        ({"suggested": {"quality": 9}}, "suggested: 9 is no quality"),
+        ({"gold": {"kept": "keep"}}, "gold: unknown question 'kept'"),
+        ({"gold": {"keep": "perhaps"}}, "gold: 'perhaps' is not valid for keep"),
+        ({"suggested": {"quality": 9}}, "suggested: 9 is not valid for quality"),
     ):
         with pytest.raises(DataError, match=says):
             check_values(Item.from_dict(WHOLE | changed), QUESTIONS["crowd"])

@@ -51,7 +51,7 @@ def test_a_label_is_one_of_its_question(raw: object) -> None:
 def test_several_labels_stand_in_the_order_of_the_question_and_once() -> None:
     assert SEVERAL.read(["privacy", "boundary", "privacy"]) == ("boundary", "privacy")
     assert SEVERAL.read("privacy") == ("privacy",)
-    with pytest.raises(RoundError, match="is no violations"):
+    with pytest.raises(RoundError, match="is not valid for violations"):
         SEVERAL.read(["privacy", "rude"])
 
 

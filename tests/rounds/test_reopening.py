@@ -5,13 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, kill_at, people
+from rounds_made import (
+    NAMES,
+    answer,
+    begin,
+    decisions,
+    events,
+    expert,
+    files_of,
+    kill_at,
+    people,
+    progress_of,
+)
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 from h2htalk.rounds.terminal import status_lines
 
 
@@ -33,32 +44,32 @@ def tied(folder: Path, panel: int = 3) -> Path:
 
 def test_closing_says_which_ties_want_one_more_answer_and_needs_no_early_for_it(tmp_path: Path) -> None:
     path = tied(tmp_path)
-    assert status(path).ties == 1
+    assert round_status(path).ties == 1
     closed, _ = close_round(path)
     assert [note for note in closed.notes if "1 item is tied" in note and "round reopen" in note]
-    assert events(path, "closed")[-1]["early"] is False
+    assert events(path, "closed")[-1]["incomplete"] is False
 
 
 def test_a_tie_that_nobody_is_left_for_is_not_told_to_be_reopened(tmp_path: Path) -> None:
     path = tied(tmp_path, panel=2)
-    assert status(path).ties == 0
-    assert not [note for note in close_round(path)[0].notes if "reopen" in note]
+    assert round_status(path).ties == 0
+    assert not [note for note in close_round(path)[0].notes if "round reopen" in note]
 
 
 def test_an_answer_to_a_tie_that_is_out_is_waited_for_and_closing_without_it_is_early(tmp_path: Path) -> None:
     path = tied(tmp_path)
-    status(path)
+    round_status(path)
     reopen_round(path)
-    found = status(path)
-    assert (found.missing, found.ties, found.answers, found.wanted, found.complete) == (
+    found = round_status(path)
+    assert (found.missing, found.ties, found.completed, found.assignments, found.items_done) == (
         {"en-item-1": 1}, 0, 4, 5, 1,
     )  # fmt: skip
-    with pytest.raises(RoundError, match="1 of 2 items without all answers, 1 answer in all"):
+    with pytest.raises(RoundError, match="1 assignment is missing, of 1 of 2 items"):
         close_round(path)
     close_round(path, force=True)
     event = events(path, "closed")[-1]
-    assert {key: event[key] for key in ("early", "missing", "mistakes", "answers")} == {
-        "early": True, "missing": 1, "mistakes": 0, "answers": 16,
+    assert {key: event[key] for key in ("incomplete", "missing", "mistakes", "annotations")} == {
+        "incomplete": True, "missing": 1, "mistakes": 0, "annotations": 16,
     }  # fmt: skip
 
 
@@ -66,10 +77,10 @@ def test_answers_are_counted_of_those_that_can_still_come_after_a_drop_out(tmp_p
     path = begin(tmp_path, overlap=2, people=3, count=6)
     answer(path, lambda *_: expert(), only=NAMES[:2])
     reopen_round(path, without=["chen_wei"], annotators=people(tmp_path / "more.csv", "daraigh"))
-    assert status(path).wanted == 12
+    assert round_status(path).assignments == 12
     answer(path, lambda *_: expert(), only=("annalena", "bogumil", "daraigh"))
-    found = status(path)
-    assert (found.answers, found.wanted, found.complete) == (12, 12, 6)
+    found = round_status(path)
+    assert (found.completed, found.assignments, found.items_done) == (12, 12, 6)
     (event,) = events(path, "annotators")
     by_name = {annotator.name: annotator.id for annotator in RoundFolder(path).annotators()}
     assert (event["joined"], event["left"]) == ([by_name["daraigh"]], [by_name["chen_wei"]])
@@ -84,29 +95,29 @@ def test_skipped_items_are_spoken_of_while_they_want_answers_that_nobody_has_bef
     answer(path, lambda _, annotator: {"skip": "yes"} if annotator == names[first] else expert())
 
     def lines() -> str:
-        return "\n".join(status_lines(status(path)))
+        return "\n".join(status_lines(round_status(path)))
 
-    assert "1 item wants answers that nobody has before them" in lines()
+    assert "1 item needs further annotators" in lines()
     reopen_round(path)
-    assert "nobody has before them" not in lines()
+    assert "needs further annotators" not in lines()
     answer(path, lambda *_: expert())
-    assert "nobody has before them" not in lines()
-    assert status(path).skipped == 1
-    assert "2 of 2 answers" in lines()
+    assert "needs further annotators" not in lines()
+    assert round_status(path).skipped == 1
+    assert "assignments: 2 of 2 completed" in lines()
 
 
 def test_handing_out_nothing_says_why(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=3)
     _, told = reopen_round(path)
-    assert "nothing new is handed out: all 6 answers" in told[0]
+    assert "nothing new to hand out: 6 assignments are still pending" in told[0]
     answer(path, lambda *_: expert())
-    status(path)
-    with pytest.raises(RoundError, match="every item has enough answers"):
+    round_status(path)
+    with pytest.raises(RoundError, match="every item already has enough annotators"):
         reopen_round(path)
     _, told = reopen_round(path, without=["annalena"])
-    assert "the change of annotators is recorded" in told
+    assert "the list of annotators was updated" in told
     assert len(events(path, "annotators")) == 1
-    assert "annalena" not in status(path).by_annotator
+    assert "annalena" not in progress_of(round_status(path))
 
 
 def test_who_leaves_without_a_replacement_is_not_written_down_half(tmp_path: Path) -> None:
@@ -144,7 +155,7 @@ def test_an_open_round_holds_nothing_that_looks_final(tmp_path: Path) -> None:
 def test_a_changed_list_of_annotators_is_no_way_to_change_who_is_asked(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3)
     with pytest.raises(
-        RoundError, match=r"changed since .*\(daraigh\).*round reopen .* --annotators .*people.csv"
+        RoundError, match=r"changed after .*\(daraigh\).*round reopen .* --annotators .*people.csv"
     ):
         begin(tmp_path, overlap=2, people=4)
     with pytest.raises(RoundError, match=r"\(chen_wei\).*--without chen_wei"):
@@ -158,8 +169,8 @@ def test_a_changed_list_of_annotators_is_no_way_to_change_who_is_asked(tmp_path:
 @pytest.mark.parametrize(
     ("late", "told_of", "then"),
     [
-        ("keep", "every item has enough answers", "every item has enough answers"),
-        ("drop", "nobody is left to ask about 2 items", "everybody who may see them has been asked"),
+        ("keep", "every item already has enough annotators", "every item already has enough annotators"),
+        ("drop", "no eligible annotator is left for 2 items", "no eligible annotator is left"),
     ],
 )
 def test_what_came_after_closing_counts_once_the_round_is_open_again(
@@ -174,10 +185,10 @@ def test_what_came_after_closing_counts_once_the_round_is_open_again(
     close_round(path)
     assert (path / "annotations.jsonl").read_bytes() == stored
     found, told = reopen_round(path)
-    assert "answers to 2 items after the closing count now" in told[-1]
+    assert "annotations of 2 items that came after closing count now" in told[-1]
     assert told_of in told[0]
     assert (found.state, found.missing, len(RoundFolder(path).assignment_sets())) == ("open", {}, 1)
-    assert close_round(path)[0].answers == 4
+    assert close_round(path)[0].completed == 4
     with pytest.raises(RoundError, match=then):
         reopen_round(path)
 
@@ -188,7 +199,7 @@ def test_a_refused_opening_leaves_a_closed_round_as_it_is_though_answers_came_la
     close_round(path, force=True)
     before = files_of(path)
     answer(path, lambda *_: expert("drop"), only=("bogumil",))
-    with pytest.raises(RoundError, match="no annotator is called nobody"):
+    with pytest.raises(RoundError, match="unknown annotator nobody"):
         reopen_round(path, without=["nobody"])
     changed = {name for name, data in files_of(path).items() if data != before.get(name)}
     assert all(name.startswith("spreadsheets/") for name in changed)
@@ -217,15 +228,15 @@ def test_handing_out_killed_at_any_write_is_completed_and_leaves_no_answer_unrea
         assert len(decisions(path)) == 8
         return
     if closing:
-        with pytest.raises(RoundError, match="1 of 2 items without all answers, 1 answer in all"):
+        with pytest.raises(RoundError, match="1 assignment is missing, of 1 of 2 items"):
             close_round(path)
     reopen_round(path, without=["annalena"], annotators=more)
-    assert (round.state, len(round.assignment_sets()), round.assignment_sets()[1].wanted) == (
+    assert (round.state, len(round.assignment_sets()), round.assignment_sets()[1].requested) == (
         "open",
         2,
         {"en-item-1": 1},
     )
-    assert [annotator.name for annotator in round.annotators() if annotator.here] == [
+    assert [annotator.name for annotator in round.annotators() if annotator.active] == [
         "bogumil",
         "chen_wei",
         "daraigh",
@@ -233,14 +244,14 @@ def test_handing_out_killed_at_any_write_is_completed_and_leaves_no_answer_unrea
     assert events(path, "annotators")
     assert not (path / "decisions.jsonl").exists()
     answer(path, lambda *_: expert())
-    assert status(path).missing == {}
+    assert round_status(path).missing == {}
     close_round(path)
     assert decisions(path)["en-item-1", "keep"]["votes"] == 3
 
 
 def test_an_opening_that_was_refused_may_be_asked_for_otherwise(tmp_path: Path) -> None:
     """Its own advice, a smaller overlap or more annotators, was refused: the first try had been laid down."""
-    with pytest.raises(RoundError, match="name more annotators, or a smaller overlap"):
+    with pytest.raises(RoundError, match="add annotators, or use a smaller overlap"):
         begin(tmp_path, overlap=5, people=3)
     path = begin(tmp_path, overlap=3, people=3)
     assert len(RoundFolder(path).assignment_sets()[0].assignments) == 12

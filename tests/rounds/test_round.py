@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rounds_made import NAMES, answer, begin, decisions, expert, files_of, people
+from rounds_made import NAMES, answer, begin, decisions, expert, files_of, people, progress_of
 
 from h2htalk.errors import H2HTalkError, RoundError
 from h2htalk.rounds.closing import close_round
@@ -16,16 +16,18 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.status import list_rounds, status
+from h2htalk.rounds.status import list_rounds, round_status
 
 
 def test_a_round_from_its_opening_to_its_decisions(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3)
-    assert [(s.state, s.answers, s.wanted, s.items) for s in list_rounds(tmp_path)] == [("open", 0, 12, 4)]
+    assert [(s.state, s.completed, s.assignments, s.items) for s in list_rounds(tmp_path)] == [
+        ("open", 0, 12, 4)
+    ]
     answer(path, lambda name, _: expert("drop" if name == "en-item-2" else "keep"))
-    found = status(path)
-    assert (found.new, found.answers, found.complete, found.mistakes) == (48, 12, 4, ())
-    assert sum(done for done, _ in found.by_annotator.values()) == 12
+    found = round_status(path)
+    assert (found.new, found.completed, found.items_done, found.mistakes) == (48, 12, 4, ())
+    assert sum(done for done, _ in progress_of(found).values()) == 12
     closed, settled = close_round(path)
     assert closed.state == "closed"
     told = decisions(path)
@@ -39,7 +41,7 @@ def test_a_round_from_its_opening_to_its_decisions(tmp_path: Path) -> None:
     assert agreement["keep"]["alpha"] == 1.0
     assert (path / "private" / "payment.csv").read_text().splitlines()[
         0
-    ] == "annotator,items answered,items skipped,minutes"
+    ] == "annotator,items completed,items skipped,minutes"
 
 
 def test_names_stand_in_the_private_folder_and_in_spreadsheets_alone(tmp_path: Path) -> None:
@@ -74,10 +76,10 @@ def test_names_stand_in_the_private_folder_and_in_spreadsheets_alone(tmp_path: P
 def test_opening_and_looking_twice_change_nothing(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2)
     answer(path, lambda *_: expert())
-    status(path)
+    round_status(path)
     before = files_of(path)
     begin(tmp_path, overlap=2)
-    assert status(path).new == 0
+    assert round_status(path).new == 0
     assert files_of(path) == before
 
 
@@ -95,14 +97,14 @@ def test_another_round_is_not_opened_over_one_that_is_there(
 def test_closing_waits_for_all_answers_unless_it_is_told_not_to_and_records_that(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, count=8)
     answer(path, lambda *_: expert(), only=NAMES[:3])
-    with pytest.raises(RoundError, match=r"of 8 items without all answers, \d+ answers"):
+    with pytest.raises(RoundError, match=r"\d+ assignments are missing, of \d of 8 items"):
         close_round(path)
     assert not (path / "decisions.jsonl").exists()
     closed, _ = close_round(path, force=True)
     missing = sum(closed.missing.values())
-    assert f"closed early, without {missing} answers to {len(closed.missing)} items" in closed.notes
-    assert RoundFolder(path).events()[-1]["early"] is True
-    assert {r["rule"] for r in decisions(path).values()} <= {"majority", "mean", "no answers"}
+    assert f"closed without {missing} assignments of {len(closed.missing)} items" in closed.notes
+    assert RoundFolder(path).events()[-1]["incomplete"] is True
+    assert {r["rule"] for r in decisions(path).values()} <= {"majority", "mean", "no annotations"}
 
 
 def test_closing_again_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -110,7 +112,7 @@ def test_closing_again_gives_the_same_bytes(tmp_path: Path) -> None:
     answer(path, lambda *_: expert())
     close_round(path, force=True)
     event = RoundFolder(path).events()[-1]
-    assert (event["mistakes"], event["missing"], event["early"]) == (0, 0, False)
+    assert (event["mistakes"], event["missing"], event["incomplete"]) == (0, 0, False)
     before = files_of(path)
     close_round(path)
     assert files_of(path) == before
@@ -122,14 +124,14 @@ def test_a_mistake_stops_the_closing_and_names_file_and_cell(tmp_path: Path) -> 
     answer(path, lambda *assignment: expert("perhaps" if assignment == wrong else "keep"))
     with pytest.raises(RoundError, match=r"cannot be counted, the first: spreadsheets/annalena.csv: row \d"):
         close_round(path)
-    (told,) = status(path).mistakes
+    (told,) = round_status(path).mistakes
     assert "perhaps" in told
     closed, _ = close_round(path, force=True)
     assert closed.mistakes == (told,)
-    at = closed.notes.index("closed without 1 answer that cannot be counted:")
+    at = closed.notes.index("closed without 1 annotation that cannot be counted:")
     assert closed.notes[at + 1] == told
     event = RoundFolder(path).events()[-1]
-    assert (event["mistakes"], event["missing"], event["early"]) == (1, 1, True)
+    assert (event["mistakes"], event["missing"], event["incomplete"]) == (1, 1, True)
 
 
 def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> None:
@@ -143,11 +145,11 @@ def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> N
         return expert()
 
     answer(path, skips_first)
-    found = status(path)
+    found = round_status(path)
     assert (found.skipped, found.missing) == (1, {"en-item-0": 1})
     reopen_round(path)
     assignment_set = RoundFolder(path).assignment_sets()[1]
-    assert assignment_set.wanted == {"en-item-0": 1}
+    assert assignment_set.requested == {"en-item-0": 1}
     asked = {assignment.annotator for assignment in assignment_set.assignments}
     assert not asked & {
         assignment.annotator
@@ -155,7 +157,7 @@ def test_what_was_skipped_goes_to_somebody_else_and_is_paid(tmp_path: Path) -> N
         if assignment.item == "en-item-0"
     }
     answer(path, lambda *_: expert())
-    assert status(path).missing == {}
+    assert round_status(path).missing == {}
     close_round(path)
     paid = (path / "private" / "payment.csv").read_text().splitlines()[1:]
     assert sum(int(row.split(",")[1]) + int(row.split(",")[2]) for row in paid) == 13
@@ -178,7 +180,7 @@ def test_a_tie_gets_one_answer_more_and_then_an_adjudicator_s_word(tmp_path: Pat
     assert (tie["label"], tie["rule"], tie["tied"]) == (None, "tie", ["drop", "keep"])
     # First one more answer, which breaks this tie.
     reopen_round(path)
-    assert RoundFolder(path).assignment_sets()[1].wanted == {"en-item-1": 1}
+    assert RoundFolder(path).assignment_sets()[1].requested == {"en-item-1": 1}
     # Nobody comes: an adjudication instead.
     close_round(path, force=True)
     spec = make_spec(
@@ -191,7 +193,7 @@ def test_a_tie_gets_one_answer_more_and_then_an_adjudicator_s_word(tmp_path: Pat
     assert [(one.id, one.labels) for one in asked] == [("en-item-1#keep", ("drop", "keep"))]
     assert "kept or dropped" in asked[0].note
     answer(tmp_path / "ties", lambda *_: {"label": "drop"}, only=("judge",))
-    with pytest.raises(RoundError, match="not closed yet"):
+    with pytest.raises(RoundError, match="this adjudication is not closed"):
         close_round(path, adjudication=tmp_path / "ties")
     close_round(tmp_path / "ties")
     close_round(path, adjudication=tmp_path / "ties")
@@ -199,7 +201,7 @@ def test_a_tie_gets_one_answer_more_and_then_an_adjudicator_s_word(tmp_path: Pat
     assert (settled["label"], settled["rule"]) == ("drop", "adjudication")
     close_round(path)  # the word is kept
     assert decisions(path)["en-item-1", "keep"] == settled
-    with pytest.raises(RoundError, match="no decision of this round is tied"):
+    with pytest.raises(RoundError, match="this round has no ties to adjudicate"):
         open_round(make_spec("adjudication", str(path), {}), tmp_path / "again")
 
 
@@ -207,7 +209,7 @@ def test_an_adaptive_round_asks_on_where_the_votes_are_not_clear(tmp_path: Path)
     path = begin(
         tmp_path, "crowd", count=3, people=6, overlap=6, adaptive={"on": True, "minimum": 3, "lead": 3}
     )
-    assert set(RoundFolder(path).assignment_sets()[0].wanted.values()) == {3}
+    assert set(RoundFolder(path).assignment_sets()[0].requested.values()) == {3}
     order: dict[str, list[str]] = {}
 
     def typed(name: str, annotator: str) -> dict[str, str]:
@@ -218,9 +220,9 @@ def test_an_adaptive_round_asks_on_where_the_votes_are_not_clear(tmp_path: Path)
         return {"subtask": "dialogue_base", "keep": "drop" if split else "keep", "quality": "3"}
 
     answer(path, typed)
-    found = status(path)
-    assert (found.missing, found.left_over) == ({"en-item-1": 2}, 1)
-    while status(path).missing:
+    found = round_status(path)
+    assert (found.missing, found.unassigned) == ({"en-item-1": 2}, 1)
+    while round_status(path).missing:
         reopen_round(path)
         answer(path, typed)
     closed, _ = close_round(path)
@@ -257,9 +259,9 @@ def test_an_opening_killed_at_any_write_is_completed_by_the_same_command(
 
 
 def test_no_round_is_no_traceback(tmp_path: Path) -> None:
-    for call in (status, close_round, reopen_round):
-        with pytest.raises(H2HTalkError, match="no round here"):
+    for call in (round_status, close_round, reopen_round):
+        with pytest.raises(H2HTalkError, match="not a round"):
             call(tmp_path / "nowhere")
-    with pytest.raises(RoundError, match="no folder"):
+    with pytest.raises(RoundError, match="folder not found"):
         list(list_rounds(tmp_path / "nowhere"))
     assert list(list_rounds(tmp_path)) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rounds_made import NAMES, answer, begin, expert, files_of, people
+from rounds_made import NAMES, answer, begin, expert, files_of, people, progress_of
 from spreadsheet_rounds import item
 
 from h2htalk.data.files import write_jsonl
@@ -16,12 +16,12 @@ from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.item_sources import read_items
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.opening import next_assignment_set, open_round
+from h2htalk.rounds.opening import make_assignment_set, open_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder, now
 from h2htalk.rounds.settings import RoundSpec, make_spec
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
-from h2htalk.rounds.status import list_rounds, status
+from h2htalk.rounds.status import list_rounds, round_status
 
 
 def spec_of(folder: Path, numbers: range, name: str = "items") -> RoundSpec:
@@ -64,28 +64,28 @@ def test_two_openings_at_once_leave_the_first_as_it_is(
 
 def test_a_refused_opening_says_shortly_that_nothing_went_out(tmp_path: Path) -> None:
     """It showed a table of annotators, none of whom had been asked anything."""
-    with pytest.raises(RoundError, match="name more annotators"):
+    with pytest.raises(RoundError, match="add annotators"):
         begin(tmp_path, overlap=5, people=3)
     path = tmp_path / "round"
-    found = status(path)
-    assert (found.state, found.by_annotator, found.given) == ("half opened", {}, {})
+    found = round_status(path)
+    assert (found.state, found.progress) == ("partly opened", ())
     (told,) = found.notes
-    assert told.startswith("nothing has gone out yet")
+    assert told.startswith("opening failed and nothing was published")
     assert f"`h2htalk round open expert {tmp_path / 'items.jsonl'} --out {path}`" in told
     assert [one.notes for one in list_rounds(tmp_path)] == [(told,)]
     for call in (close_round, reopen_round):
-        with pytest.raises(RoundError, match="nothing has gone out yet"):
+        with pytest.raises(RoundError, match="opening failed and nothing was published"):
             call(path)
     begin(tmp_path, overlap=3, people=3)
-    assert (status(path).notes, len(status(path).by_annotator)) == ((), 3)
+    assert (round_status(path).notes, len(progress_of(round_status(path)))) == ((), 3)
 
 
 def test_an_interrupted_opening_says_what_finishes_it(tmp_path: Path) -> None:
     path = begin(tmp_path)
     (path / "events.jsonl").unlink()
-    found = status(path)
-    assert (found.state, found.by_annotator) == ("half opened", {})
-    assert "its opening was interrupted; `h2htalk round open expert" in found.notes[-1]
+    found = round_status(path)
+    assert (found.state, progress_of(found)) == ("partly opened", {})
+    assert "opening was interrupted; complete it with `h2htalk round open expert" in found.notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_who_answered_an_item_is_not_seated_for_it_though_no_assignment_says_so(
     round = RoundFolder(path)
     seated = {assignment.annotator for assignment in round.assignment_sets()[0].assignments}
     (other,) = (annotator.id for annotator in round.annotators() if annotator.id not in seated)
-    round.add_answers([Annotation(round.name, "en-item-0", other, "keep", "keep", now())])
-    with pytest.raises(RoundError, match="1 item in en: 1 annotator wanted, 0 can be asked"):
-        next_assignment_set(
+    round.add_annotations([Annotation(round.name, "en-item-0", other, "keep", "keep", now())])
+    with pytest.raises(RoundError, match="1 item in en: 1 annotator needed, 0 eligible"):
+        make_assignment_set(
             round, SpreadsheetPlatform(), 2, round.items(), {"en-item-0": 1}, round.annotators()
         )
 
@@ -133,3 +133,16 @@ def test_a_closed_round_that_wants_nothing_keeps_its_decisions_when_somebody_lea
     assert RoundFolder(path).state == "closed"
     assert (path / "decisions.jsonl").read_bytes() == before
     assert not list(path.glob("*before*"))
+
+
+def test_opening_a_closed_round_names_the_command_that_continues_it(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=3)
+    answer(path, lambda *_: expert())
+    close_round(path)
+    before = files_of(path)
+    for count in (4, 5):
+        with pytest.raises(
+            RoundError, match=rf"this round is closed; continue it with `h2htalk round reopen {path}`"
+        ):
+            begin(tmp_path, overlap=2, people=3, count=count)
+    assert files_of(path) == before

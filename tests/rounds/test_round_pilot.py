@@ -16,7 +16,7 @@ from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 
 PEOPLE = "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\ndaraigh,en,yes\n"
 
@@ -59,10 +59,10 @@ def test_everybody_gets_every_item_of_their_languages_and_hands_on_who_passed(tm
         for spreadsheet in read_spreadsheet_round(RoundFolder(path)).spreadsheets
     }
     assert assignments == {"annalena": 6, "bogumil": 11, "chen_wei": 6, "daraigh": 6}
-    assert sum(status(path).missing.values()) == 29
+    assert sum(round_status(path).missing.values()) == 29
     answer(path, wrong=("daraigh",), skipped=("annalena",))
-    found = status(path)
-    assert (found.missing, found.answers, found.skipped) == ({}, 28, 1)
+    found = round_status(path)
+    assert (found.missing, found.completed, found.skipped) == ({}, 28, 1)
     closed, _ = close_round(path)
     assert "3 of 4 annotators passed the gold items: " in closed.notes[0]
     passed = (path / "private" / "qualified.csv").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def test_who_joins_gets_all_of_it_and_who_left_is_not_waited_for(tmp_path: Path)
     spreadsheets = read_spreadsheet_round(RoundFolder(path)).spreadsheets
     assert {b.stem: len(b.assignments) for b in spreadsheets if b.assignment_set == 2} == {"emeka_o-2": 6}
     answer(path)
-    assert not status(path).missing
+    assert not round_status(path).missing
 
 
 def test_where_nobody_passed_no_list_is_handed_on_and_opening_with_it_says_so(tmp_path: Path) -> None:
@@ -88,12 +88,14 @@ def test_where_nobody_passed_no_list_is_handed_on_and_opening_with_it_says_so(tm
     )
     answer(path, wrong=("annalena", "bogumil", "chen_wei", "daraigh"))
     closed, _ = close_round(path)
-    assert "nobody of 4 annotators passed the gold items" in closed.notes[0]
+    assert "none of 4 annotators passed the gold items" in closed.notes[0]
     assert not passed.exists()
-    with pytest.raises(RoundError, match="that of a pilot is written when it is closed, if anybody passed"):
+    with pytest.raises(RoundError, match=r"closing a pilot writes qualified\.csv only"):
         open_round(spec, tmp_path / "round")
 
 
 def test_a_pilot_that_nobody_may_see_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RoundError, match=r"6 items may be seen by nobody, the first: 'zh-item-0' is in zh;"):
+    with pytest.raises(
+        RoundError, match=r"no annotator is eligible for 6 items, the first: 'zh-item-0' is in zh;"
+    ):
         begin(tmp_path, people="name,languages,crisis\nannalena,en,yes\n")

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from h2htalk.errors import ConfigError, H2HTalkError
-from h2htalk.rounds.settings import RoundSpec, make_spec, require_same
+from h2htalk.rounds.settings import RoundSpec, make_spec, require_same_spec
 
 
 def test_what_is_not_said_is_the_paper_s() -> None:
     assert [
-        make_spec(kind, "mini", {}).answers for kind in ("crowd", "expert", "adjudication", "safety")
+        make_spec(kind, "mini", {}).annotators_per_item
+        for kind in ("crowd", "expert", "adjudication", "safety")
     ] == [20, 3, 1, 3]
 
 
@@ -32,13 +33,13 @@ def test_a_file_sets_everything_and_the_command_goes_before_it(tmp_path: Path) -
     [
         ("overlap = -1", "overlap: Input should be greater than or equal to 0"),
         ("overlap = 2.5", "overlap: "),
-        ("over_lap = 3", "over_lap: no such setting"),
+        ("over_lap = 3", "over_lap: unknown setting"),
         ("[care]\ncrisis_share = 1.5", "care.crisis_share: Input should be less than or equal to 1"),
         ("[care]\nsession_items = 0", "care.session_items: Input should be greater"),
         ("minutes = nan", "minutes"),
         (
             "[adaptive]\non = true\nconfidence = 0.3",
-            "adaptive.confidence is 0.3; it must be 0 or 0.5 and more",
+            "adaptive.confidence is 0.3; it must be 0 or at least 0.5",
         ),
         (
             "[adaptive]\non = true\nconfidence = 1.0",
@@ -47,7 +48,7 @@ def test_a_file_sets_everything_and_the_command_goes_before_it(tmp_path: Path) -
         ("[adaptive]\naccuracy = 0.4", "adaptive.accuracy: Input should be greater than or equal to 0.51"),
         ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
         ("[ties]\ndawid_skene = 0.4", "ties.dawid_skene: Input should be greater than or equal to 0.5"),
-        ("[ties]\nmargin = 0.2", "ties.margin: no such setting"),
+        ("[ties]\nmargin = 0.2", "ties.margin: unknown setting"),
         ("overlap = ", "not readable as TOML"),
         ("kind = 3", None),
     ],
@@ -64,6 +65,6 @@ def test_a_setting_that_cannot_be_is_named(tmp_path: Path, text: str, says: str 
 
 def test_a_round_goes_on_with_what_it_was_opened_with(tmp_path: Path) -> None:
     one = make_spec("crowd", "mini", {})
-    require_same(one, make_spec("crowd", "mini", {}), tmp_path)
+    require_same_spec(one, make_spec("crowd", "mini", {}), tmp_path)
     with pytest.raises(H2HTalkError, match="opened with another overlap, seed"):
-        require_same(one, make_spec("crowd", "mini", {"overlap": 3, "seed": 1}), tmp_path)
+        require_same_spec(one, make_spec("crowd", "mini", {"overlap": 3, "seed": 1}), tmp_path)

@@ -1,4 +1,4 @@
-"""What the terminal says of a round."""
+"""Lines and tables of rounds on the terminal."""
 
 from __future__ import annotations
 
@@ -9,62 +9,79 @@ from rich.console import Console
 from spreadsheet_rounds import fill, item, opened, stems, workbook_path
 
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.status import Status, list_rounds, status
-from h2htalk.rounds.terminal import annotators_table, decisions_table
+from h2htalk.rounds.status import ProgressRow, Status, list_rounds, round_status
+from h2htalk.rounds.terminal import decisions_table, progress_table, rounds_table, status_lines
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 
 
 def lines(table: Any) -> list[list[str]]:
-    """A table as it is printed, its rows cut into words."""
+    """The printed lines of a table, split at white space."""
     console = Console(width=200, force_terminal=False)
     with console.capture() as caught:
         console.print(table)
     return [line.split() for line in caught.get().splitlines()]
 
 
-def test_a_annotator_s_row_says_what_they_were_given_and_what_lies_half_filled(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(n) for n in range(3)], annotators="anna,en;bert,en")
+def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
+    items = [item(n) for n in range(3)] + [item(n, "zh") for n in range(2)]
+    round = opened(tmp_path, "crowd", items, annotators="anna,en;bert,en zh", overlap=1, name="mixed")
+    (bert,) = (
+        one for one in round_status(round.path).progress if (one.annotator, one.language) == ("bert", "zh")
+    )
+    assert bert == ProgressRow("bert", "zh", items=2, done=0, open=2, started=0, skipped=0)
+    round = opened(tmp_path, "crowd", items[:3], annotators="anna,en;bert,en")
     fill(workbook_path(round, "bert"), {1: CROWD, 2: {"keep": "Keep"}, 3: {"skip": "yes"}})
-    found = status(round.path)
-    assert (found.given, found.started) == ({"anna": 3, "bert": 3}, {"bert": 1})
-    assert lines(annotators_table(found)) == [
-        ["annotator", "given", "answered", "half", "filled", "skipped"],
-        ["anna", "3", "0"],
-        ["bert", "3", "1", "1", "1"],
+    status = round_status(round.path)
+    assert lines(progress_table(status)) == [
+        ["annotator", "language", "items", "done", "open", "started", "skipped"],
+        ["all", "en", "3", "0", "3", "1", "1"],
+        ["anna", "en", "3", "0", "3", "0", "0"],
+        ["bert", "en", "3", "1", "1", "1", "1"],
     ]
-    # A look that asks no platform knows of no half-filled rows.
-    assert [list(one.started) for one in list_rounds(tmp_path)] == [[]]
-
-
-def test_annotators_who_were_given_nothing_take_one_row() -> None:
-    """A list of ten thousand people, of whom a round asked twelve, filled the screen ten thousand lines long."""
-    who = {f"v{n}": (0, 0) for n in range(1_200)} | {"ann": (0, 0), "bo": (0, 1)}
-    found = Status(
-        "r",
+    assert list(status_lines(status)) == [
+        "round: crowd round on spreadsheets, open",
+        "items: 0 of 3 done",
+        "assignments: 1 of 6 completed, 1 skipped; 4 new annotations collected",
+        "1 item needs further annotators (skipped, or not clear yet): run `h2htalk round reopen`",
+    ]
+    # A list does not ask the platform, so it does not know of partly filled rows.
+    listed = next(one for one in list_rounds(tmp_path) if one.name == "round")
+    assert not any(row.started for row in listed.progress)
+    assert "started" not in lines(progress_table(listed))[0]
+    assert lines(rounds_table([listed]))[1] == [
+        "round",
         "crowd",
         "spreadsheets",
         "open",
-        1,
-        1,
-        0,
-        0,
-        0,
-        who,
-        {"a": 0},
-        {"a": 1},
-        given={"ann": 2, "cy": 1},
+        "3",
+        "0",
+        "6",
+        "1",
+        "1",
+    ]
+
+
+def test_annotators_without_items_share_one_row() -> None:
+    """A list of ten thousand annotators, of whom twelve had items, filled ten thousand lines."""
+    rows = (ProgressRow("", "en", 1, 0, 1, 0, 0), ProgressRow("ann", "en", 2, 0, 2, 0, 0))
+    table = lines(progress_table(Status("r", progress=rows, idle=1_200)))
+    assert table[-1] == ["1,200", "annotators", "without", "items"]
+    assert len(table) == 4
+
+
+def test_annotators_of_a_server_and_those_who_left_have_no_number_of_items() -> None:
+    table = lines(
+        progress_table(Status("r", progress=(ProgressRow("ann (left)", "zh", None, 3, None, 0, 1),)))
     )
-    assert lines(annotators_table(found))[1:] == [
-        ["ann", "2", "0"], ["bo", "0", "1"], ["1,200", "given", "nothing"],
-    ]  # fmt: skip
+    assert table[1] == ["ann", "(left)", "zh", "3", "1"]
 
 
-def test_why_there_is_no_alpha_fits_its_column(tmp_path: Path) -> None:
+def test_the_reason_for_undefined_alpha_fits_its_column(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en")
     for stem in stems(round):
         fill(workbook_path(round, stem), {1: CROWD})
-    _, settled = close_round(round.path)
-    told = lines(decisions_table(round.path, settled))
-    assert [row[-3:] for row in told[1:]] == [["one", "label", "only"]] * 3
-    assert "agreement cannot be told" in (round.path / "agreement.json").read_text(encoding="utf-8")
+    _, decisions = close_round(round.path)
+    table = lines(decisions_table(round.path, decisions))
+    assert [row[-3:] for row in table[1:]] == [["one", "label", "only"]] * 3
+    assert "agreement is undefined" in (round.path / "agreement.json").read_text(encoding="utf-8")

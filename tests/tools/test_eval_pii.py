@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.curation.anonymize import Span
+from h2htalk.curation.anonymize.spans import Span
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from eval_pii import measure, negatives, report, wilson

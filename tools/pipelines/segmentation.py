@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from h2htalk.text.parsing.chinese_lexicon import Lexicon, code_points
+from h2htalk.text.parsing.chinese_lexicon import WordClassLexicon, code_points
 from h2htalk.text.parsing.chinese_segmenter import (
     BEGIN,
     END,
@@ -23,13 +23,13 @@ from h2htalk.text.parsing.chinese_segmenter import (
 Words = Sequence[str]
 
 
-def jieba_lexicon() -> Lexicon:
+def jieba_lexicon() -> WordClassLexicon:
     """The words of jieba's dictionary (MIT licence) with their classes."""
     import jieba
 
     lines = (Path(jieba.__file__).parent / "dict.txt").read_text(encoding="utf-8").splitlines()
     rows = (line.split(" ") for line in lines)
-    return Lexicon.build((row[0], row[2]) for row in rows if len(row[0]) > 1 or row[2] != "x")
+    return WordClassLexicon.build((row[0], row[2]) for row in rows if len(row[0]) > 1 or row[2] != "x")
 
 
 def tags(words: Words) -> list[int]:
@@ -40,7 +40,9 @@ def tags(words: Words) -> list[int]:
     ]
 
 
-def train(sentences: Sequence[Words], lexicon: Lexicon, *, passes: int = 10, seed: int = 0) -> Segmenter:
+def train(
+    sentences: Sequence[Words], lexicon: WordClassLexicon, *, passes: int = 10, seed: int = 0
+) -> Segmenter:
     """Averaged structured perceptron (Collins 2002): each wrong sequence moves its weights towards the gold one.
 
     The average over all steps is the weights minus a sum in which each update is weighed by its step (Daume 2006).

@@ -18,7 +18,7 @@ from h2htalk.analysis.figures.style import (
     QUIET,
     SMALL,
     draw_sentence,
-    house_style,
+    figure_style,
     new_figure,
     not_drawn,
     notes,
@@ -37,7 +37,7 @@ ROW = 13.0  # points
 _DARK = 0.8  # from this share of the colour on, white numbers have more contrast than dark ones
 
 
-@house_style()
+@figure_style()
 def draw_coverage(coverage: Coverage) -> Figure:
     """Emotions down, interactions and within them complexities across; 6.9 in wide, one row an emotion,
     the most frequent first, at most 100 (the rest is counted below).

@@ -17,7 +17,7 @@ from h2htalk.analysis.figures.style import (
     SIDE_COLOURS,
     SMALL,
     draw_sentence,
-    house_style,
+    figure_style,
     new_figure,
     notes,
     panel,
@@ -59,21 +59,24 @@ class _Series:
         }
 
 
-@house_style()
+@figure_style()
 def draw_diversity(
-    rows: Sequence[Diversity], against: Sequence[Diversity] = (), name: str = "", against_name: str = ""
+    rows: Sequence[Diversity],
+    compare_with: Sequence[Diversity] = (),
+    name: str = "",
+    compare_with_name: str = "",
 ) -> Figure:
     """Distinct-1 to -4 on the left, self-BLEU and spread on the right, a mark a side and language; 6.9 in wide.
 
     Args:
-        rows, against: of one split and, hollow and dashed, of the split that it is compared with.
-        name, against_name: what the splits are called, where there are two.
+        rows, compare_with: of one split and, hollow and dashed, of the split that it is compared with.
+        name, compare_with_name: what the splits are called, where there are two.
 
     Distinct-n is the value over a sample of tokens (`distinct_sampled`), where there is one, so that rows can be
     compared. What was not measured is said in its place.
     """
-    series = [_series(row, name if against else "", second=False) for row in rows if row.texts]
-    series += [_series(row, against_name, second=True) for row in against if row.texts]
+    series = [_series(row, name if compare_with else "", second=False) for row in rows if row.texts]
+    series += [_series(row, compare_with_name, second=True) for row in compare_with if row.texts]
     if not series:
         return draw_sentence("no texts, so no diversity")
     step = 15.0

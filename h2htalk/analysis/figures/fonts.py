@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from h2htalk.data.languages import find_language
 from h2htalk.errors import ConfigError, MissingExtraError
 
 INSTALL_ANALYSIS = 'pip install "h2htalk[analysis]"'
@@ -42,15 +43,16 @@ def find_font(language: str) -> FontFile:
         ConfigError: another language than `en` and `zh`.
         MissingExtraError: matplotlib is not installed.
     """
-    if language not in ("en", "zh"):
-        raise ConfigError(f"no font for language {language!r}; choose from en, zh")
+    script = find_language(language).script
+    if script not in ("Latin", "Chinese"):
+        raise ConfigError(f"no font for {script} letters; the figures have fonts for Latin and Chinese ones")
     try:
         from matplotlib import get_data_path
         from matplotlib.font_manager import fontManager, get_font
     except ImportError:
         raise MissingExtraError("a figure", INSTALL_ANALYSIS) from None
     path, source = BUNDLED, "bundled"
-    if language == "en":
+    if script == "Latin":
         path, source = Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", "matplotlib"
     fontManager.addfont(path)
     font = get_font(path)

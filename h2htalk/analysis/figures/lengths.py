@@ -17,7 +17,7 @@ from h2htalk.analysis.figures.style import (
     SINGLE_COLUMN,
     SMALL,
     draw_sentence,
-    house_style,
+    figure_style,
     new_figure,
     not_drawn,
     notes,
@@ -48,7 +48,7 @@ _AXIS_ROOM = 12.0  # points under the last one, for the axis' name
 _LOG_FROM = 30.0  # a longest 90 % mark this many times the shortest median: a linear axis would show one row
 
 
-@house_style()
+@figure_style()
 def draw_lengths(
     histograms: Sequence[Histogram], summaries: Sequence[LengthSummary], measure: str = "words"
 ) -> Figure:
@@ -120,7 +120,7 @@ def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
     )
 
 
-@house_style()
+@figure_style()
 def draw_length_deciles(
     summaries: Sequence[LengthSummary],
     measure: str = "words",

@@ -23,7 +23,7 @@ from h2htalk.analysis.figures.style import (
     QUIET,
     SMALL,
     draw_sentence,
-    house_style,
+    figure_style,
     new_figure,
     not_drawn,
     notes,
@@ -42,7 +42,7 @@ _ALIKE = 1e-9  # closer to 0 than this is rounding: shares are the same
 COLOURS = PALETTE[0], PALETTE[1]  # what a has more of, what b has more of
 
 
-@house_style()
+@figure_style()
 def draw_log_odds(rows: Sequence[LogOdds], name_a: str, name_b: str, each_way: int = EACH_WAY) -> Figure:
     """The items that differ most surely, the strongest towards a on top; 6.9 in wide.
 
@@ -60,7 +60,7 @@ def draw_log_odds(rows: Sequence[LogOdds], name_a: str, name_b: str, each_way: i
     return _draw([*more_a, *more_b], name_a, name_b, "nothing that one split has more of")
 
 
-@house_style()
+@figure_style()
 def draw_emotions(rows: Sequence[LogOdds], name_a: str, name_b: str) -> Figure:
     """The same for emotions, which are few: every one is drawn, up to the 100 that differ most surely."""
     ranked = sorted(rows, key=lambda row: (-abs(row.z), row.item))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.style import house_style
+from h2htalk.analysis.figures.style import figure_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-@house_style()
+@figure_style()
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write `name`.svg, .pdf and .png into a folder, which is made where it is missing; their paths.
 

@@ -68,7 +68,7 @@ _NOT_OURS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", 
 
 
 @contextmanager
-def house_style() -> Iterator[None]:
+def figure_style() -> Iterator[None]:
     """Draw with matplotlib's defaults and ours, whatever a `matplotlibrc` or `MPLBACKEND` says; usable as a decorator.
 
     Raises:
@@ -131,7 +131,7 @@ def tint(colour: str, share: float) -> tuple[float, float, float]:
     return (1 - share * (1 - red), 1 - share * (1 - green), 1 - share * (1 - blue))
 
 
-@house_style()
+@figure_style()
 def draw_sentence(sentence: str, width: float = SINGLE_COLUMN) -> Figure:
     """A figure that only says a sentence: what a figure becomes that has nothing to show."""
     figure = new_figure(width, 0.8)

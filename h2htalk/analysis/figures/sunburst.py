@@ -17,7 +17,7 @@ from h2htalk.analysis.figures.style import (
     TINY,
     bare_panel,
     draw_sentence,
-    house_style,
+    figure_style,
     new_figure,
     notes,
     plural,
@@ -37,7 +37,7 @@ LARGEST = 9.0  # points a label is high
 LINE_HEIGHT = 1.15  # of a label's size
 
 
-@house_style()
+@figure_style()
 def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
     """Verbs and their nouns as two rings, angles proportional to counts; 6.9 in wide.
 

@@ -12,7 +12,7 @@ from h2htalk.analysis.figures.style import (
     SINGLE_COLUMN,
     SMALL,
     draw_sentence,
-    house_style,
+    figure_style,
     new_figure,
     notes,
     panel,
@@ -28,7 +28,7 @@ STEP = 9.6  # points a row
 LABEL_ROOM = 110.0  # points
 
 
-@house_style()
+@figure_style()
 def draw_pairs_bars(counts: Sequence[PairCount], pairs: int = 50) -> Figure:
     """The most frequent pairs, `verb noun` with its count, the first on top; 3.35 in wide.
 

@@ -12,13 +12,13 @@ from h2htalk.analysis.figures.style import (
     PAPER,
     POINTS,
     draw_sentence,
-    house_style,
+    figure_style,
     new_figure,
     notes,
     panel,
     plural,
 )
-from h2htalk.data.languages import Language
+from h2htalk.data.languages import Language, find_language
 from h2htalk.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 WORDS = 150
 WIDTH, HEIGHT = 1600, 900  # pixels: 230 an inch
-LARGEST = {"en": 120, "zh": 170}  # pixels a word is high: 150 words fill the picture
+LARGEST, LARGEST_UNSPACED = 120, 170  # pixels a word is high: 150 words fill the picture
 SMALLEST = 22  # 7 points
 MARGIN = 14  # pixels between words: two that touch read as one
 FOOT = 14.0  # points for the remarks
 
 
-@house_style()
+@figure_style()
 def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: int = 0) -> Figure:
     """The 150 most frequent words, the larger the more frequent, a colour a fifth of them; 6.9 in wide.
 
@@ -52,8 +52,9 @@ def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: in
     lacking = [f"{plural(len(taken) - len(drawn), 'word')} without glyphs"] if len(drawn) < len(taken) else []
     if not drawn:
         return draw_sentence(f"no words ({lacking[0]})" if lacking else "no words")
+    largest = LARGEST if find_language(language).spaced else LARGEST_UNSPACED
     for share in (1.0, 0.7, 0.5):  # until all words find room
-        cloud = _cloud(drawn, language, str(font.path), seed, round(share * LARGEST[language]))
+        cloud = _cloud(drawn, language, str(font.path), seed, round(share * largest))
         if (placed := len(cloud.layout_)) == len(drawn):
             break
     crowded = [f"{plural(len(drawn) - placed, 'word')} without room"] if placed < len(drawn) else []
@@ -82,7 +83,7 @@ def _cloud(counts: Sequence[WordCount], language: Language, font: str, seed: int
         max_font_size=largest,
         min_font_size=SMALLEST,
         relative_scaling=0.5,
-        prefer_horizontal=1.0 if language == "zh" else 0.9,  # turned Chinese is hard to read
+        prefer_horizontal=0.9 if find_language(language).spaced else 1.0,  # turned Chinese is hard to read
         random_state=seed,
         background_color=PAPER,
         color_func=lambda word, **_: colours[word],

@@ -12,7 +12,7 @@ from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Scenario
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TagCombination:
     """How many scenarios carry one combination of tags."""
 
     emotion: str
@@ -38,7 +38,7 @@ class Coverage:
     """
 
     emotions: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[TagCombination, ...]
     filled: int
     total: int
 
@@ -87,5 +87,7 @@ def coverage(scenarios: Iterable[Scenario]) -> Coverage:
     for (emotion, _, _), count in counts.items():
         by_emotion[emotion] += count
     emotions = tuple(sorted(by_emotion, key=lambda emotion: (-by_emotion[emotion], emotion)))
-    cells = tuple(Cell(*tags, counts[tags]) for tags in product(emotions, COMPLEXITIES, INTERACTIONS))
+    cells = tuple(
+        TagCombination(*tags, counts[tags]) for tags in product(emotions, COMPLEXITIES, INTERACTIONS)
+    )
     return Coverage(emotions, cells, sum(cell.count > 0 for cell in cells), len(cells))

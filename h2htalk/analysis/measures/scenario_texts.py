@@ -8,7 +8,7 @@ from typing import Literal
 
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import InputValue, Plan, Scenario
+from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
 
 Side = Literal["instruction", "response"]
 SIDES: tuple[Side, ...] = ("instruction", "response")
@@ -41,8 +41,8 @@ def _lines(value: InputValue) -> Iterable[str]:
     return (_line(part) for part in value)
 
 
-def _line(part: str | Plan | Turn) -> str:
-    if isinstance(part, Plan):
+def _line(part: str | ScheduleEntry | Turn) -> str:
+    if isinstance(part, ScheduleEntry):
         return f"{part.time} {part.activity}"
     return part.content if isinstance(part, Turn) else part
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from h2htalk.errors import ConfigError
+from h2htalk.data.languages import find_language
 from h2htalk.text import counting
 from h2htalk.text.tokens import Tokenize, tokenize
 
@@ -44,19 +44,14 @@ class WordCount:
     texts: int
 
 
+@cache
 def stop_words(language: str) -> frozenset[str]:
     """Words that are not counted: function words only, so that the words that the paper discusses are kept.
 
     Raises:
         ConfigError: a language without a list.
     """
-    if language not in ("en", "zh"):
-        raise ConfigError(f"no stop words for language {language!r}; choose from en, zh")
-    return _stop_words(language)
-
-
-@cache
-def _stop_words(language: str) -> frozenset[str]:
+    find_language(language)
     path = files("h2htalk.analysis.measures") / "stop_words" / f"{language}.txt"
     lines = path.read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
@@ -75,7 +70,7 @@ def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize)
     """
     stops = stop_words(language)
     by_text = [Counter(_words(text, language, stops, split)) for text in texts]
-    singulars = _singulars(set().union(*by_text)) if language == "en" else {}
+    singulars = _singulars(set().union(*by_text)) if find_language(language).plural_s else {}
     counts: Counter[str] = Counter()
     found_in: Counter[str] = Counter()
     for words in by_text:
@@ -93,7 +88,7 @@ def comparable_counts(
 
     Each split alone knows only its own words: `hands 25` and `hand 7` would be two words of one split each.
     """
-    singulars = _singulars({count.word for count in (*a, *b)}) if language == "en" else {}
+    singulars = _singulars({count.word for count in (*a, *b)}) if find_language(language).plural_s else {}
     met: tuple[dict[str, int], dict[str, int]] = ({}, {})
     for counts, side in zip((a, b), met, strict=True):
         for count in counts:

@@ -15,11 +15,11 @@ from h2htalk.analysis.measures.scenario_texts import SIDES, Side
 from h2htalk.analysis.report import tables
 from h2htalk.analysis.report.tables import Table, Value
 from h2htalk.analysis.verb_nouns.pairs import top_verbs
+from h2htalk.data.languages import find_language
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LANGUAGE_NAMES = {"en": "English", "zh": "Chinese"}
 SIDE_NAMES: dict[Side, str] = {"instruction": "instructions", "response": "responses"}
 MEASURE_NAMES = {
     "characters": "characters",
@@ -34,7 +34,7 @@ ROWS_SHOWN = 50  # of a table, on the page
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
+class FigureSpec:
     """A figure and its table.
 
     `name` is its file's. `part` and `group` are where the page shows it. `note` says what is to be seen: under the
@@ -55,11 +55,9 @@ class Exhibit:
     language: str = ""
 
 
-def exhibits(analysis: Analysis) -> list[Exhibit]:
+def figure_specs(analysis: Analysis) -> list[FigureSpec]:
     """Every figure, in the page's order: each language, the diversity of all, the differences of two splits."""
-    made = [
-        exhibit for part in analysis.split.languages for exhibit in _of_language(part, analysis.spec.seed)
-    ]
+    made = [spec for part in analysis.split.languages for spec in _of_language(part, analysis.spec.seed)]
     made.append(_diversity(analysis))
     made += [_comparison(compared, *split_names(analysis)) for compared in analysis.comparisons]
     return made
@@ -68,11 +66,11 @@ def exhibits(analysis: Analysis) -> list[Exhibit]:
 def split_names(analysis: Analysis) -> tuple[str, str]:
     """What the two splits are called; told apart where both have one name."""
     name = analysis.split.facts.name
-    other = analysis.against.facts.name if analysis.against else ""
+    other = analysis.compare_with.facts.name if analysis.compare_with else ""
     return (name, other) if name != other else (f"{name} (a)", f"{other} (b)")
 
 
-def _of_language(part: LanguageAnalysis, seed: int) -> Iterator[Exhibit]:
+def _of_language(part: LanguageAnalysis, seed: int) -> Iterator[FigureSpec]:
     yield from _lengths(part)
     for side in SIDES:
         yield _words(part, side, seed)
@@ -91,15 +89,17 @@ _PIECES = (
 )
 
 
-def _lengths(part: LanguageAnalysis) -> Iterator[Exhibit]:
+def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
     language, lengths = part.language, part.lengths
     table = tables.lengths_table(language, lengths)
 
-    def exhibit(suffix: str, group: str, measure: str, title: str, draw: Callable[[], Figure]) -> Exhibit:
+    def make_spec(
+        suffix: str, group: str, measure: str, title: str, draw: Callable[[], Figure]
+    ) -> FigureSpec:
         of_group = [row for row in table.rows if (row[1], row[3]) == (group, measure)]
         totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
         said = [f"{SIDE_NAMES[s.side]} have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals]
-        return Exhibit(
+        return FigureSpec(
             name=f"lengths_{language}{suffix}",
             part=language,
             group="Lengths",
@@ -115,20 +115,20 @@ def _lengths(part: LanguageAnalysis) -> Iterator[Exhibit]:
         if any(histogram.measure == measure for histogram in lengths.histograms):
             suffix = "" if measure == "words" else f"_{measure}"
             draw = partial(figures.draw_lengths, lengths.histograms, lengths.summaries, measure)
-            yield exhibit(suffix, "all", measure, f"Lengths in {MEASURE_NAMES[measure]}", draw)
+            yield make_spec(suffix, "all", measure, f"Lengths in {MEASURE_NAMES[measure]}", draw)
     for group in GROUPS:
         draw = partial(figures.draw_length_deciles, lengths.summaries, "words", group)
-        yield exhibit(f"_{group}", group, "words", f"Lengths in words by {group}", draw)
+        yield make_spec(f"_{group}", group, "words", f"Lengths in words by {group}", draw)
 
 
 # --- Words and pairs --------------------------------------------------------------------------------------------
 
 
-def _words(part: LanguageAnalysis, side: Side, seed: int) -> Exhibit:
+def _words(part: LanguageAnalysis, side: Side, seed: int) -> FigureSpec:
     words = part.words[side]
     table = tables.words_table(part.language, side, words)
     title = f"Words of the {SIDE_NAMES[side]}"
-    return Exhibit(
+    return FigureSpec(
         name=table.name,
         part=part.language,
         group="Words",
@@ -144,7 +144,7 @@ def _words(part: LanguageAnalysis, side: Side, seed: int) -> Exhibit:
     )
 
 
-def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[Exhibit]:
+def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[FigureSpec]:
     pairs = part.pairs[side]
     table = tables.pairs_table(part.language, side, pairs)
     said = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
@@ -157,7 +157,7 @@ def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[Exhibit]:
         ),
         ("_bars", "The same pairs as bars.", partial(figures.draw_pairs_bars, pairs)),
     ):
-        yield Exhibit(
+        yield FigureSpec(
             name=f"{table.name}{suffix}",
             part=part.language,
             group=PAIRS_GROUP,
@@ -180,7 +180,7 @@ _DIVERSITY_COLUMNS = (
 )
 
 
-def _coverage(part: LanguageAnalysis) -> Exhibit:
+def _coverage(part: LanguageAnalysis) -> FigureSpec:
     grid = part.coverage
     table = tables.coverage_table(part.language, grid)
     filled = f"{grid.filled:,} of {grid.total:,} cells hold a scenario"
@@ -189,7 +189,7 @@ def _coverage(part: LanguageAnalysis) -> Exhibit:
         (f"{row[0]} ({row[2]}, {row[1]})".replace("_", " "), n) for row in ordered if (n := cast(int, row[3]))
     )
     evenness = "" if grid.evenness is None else f"; evenness {grid.evenness:.2f} of 1"
-    return Exhibit(
+    return FigureSpec(
         name=table.name,
         part=part.language,
         group="Coverage",
@@ -202,13 +202,13 @@ def _coverage(part: LanguageAnalysis) -> Exhibit:
     )
 
 
-def _diversity(analysis: Analysis) -> Exhibit:
-    splits = [split for split in (analysis.split, analysis.against) if split is not None]
+def _diversity(analysis: Analysis) -> FigureSpec:
+    splits = [split for split in (analysis.split, analysis.compare_with) if split is not None]
     rows = [[row for part in split.languages for row in part.diversity] for split in splits]
     names = split_names(analysis)
     table = tables.diversity_table(list(zip(names, rows, strict=False)))
-    against = (rows[1], *names) if len(rows) > 1 else ()
-    return Exhibit(
+    compare_with = (rows[1], *names) if len(rows) > 1 else ()
+    return FigureSpec(
         name="diversity",
         part="diversity",
         group="",
@@ -218,11 +218,11 @@ def _diversity(analysis: Analysis) -> Exhibit:
         table=table,
         shown=_columns(table, _DIVERSITY_COLUMNS, table.rows),
         total=len(table.rows),
-        draw=partial(figures.draw_diversity, rows[0], *against),
+        draw=partial(figures.draw_diversity, rows[0], *compare_with),
     )
 
 
-def _comparison(compared: Comparison, a: str, b: str) -> Exhibit:
+def _comparison(compared: Comparison, a: str, b: str) -> FigureSpec:
     table = tables.comparison_table(compared)
     of = f" of the {SIDE_NAMES[compared.side]}" if compared.side else ""
     strongest = sorted(table.rows, key=lambda row: (-abs(cast(float, row[3])), row[0]))
@@ -232,10 +232,10 @@ def _comparison(compared: Comparison, a: str, b: str) -> Exhibit:
         f"{compared.expected_by_chance:,.0f} would not); {compared.clear:,} stand when all are tested at once."
     )
     draw = figures.draw_emotions if compared.kind == "emotions" else figures.draw_log_odds
-    return Exhibit(
+    return FigureSpec(
         name=table.name,
         part="differences",
-        group=LANGUAGE_NAMES[compared.language],
+        group=find_language(compared.language).name,
         title=title,
         note=f"Log-odds with 95 % intervals of what {a} or {b} has more of: {note}",
         table=table,

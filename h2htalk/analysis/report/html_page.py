@@ -15,8 +15,9 @@ from urllib.parse import quote
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.measures.scenario_texts import SIDES
-from h2htalk.analysis.report.figure_specs import LANGUAGE_NAMES, PAIRS_GROUP, SIDE_NAMES, Exhibit, split_names
+from h2htalk.analysis.report.figure_specs import PAIRS_GROUP, SIDE_NAMES, FigureSpec, split_names
 from h2htalk.analysis.report.tables import Value
+from h2htalk.data.languages import find_language
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 
@@ -24,20 +25,20 @@ _PAGE = files("h2htalk.analysis.report") / "page"
 
 
 def page_text(
-    analysis: Analysis, shown: Sequence[Exhibit], pictures: Mapping[str, str], made: Mapping[str, str]
+    analysis: Analysis, shown: Sequence[FigureSpec], pictures: Mapping[str, str], made: Mapping[str, str]
 ) -> str:
     """The page.
 
     Args:
         shown: what it shows, in its order.
-        pictures: each exhibit's SVG, by its name.
+        pictures: each figure's SVG, by its name.
         made: with what the analysis was made, texts by name.
     """
     return render_page(_PAGE, page_view(analysis, shown, pictures, made), pictures=True)
 
 
 NONE = "–"
-_PARTS = {**LANGUAGE_NAMES, "diversity": "Diversity", "differences": "Differences"}
+_PARTS = {"diversity": "Diversity", "differences": "Differences"}
 _SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*', re.DOTALL)
 _HEIGHT = re.compile(r'\bheight="([\d.]+)pt"')
 _BROAD = 300.0  # points: a figure of two printed columns is wider
@@ -47,28 +48,34 @@ _UNQUOTED = " !$()*+,-./:;=?@_~"
 
 
 def page_view(
-    analysis: Analysis, shown: Sequence[Exhibit], pictures: Mapping[str, str], made: Mapping[str, str]
+    analysis: Analysis, shown: Sequence[FigureSpec], pictures: Mapping[str, str], made: Mapping[str, str]
 ) -> dict[str, Any]:
     """Everything page.html needs, every text made printable.
 
     Args:
-        shown: the exhibits in the page's order.
-        pictures: each exhibit's SVG, by its name.
+        shown: the figures in the page's order.
+        pictures: each figure's SVG, by its name.
         made: what stands under "How it was made".
     """
     facts = analysis.split.facts
-    counts = [f"{n:,} {LANGUAGE_NAMES[language]}" for language, n in facts.scenarios.items()]
+    counts = [f"{n:,} {find_language(language).name}" for language, n in facts.scenarios.items()]
     subtitle = f"version {facts.version}: {' and '.join(counts)} {_scenarios(sum(facts.scenarios.values()))}"
-    if analysis.against:
-        subtitle += f", compared with {analysis.against.facts.name} {analysis.against.facts.version}"
+    if analysis.compare_with:
+        subtitle += (
+            f", compared with {analysis.compare_with.facts.name} {analysis.compare_with.facts.version}"
+        )
     names = split_names(analysis)
     return {
         "split": printable(facts.name),
         "subtitle": printable(subtitle),
         "tiles": [tile for part in analysis.split.languages for tile in _tiles(part)],
         "parts": [
-            {"id": part, "title": _PARTS[part], "groups": _groups(list(of), pictures, names)}
-            for part, of in groupby(shown, key=lambda exhibit: exhibit.part)
+            {
+                "id": part,
+                "title": _PARTS.get(part) or find_language(part).name,
+                "groups": _groups(list(of), pictures, names),
+            }
+            for part, of in groupby(shown, key=lambda spec: spec.part)
         ],
         "unmeasured": [f"Not measured: {printable(text)}." for text in analysis.unmeasured],
         "made": [(printable(key), printable(value)) for key, value in made.items()],
@@ -81,7 +88,7 @@ def _scenarios(count: int) -> str:
 
 def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
     """A language's figures in short."""
-    name = LANGUAGE_NAMES[part.language]
+    name = find_language(part.language).name
     tiles = [
         {
             "label": name,
@@ -102,47 +109,45 @@ def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
 
 
 def _groups(
-    shown: Iterable[Exhibit], pictures: Mapping[str, str], names: tuple[str, str]
+    shown: Iterable[FigureSpec], pictures: Mapping[str, str], names: tuple[str, str]
 ) -> list[dict[str, Any]]:
     return [
         {
             "title": title,
             "paired": title == PAIRS_GROUP,
-            "exhibits": [_exhibit(one, pictures[one.name], names) for one in of],
+            "figures": [_figure(one, pictures[one.name], names) for one in of],
         }
-        for title, of in groupby(shown, key=lambda exhibit: exhibit.group)
+        for title, of in groupby(shown, key=lambda spec: spec.group)
     ]
 
 
-def _exhibit(exhibit: Exhibit, picture: str, names: tuple[str, str]) -> dict[str, Any]:
+def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str, Any]:
     width, height = picture_size(picture)
     return {
-        "name": exhibit.name,
-        "title": printable(exhibit.title),
-        "note": printable(exhibit.note),
-        "alt": printable(f"{exhibit.title}. {exhibit.note}".strip()),
+        "name": spec.name,
+        "title": printable(spec.title),
+        "note": printable(spec.note),
+        "alt": printable(f"{spec.title}. {spec.note}".strip()),
         "source": picture_address(picture),
         "width": round(width * 4 / 3),
         "height": round(height * 4 / 3),
         "broad": width > _BROAD,
-        "files": [(kind.upper(), f"figures/{exhibit.name}.{kind}") for kind in ("svg", "pdf", "png")],
-        "table": _table(exhibit, names),
+        "files": [(kind.upper(), f"figures/{spec.name}.{kind}") for kind in ("svg", "pdf", "png")],
+        "table": _table(spec, names),
     }
 
 
-def _table(exhibit: Exhibit, names: tuple[str, str]) -> dict[str, Any]:
-    rows = exhibit.shown.rows
+def _table(spec: FigureSpec, names: tuple[str, str]) -> dict[str, Any]:
+    rows = spec.shown.rows
     headings = {"count_a": _short(names[0]), "count_b": _short(names[1])}
-    said = (
-        f"{len(rows):,} of {exhibit.total:,} rows" if len(rows) < exhibit.total else f"{exhibit.total:,} rows"
-    )
+    said = f"{len(rows):,} of {spec.total:,} rows" if len(rows) < spec.total else f"{spec.total:,} rows"
     return {
-        "headings": [printable(headings.get(h, h.replace("_", " "))) for h in exhibit.shown.headings],
-        "numeric": [_is_numeric(row[place] for row in rows) for place in range(len(exhibit.shown.headings))],
+        "headings": [printable(headings.get(h, h.replace("_", " "))) for h in spec.shown.headings],
+        "numeric": [_is_numeric(row[place] for row in rows) for place in range(len(spec.shown.headings))],
         "rows": [[value_text(value) for value in row] for row in rows],
-        "language": exhibit.language,
+        "language": spec.language,
         "said": said,
-        "link": f"tables/{exhibit.table.name}.csv",
+        "link": f"tables/{spec.table.name}.csv",
     }
 
 

@@ -8,12 +8,12 @@ from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES
 from h2htalk.analysis.report.figure_specs import (
-    LANGUAGE_NAMES,
     MEASURE_NAMES,
     MEASURE_ORDER,
     SIDE_NAMES,
     split_names,
 )
+from h2htalk.data.languages import find_language
 from h2htalk.errors import shorten
 
 _MOST = 8  # words or pairs in a line
@@ -27,7 +27,7 @@ def overview(analysis: Analysis) -> str:
     lines = [f"{facts.name} {facts.version}: {_scenarios(sum(facts.scenarios.values()))}{whole}"]
     for part in analysis.split.languages:
         lines += ["", *_language(part)]
-    if analysis.against is not None:
+    if analysis.compare_with is not None:
         a, b = split_names(analysis)
         lines += ["", f"{a} compared with {b}", *(_comparison(compared) for compared in analysis.comparisons)]
     if analysis.unmeasured:
@@ -36,7 +36,7 @@ def overview(analysis: Analysis) -> str:
 
 
 def _language(part: LanguageAnalysis) -> Iterator[str]:
-    yield f"{LANGUAGE_NAMES[part.language]}, {_scenarios(part.scenarios)}"
+    yield f"{find_language(part.language).name}, {_scenarios(part.scenarios)}"
     for measure in MEASURE_ORDER:
         said = [
             f"{SIDE_NAMES[s.side]} mean {s.mean:,.2f}, median {s.median:,.2f}"
@@ -60,7 +60,7 @@ def _language(part: LanguageAnalysis) -> Iterator[str]:
 def _comparison(compared: Comparison) -> str:
     """How many differences stand when all are tested at once, and the surest each way."""
     side = f", {compared.side}s" if compared.side else ""
-    what = f"  {LANGUAGE_NAMES[compared.language]} {compared.kind}{side}"
+    what = f"  {find_language(compared.language).name} {compared.kind}{side}"
     rows = [row for row in compared.rows if row.clear]
     if not rows:
         return f"{what}: {len(compared.rows):,} compared, no clear difference"

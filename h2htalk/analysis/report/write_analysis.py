@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis, SplitFacts
 from h2htalk.analysis.figures import save_figure
-from h2htalk.analysis.report.figure_specs import Exhibit, exhibits
+from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs
 from h2htalk.analysis.report.html_page import page_text
 from h2htalk.analysis.report.tables import Table, csv_text, histograms_table
 from h2htalk.analysis.verb_nouns.parsers import INSTALL
@@ -57,8 +57,8 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
         DataError: it cannot be written, or the disk is full.
         MissingExtraError: matplotlib or wordcloud is not installed.
     """
-    shown = exhibits(analysis)
-    tables = {exhibit.table.name: exhibit.table for exhibit in shown}
+    shown = figure_specs(analysis)
+    tables = {spec.table.name: spec.table for spec in shown}
     for part in analysis.split.languages:
         table = histograms_table(part.language, part.lengths)
         tables[table.name] = table
@@ -72,32 +72,32 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
     return folder / PAGE
 
 
-def _draw_all(shown: Sequence[Exhibit], folder: Path, processes: int) -> dict[str, str]:
-    """Draw and save the exhibits; each one's SVG by its name."""
+def _draw_all(shown: Sequence[FigureSpec], folder: Path, processes: int) -> dict[str, str]:
+    """Draw and save the figures; each one's SVG by its name."""
     drawn: set[str] = set()
     with Progress("drawing", len(shown)) as progress, contextlib.ExitStack() as stack:
         elsewhere = _draw_elsewhere(stack, shown, folder, processes - 1)
         # From the end, as the others begin at the front: what none of them has begun is drawn here.
-        for exhibit in reversed(shown):
-            future = elsewhere.get(exhibit.name)
+        for spec in reversed(shown):
+            future = elsewhere.get(spec.name)
             if future is None or future.cancel():
-                _draw(exhibit.draw, folder, exhibit.name)
-                drawn.add(exhibit.name)
+                _draw(spec.draw, folder, spec.name)
+                drawn.add(spec.name)
                 progress.advance()
         for name, future in elsewhere.items():
             if name not in drawn:
                 future.result()
                 progress.advance()
-    return {exhibit.name: (folder / f"{exhibit.name}.svg").read_text(encoding="utf-8") for exhibit in shown}
+    return {spec.name: (folder / f"{spec.name}.svg").read_text(encoding="utf-8") for spec in shown}
 
 
 def _draw_elsewhere(
-    stack: contextlib.ExitStack, shown: Sequence[Exhibit], folder: Path, processes: int
+    stack: contextlib.ExitStack, shown: Sequence[FigureSpec], folder: Path, processes: int
 ) -> dict[str, Future[None]]:
     if processes < 1:
         return {}
     pool = stack.enter_context(ProcessPool(processes))
-    return {exhibit.name: pool.submit(_draw, exhibit.draw, folder, exhibit.name) for exhibit in shown}
+    return {spec.name: pool.submit(_draw, spec.draw, folder, spec.name) for spec in shown}
 
 
 def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> None:
@@ -107,8 +107,8 @@ def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> None:
     save_figure(draw(), folder, name)
 
 
-def _files(shown: Sequence[Exhibit], tables: Sequence[Table]) -> list[str]:
-    figures = [f"figures/{exhibit.name}.{kind}" for exhibit in shown for kind in FORMATS]
+def _files(shown: Sequence[FigureSpec], tables: Sequence[Table]) -> list[str]:
+    figures = [f"figures/{spec.name}.{kind}" for spec in shown for kind in FORMATS]
     return sorted([PAGE, *(f"tables/{table.name}.csv" for table in tables), *figures])
 
 
@@ -182,7 +182,7 @@ def made_with(analysis: Analysis) -> dict[str, str]:
     parts = [part.language for part in analysis.split.languages]
     return {
         "split": _split_text(analysis.split.facts),
-        **({"against": _split_text(analysis.against.facts)} if analysis.against else {}),
+        **({"compared with": _split_text(analysis.compare_with.facts)} if analysis.compare_with else {}),
         "languages": ", ".join(parts),
         "limit": "none" if spec.limit is None else f"{spec.limit:,} scenarios, stratified",
         "words": tokenizer_signature(),

@@ -12,8 +12,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from h2htalk.analysis.verb_nouns import chinese_words as lists
-from h2htalk.analysis.verb_nouns.chinese_words_split import LONGEST_CLAUSE, Kind, Piece, pieces
-from h2htalk.analysis.verb_nouns.pairs import Pair
+from h2htalk.analysis.verb_nouns.chinese_tokens import LONGEST_CLAUSE, ChineseToken, Kind, chinese_tokens
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -24,20 +24,20 @@ _BEFORE_VERB = Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.ASPECT
 _PLACE_ENDINGS = frozenset("在进到向往成回入至为作")
 
 
-def chinese_pairs(doc: Doc) -> list[Pair]:
+def chinese_pairs(doc: Doc) -> list[VerbNounPair]:
     """The (verb, head noun of its direct object) pairs of a parsed text, in the order of its nouns.
 
     Verbs come without aspect and, where no dictionary has the compound, without result or direction (`写完` ->
     `写`, `打开` stays); verb-object compounds of two free words are cut (`喝水` -> 喝 水), bound ones (`散步`) give
     nothing. The noun of 把 and 将 is an object, the subject of 被 is none; of two objects the thing given counts.
     """
-    found: list[tuple[int, int, Pair]] = []
-    for words in _clauses(pieces(doc)):
+    found: list[tuple[int, int, VerbNounPair]] = []
+    for words in _clauses(chinese_tokens(doc)):
         found += [(words[noun].token, noun, pair) for noun, pair in _Clause(words).pairs()]
     return [pair for _, _, pair in sorted(found, key=lambda item: item[:2])]
 
 
-def _clauses(words: Sequence[Piece]) -> Iterator[list[Piece]]:
+def _clauses(words: Sequence[ChineseToken]) -> Iterator[list[ChineseToken]]:
     for stops, group in groupby(words, key=lambda piece: piece.kind == Kind.STOP):
         clause = [] if stops else list(group)
         yield from (clause[start : start + LONGEST_CLAUSE] for start in range(0, len(clause), LONGEST_CLAUSE))
@@ -46,7 +46,7 @@ def _clauses(words: Sequence[Piece]) -> Iterator[list[Piece]]:
 class _Clause:
     """The words between two punctuation marks; places are indices into `words`, kinds one character a word."""
 
-    def __init__(self, words: Sequence[Piece]) -> None:
+    def __init__(self, words: Sequence[ChineseToken]) -> None:
         self.words = words
         self.kinds = "".join(piece.kind for piece in words)
         self.served: set[int] = set()  # verbs whose object stands before them, behind 把
@@ -63,7 +63,7 @@ class _Clause:
             at += 1
         return at
 
-    def pairs(self) -> list[tuple[int, Pair]]:
+    def pairs(self) -> list[tuple[int, VerbNounPair]]:
         """(place of the noun, pair), in the order found."""
         found = [
             pair for at, kind in enumerate(self.kinds) if kind == Kind.DISPOSAL for pair in self._moved(at)
@@ -74,12 +74,12 @@ class _Clause:
                 found += self._verb(at)
         return found
 
-    def _pair(self, verb: str, noun: int) -> tuple[int, Pair]:
+    def _pair(self, verb: str, noun: int) -> tuple[int, VerbNounPair]:
         text, before = self.text(noun), self.text(noun - 1)
         both = len(text) == len(before) == 1 and self.kind(noun - 1) == Kind.NOUN
-        return noun, Pair(verb, before + text if both else text)  # 青|团 is one word
+        return noun, VerbNounPair(verb, before + text if both else text)  # 青|团 is one word
 
-    def _verb(self, at: int) -> list[tuple[int, Pair]]:
+    def _verb(self, at: int) -> list[tuple[int, VerbNounPair]]:
         verb, end = self._chunk(at)
         if at in self.served or any(word in lists.LINKING | lists.CAUSING for word in (verb, self.text(at))):
             return []
@@ -204,7 +204,7 @@ class _Clause:
             at = end
         return heads
 
-    def _moved(self, at: int) -> list[tuple[int, Pair]]:
+    def _moved(self, at: int) -> list[tuple[int, VerbNounPair]]:
         """把 and 将: the noun that follows, the verb after it."""
         head, end = self._noun_after(at + 1)
         verb = self.kinds.find(Kind.VERB, end)
@@ -214,7 +214,7 @@ class _Clause:
         self.served.add(verb)
         return [self._pair(form, noun) for noun in self._with_others(head, end)]
 
-    def _described(self, at: int, verb: str, of: int) -> list[tuple[int, Pair]]:
+    def _described(self, at: int, verb: str, of: int) -> list[tuple[int, VerbNounPair]]:
         """A relative clause: the noun after 的 is the object when the clause has a subject and no object."""
         head, _ = self._noun_after(of + 1)
         noun = "" if head is None else self.text(head)

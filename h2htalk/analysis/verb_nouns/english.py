@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from h2htalk.analysis.verb_nouns.english_lemmas import noun_lemma, verb_lemma
-from h2htalk.analysis.verb_nouns.pairs import Pair
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -54,7 +54,7 @@ _TIME_MARKS = _words("last next every each all")
 _ADVERBIAL_HEADS = _words("time day night week month year moment way reason place fact chance")
 
 
-def english_pairs(doc: Doc) -> list[Pair]:
+def english_pairs(doc: Doc) -> list[VerbNounPair]:
     """The pairs of one parsed text, by the noun's place and then the verb's.
 
     Args:
@@ -64,7 +64,7 @@ def english_pairs(doc: Doc) -> list[Pair]:
         MissingExtraError: lemminflect is not installed.
     """
     found = {
-        (noun.i, verb.i): Pair(_verb_name(verb), _noun_name(noun))
+        (noun.i, verb.i): VerbNounPair(_verb_name(verb), _noun_name(noun))
         for verb in doc
         if _takes_objects(verb)
         for noun in _objects(verb)

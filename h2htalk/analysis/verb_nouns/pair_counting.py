@@ -8,18 +8,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from h2htalk.errors import ConfigError
-
-if TYPE_CHECKING:
-    pass
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from pkgutil import resolve_name
 
-from h2htalk.analysis.verb_nouns.pairs import Pair, PairCount, PairRules, top_pairs
+from h2htalk.analysis.verb_nouns.pairs import PairCount, PairRules, VerbNounPair, top_pairs
+from h2htalk.data.languages import find_language
+from h2htalk.errors import ConfigError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
 from h2htalk.text.parsing.parsing import pieces
@@ -28,7 +25,6 @@ CHUNK_PIECES = 200
 CHUNK_CHARACTERS = 40_000
 # Below this many words, two processes cost more time to start than they save.
 WORTH_PROCESSES = 20_000
-_CHARACTERS_A_WORD = {"en": 5.5, "zh": 1.7}
 
 Counts = dict[tuple[str, str], int]  # (verb, noun) -> how often
 
@@ -64,7 +60,7 @@ def good_processes(jobs: Sequence[PairJob], processes: int | None) -> int:
     """
     if processes is not None and processes < 1:
         raise ConfigError(f"--processes is {processes}; it must be 1 or more")
-    words = sum(sum(map(len, job.texts)) / _CHARACTERS_A_WORD.get(job.language, 5.0) for job in jobs)
+    words = sum(sum(map(len, job.texts)) / find_language(job.language).word_length for job in jobs)
     return processes or (usable_cores() if words >= WORTH_PROCESSES else 1)
 
 
@@ -164,7 +160,7 @@ class PairCounting:
                 self._progress.advance()
 
 
-def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> list[Pair]:
+def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> list[VerbNounPair]:
     """Every (verb, direct object) pair of the texts, one entry an occurrence.
 
     Direct objects only: no object of a preposition, subject of a passive, measure or time; no pronoun. A particle
@@ -187,7 +183,7 @@ def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = 
     return list(iter_pairs(texts, language, model=model))
 
 
-def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[Pair]:
+def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[VerbNounPair]:
     """The same pairs, one by one: nothing but the current batch of texts is held."""
     rules = _rules(language)
     from h2htalk.text.parsing.parsing import parse, pieces
@@ -217,12 +213,5 @@ def _load(language: str, model: str | None) -> None:
 
 
 def _rules(language: str) -> PairRules:
-    if language == "en":
-        from h2htalk.analysis.verb_nouns.english import english_pairs
-
-        return english_pairs
-    if language == "zh":
-        from h2htalk.analysis.verb_nouns.chinese import chinese_pairs
-
-        return chinese_pairs
-    raise ConfigError(f"no verb-noun rules for language {language!r}; choose from en, zh")
+    rules: PairRules = resolve_name(find_language(language).pair_rules)
+    return rules

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Pair:
+class VerbNounPair:
     """A verb and the head noun of its direct object, both as dictionary forms."""
 
     verb: str
@@ -37,10 +37,10 @@ class VerbGroup:
     nouns: tuple[PairCount, ...]
 
 
-PairRules = Callable[["Doc"], list[Pair]]
+PairRules = Callable[["Doc"], list[VerbNounPair]]
 
 
-def count_pairs(pairs: Iterable[Pair]) -> list[PairCount]:
+def count_pairs(pairs: Iterable[VerbNounPair]) -> list[PairCount]:
     """How often each pair occurs: count descending, then verb and noun ascending."""
     counts = (PairCount(pair.verb, pair.noun, count) for pair, count in Counter(pairs).items())
     return sorted(counts, key=_rank)

@@ -19,10 +19,10 @@ from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.chat.protocol import Message
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.help_lines import help_rows, help_text
-from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, SUBTASKS
+from h2htalk.data.subtasks import MEMORY_CATEGORIES, SUBTASKS
 from h2htalk.errors import ConfigError
 
 # Beside a run's templates: the help lines that they were filled with, and the version of the code here.
@@ -149,12 +149,12 @@ def _as_chat(turns: Sequence[Turn]) -> tuple[str, list[Message]]:
 @cache
 def _memory_values(language: Language) -> Mapping[str, object]:
     """The words of a memory block in a language, and one category for the example of its form."""
-    categories = MEMORY_CATEGORIES if language == "en" else MEMORY_CATEGORIES.values()
+    record = find_language(language)
     return {
-        "categories": tuple(categories),
-        "labels": MEMORY_LABELS[language],
-        "null_line": NULL_MEMORY[language],
-        "example_category": "hobbies" if language == "en" else MEMORY_CATEGORIES["hobbies"],
+        "categories": record.memory_categories,
+        "labels": record.memory_labels,
+        "null_line": record.null_memory,
+        "example_category": record.memory_categories[MEMORY_CATEGORIES.index("hobbies")],
     }
 
 

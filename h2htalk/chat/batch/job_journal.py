@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import read_jsonl, write_problem
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import DataError, quoted
@@ -205,7 +205,7 @@ class BatchJournal:
         """
         self.folder = folder
         self._records: dict[str, BatchRecord] = {}
-        self._shard = Shard(folder.journal, lambda raw, where: apply_event(self._records, raw, where))
+        self._log = AppendLog(folder.journal, lambda raw, where: apply_event(self._records, raw, where))
 
     def open_records(self) -> list[BatchRecord]:
         """Jobs that are neither collected nor abandoned, oldest first."""
@@ -238,7 +238,7 @@ class BatchJournal:
         if when is not None:
             raw["when"] = datetime.fromtimestamp(when, UTC).isoformat()
         raw |= {key: f"{value:f}" if isinstance(value, Decimal) else value for key, value in details.items()}
-        self._shard.append(raw)
+        self._log.append(raw)
         self._sync()
         return apply_event(self._records, raw, str(self.folder.journal))
 
@@ -252,7 +252,7 @@ class BatchJournal:
 
     def close(self) -> None:
         """Release the journal. Calling it twice does no harm."""
-        self._shard.close()
+        self._log.close()
 
     def __enter__(self) -> Self:
         return self

@@ -18,7 +18,7 @@ from h2htalk.chat.calls import Bound, FailedCall
 from h2htalk.chat.costs.cost_log import RunningTotals
 from h2htalk.chat.costs.prices import Price
 from h2htalk.chat.costs.reservations import Reservation, Settlement, Totals, add, dollars_text
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError, DataError
 
@@ -64,7 +64,7 @@ class Ledger:
         self.path, self.model, self.stage = path, model, stage
         self._price, self._limit, self._stored = price, limit, stored
         self._books: RunningTotals | None = None
-        self._shard: Shard | None = None
+        self._log: AppendLog | None = None
         self._announced = False
 
     def open(self) -> Self:
@@ -88,7 +88,7 @@ class Ledger:
     def _open(self) -> None:
         books = RunningTotals(self._price)
         if self.path is not None:
-            self._shard = Shard(self.path, books.read)
+            self._log = AppendLog(self.path, books.read)
         self._books = books
         try:
             if books.model not in ("", self.model):
@@ -142,9 +142,9 @@ class Ledger:
                 zip(calls, worst, strict=True), account.last + 1
             )
         ]
-        if self._shard is not None:
+        if self._log is not None:
             records = [reservation.to_dict() for reservation in reservations]
-            self._shard.append_all(records if self._announced else [self._announcement(), *records])
+            self._log.append_all(records if self._announced else [self._announcement(), *records])
         if not self._announced:
             account.opened(self.stage, self.model, self._prices)
             self._announced = True
@@ -225,8 +225,8 @@ class Ledger:
         account = self._account
         if end.reservation.number not in account.open:
             raise ValueError(f"call {end.reservation.number} is settled already")
-        if self._shard is not None:
-            self._shard.append(end.to_dict())
+        if self._log is not None:
+            self._log.append(end.to_dict())
         account.settled(end)
 
     # --- Totals -------------------------------------------------------------------------------------------------
@@ -247,8 +247,8 @@ class Ledger:
 
     def close(self) -> None:
         """Release the cost log; open calls stay open in it. Calling it twice does no harm."""
-        if self._shard is not None:
-            self._shard.close()
+        if self._log is not None:
+            self._log.close()
 
     def __enter__(self) -> Self:
         return self.open()

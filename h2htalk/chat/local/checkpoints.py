@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.model_files import sha256_of
 
 _SETTINGS = ("config", "generation_config", "tokenizer", "special_tokens", "added_tokens", "vocab", "merges")
 INSTALL_LOCAL = "pip install 'h2htalk[local]'"

@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
+from importlib import import_module, resources
 from typing import Literal
 
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
-from h2htalk.curation.anonymize.chinese.words import sections
 from h2htalk.curation.anonymize.english.word_lists import words
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.spans import Span
+from h2htalk.data.languages import find_language
 from h2htalk.data.persona import bundled_personas
 
 Kind = Literal["companion", "figure", "title"]
@@ -44,7 +44,7 @@ _NEAR = frozenset(
 )
 _LONGEST_GAP = 24
 # Before a name: that it is the speaker's, or on a form.
-_OWN = re.compile(
+_SPEAKERS_OWN = re.compile(
     r"(?:叫|名字是|本名|真名|姓名|户名|收件人|收货人|联系人|my name is|my name's|name is|name:|"
     r"i am called|call me|im called|i'm called)[\s:：是]{0,3}$"
 )
@@ -61,12 +61,12 @@ _KIN_ZH = (
     "老板|领导|上司|主管|经理|组长|老师|班主任|导师|教练|医生|咨询师|房东|女儿|儿子|孩子|爸爸|妈妈|爸|妈|父亲|母亲|哥哥|姐姐|"
     "弟弟|妹妹|哥|姐|弟|妹|表哥|表姐|表弟|表妹|堂哥|堂姐|堂弟|堂妹|叔叔|舅舅|姑姑|阿姨|学长|学姐|学弟|学妹|客户|学生"
 )
-_CIRCLE = re.compile(
+_PRIVATE_CUE = re.compile(
     r"(?:(?<![a-z])(?:(i'm|i’m|im|i am|this is)|(?:my|his|her|our|their)\s(?:[a-z]{2,10}[\s-])?"
     rf"(?:{_KIN_EN})(?:,|\snamed|\scalled|\sis|\swas|'s\sname\sis)?)\s|"
     rf"(?:我是|我就是|(?:我|他|她|我们|咱)(?:的|们|家)?.{{0,2}}(?:{_KIN_ZH})(?:叫|是|名叫)?))$"
 )
-_NO_MORE = re.compile(
+_NO_NAME_WORD = re.compile(
     r"\s*(?:$|[^\w\s]|(?:and|from|here|but|speaking|writing|by the way|btw|again)(?![a-z]))"
 )
 _TITLES = re.compile(r"《[^《》\n]{1,60}》")
@@ -87,7 +87,7 @@ _ENDS = re.compile(r"$|[^\u4e00-\u9fff]|[是的说和好也在我你她他很]")
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class AllowedSpan:
     """Characters `start` to `end` stay, because of what they are."""
 
     start: int
@@ -105,7 +105,7 @@ class NameIndex:
     def __init__(self, names: Iterable[str]) -> None:
         self._by_word: dict[str, list[str]] = {}
         self._by_start: dict[str, list[str]] = {}
-        for name in sorted({low(name) for name in names if name.strip()}, key=lambda n: (-len(n), n)):
+        for name in sorted({to_lower(name) for name in names if name.strip()}, key=lambda n: (-len(n), n)):
             first = _RUN.match(name)
             if first is not None and name[0].isascii():
                 self._by_word.setdefault(first.group(), []).append(name)
@@ -116,36 +116,36 @@ class NameIndex:
 
     def find(self, lowered: str) -> list[tuple[int, int]]:
         """Where names stand in a text in lower case, from left to right, the longest where several begin."""
-        found = []
+        matches = []
         if self._by_word and not self._by_word.keys().isdisjoint(_RUN.findall(lowered)):
             for run in _RUN.finditer(lowered):
                 for name in self._by_word.get(run.group(), ()):
-                    if lowered.startswith(name, run.start()) and whole(lowered, run.start(), name):
-                        found.append((run.start(), run.start() + len(name)))
+                    if lowered.startswith(name, run.start()) and is_whole_word(lowered, run.start(), name):
+                        matches.append((run.start(), run.start() + len(name)))
                         break
         for start in self._start.finditer(lowered) if self._start else ():
             for name in self._by_start[start.group()]:
                 if lowered.startswith(name, start.start()):
-                    found.append((start.start(), start.start() + len(name)))
+                    matches.append((start.start(), start.start() + len(name)))
                     break
-        return sorted(found)
+        return sorted(matches)
 
 
-def whole(text: str, at: int, name: str) -> bool:
+def is_whole_word(text: str, at: int, name: str) -> bool:
     """Whether a name that begins and ends in Latin letters or digits stands in a text as words of its own."""
     end = at + len(name)
     return not (
-        (name[0].isascii() and _word(text[at - 1 : at]) and _word(name[0]))
-        or (name[-1].isascii() and _word(text[end : end + 1]) and _word(name[-1]))
+        (name[0].isascii() and _is_latin_word_char(text[at - 1 : at]) and _is_latin_word_char(name[0]))
+        or (name[-1].isascii() and _is_latin_word_char(text[end : end + 1]) and _is_latin_word_char(name[-1]))
     )
 
 
-def _word(char: str) -> bool:
+def _is_latin_word_char(char: str) -> bool:
     """Whether a character is a Latin letter or a digit; Han characters part words."""
     return char != "" and (char.isascii() or ord(char) < 0x250) and char.isalnum()
 
 
-def low(text: str) -> str:
+def to_lower(text: str) -> str:
     """In lower case, one character for one."""
     lowered = text.lower()
     if len(lowered) == len(text):
@@ -153,7 +153,7 @@ def low(text: str) -> str:
     return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
-def called(names: Iterable[str]) -> list[str]:
+def companion_names(names: Iterable[str]) -> list[str]:
     """How companions are called: their names, and the first of several Latin words."""
     return [
         form for name in names for form in dict.fromkeys([name, *[w for w in name.split()[:1] if len(w) > 1]])
@@ -162,17 +162,11 @@ def called(names: Iterable[str]) -> list[str]:
 
 @cache
 def _figures(language: str) -> NameIndex:
+    record = find_language(language)
     path = resources.files("h2htalk.curation.anonymize.public_figures") / f"figures_{language}.txt"
     lines = [x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("#")]
-    own = [name for line in lines for name in (line.split("|") if language == "en" else line.split())]
-    return NameIndex([*own, *_recognisers_own(language)])
-
-
-def _recognisers_own(language: str) -> list[str]:
-    """Of the figures that the recognisers know themselves those whose names are long enough to be nobody else's."""
-    if language == "en":
-        return [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
-    return [name for name in sections("public_figures")[""] if len(name) > 2]
+    own = [name for line in lines for name in line.split("|" if record.spaced else None)]
+    return NameIndex([*own, *import_module(record.name_recognizer).known_figures()])
 
 
 @lru_cache(maxsize=64)
@@ -185,57 +179,58 @@ def _bundled() -> tuple[str, ...]:
     return tuple(name for persona in bundled_personas().values() for name in persona.names.values())
 
 
-def spoken_to(texts: Iterable[str]) -> list[str]:
+def addressed_personas(texts: Iterable[str]) -> list[str]:
     """Names of bundled personas that a dialogue names in full: there "Nora" is Nora Vale, elsewhere somebody's."""
-    said = low(plain("\n".join(texts)))
-    return [name for name in _bundled() if low(name) in said]
+    lowered = to_lower(plain("\n".join(texts)))
+    return [name for name in _bundled() if to_lower(name) in lowered]
 
 
-def allowances(text: str, language: str, companions: Sequence[str] = ()) -> list[Allowance]:
+def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> list[AllowedSpan]:
     """What stays in a text, in order; none overlap.
 
     Args:
         text: normalised one character to one character.
         language: `en` or `zh`.
-        companions: names, each as it is (`called` adds first words); bundled personas stay by their full names.
+        companions: names, each as it is (`companion_names` adds first words); bundled personas stay by their full
+            names.
     """
-    found = [Span(m.start(), m.end(), "title", 1.0) for m in _TITLES.finditer(text)] if "《" in text else []
-    lowered = low(text)
-    found += [
+    allowed = [Span(m.start(), m.end(), "title", 1.0) for m in _TITLES.finditer(text)] if "《" in text else []
+    lowered = to_lower(text)
+    allowed += [
         Span(a, b, "companion", 1.0)
         for a, b in _companions(tuple(companions)).find(lowered)
-        if not _more_of_a_name(text, a, b) and _in_a_han_name(text, a, b) is None
+        if not _name_continues(text, a, b) and _inside_han_name(text, a, b) is None
     ]
     for start, end in _figures(language).find(lowered):
-        if not _OWN.search(lowered[max(start - 16, 0) : start]) and not _of_a_circle(
+        if not _SPEAKERS_OWN.search(lowered[max(start - 16, 0) : start]) and not _is_private_mention(
             text, lowered, start, end
         ):
-            found.append(Span(start, end, "figure", 0.9))
+            allowed.append(Span(start, end, "figure", 0.9))
     # Names inside titles and the like: whichever holds the other stays.
-    return [Allowance(span.start, span.end, span.type) for span in _apart(found)]  # type: ignore[arg-type]
+    return [AllowedSpan(span.start, span.end, span.type) for span in _without_overlaps(allowed)]  # type: ignore[arg-type]
 
 
-def claimed(text: str, language: str, companions: Sequence[str] = ()) -> list[Span]:
+def private_namesakes(text: str, language: str, companions: Sequence[str] = ()) -> list[Span]:
     """Persons after all: figures' names that are somebody's whom the speaker knows, names longer than a companion's.
 
-    Arguments as in `allowances`.
+    Arguments as in `find_allowed`.
     """
-    lowered = low(text)
-    longer = [_in_a_han_name(text, a, b) for a, b in _companions(tuple(companions)).find(lowered)]
+    lowered = to_lower(text)
+    longer = [_inside_han_name(text, a, b) for a, b in _companions(tuple(companions)).find(lowered)]
     return [span for span in longer if span is not None] + [
         Span(start, end, "PERSON", _BESIDE)
         for start, end in _figures(language).find(lowered)
-        if _of_a_circle(text, lowered, start, end)
+        if _is_private_mention(text, lowered, start, end)
     ]
 
 
-def _of_a_circle(text: str, lowered: str, start: int, end: int) -> bool:
+def _is_private_mention(text: str, lowered: str, start: int, end: int) -> bool:
     """Whether a name that a private person may bear ("Chris Evans"; no "Gandalf") is said of one."""
     name = text[start:end]
     private = len(name.split()) == 2 if name[0].isascii() else len(name) <= 3 and name[0] in _any_surnames()
-    cue = _CIRCLE.search(lowered, max(start - 48, 0), start) if private else None
+    cue = _PRIVATE_CUE.search(lowered, max(start - 48, 0), start) if private else None
     # "I'm Harry Potter obsessed" says nobody's name.
-    return cue is not None and (cue[1] is None or _NO_MORE.match(lowered, end) is not None)
+    return cue is not None and (cue[1] is None or _NO_NAME_WORD.match(lowered, end) is not None)
 
 
 @cache
@@ -245,15 +240,15 @@ def _any_surnames() -> frozenset[str]:
     return frozenset(name[0] for name in surnames())
 
 
-def _more_of_a_name(text: str, start: int, end: int) -> bool:
+def _name_continues(text: str, start: int, end: int) -> bool:
     """Whether a word follows that makes it somebody else's: the companion is "Nora", and "Nora Smith" is not."""
     if " " in text[start:end] or not text[start].isascii():
         return False
     following = _FOLLOWING.match(text, end)
-    return following is not None and low(following[1]) not in words().words
+    return following is not None and to_lower(following[1]) not in words().words
 
 
-def _in_a_han_name(text: str, start: int, end: int) -> Span | None:
+def _inside_han_name(text: str, start: int, end: int) -> Span | None:
     """Somebody else's name that a companion's is part of: 苏晚 in 叫苏晚彤, 小雨 in 陈小雨."""
     if not _HAN.fullmatch(text[start]) or end - start < 2:
         return None
@@ -267,7 +262,7 @@ def _in_a_han_name(text: str, start: int, end: int) -> Span | None:
     return None
 
 
-def _apart(spans: list[Span]) -> list[Span]:
+def _without_overlaps(spans: list[Span]) -> list[Span]:
     """In order, without overlaps: of those that begin earlier, the longer."""
     kept: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
@@ -276,7 +271,7 @@ def _apart(spans: list[Span]) -> list[Span]:
     return kept
 
 
-def beside(text: str, allowed: Sequence[Allowance], found: Sequence[Span]) -> list[Span]:
+def namesakes_beside_data(text: str, allowed: Sequence[AllowedSpan], found: Sequence[Span]) -> list[Span]:
     """Figures' names that stand beside what is somebody's: persons after all."""
     figures = [a for a in allowed if a.kind == "figure"]
     if not figures:
@@ -289,7 +284,7 @@ def beside(text: str, allowed: Sequence[Allowance], found: Sequence[Span]) -> li
                 break
             gap = text[figure.end : value.start] if value.start >= figure.end else None
             back = text[value.end : figure.start] if value.end <= figure.start else None
-            near = gap is not None and _BETWEEN.fullmatch(low(gap)) is not None
+            near = gap is not None and _BETWEEN.fullmatch(to_lower(gap)) is not None
             if near or (back is not None and len(back) <= 3 and not _LETTER.search(back)):
                 persons.append(Span(figure.start, figure.end, "PERSON", _BESIDE))
                 break

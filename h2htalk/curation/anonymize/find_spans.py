@@ -5,26 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 
-from h2htalk.curation.anonymize.allow_list import Allowance, allowances, beside, claimed
-from h2htalk.curation.anonymize.chinese.recognizer import find_chinese_many
-from h2htalk.curation.anonymize.english.recognizer import find_english_many
-from h2htalk.curation.anonymize.ner_models import BUNDLED, NONE, NameFinder, name_finder
-from h2htalk.curation.anonymize.normalization import Reading, plain, read
-from h2htalk.curation.anonymize.spans import Span, resolve
-from h2htalk.curation.anonymize.structured.structured import find_structured
-from h2htalk.data.languages import LANGUAGES
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.curation.anonymize.allow_list import (
+    AllowedSpan,
+    find_allowed,
+    namesakes_beside_data,
+    private_namesakes,
+)
+from h2htalk.curation.anonymize.ner_models import BUNDLED, INSTALL_CURATION, NONE, NameFinder, name_finder
+from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
+from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
+from h2htalk.data.languages import LANGUAGES, find_language
+from h2htalk.errors import ConfigError, MissingExtraError, quoted
 
 # A longer text is read in windows: nothing in it can cost more than in a short one, whatever a rule does.
 WINDOW = 20_000
 # Windows share so many characters twice over: what one cuts, the other reads whole.
 MARGIN = 250
-# What the English reader says alone; `--ner none` leaves it out.
-_READER_ALONE = 0.5
 _HAN = re.compile("[\u4e00-\u9fff]")
-_HAN_NAME = re.compile("[\u4e00-\u9fff]{2}")
-_LATIN_SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +38,13 @@ class _Window:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _PreparedWindow:
     """A window as the recognisers see it."""
 
     window: _Window
-    reading: Reading
+    normalized: NormalizedText
     plain: str  # of what is seen, one character for one
-    allowed: tuple[Allowance, ...]
+    allowed: tuple[AllowedSpan, ...]
     taken: tuple[Span, ...]  # structured data, in places of `plain`
 
     def blocked(self) -> list[Span]:
@@ -81,25 +80,25 @@ def find_spans_many(
             f"no recognisers of personal data for language {quoted(language)}; choose from {', '.join(LANGUAGES)}"
         )
     extra = name_finder(ner, language)
-    works = [
-        _prepared(window, language, allow) for n, text in enumerate(texts) for window in _windows(n, text)
+    prepared_windows = [
+        _prepare(window, language, allow) for n, text in enumerate(texts) for window in _windows(n, text)
     ]
-    found: list[list[Span]] = [[] for _ in texts]
-    cut = {work.window.number for work in works if work.window.offset}
-    for work, names in zip(works, _names(works, language, ner, extra), strict=True):
-        window = work.window
+    spans_of_texts: list[list[Span]] = [[] for _ in texts]
+    cut = {prepared.window.number for prepared in prepared_windows if prepared.window.offset}
+    for prepared, names in zip(prepared_windows, _names(prepared_windows, language, ner, extra), strict=True):
+        window = prepared.window
         persons = [
-            *beside(work.plain, work.allowed, [*work.taken, *names]),
-            *claimed(work.plain, language, allow),
+            *namesakes_beside_data(prepared.plain, prepared.allowed, [*prepared.taken, *names]),
+            *private_namesakes(prepared.plain, language, allow),
         ]
-        spans = resolve([*work.taken, *names, *persons])
+        spans = resolve_overlaps([*prepared.taken, *names, *persons])
         for span in spans:
-            start, end = work.reading.place(span.start, span.end)
+            start, end = prepared.normalized.original_span(span.start, span.end)
             if window.first <= start + window.offset < window.last:
-                found[window.number].append(
+                spans_of_texts[window.number].append(
                     replace(span, start=start + window.offset, end=end + window.offset)
                 )
-    return [resolve(spans) if n in cut else spans for n, spans in enumerate(found)]
+    return [resolve_overlaps(spans) if n in cut else spans for n, spans in enumerate(spans_of_texts)]
 
 
 def _windows(number: int, text: str) -> Iterator[_Window]:
@@ -114,41 +113,37 @@ def _windows(number: int, text: str) -> Iterator[_Window]:
         yield _Window(number, text[offset:end], offset, offset + MARGIN if offset else 0, last)
 
 
-def _prepared(window: _Window, language: str, allow: Sequence[str]) -> _Work:
-    reading = read(window.text)
-    shown = plain(reading.shown)
-    allowed = tuple(allowances(shown, language, allow))
-    found = find_structured(reading.shown, language)
-    if language == "zh" and not _HAN.search(shown):
-        found = resolve([*found, *find_structured(reading.shown, "en")])
+def _prepare(window: _Window, language: str, allow: Sequence[str]) -> _PreparedWindow:
+    try:
+        from h2htalk.curation.anonymize.structured.structured import find_structured
+    except ImportError as error:
+        raise MissingExtraError("anonymization", INSTALL_CURATION) from error
+    normalized = normalize_text(window.text)
+    plain_text = plain(normalized.visible)
+    allowed = tuple(find_allowed(plain_text, language, allow))
+    spans = find_structured(normalized.visible, language)
+    if language == "zh" and not _HAN.search(plain_text):
+        spans = resolve_overlaps([*spans, *find_structured(normalized.visible, "en")])
     stays = [a for a in allowed if a.kind != "title"]
     # A companion's name is no account, whatever stands before it.
-    taken = tuple(s for s in found if not any(a.start <= s.start and s.end <= a.end for a in stays))
-    return _Work(window, reading, shown, allowed, taken)
+    taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))
+    return _PreparedWindow(window, normalized, plain_text, allowed, taken)
 
 
-def _names(works: Sequence[_Work], language: str, ner: str, extra: NameFinder | None) -> list[list[Span]]:
-    """People, addresses and organisations of each window, in places of its `plain`."""
-    found: list[list[Span]] = [[] for _ in works]
-    english = [n for n, work in enumerate(works) if language == "en" or _is_latin(work.plain)]
-    chinese = [n for n, work in enumerate(works) if (language == "zh" or _HAN_NAME.search(work.plain))]
-    texts = [works[n].plain for n in english]
-    for n, spans in zip(
-        english, find_english_many(texts, [works[n].blocked() for n in english]), strict=True
-    ):
-        found[n] += spans if ner != NONE else [s for s in spans if s.score > _READER_ALONE]
-    texts = [works[n].plain for n in chinese]
-    for n, spans in zip(
-        chinese, find_chinese_many(texts, [works[n].blocked() for n in chinese]), strict=True
-    ):
-        found[n] += spans
+def _names(
+    prepared_windows: Sequence[_PreparedWindow], language: str, ner: str, extra: NameFinder | None
+) -> list[list[Span]]:
+    """People, addresses and organisations of each window, as offsets in its `plain`."""
+    names: list[list[Span]] = [[] for _ in prepared_windows]
+    blocked = [prepared.blocked() for prepared in prepared_windows]
+    for code in LANGUAGES:
+        recognizer = import_module(find_language(code).name_recognizer)
+        chosen = [n for n, p in enumerate(prepared_windows) if code == language or recognizer.reads(p.plain)]
+        texts = [prepared_windows[n].plain for n in chosen]
+        found = recognizer.find_names(texts, [blocked[n] for n in chosen], use_model=ner != NONE)
+        for n, spans in zip(chosen, found, strict=True):
+            names[n] += spans
     if extra is not None:
-        for n, spans in enumerate(extra([work.plain for work in works])):
-            blocked = works[n].blocked()
-            found[n] += [s for s in spans if not any(s.overlaps(other) for other in blocked)]
-    return found
-
-
-def _is_latin(text: str) -> bool:
-    """Whether a message of a Chinese dialogue is written in Latin letters, and is more than a word or two."""
-    return not _HAN.search(text) and _LATIN_SENTENCE.search(text) is not None
+        for n, spans in enumerate(extra([prepared.plain for prepared in prepared_windows])):
+            names[n] += [s for s in spans if not any(s.overlaps(other) for other in blocked[n])]
+    return names

@@ -17,6 +17,7 @@ from h2htalk.text.parsing.parsing import load_names, names
 
 NameFinder = Callable[[Sequence[str]], list[list[Span]]]
 BUNDLED, NONE = "bundled", "none"
+INSTALL_CURATION = 'pip install "h2htalk[curation]"'
 CHOICES = "bundled, none, spacy:MODEL, gliner:MODEL"
 # Between what our rules call likely and what they list; GLiNER says how sure it is itself.
 _SCORE = 0.65

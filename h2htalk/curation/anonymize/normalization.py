@@ -1,6 +1,6 @@
 """One character for one character: what people write in other shapes of the same letters, digits and marks.
 
-`plain` keeps the length, so places found in it are places of the text as given. `Reading` goes further for the
+`plain` keeps the length, so places found in it are places of the text as given. `NormalizedText` goes further for the
 recognisers of structured data: it also leaves out what nobody sees, and remembers where everything stood.
 """
 
@@ -30,7 +30,7 @@ _MARKS = {
     # Cyrillic and Greek letters that look like Latin ones, seen only where somebody dodges a filter.
     **{ord(a): b for a, b in zip("аеорсухіѕјАВЕКМНОРСТХοΟ", "aeopcyxisjABEKMHOPCTXoO", strict=True)},
 }
-_KEPT = set("。｡《》〈〉“”‘’「」『』")
+_UNCHANGED = set("。｡《》〈〉“”‘’「」『』")
 HAN_DIGITS = {
     **dict(zip("〇零一二三四五六七八九", "00123456789", strict=True)),
     **dict(zip("幺壹贰叁肆伍陆柒捌玖", "1123456789", strict=True)),
@@ -40,14 +40,14 @@ HAN = "".join(HAN_DIGITS)
 _HAN_TABLE = str.maketrans(HAN_DIGITS)
 # Characters that nobody sees: zero-width ones, soft hyphens, direction marks, variation selectors, key caps, strokes
 # laid over a character.
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\u00ad\u0300-\u036f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u20d0-\u20ff"
     "\ufe00-\ufe0f\ufeff]"
 )
 # Those of them that belong to the character before.
-_LAID_OVER = re.compile("[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f]")
-_RISING = {ord(c): ord(c) + 32 for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-_LONE_O = re.compile(
+_COMBINING = re.compile("[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f]")
+_LOWER = {ord(c): ord(c) + 32 for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_O_AMONG_DIGITS = re.compile(
     r"(?<=[0-9])([^a-z0-9\n]?)o(?=[^a-z]|$)|(?<![a-z])o(?=[^a-z0-9\n]?[0-9])|(?<=[0-9])oo(?=[0-9])"
 )
 
@@ -58,12 +58,14 @@ class _Table(dict[int, str]):
     def __missing__(self, code: int) -> str:
         known = _MARKS.get(code)
         char = chr(code)
-        found = known if known is not None and char not in _KEPT else _ascii(char) or char
-        self[code] = found
-        return found
+        plain_char = (
+            known if known is not None and char not in _UNCHANGED else _ascii_equivalent(char) or char
+        )
+        self[code] = plain_char
+        return plain_char
 
 
-def _ascii(char: str) -> str:
+def _ascii_equivalent(char: str) -> str:
     """The ASCII character that another one is a shape of (full-width, circled, bold, of another script), or ''."""
     decimal = unicodedata.digit(char, None)
     if decimal is not None:
@@ -84,51 +86,52 @@ def plain(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NormalizedText:
     """A text as the recognisers read it. All strings have one length.
 
-    `shown`: the characters as given, without the unseen ones. `text`: plain, in lower case. `digits`: Han digits and an
+    `visible`: the characters as given, without the unseen ones. `text`: plain, in lower case. `digits`: Han digits
+        and an
     `o` among digits as digits too. `offsets`: where each character
     stood, or None where nothing was left out; `given`: the text as given.
     """
 
-    shown: str
+    visible: str
     text: str
     digits: str
     offsets: tuple[int, ...] | None
     given: str
 
-    def place(self, start: int, end: int) -> tuple[int, int]:
+    def original_span(self, start: int, end: int) -> tuple[int, int]:
         """A stretch of the reading as places of the text as given, with the unseen characters inside and, of key
         caps, behind it."""
         if self.offsets is None:
             return start, end
         last = self.offsets[end - 1] + 1
-        while last < len(self.given) and _LAID_OVER.match(self.given[last]):
+        while last < len(self.given) and _COMBINING.match(self.given[last]):
             last += 1
         return self.offsets[start], last
 
 
-def read(given: str) -> Reading:
+def normalize_text(given: str) -> NormalizedText:
     """How a text reads."""
-    shown, offsets = given, None
-    if not given.isascii() and _UNSEEN.search(given):
-        unseen = {match.start() for match in _UNSEEN.finditer(given)}
-        places = [i for i in range(len(given)) if i not in unseen]
-        shown = "".join([given[i] for i in places])
-        offsets = tuple(places)
-    text = plain(shown).translate(_RISING)
+    visible, offsets = given, None
+    if not given.isascii() and _INVISIBLE.search(given):
+        invisible = {match.start() for match in _INVISIBLE.finditer(given)}
+        visible_offsets = [i for i in range(len(given)) if i not in invisible]
+        visible = "".join([given[i] for i in visible_offsets])
+        offsets = tuple(visible_offsets)
+    text = plain(visible).translate(_LOWER)
     digits = text.translate(_HAN_TABLE) if not text.isascii() else text
     if "o" in digits or "○" in digits or "◯" in digits or "⭕" in digits:
         digits = digits.replace("○", "0").replace("◯", "0").replace("⭕", "0")
-        digits = _zeros(digits)
-    return Reading(shown, text, digits, offsets, given)
+        digits = _zeros_for_o(digits)
+    return NormalizedText(visible, text, digits, offsets, given)
 
 
-def _zeros(digits: str) -> str:
+def _zeros_for_o(digits: str) -> str:
     """`o` for 0, where it stands among digits."""
     for _ in range(3):  # "1oo4": each round reads the neighbours of the last
-        again = _LONE_O.sub(lambda m: m.group().replace("o", "0"), digits)
+        again = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
         if again == digits:
             break
         digits = again

@@ -15,15 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.find_spans import find_spans
+from h2htalk.curation.anonymize.ner_models import INSTALL_CURATION
 from h2htalk.curation.anonymize.spans import TYPES, Span
-from h2htalk.curation.anonymize.structured.structured import find_structured
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
 
 if TYPE_CHECKING:
     from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, RecognizerResult
 
-INSTALL = 'pip install "h2htalk[curation]"'
 NAMES = ("ADDRESS", "PERSON", "ORGANIZATION")
 STRUCTURED = tuple(name for name in TYPES if name not in NAMES)
 _ENGLISH_LACKS = ("QQ",)
@@ -42,8 +41,10 @@ def recognizers(language: str, *, allow: Sequence[str] = ()) -> list[EntityRecog
     """
     try:
         from presidio_analyzer import EntityRecognizer, RecognizerResult
+
+        from h2htalk.curation.anonymize.structured.structured import find_structured
     except ImportError as error:
-        raise MissingExtraError("Presidio's engine", INSTALL) from error
+        raise MissingExtraError("Presidio's engine", INSTALL_CURATION) from error
     if language not in LANGUAGES:
         raise ConfigError(
             f"no recognisers for language {quoted(language)}; choose from {', '.join(LANGUAGES)}"

@@ -44,7 +44,7 @@ class Span:
         return self.start < other.end and other.start < self.end
 
 
-def resolve(spans: Iterable[Span]) -> list[Span]:
+def resolve_overlaps(spans: Iterable[Span]) -> list[Span]:
     """Spans that do not overlap, in the order of the text.
 
     Of two that do, the surer stays, then the longer, then the type that stands first in `TYPES`. One that holds a
@@ -57,24 +57,24 @@ def resolve(spans: Iterable[Span]) -> list[Span]:
     # Group by group of spans that touch: a long text has many, and each looks at those of its group alone.
     for span in sorted(spans):
         if group and span.start >= reach:
-            settled += _settle(group)
+            settled += _resolve_group(group)
             group, reach = [], 0
         group.append(span)
         reach = max(reach, span.end)
-    return settled + _settle(group)
+    return settled + _resolve_group(group)
 
 
-def _settle(group: list[Span]) -> list[Span]:
+def _resolve_group(group: list[Span]) -> list[Span]:
     if len(group) < 2:
         return group
     kept: list[Span] = []
     ordered = sorted(group, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start))
     for span in ordered:
-        kept.extend(_free(span, [other for other in kept if other.overlaps(span)]))
+        kept.extend(_uncovered(span, [other for other in kept if other.overlaps(span)]))
     return sorted(kept)
 
 
-def _free(span: Span, taken: list[Span]) -> list[Span]:
+def _uncovered(span: Span, taken: list[Span]) -> list[Span]:
     """The stretches of a span that no taken one covers."""
     stretches = []
     at = span.start
@@ -87,7 +87,7 @@ def _free(span: Span, taken: list[Span]) -> list[Span]:
     return stretches
 
 
-class Places:
+class TakenCharacters:
     """The characters that spans found so far cover."""
 
     def __init__(self, size: int) -> None:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from h2htalk.curation.anonymize.allow_list import called, spoken_to
-from h2htalk.curation.anonymize.ner_models import BUNDLED, name_finder
+from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
+from h2htalk.curation.anonymize.ner_models import BUNDLED, INSTALL_CURATION, name_finder
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import find_in_dialogue
 from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
@@ -25,14 +24,15 @@ from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.errors import MissingExtraError
 
 VERSION = 2
 _LIBRARIES = ("faker", "phonenumbers", "python-stdnum")
 LEAK = "leak"
 REVIEW = "review"
 # Names and addresses found with less are worth a person's look.
-_SURE = 0.6
-_LOOKED_AT = frozenset({"PERSON", "ADDRESS"})
+_CERTAIN = 0.6
+_REVIEWED_TYPES = frozenset({"PERSON", "ADDRESS"})
 _IDS = frozenset({"source", "id", "ids", "dialogue", "merged"})
 _COMPANIONS = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -48,6 +48,10 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
         MissingExtraError: its package is not installed.
     """
     settings = spec.anonymize
+    try:
+        libraries = {name: version(name) for name in _LIBRARIES}
+    except PackageNotFoundError as error:
+        raise MissingExtraError("anonymization", INSTALL_CURATION) from error
     for language in LANGUAGES:
         if not settings.ner.startswith(
             "spacy:"
@@ -65,25 +69,27 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
             "companions": {name: list(names) for name, names in companions},
             "ner": model_identity(settings.ner),
             # What they find, and the names they give, may change from version to version.
-            "libraries": {name: version(name) for name in _LIBRARIES},
+            "libraries": libraries,
         },
         open_rule=Opener(open_rule, (key, allow, companions, settings.ner)),
     )
 
 
 def open_rule(key: bytes, allow: tuple[str, ...], companions: _COMPANIONS, ner: str) -> PartRule:
-    """The rule of a part: `anonymized` of each dialogue."""
+    """The rule of a part: `anonymize_dialogue` of each dialogue."""
     of_source = dict(companions)
 
     def rule(dialogue: Dialogue) -> Outcomes:
         source = dialogue.provenance.get("source")
         own = of_source.get(source, ()) if isinstance(source, str) else ()
-        return [anonymized(dialogue, key, allow=(*allow, *called(own)), ner=ner)]
+        return [anonymize_dialogue(dialogue, key, allow=(*allow, *companion_names(own)), ner=ner)]
 
     return each_dialogue(rule)
 
 
-def anonymized(dialogue: Dialogue, key: bytes, *, allow: Sequence[str] = (), ner: str = BUNDLED) -> Outcome:
+def anonymize_dialogue(
+    dialogue: Dialogue, key: bytes, *, allow: Sequence[str] = (), ner: str = BUNDLED
+) -> Outcome:
     """A dialogue with surrogates for its personal data.
 
     Args:
@@ -97,14 +103,18 @@ def anonymized(dialogue: Dialogue, key: bytes, *, allow: Sequence[str] = (), ner
         little evidence; so is the tag), and for audit the places of the surrogates: `message` from 1, or `field` of the
         metadata. Rejected as `leak`, without text, where a value of four characters or more is still to be read.
     """
-    slots = list(_slots(dialogue))
+    from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
+
+    slots = list(_list_slots(dialogue))
     texts = [slot.text for slot in slots]
-    data = find_in_dialogue(texts, dialogue.language, allow=(*allow, *called(spoken_to(texts))), ner=ner)
+    data = find_in_dialogue(
+        texts, dialogue.language, allow=(*allow, *companion_names(addressed_personas(texts))), ner=ner
+    )
     surrogates = Surrogates(key, texts, data)
-    made = [surrogates.replace(text, spans) for text, spans in zip(texts, data.spans, strict=True)]
-    if data.leak([*(text for text, _ in made), *_strings(_told(dialogue.provenance))]):
+    replaced = [surrogates.replace(text, spans) for text, spans in zip(texts, data.spans, strict=True)]
+    if data.leaks([*(text for text, _ in replaced), *_strings(_described(dialogue.provenance))]):
         return Rejected(dialogue.id, LEAK)
-    return _kept(dialogue, slots, made)
+    return _kept(dialogue, slots, replaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,43 +130,43 @@ class _Slot:
         return {"message": self.message} if self.message else {"field": "/".join(map(str, self.path))}
 
 
-def _slots(dialogue: Dialogue) -> Iterator[_Slot]:
+def _list_slots(dialogue: Dialogue) -> Iterator[_Slot]:
     for number, turn in enumerate(dialogue.messages, 1):
         yield _Slot(turn.content, number)
-    yield from _fields(dialogue.metadata, ())
+    yield from _list_fields(dialogue.metadata, ())
 
 
-def _fields(value: object, path: tuple[str | int, ...]) -> Iterator[_Slot]:
+def _list_fields(value: object, path: tuple[str | int, ...]) -> Iterator[_Slot]:
     """Every text of the metadata."""
     if isinstance(value, str):
         yield _Slot(value, path=path)
     elif isinstance(value, Mapping):
         for key in sorted(value):
-            yield from _fields(value[key], (*path, key))
+            yield from _list_fields(value[key], (*path, key))
     elif isinstance(value, (list, tuple)):
         for at, item in enumerate(value):
-            yield from _fields(item, (*path, at))
+            yield from _list_fields(item, (*path, at))
 
 
-def _told(provenance: Mapping[str, Any]) -> dict[str, Any]:
+def _described(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """What provenance says of a dialogue beside its source and ids; those are words of the curation's own."""
     source = provenance.get("source")
-    told = {key: value for key, value in provenance.items() if key not in _IDS}
-    person = told.get("person")
+    described = {key: value for key, value in provenance.items() if key not in _IDS}
+    person = described.get("person")
     if isinstance(person, str) and isinstance(source, str) and source:
-        told["person"] = person.removeprefix(f"{source}-")
-    return told
+        described["person"] = person.removeprefix(f"{source}-")
+    return described
 
 
 def _strings(value: object) -> Iterator[str]:
-    return (slot.text for slot in _fields(value, ()))
+    return (slot.text for slot in _list_fields(value, ()))
 
 
-def _kept(dialogue: Dialogue, slots: Sequence[_Slot], made: Sequence[tuple[str, list[Span]]]) -> Kept:
-    spans = [(slot, span) for slot, (_, placed) in zip(slots, made, strict=True) for span in placed]
-    unsure = any(span.type in _LOOKED_AT and span.score < _SURE for _, span in spans)
+def _kept(dialogue: Dialogue, slots: Sequence[_Slot], replaced: Sequence[tuple[str, list[Span]]]) -> Kept:
+    spans = [(slot, span) for slot, (_, placed) in zip(slots, replaced, strict=True) for span in placed]
+    unsure = any(span.type in _REVIEWED_TYPES and span.score < _CERTAIN for _, span in spans)
     counts = Counter(span.type for _, span in spans)
-    texts = {(slot.message, slot.path): text for slot, (text, _) in zip(slots, made, strict=True)}
+    texts = {(slot.message, slot.path): text for slot, (text, _) in zip(slots, replaced, strict=True)}
     messages = tuple(Turn(turn.role, texts[n, ()]) for n, turn in enumerate(dialogue.messages, 1))
     metadata = dict(_replaced(dialogue.metadata, (), texts))
     metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | ({REVIEW: True} if unsure else {})

@@ -32,12 +32,13 @@ from h2htalk.curation.model_calls.prompts import Fence, Prompts
 from h2htalk.curation.model_calls.stored_calls import sampling_of
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.help_lines import help_rows, help_text
+from h2htalk.data.languages import find_language
 from h2htalk.data.persona import Persona
 from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, NULL_MEMORY, find_subtask
+from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import DataError, shorten
-from h2htalk.text.contracts.contract import MEMORY_CONTENT_LENGTH, contract_of, inputs_of
+from h2htalk.text.contracts.contract import contract_of, inputs_of
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.counting import is_in_language
 
@@ -153,17 +154,18 @@ class Composer:
         language, risk = scenario.language, scenario.tags.risk
         contract = contract_of(scenario.subtask, risk)
         low, high = contract.sentences or (1, 1)
+        record = find_language(language)
         in_danger = risk == "high" and contract.form == "speech"
         values = {
             "persona": persona.descriptions[language],
             "subtask": scenario.subtask,
             "low": low,
             "high": high,
-            "length": (contract.length or {}).get(language, 0),
-            "content": MEMORY_CONTENT_LENGTH[language],
-            "labels": MEMORY_LABELS[language],
-            "categories": list(MEMORY_CATEGORIES if language == "en" else MEMORY_CATEGORIES.values()),
-            "null_line": NULL_MEMORY[language],
+            "length": record.lengths[contract.length] if contract.length else 0,
+            "content": record.lengths["memory"],
+            "labels": record.memory_labels,
+            "categories": list(record.memory_categories),
+            "null_line": record.null_memory,
             "help_rows": help_rows(language) if in_danger else (),
         }
         return self.prompts.render(f"{language}/compose_write.j2", values)
@@ -276,7 +278,7 @@ def _remembering(proposal: SynthesisProposal, dialogue: Dialogue) -> Draft:
         raise Refused(
             "inputs:turn", f"messages {first + 1} to {last + 1} hold nothing of the user's that fits"
         )
-    null = None if proposal.memorable else NULL_MEMORY[dialogue.language]
+    null = None if proposal.memorable else find_language(dialogue.language).null_memory
     inputs = {"history": [turn.to_dict() for turn in turns]}
     return Draft(proposal.subtask, inputs, tags_of(dialogue, turns), last + 1, fixed=null)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import hashlib
 import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -11,19 +10,10 @@ from typing import BinaryIO
 
 from h2htalk.curation.gather.raw_items import OnRead, RefusedItem
 from h2htalk.data.files import MAX_LINE
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import DataError
 
 _CHUNK = 1 << 16
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal; raises ConfigError where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def open_raw(path: Path) -> BinaryIO:

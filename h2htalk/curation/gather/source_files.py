@@ -15,10 +15,10 @@ from typing import Any
 
 from h2htalk.curation.gather import mock_dialogues
 from h2htalk.curation.gather.formats import READERS
-from h2htalk.curation.gather.raw_files import sha256_of
 from h2htalk.curation.gather.raw_items import Item, RawDialogue, RefusedItem
 from h2htalk.curation.settings import Source, resolve
 from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.escaping import printable
 

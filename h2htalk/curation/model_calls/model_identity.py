@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from h2htalk.curation.gather.raw_files import sha256_of
 from h2htalk.curation.settings import model_kind
+from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError
 
 _SETTINGS = ("config.json", "gliner_config.json", "meta.json")

@@ -22,7 +22,7 @@ from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, reque
 from h2htalk.curation.model_calls.cost_limit import StageLedger, StageLimit, journal_path
 from h2htalk.curation.model_calls.model_identity import model_identity, model_name
 from h2htalk.curation.pipeline import Incomplete
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey, Usage, read_response
 from h2htalk.errors import ConfigError, DataError
@@ -104,8 +104,8 @@ class Asking:
         missing = [request for request in requests if (request.id, request.sample) not in answers]
         if not missing:
             return answers
-        with Shard(self._path(part)) as shard:
-            failures = self._complete(missing, prints, shard, answers, known)
+        with AppendLog(self._path(part)) as log:
+            failures = self._complete(missing, prints, log, answers, known)
         if failures:
             item, failure = failures[0]
             raise Incomplete(
@@ -123,7 +123,7 @@ class Asking:
         self,
         missing: Sequence[Request],
         prints: Mapping[SampleKey, str],
-        shard: Shard,
+        log: AppendLog,
         answers: dict[SampleKey, Reply],
         known: Known,
     ) -> list[tuple[str, Failure]]:
@@ -132,7 +132,7 @@ class Asking:
         def on_done(index: int, outcome: Outcome) -> None:
             request = missing[index]
             key = (request.id, request.sample)
-            shard.append({"prompt": prints[key], "model": self._model, **line_of(request, outcome)})
+            log.append({"prompt": prints[key], "model": self._model, **line_of(request, outcome)})
             if isinstance(outcome, Failure):
                 failures.append((request.id, outcome))
             else:

@@ -18,7 +18,7 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.curation.model_calls.stored_calls import Asking, AskSettings
 from h2htalk.curation.pipeline import Incomplete
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl
 from h2htalk.progress import Progress
@@ -186,10 +186,10 @@ class Guard:
                   for item, text in texts.items()}  # fmt: skip
         missing = [item for item in texts if (item, prints[item]) not in stored]
         if missing:
-            with Shard(path) as shard:
+            with AppendLog(path) as log:
                 for item, result in self._moderations({item: texts[item] for item in missing}):
                     stored[item, prints[item]] = result
-                    shard.append({"id": item, "prompt": prints[item], "result": result})
+                    log.append({"id": item, "prompt": prints[item], "result": result})
         return {item: moderated(stored[item, prints[item]]) for item in texts}
 
     def _moderations(self, texts: Mapping[str, str]) -> Any:

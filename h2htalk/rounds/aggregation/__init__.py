@@ -1,1 +1,1 @@
-"""Turn votes into decisions: majority, Dawid-Skene, agreement, annotator statistics; read `decisions` first."""
+"""Turn votes into decisions: majority, Dawid-Skene, agreement, annotator statistics. Read `decisions` first."""

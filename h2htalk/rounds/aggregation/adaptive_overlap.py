@@ -1,4 +1,4 @@
-"""Adaptive overlap: which items still need answers."""
+"""Adaptive overlap: how many more votes each item needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Counts = npt.NDArray[np.int64]
 
-# The largest error that rounding makes in a number of answers.
+# Bound of the rounding error in a number of votes.
 _ROUNDING = 1e-9
 
 
@@ -26,20 +26,20 @@ def needs_more(
     lead: int = 4,
     maximum: int = 20,
 ) -> dict[str, int]:
-    """How many more answers to ask for now, by item, until one label leads by `lead` votes.
+    """Return how many more votes each item needs until one label leads by `lead` votes.
 
-    As many as it takes at the least, should all of them name the leading label: the item cannot be settled with fewer,
-    so asking for them together gathers no more than asking one by one.
+    This is the smallest number that can be enough, if all of them are for the leading label. Requesting them together
+    gathers no more votes than requesting them one by one.
 
     Args:
-        votes: those at hand, of one question; votes on other items are passed over.
-        items: all that are to be settled.
-        minimum: answers that every item gets.
+        votes: those so far, of one question; votes on other items are ignored.
+        items: the items to decide.
+        minimum: votes that every item gets.
         lead: votes by which the most frequent label must lead the next; at least 1.
-        maximum: answers after which an item is left as it is.
+        maximum: votes after which no more are requested.
 
     Returns:
-        Item -> answers, in the order of `items`; 0 for one that is settled, or at its maximum.
+        Item -> number of votes, in the order of `items`; 0 for an item that is clear or at its maximum.
 
     Raises:
         RoundError: an annotator gave an item two labels.
@@ -63,16 +63,15 @@ def needs_more_by_posterior(
 ) -> dict[str, int]:
     """As `needs_more`, until one label is as probable as `confidence` (a sequential probability ratio test).
 
-    Every annotator is taken to be right with the same chance p and, where wrong, to name any of the other K - 1 labels
-    alike. Then P(label) ~ r^votes(label), r = p (K - 1) / (1 - p); with two labels this is a lead of
-    ln(t / (1 - t)) / ln(r) votes, t the confidence (p = 0.7, t = 0.95: 4 votes).
+    Every annotator is assumed to be right with the same probability p and, if wrong, to give each of the other K - 1
+    labels with the same probability. Then P(label) ~ r^votes(label), r = p (K - 1) / (1 - p); with two labels this is a
+    lead of ln(t / (1 - t)) / ln(r) votes, t the confidence (p = 0.7, t = 0.95: 4 votes).
 
     Args:
-        accuracy: p, as measured of single votes (`annotator_figures`): above 1 / labels, below 1. Taken too high it
-            stops too soon: 0.8 in place of 0.7 is a lead of 3 in place of 4, and 2.6 points of accuracy less on
-                public votes
+        accuracy: p, the accuracy of single votes: above 1 / labels, below 1. If it is too high, requests stop too
+            early: 0.8 in place of 0.7 is a lead of 3 in place of 4, and 2.6 points of accuracy less on public votes
             (`tools/eval_votes.py`).
-        labels: K, all that can be given; 2 or more, and no fewer than occur.
+        labels: K, the number of possible labels; 2 or more, and at least as many as occur.
         confidence: 0.5 to below 1.
         votes, items, minimum, maximum: as of `needs_more`, as are results and errors.
     """
@@ -82,14 +81,14 @@ def needs_more_by_posterior(
     table = tabulate(votes)
     if labels < max(2, len(table.labels)) or not 1 / labels < accuracy < 1 or not 0.5 <= confidence < 1:
         raise ValueError(
-            f"accuracy {accuracy}, labels {labels}, confidence {confidence}: accuracy must lie between "
-            f"1 / labels and 1, confidence from 0.5 to below 1, and {len(table.labels)} labels occur"
+            f"accuracy {accuracy}, labels {labels}, confidence {confidence}: accuracy must be between "
+            f"1 / labels and 1, confidence from 0.5 to below 1, and labels at least {len(table.labels)}"
         )
     growth = math.log(accuracy * (labels - 1) / (1 - accuracy))
     odds = math.log(confidence / (1 - confidence))
 
     def missing(counts: Counts) -> Counts:
-        # Odds of the leading label against all others, those that nobody named among them.
+        # Odds of the leading label against all others, including labels without votes.
         padded = np.pad(counts, ((0, 0), (0, labels - counts.shape[1])))
         behind = np.sort(padded, axis=1)[:, :-1] - padded.max(axis=1, keepdims=True)
         against = np.log(np.exp(growth * behind).sum(axis=1))
@@ -113,19 +112,19 @@ def _needs(
     import numpy as np
 
     table = tabulate(votes)
-    asked = list(dict.fromkeys(items))
+    names = list(dict.fromkeys(items))
     rows = {item: row for row, item in enumerate(table.items)}
-    # A last row for items without votes, and a second column where nobody disagrees.
+    # A last row for items without votes, and a second column if only one label occurs.
     counts = np.zeros((len(rows) + 1, max(len(table.labels), 2)), dtype=np.int64)
     counts[:-1, : len(table.labels)] = table.counts()
-    counts = counts[[rows.get(item, len(rows)) for item in asked]]
+    counts = counts[[rows.get(item, len(rows)) for item in names]]
     given = counts.sum(axis=1)
     more = np.clip(np.maximum(minimum - given, missing(counts)), 0, np.maximum(maximum - given, 0))
-    return dict(zip(asked, more.tolist(), strict=True))
+    return dict(zip(names, more.tolist(), strict=True))
 
 
 def _lead(counts: Counts) -> Any:
-    """Votes by which the most frequent label leads the next, shape (items,); 0 where they are equal."""
+    """Return by how many votes the most frequent label leads the next, shape (items,)."""
     import numpy as np
 
     highest = np.partition(counts, -2, axis=1)

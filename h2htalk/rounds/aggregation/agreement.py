@@ -1,4 +1,4 @@
-"""How far annotators agree: Krippendorff's alpha with its interval, and kappa where votes are equally many."""
+"""Inter-annotator agreement: Krippendorff's alpha with an interval, Fleiss' and Cohen's kappa."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INSTALL = 'pip install "h2htalk[rounds]"'
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 NO_PAIRS = "no item has two votes"
-NO_VARIETY = "all votes on items with two votes or more are one label: agreement cannot be told from a habit"
+NO_VARIETY = "all votes on items with two or more votes are one label, so agreement is undefined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Agreement:
     """Krippendorff's alpha of some votes.
 
     Attributes:
-        level: of the values that were compared.
-        alpha: 1 for full agreement, 0 for that of chance, below 0 for less; None where it is not defined.
-        interval: 95 %, percentile bootstrap over items (1,000 resamples); None without alpha or with one item.
-        items, votes: that could be paired: items with two votes or more, and the votes on those.
-        reason: why there is no alpha; empty where there is one.
+        level: level of measurement of the values.
+        alpha: 1 for full agreement, 0 for agreement by chance, below 0 for less; None if undefined.
+        interval: 95 % percentile bootstrap over items (1,000 resamples); None without alpha or with one item.
+        items, votes: items with two or more votes, and their votes.
+        reason: why alpha is undefined; else empty.
     """
 
     level: Level
@@ -56,65 +56,65 @@ class Agreement:
 
 
 def krippendorff_alpha(votes: Iterable[Vote] | VoteTable, level: Level) -> float:
-    """Krippendorff's alpha, computed by the library `krippendorff`; items may have different numbers of votes.
+    """Return Krippendorff's alpha, computed by the library `krippendorff`; the number of votes per item may vary.
 
     Args:
         votes: of one question.
         level: `nominal` for labels; `ordinal` or `interval` for ratings, whose labels are numbers as text.
 
     Returns:
-        At most 1; nan where it is not defined: no item has two votes, or only one label occurs on those that have.
-        The library needs some 32 bytes * items * labels^2.
+        At most 1; nan if undefined: no item has two votes, or only one label occurs on those that have.
+        Memory: about 32 bytes * items * labels^2.
 
     Raises:
         MissingExtraError: the library is not installed.
-        RoundError: an annotator gave an item two labels, or a rating is no number.
-        ValueError: another level.
+        RoundError: an annotator gave an item two labels, or a rating is not a number.
+        ValueError: the level is unknown.
     """
     pairable = _pairable(tabulate(votes), level)
     return math.nan if pairable.reason else _alpha(pairable, level)
 
 
 def agreement_of(votes: Iterable[Vote] | VoteTable, level: Level, seed: int = 0) -> Agreement:
-    """Alpha with its interval. Arguments and errors as of `krippendorff_alpha`; `seed` is of the resamples."""
+    """Return alpha with its interval; `seed` is of the resamples, other arguments as of `krippendorff_alpha`."""
     pairable = _pairable(tabulate(votes), level)
-    items, given = len(pairable.counts), int(pairable.counts.sum())
+    items, number = len(pairable.counts), int(pairable.counts.sum())
     if pairable.reason:
-        return Agreement(level, None, None, items, given, pairable.reason)
-    return Agreement(level, _alpha(pairable, level), _interval(pairable, level, seed), items, given)
+        return Agreement(level, None, None, items, number, pairable.reason)
+    return Agreement(level, _alpha(pairable, level), _interval(pairable, level, seed), items, number)
 
 
 def fleiss_kappa(votes: Iterable[Vote] | VoteTable) -> float:
-    """Fleiss' kappa (J. L. Fleiss, Psychological Bulletin 76(5), 1971) of items with equal numbers of votes.
+    """Return Fleiss' kappa (J. L. Fleiss, Psychological Bulletin 76(5), 1971) of items with equal numbers of votes.
 
     Returns:
-        At most 1; nan where only one label occurs, or there are no votes.
+        At most 1; nan if only one label occurs, or there are no votes.
 
     Raises:
-        RoundError: the items have different numbers of votes, or one each.
+        RoundError: items have different numbers of votes, or one each.
     """
     counts = tabulate(votes).counts()
     if not len(counts):
         return math.nan
     sizes = sorted({int(size) for size in counts.sum(axis=1)})
     if len(sizes) > 1 or sizes[0] < 2:
-        found = f"{sizes[0]} to {sizes[-1]} votes" if len(sizes) > 1 else "one vote each"
+        numbers = f"{sizes[0]} to {sizes[-1]} votes" if len(sizes) > 1 else "one vote each"
         raise RoundError(
-            f"Fleiss' kappa is for items with one number of votes, two or more, and these have {found}; "
-            "krippendorff_alpha takes any"
+            f"Fleiss' kappa needs items with the same number of votes, two or more; these have {numbers}; use "
+            "krippendorff_alpha"
         )
     n = sizes[0]
-    # Sums of whole numbers: the order of labels cannot matter.
+    # Sums of whole numbers do not depend on the order of labels.
     same = int((counts * (counts - 1)).sum())
     totals = counts.sum(axis=0)
     return _beyond_chance(same, len(counts) * n * (n - 1), int((totals**2).sum()), int(totals.sum()) ** 2)
 
 
 def cohen_kappa(votes: Iterable[Vote] | VoteTable) -> float:
-    """Cohen's kappa (J. Cohen, Educational and Psychological Measurement 20(1), 1960) of two annotators.
+    """Return Cohen's kappa (J. Cohen, Educational and Psychological Measurement 20(1), 1960) of two annotators.
 
     Returns:
-        Over the items that both voted on, at most 1; nan where there are none, or only one label occurs on them.
+        Over the items of both, at most 1; nan if there are none, or only one label occurs on them.
 
     Raises:
         RoundError: there are not two annotators.
@@ -124,9 +124,9 @@ def cohen_kappa(votes: Iterable[Vote] | VoteTable) -> float:
     table = tabulate(votes)
     if len(table.annotators) != 2:
         raise RoundError(
-            f"Cohen's kappa compares two annotators, not {len(table.annotators)}; krippendorff_alpha takes any number"
+            f"Cohen's kappa compares two annotators, not {len(table.annotators)}; use krippendorff_alpha"
         )
-    # Sorted by item, then annotator: an item that both voted on is two rows in a row.
+    # Votes are sorted by item, then annotator: an item of both annotators is two consecutive rows.
     first = np.flatnonzero(table.item[1:] == table.item[:-1])
     one, other = table.label[first], table.label[first + 1]
     labels = len(table.labels)
@@ -135,7 +135,7 @@ def cohen_kappa(votes: Iterable[Vote] | VoteTable) -> float:
 
 
 def _beyond_chance(same: int, of: int, same_by_chance: int, of_chance: int) -> float:
-    """(observed - expected) / (1 - expected), of whole numbers; nan where chance alone explains everything."""
+    """Return (observed - expected) / (1 - expected) of whole numbers; nan if chance alone explains everything."""
     if not of or same_by_chance == of_chance:
         return math.nan
     observed, expected = same / of, same_by_chance / of_chance
@@ -144,7 +144,7 @@ def _beyond_chance(same: int, of: int, same_by_chance: int, of_chance: int) -> f
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pairable:
-    """Votes by item (only items with two or more) and label (only those that occur on them); the labels' values."""
+    """Counts by item (with two or more votes) and label (that occurs on them), and the values of the labels."""
 
     counts: Any
     values: Any
@@ -166,11 +166,11 @@ def _pairable(table: VoteTable, level: Level) -> _Pairable:
             merged[:, np.searchsorted(values, number)] += counts[:, column]
         counts = merged
     counts = counts[counts.sum(axis=1) > 1]
-    here = np.flatnonzero(counts.any(axis=0))
-    if level == "nominal":  # for sums and draws in one order whatever the labels are called
-        here = here[_nameless_order(counts[:, here])]
-    counts, values = counts[:, here], values[here]
-    # Items in an order without names, too: sums of fractions depend on it in their last bit.
+    used = np.flatnonzero(counts.any(axis=0))
+    if level == "nominal":  # an order of labels that does not depend on their names
+        used = used[_nameless_order(counts[:, used])]
+    counts, values = counts[:, used], values[used]
+    # An order of items that does not depend on their ids: the last bit of sums depends on it.
     counts = counts[np.lexsort(counts.T)] if counts.size else counts
     reason = NO_PAIRS if not len(counts) else NO_VARIETY if len(values) < 2 else ""
     return _Pairable(counts, values, reason)
@@ -183,7 +183,7 @@ def _number(label: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise RoundError(
-            f"{quoted(label)} is no number, so ratings of this level cannot be compared; give numbers, or level nominal"
+            f"{quoted(label)} is not a number, so it cannot be compared at this level; use numbers, or level nominal"
         )
     return number
 
@@ -193,7 +193,7 @@ def _alpha(pairable: _Pairable, level: Level) -> float:
         import krippendorff
     except ModuleNotFoundError as error:
         raise MissingExtraError("Krippendorff's alpha", INSTALL) from error
-    # The level always: the library's own default is `interval`.
+    # The library's default level is `interval`.
     return float(
         krippendorff.alpha(
             value_counts=pairable.counts, value_domain=pairable.values, level_of_measurement=level
@@ -202,7 +202,7 @@ def _alpha(pairable: _Pairable, level: Level) -> float:
 
 
 def _nameless_order(counts: Any) -> Any:
-    """Columns by how often their label was given, then by how it was given beside others: no names in it."""
+    """Return an order of columns by the frequency of their labels, then by their co-occurrence with others."""
     import numpy as np
 
     _, row_kind = np.unique(np.sort(counts, axis=1), axis=0, return_inverse=True)
@@ -214,9 +214,9 @@ def _nameless_order(counts: Any) -> Any:
 
 
 def _interval(pairable: _Pairable, level: Level, seed: int) -> tuple[float, float] | None:
-    """The bootstrap's 2.5th and 97.5th percentile, over resamples in which alpha is defined.
+    """Return the 2.5th and 97.5th percentile of the bootstrap, over resamples in which alpha is defined.
 
-    Items whose votes fall alike are drawn together: how often each kind of item is drawn is multinomial.
+    Items with the same counts are drawn together: the number of draws of each kind is multinomial.
     """
     import numpy as np
 
@@ -226,7 +226,7 @@ def _interval(pairable: _Pairable, level: Level, seed: int) -> tuple[float, floa
     kinds, often = np.unique(pairable.counts, axis=0, return_counts=True)
     rng = np.random.default_rng([seed, zlib.crc32(level.encode())])
     labels = kinds.shape[1]
-    # Pairs of values within an item of each kind, each item weighing as many as it has votes (Krippendorff 2011).
+    # Pairs of values within an item of each kind; an item weighs as much as it has votes (Krippendorff 2011).
     pairs = (kinds[:, :, None] * kinds[:, None, :] - kinds[:, :, None] * np.eye(labels)).reshape(
         len(kinds), -1
     )
@@ -235,32 +235,32 @@ def _interval(pairable: _Pairable, level: Level, seed: int) -> tuple[float, floa
     block = max(1, 20_000_000 // len(kinds))  # bounds the memory
     for start in range(0, RESAMPLES, block):
         drawn = rng.multinomial(items, often / items, size=min(block, RESAMPLES - start))
-        together = (drawn.astype(np.float64) @ pairs).reshape(-1, labels, labels)
-        alphas.append(_alphas(together, pairable.values, level))
-    found = np.concatenate(alphas)
-    found = found[np.isfinite(found)]
-    if not len(found):
+        coincidences = (drawn.astype(np.float64) @ pairs).reshape(-1, labels, labels)
+        alphas.append(_alphas(coincidences, pairable.values, level))
+    defined = np.concatenate(alphas)
+    defined = defined[np.isfinite(defined)]
+    if not len(defined):
         return None
     tail = 100 * (1 - CONFIDENCE) / 2
-    low, high = np.percentile(found, [tail, 100 - tail])
+    low, high = np.percentile(defined, [tail, 100 - tail])
     return float(low), float(high)
 
 
-def _alphas(together: Numbers, values: Numbers, level: Level) -> Numbers:
-    """Alpha of each coincidence matrix, shape (resamples, labels, labels); nan where it is not defined."""
+def _alphas(coincidences: Numbers, values: Numbers, level: Level) -> Numbers:
+    """Return alpha of each coincidence matrix, shape (resamples, labels, labels); nan if undefined."""
     import numpy as np
 
-    each = together.sum(axis=2)
+    each = coincidences.sum(axis=2)
     if level == "nominal":
         distance = 1 - np.eye(len(values))[None]
     elif level == "interval":
         distance = ((values[:, None] - values[None, :]) ** 2)[None]
     else:
-        # Ratings between two values, the two of them by half.
+        # Number of ratings between two values, those at the two values counted half.
         place = each.cumsum(axis=1) - each / 2
         distance = (place[:, :, None] - place[:, None, :]) ** 2
     total = each.sum(axis=1)
-    seen = (together * distance).sum(axis=(1, 2))
+    observed = (coincidences * distance).sum(axis=(1, 2))
     chance = (each[:, :, None] * each[:, None, :] * distance).sum(axis=(1, 2))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(1 - (total - 1) * seen / chance)
+        return np.asarray(1 - (total - 1) * observed / chance)

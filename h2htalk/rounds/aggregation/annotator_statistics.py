@@ -1,4 +1,4 @@
-"""What a round can say of its annotators: how often they agree with others and with gold, how fast, what looks odd."""
+"""Statistics of annotators: agreement with others, accuracy on gold items, speed, warnings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from h2htalk.rounds.aggregation.annotator_warnings import AnnotatorAnswers, pace, read_sheets, warnings_of
+from h2htalk.rounds.aggregation.annotator_warnings import (
+    AnnotatorAnswers,
+    annotator_warnings,
+    answers_by_annotator,
+    seconds_per_item,
+)
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.decisions import votes_on
 from h2htalk.rounds.aggregation.vote_table import VoteTable, tabulate
@@ -17,14 +22,14 @@ from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question
 from h2htalk.text.escaping import csv_text
 
-# Fewer gold answers than this qualify nobody: of three right answers one may be luck.
-LEAST_GOLD = 5
+# Fewer gold answers qualify nobody: three right answers of three may be luck.
+MIN_GOLD = 5
 _Z = statistics.NormalDist().inv_cdf(0.975)
 HEADINGS = (
-    "annotator", "items answered", "items skipped",
-    "agrees with the others", "low", "high", "votes compared",
-    "right on gold", "gold low", "gold high", "gold answers", "qualified",
-    "skill", "seconds an item", "warnings",
+    "annotator", "items annotated", "items skipped",
+    "agreement with majority", "agreement low", "agreement high", "votes compared",
+    "gold accuracy", "gold low", "gold high", "gold answers", "qualified",
+    "dawid-skene accuracy", "seconds per item", "warnings",
 )  # fmt: skip
 
 
@@ -41,7 +46,7 @@ class Share:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Within [0, 1]; of 3 right of 3 it still reaches down to 0.44."""
+        """The interval within [0, 1]; for 3 right of 3 its lower end is 0.44."""
         n, share = self.of, self.value
         middle = share + _Z**2 / (2 * n)
         half = _Z * math.sqrt(share * (1 - share) / n + (_Z / (2 * n)) ** 2)
@@ -51,21 +56,20 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorStatistics:
-    """Figures of one annotator. None where there is nothing to compute one from. No figure excludes anybody.
+    """Statistics of one annotator; None if there is no data. They never exclude anybody.
 
     Attributes:
-        annotator: a salted hash.
-        answered, skipped: items.
-        consensus: votes like the majority of the others on the same item, of the votes where the others have one.
-        gold: right answers on items that check annotators; a rating within one step counts as right.
-        skill: mean probability of the labels that they gave, under Dawid-Skene: the share of their votes that is right
-            as far as all votes tell (the diagonal of their confusions, weighted by the labels).
-        seconds: median time an item, from one answer to the next (`annotator_warnings.pace`).
-        warnings: in words, with the numbers; a question to look into, no verdict.
+        annotator: salted hash.
+        annotated, skipped: numbers of items.
+        consensus: votes equal to the majority of the others on the same item, among items where the others have one.
+        gold: right answers on gold items; a rating within one step counts as right.
+        skill: mean Dawid-Skene probability of the labels that they gave: their estimated accuracy.
+        seconds: median time per item, from one answer to the next (`annotator_warnings.seconds_per_item`).
+        warnings: reasons to talk to the annotator, with numbers.
     """
 
     annotator: str
-    answered: int
+    annotated: int
     skipped: int
     consensus: Share | None
     gold: Share | None
@@ -74,74 +78,74 @@ class AnnotatorStatistics:
     warnings: tuple[str, ...] = ()
 
 
-def figures_of(
+def annotator_statistics(
     items: Sequence[Item],
     questions: Sequence[Question],
-    answers: Iterable[Annotation],
+    annotations: Iterable[Annotation],
     annotators: Iterable[str],
 ) -> list[AnnotatorStatistics]:
-    """Figures of the annotators, in their order.
+    """Return the statistics of annotators, in their order.
 
     Args:
-        items: of the round, gold ones included.
-        questions: of the round. Consensus and skill count its label questions together.
-        answers: those that count (`answers.latest`), in any order.
-        annotators: ids of all that were asked; who answered nothing has zeros.
+        items: of the round, gold items included.
+        questions: of the round. Consensus and skill count all label questions together.
+        annotations: the valid ones (`annotations.latest`), in any order.
+        annotators: ids of all annotators of the round.
     """
-    by_key = {answer.key: answer for answer in answers}
+    by_key = {annotation.key: annotation for annotation in annotations}
     by_id = {item.id: item for item in items}
     tables = [tabulate(votes_on(q, by_key.values(), by_id)) for q in questions if q.form == "label"]
     consensus, skill = _consensus(tables), _skill(tables)
     gold = _gold(by_id, questions, by_key.values())
-    sheets = read_sheets(by_key.values())
-    skipped = skips(by_key)
-    found = []
+    answers = answers_by_annotator(by_key.values())
+    skipped = Counter(annotator for _, annotator in skips(by_key))
+    result = []
     for annotator in annotators:
-        sheet = sheets.get(annotator, AnnotatorAnswers(annotator, {}, {}))
-        speed = pace(sheet)
-        found.append(
+        theirs = answers.get(annotator, AnnotatorAnswers(annotator, {}, {}))
+        seconds = seconds_per_item(theirs)
+        result.append(
             AnnotatorStatistics(
                 annotator=annotator,
-                answered=sum(any(name != SKIPPED for name in given) for given in sheet.given.values()),
-                skipped=sum(who == annotator for _, who in skipped),
+                annotated=sum(any(name != SKIPPED for name in given) for given in theirs.given.values()),
+                skipped=skipped[annotator],
                 consensus=consensus.get(annotator),
                 gold=gold.get(annotator),
                 skill=skill.get(annotator),
-                seconds=statistics.median(speed.values()) if speed else None,
-                warnings=warnings_of(sheet, sheets, by_id, questions),
+                seconds=statistics.median(seconds.values()) if seconds else None,
+                warnings=annotator_warnings(theirs, answers, by_id, questions),
             )
         )
-    return found
+    return result
 
 
-def qualified(figures: Iterable[AnnotatorStatistics], pass_gold: float) -> dict[str, bool | None]:
-    """Annotator -> whether their share of right gold answers reaches `pass_gold` (0 to 1).
+def qualified(rows: Iterable[AnnotatorStatistics], pass_gold: float) -> dict[str, bool | None]:
+    """Return annotator -> whether their accuracy on gold items reaches `pass_gold` (0 to 1).
 
-    None where they gave fewer than `LEAST_GOLD` answers on gold items: too few to say either.
+    None for fewer than `MIN_GOLD` gold answers.
     """
     return {
-        one.annotator: None if one.gold is None or one.gold.of < LEAST_GOLD else one.gold.value >= pass_gold
-        for one in figures
+        one.annotator: None if one.gold is None or one.gold.of < MIN_GOLD else one.gold.value >= pass_gold
+        for one in rows
     }
 
 
-def figures_csv(figures: Sequence[AnnotatorStatistics], pass_gold: float) -> str:
-    """The figures as CSV, a row an annotator; shares from 0 to 1, empty where there is no figure.
+def statistics_csv(rows: Sequence[AnnotatorStatistics], pass_gold: float) -> str:
+    """Return the statistics as CSV, one row per annotator; shares from 0 to 1, empty cells for None.
 
-    `qualified` is yes, no, or says that there were too few gold answers; empty where there were none.
+    `qualified` is yes, no, or a note that there were too few gold answers; empty without gold answers.
     """
-    passed: dict[str, bool | str | None] = {**qualified(figures, pass_gold)}
-    for one in figures:
+    passed: dict[str, bool | str | None] = {**qualified(rows, pass_gold)}
+    for one in rows:
         if one.gold is not None and passed[one.annotator] is None:
-            passed[one.annotator] = f"too few gold answers: {one.gold.of} of at least {LEAST_GOLD}"
-    rows = [
+            passed[one.annotator] = f"too few gold answers: {one.gold.of} of at least {MIN_GOLD}"
+    table = [
         (
-            one.annotator, one.answered, one.skipped, *_cells(one.consensus), *_cells(one.gold), passed[one.annotator],
+            one.annotator, one.annotated, one.skipped, *_cells(one.consensus), *_cells(one.gold), passed[one.annotator],
             None if one.skill is None else round(one.skill, 4), one.seconds, "; ".join(one.warnings),
         )
-        for one in figures
+        for one in rows
     ]  # fmt: skip
-    return csv_text(HEADINGS, rows)
+    return csv_text(HEADINGS, table)
 
 
 def _cells(share: Share | None) -> tuple[float | None, float | None, float | None, int]:
@@ -152,15 +156,13 @@ def _cells(share: Share | None) -> tuple[float | None, float | None, float | Non
 
 
 def _consensus(tables: Sequence[VoteTable]) -> dict[str, Share]:
-    """By annotator, agreement with the majority of the others: without the annotator's own vote, where they are not
-    tied.
-    """
+    """Return the agreement of each annotator with the majority of the others, on items where that is no tie."""
     import numpy as np
 
     right: Counter[str] = Counter()
     compared: Counter[str] = Counter()
     for table in tables:
-        # A second column where nobody disagrees.
+        # At least two columns, for `partition`.
         others = np.pad(table.counts(), ((0, 0), (0, max(0, 2 - len(table.labels)))))[table.item]
         others[np.arange(len(table)), table.label] -= 1
         highest = np.partition(others, -2, axis=1)
@@ -175,27 +177,27 @@ def _consensus(tables: Sequence[VoteTable]) -> dict[str, Share]:
 def _skill(tables: Sequence[VoteTable]) -> dict[str, float]:
     chances: dict[str, list[float]] = {}
     for table in tables:
-        decisions = dawid_skene(table)
+        results = dawid_skene(table)
         for vote in table.votes(range(len(table))):
-            chances.setdefault(vote.annotator, []).append(decisions[vote.item].chances[vote.label])
+            chances.setdefault(vote.annotator, []).append(results[vote.item].chances[vote.label])
     return {annotator: math.fsum(theirs) / len(theirs) for annotator, theirs in chances.items()}
 
 
 def _gold(
-    items: Mapping[str, Item], questions: Sequence[Question], answers: Iterable[Annotation]
+    items: Mapping[str, Item], questions: Sequence[Question], annotations: Iterable[Annotation]
 ) -> dict[str, Share]:
     forms = {question.name: question.form for question in questions}
-    counted: dict[str, list[bool]] = {}
-    for answer in answers:
-        item = items.get(answer.item)
-        if item is None or answer.question not in item.gold or forms.get(answer.question, "text") == "text":
+    results: dict[str, list[bool]] = {}
+    for one in annotations:
+        item = items.get(one.item)
+        if item is None or one.question not in item.gold or forms.get(one.question, "text") == "text":
             continue
-        wanted, value = item.gold[answer.question], answer.value
-        if isinstance(wanted, int) and isinstance(value, int):
-            right = abs(value - wanted) <= 1
-        elif isinstance(wanted, tuple) and isinstance(value, tuple):
-            right = set(value) == set(wanted)
+        gold, value = item.gold[one.question], one.value
+        if isinstance(gold, int) and isinstance(value, int):
+            right = abs(value - gold) <= 1
+        elif isinstance(gold, tuple) and isinstance(value, tuple):
+            right = set(value) == set(gold)
         else:
-            right = value == wanted
-        counted.setdefault(answer.annotator, []).append(right)
-    return {annotator: Share(sum(theirs), len(theirs)) for annotator, theirs in counted.items()}
+            right = value == gold
+        results.setdefault(one.annotator, []).append(right)
+    return {annotator: Share(sum(theirs), len(theirs)) for annotator, theirs in results.items()}

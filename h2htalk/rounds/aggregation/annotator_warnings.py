@@ -1,4 +1,4 @@
-"""What looks odd in an annotator's answers, in words with the numbers. A reason to ask them, never to exclude them."""
+"""Warnings about unusual answers, with numbers: a reason to talk to an annotator, never to exclude them."""
 
 from __future__ import annotations
 
@@ -16,172 +16,166 @@ from h2htalk.rounds.questions import SKIPPED, Question, Value
 
 # A longer time between two answers is a break (seconds).
 BREAK = 600
-# Fewer timed items than this say nothing about somebody's pace, and fewer answers nothing about their habits.
-ENOUGH = 10
-# Characters a minute that adults read aloud (IReST; Trauzettel-Klosinski and Dietz, IOVS 53(9), 2012), and how many
-# times as fast nobody reads with care.
-READING: Mapping[Language, int] = {"en": 987, "zh": 255}
-TIMES_AS_FAST = 3
-# One value in at least this share of the answers, and so often with a chance below `CHANCE` among the others.
-ONE_VALUE = 0.8
-CHANCE = 1e-3
+# Least number of timed items for a statement on speed, and of answers for a statement on habits.
+MIN_ITEMS = 10
+# Characters per minute that adults read aloud (IReST; Trauzettel-Klosinski and Dietz, IOVS 53(9), 2012), and the
+# multiple of this speed at which nobody reads with care.
+READING_SPEED: Mapping[Language, int] = {"en": 987, "zh": 255}
+MAX_SPEEDUP = 3
+# Warn if one value has at least this share of the answers, and this is improbable given the others' answers.
+MIN_SHARE = 0.8
+MAX_PROBABILITY = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorAnswers:
-    """One annotator's answers: item -> question -> value; and when they first answered each item (seconds, any
-    origin).
-    """
+    """One annotator's answers: item -> question -> value; and item -> time of the first answer (s, any origin)."""
 
     annotator: str
     given: Mapping[str, Mapping[str, Value]]
     times: Mapping[str, float]
 
 
-def read_sheets(answers: Iterable[Annotation]) -> dict[str, AnnotatorAnswers]:
-    """Answers by annotator. A time that is no ISO 8601 is passed over."""
+def answers_by_annotator(annotations: Iterable[Annotation]) -> dict[str, AnnotatorAnswers]:
+    """Return the answers of each annotator. Times that are not ISO 8601 are ignored."""
     given: dict[str, dict[str, dict[str, Value]]] = {}
     times: dict[str, dict[str, float]] = {}
-    for answer in answers:
-        if answer.value is None:
+    for one in annotations:
+        if one.value is None:
             continue
-        given.setdefault(answer.annotator, {}).setdefault(answer.item, {})[answer.question] = answer.value
-        theirs = times.setdefault(answer.annotator, {})
+        given.setdefault(one.annotator, {}).setdefault(one.item, {})[one.question] = one.value
+        theirs = times.setdefault(one.annotator, {})
         try:
-            when = datetime.fromisoformat(answer.when)
+            when = datetime.fromisoformat(one.when)
         except ValueError:
             continue
         seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-        theirs[answer.item] = min(seconds, theirs.get(answer.item, math.inf))
+        theirs[one.item] = min(seconds, theirs.get(one.item, math.inf))
     return {
         annotator: AnnotatorAnswers(annotator, items, times[annotator]) for annotator, items in given.items()
     }
 
 
-def pace(sheet: AnnotatorAnswers) -> dict[str, float]:
-    """Item -> seconds since the annotator's answer before it, breaks left out.
+def seconds_per_item(answers: AnnotatorAnswers) -> dict[str, float]:
+    """Return item -> seconds since the annotator's answer before it, without breaks.
 
-    Empty where times say nothing: fewer than ten such gaps, or answers that were read together and so have one time
-    (most gaps are 0: spreadsheets).
+    Empty for fewer than ten such items, and if most times are equal because they were collected together
+    (spreadsheets).
     """
-    order = sorted(sheet.times, key=lambda item: (sheet.times[item], item))
-    gaps = {after: sheet.times[after] - sheet.times[before] for before, after in pairwise(order)}
+    order = sorted(answers.times, key=lambda item: (answers.times[item], item))
+    gaps = {after: answers.times[after] - answers.times[before] for before, after in pairwise(order)}
     if 2 * sum(not gap for gap in gaps.values()) > len(gaps):
         return {}
     timed = {item: gap for item, gap in gaps.items() if 0 < gap < BREAK}
-    return timed if len(timed) >= ENOUGH else {}
+    return timed if len(timed) >= MIN_ITEMS else {}
 
 
-def warnings_of(
-    sheet: AnnotatorAnswers,
-    sheets: Mapping[str, AnnotatorAnswers],
+def annotator_warnings(
+    answers: AnnotatorAnswers,
+    all_answers: Mapping[str, AnnotatorAnswers],
     items: Mapping[str, Item],
     questions: Sequence[Question],
 ) -> tuple[str, ...]:
-    """Warnings about one annotator, beside all others' answers to the same items."""
-    found = [_too_fast(sheet, items)]
-    others = [other for annotator, other in sheets.items() if annotator != sheet.annotator]
+    """Return warnings about one annotator, compared with all others' answers to the same items."""
+    others = [other for annotator, other in all_answers.items() if annotator != answers.annotator]
+    warnings = [_too_fast(answers, items)]
     for question in questions:
         if question.form in ("label", "rating"):
-            found.append(_one_value(_without_right(sheet, items, question.name), others, question))
+            warnings.append(_one_value(_without_right(answers, items, question.name), others, question))
     ratings = [question.name for question in questions if question.form == "rating"]
     if len(ratings) > 1:
-        found.append(_all_ratings_alike(sheet, others, ratings))
-    return tuple(warning for warning in found if warning)
+        warnings.append(_equal_ratings(answers, others, ratings))
+    return tuple(warning for warning in warnings if warning)
 
 
-def least_seconds(item: Item) -> float:
-    """The time that reading an item takes at three times the usual pace (s)."""
-    texts = [
-        *(turn.content for turn in item.turns),
-        *(text for _, text in item.context),
-        item.response,
-        item.reference,
-    ]
-    return 60 * sum(map(len, texts)) / (READING[item.language] * TIMES_AS_FAST)
+def min_reading_seconds(item: Item) -> float:
+    """Return the time for reading an item at `MAX_SPEEDUP` times the usual speed (s)."""
+    texts = [*(turn.content for turn in item.turns), *(text for _, text in item.context)]
+    length = sum(map(len, (*texts, item.response, item.reference)))
+    return 60 * length / (READING_SPEED[item.language] * MAX_SPEEDUP)
 
 
-def _too_fast(sheet: AnnotatorAnswers, items: Mapping[str, Item]) -> str | None:
+def _too_fast(answers: AnnotatorAnswers, items: Mapping[str, Item]) -> str | None:
     timed = {
         item: gap
-        for item, gap in pace(sheet).items()
-        if item in items and set(sheet.given[item]) != {SKIPPED}
+        for item, gap in seconds_per_item(answers).items()
+        if item in items and set(answers.given[item]) != {SKIPPED}
     }
-    fast = [item for item, gap in timed.items() if gap < least_seconds(items[item])]
-    if len(timed) < ENOUGH or 2 * len(fast) < len(timed):
+    fast = [item for item, gap in timed.items() if gap < min_reading_seconds(items[item])]
+    if len(timed) < MIN_ITEMS or 2 * len(fast) < len(timed):
         return None
     median = statistics.median(timed[item] for item in fast)
-    needed = statistics.median(least_seconds(items[item]) for item in fast)
+    needed = statistics.median(min_reading_seconds(items[item]) for item in fast)
     return (
-        f"too fast: {len(fast)} of {len(timed)} timed items answered sooner than they can be read "
-        f"({median:.0f} s, where {TIMES_AS_FAST} times the usual pace of reading takes {needed:.0f} s; medians)"
+        f"too fast: {len(fast)} of {len(timed)} timed items were answered faster than they can be read (median "
+        f"{median:.0f} s; reading at {MAX_SPEEDUP} times the usual speed takes {needed:.0f} s)"
     )
 
 
-def _without_right(sheet: AnnotatorAnswers, items: Mapping[str, Item], question: str) -> AnnotatorAnswers:
-    """Without items on which the annotator is known to be right: whoever says what is true has no habit."""
-    wrong = {
+def _without_right(answers: AnnotatorAnswers, items: Mapping[str, Item], question: str) -> AnnotatorAnswers:
+    """Leave out items with a right gold answer: giving the right answer is no habit."""
+    rest = {
         item: given
-        for item, given in sheet.given.items()
+        for item, given in answers.given.items()
         if item not in items
         or question not in items[item].gold
         or items[item].gold[question] != given.get(question)
     }
-    return AnnotatorAnswers(sheet.annotator, wrong, sheet.times)
+    return AnnotatorAnswers(answers.annotator, rest, answers.times)
 
 
-def _one_value(sheet: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], question: Question) -> str | None:
+def _one_value(
+    answers: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], question: Question
+) -> str | None:
     name, values = question.name, question.labels or question.ratings
-    theirs = [given[name] for given in sheet.given.values() if name in given]
+    theirs = [given[name] for given in answers.given.values() if name in given]
     if not theirs:
         return None
-    # Of values given equally often the first of the question's.
+    # Of equally frequent values the first of the question's.
     often = max(values, key=theirs.count)
-    told = _habit(sheet, others, (name,), lambda given: given[name] == often, len(values))
-    return told and f"one answer: {name} is {often} {told}"
+    habit = _habit(answers, others, (name,), lambda given: given[name] == often, len(values))
+    return habit and f"same answer: {name} is {often} {habit}"
 
 
-def _all_ratings_alike(
-    sheet: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], ratings: Sequence[str]
+def _equal_ratings(
+    answers: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], ratings: Sequence[str]
 ) -> str | None:
-    told = _habit(sheet, others, ratings, lambda given: len({given[name] for name in ratings}) == 1, 2)
-    return told and f"straight lines: all {len(ratings)} ratings are equal {told}"
+    habit = _habit(answers, others, ratings, lambda given: len({given[name] for name in ratings}) == 1, 2)
+    return habit and f"straight-lining: all {len(ratings)} ratings are equal {habit}"
 
 
 def _habit(
-    sheet: AnnotatorAnswers,
+    answers: AnnotatorAnswers,
     others: Sequence[AnnotatorAnswers],
     names: Sequence[str],
     happens: Callable[[Mapping[str, Value]], bool],
     outcomes: int,
 ) -> str | None:
-    """How often something happens in an annotator's answers and in the others' to the same items; None where it is
-    usual.
+    """Return how often something happens in an annotator's answers and in the others'; None if that is usual.
 
-    The others' share counts one more of each outcome (`outcomes` of them): what nobody did is rare, not impossible.
+    The others' share counts one more case of each of the `outcomes`, so that no share is 0.
     """
 
     def complete(one: AnnotatorAnswers) -> dict[str, Mapping[str, Value]]:
         return {item: given for item, given in one.given.items() if all(name in given for name in names)}
 
-    mine = complete(sheet)
+    mine = complete(answers)
     count = sum(map(happens, mine.values()))
-    if len(mine) < ENOUGH or count < ONE_VALUE * len(mine):
+    if len(mine) < MIN_ITEMS or count < MIN_SHARE * len(mine):
         return None
-    beside = [happens(given) for one in others for item, given in complete(one).items() if item in mine]
-    if not beside:
+    theirs = [happens(given) for one in others for item, given in complete(one).items() if item in mine]
+    if not theirs:
         return None
-    share = (sum(beside) + 1) / (len(beside) + outcomes)
-    chance = chance_of(count, len(mine), share)
-    if chance >= CHANCE:
+    probability = binomial_tail(count, len(mine), (sum(theirs) + 1) / (len(theirs) + outcomes))
+    if probability >= MAX_PROBABILITY:
         return None
-    usual = sum(beside) / len(beside)
-    shown = "below 1e-9" if chance < 1e-9 else f"{chance:.0e}"
-    return f"on {count} of {len(mine)} items, among the others on {usual:.0%} of the same (chance {shown})"
+    shown = "below 1e-9" if probability < 1e-9 else f"{probability:.0e}"
+    usual = sum(theirs) / len(theirs)
+    return f"on {count} of {len(mine)} items, other annotators on {usual:.0%} of them (probability {shown})"
 
 
-def chance_of(count: int, of: int, share: float) -> float:
-    """Chance that of `of` independent answers `count` or more are what a share (0 < share < 1) of all answers are."""
+def binomial_tail(count: int, of: int, share: float) -> float:
+    """Return the probability of `count` or more successes among `of` with success probability `share` in (0, 1)."""
     logs = (
         math.lgamma(of + 1) - math.lgamma(k + 1) - math.lgamma(of - k + 1)
         + k * math.log(share) + (of - k) * math.log1p(-share)

@@ -1,14 +1,14 @@
-"""Dawid and Skene's model of annotators, fitted by expectation and maximisation; exact in any order of the sums.
+"""The model of Dawid and Skene, fitted by expectation-maximisation; the result does not depend on the order of votes.
 
-An annotator who meets an item of the true label k says l with a chance of their own, conf[k, annotator, l]; labels
-have the chances prior[k] (A. P. Dawid, A. M. Skene, Applied Statistics 28(1), 1979). One round is
+Annotator v gives an item of the true label k the label l with probability conf[k, v, l]; labels have the prior
+probabilities prior[k] (A. P. Dawid, A. M. Skene, Applied Statistics 28(1), 1979). One iteration is
 
     E:  chance[k, i] ~ prior[k] * product over the votes (v, l) on i of conf[k, v, l]
     M:  prior[k] = mean over i of chance[k, i]
-        conf[k, v, l] = sum over the items on which v said l of chance[k, i] / the same over all that v voted on
+        conf[k, v, l] = sum over the items that v labelled l of chance[k, i] / the same over all items of v
 
-Floating-point sums depend on the order of their terms, and with it on names. Here terms are rounded to a grid on
-which their sums are exact (`summable`): names and rows cannot matter, and what is symmetric in the votes stays a tie.
+Floating-point sums depend on the order of their terms, and so on names. Here terms are rounded to a grid on which
+their sums are exact (`round_to_grid`): names and order do not matter, and symmetric votes stay tied.
 """
 
 from __future__ import annotations
@@ -21,43 +21,46 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.rounds.aggregation.majority import SAME, VoteResult, vote_result
+from h2htalk.rounds.aggregation.majority import TIE_TOLERANCE, VoteResult, vote_result
 from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
 
 Numbers = npt.NDArray[np.float64]
 Recipe = Literal["converged", "vldb"]
 
-# At the start every annotator is right with this chance, and all mistakes are alike (Zheng et al., PVLDB 10(5), 2017).
+# Initial accuracy of every annotator; errors are spread evenly (Zheng et al., PVLDB 10(5), 2017).
 START = 0.7
-# A fit that has not settled by then is taken as it is (rounds).
-MOST_ROUNDS = 1000
+# Iterations after which a fit that has not converged is used as it is.
+MAX_ROUNDS = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """What the model learned.
+    """A fitted model.
 
     Attributes:
-        chances: of each label for each item, shape (labels, items), columns sum to 1.
-        confusions: chance that an annotator says l of an item of true label k, shape (labels k, annotators, labels l).
-        rounds: E-steps that were done.
-        settled: whether the last round changed the likelihood by less than the tolerance.
+        chances: probability of each label for each item, shape (labels, items); columns sum to 1.
+        confusions: probability that an annotator gives l to an item of true label k, shape (labels k, annotators,
+            labels l).
+        rounds: number of E-steps.
+        converged: whether the last iteration changed the likelihood by less than the tolerance.
     """
 
     chances: Numbers
     confusions: Numbers
     rounds: int
-    settled: bool
+    converged: bool
 
 
 def fit(table: VoteTable, rounds: int | None, smoothing: float, tolerance: float) -> Fit:
-    """Fit the model to votes with at least one vote.
+    """Fit the model to at least one vote.
 
     Args:
         table: the votes.
-        rounds: exactly so many; None: until the gain of log-likelihood is below the tolerance, at most `MOST_ROUNDS`.
-        smoothing: votes of each kind that every annotator is taken to have given besides (Dirichlet), 0 or more.
-        tolerance: gain of log-likelihood a vote, up or down, at which the fit has settled. A larger fall is no end.
+        rounds: number of iterations; None: until the log-likelihood changes by less than the tolerance, at most
+            `MAX_ROUNDS`.
+        smoothing: pseudo-votes of each label that every annotator has given to items of each label (Dirichlet), 0 or
+            more.
+        tolerance: absolute change of the log-likelihood per vote at which the fit has converged.
 
     Returns:
         The chances of the last E-step. Memory: 8 bytes * labels * (items + 3 votes' columns + annotators * labels).
@@ -68,25 +71,25 @@ def fit(table: VoteTable, rounds: int | None, smoothing: float, tolerance: float
     start = np.full((count, len(table.annotators), count), (1 - START) / (count - 1))
     start[np.arange(count), :, np.arange(count)] = START
     priors, confusions = np.full(count, 1 / count), start
-    said = table.annotator * count + table.label
+    cells = table.annotator * count + table.label
     sizes = np.bincount(table.item, minlength=len(table.items))
     busiest = int(np.bincount(table.annotator).max())
-    before, done, settled = -math.inf, 0, False
-    while not settled and done < (MOST_ROUNDS if rounds is None else rounds):
-        chances, likelihood = _expect(table, said, int(sizes.max()), priors, confusions)
+    before, done, converged = -math.inf, 0, False
+    while not converged and done < (MAX_ROUNDS if rounds is None else rounds):
+        chances, likelihood = _expect(table, cells, int(sizes.max()), priors, confusions)
         if smoothing:
-            likelihood += smoothing * float(summable(np.log(confusions), confusions.size).sum())
-        settled = rounds is None and abs(likelihood - before) < tolerance * len(table)
+            likelihood += smoothing * float(round_to_grid(np.log(confusions), confusions.size).sum())
+        converged = rounds is None and abs(likelihood - before) < tolerance * len(table)
         before, done = likelihood, done + 1
-        priors, confusions = _maximise(chances, said, sizes, busiest, smoothing, start)
-    return Fit(chances, confusions, done, settled)
+        priors, confusions = _maximise(chances, cells, sizes, busiest, smoothing, start)
+    return Fit(chances, confusions, done, converged)
 
 
-def summable(values: Numbers, terms: int) -> Numbers:
-    """Values rounded so that a sum of at most `terms` of them is exact, in any order; -inf stays.
+def round_to_grid(values: Numbers, terms: int) -> Numbers:
+    """Round values so that a sum of at most `terms` of them is exact in any order; -inf stays.
 
-    Multiples of a power of two whose sums stay below 2^52 such steps: float64 adds them without rounding. The error
-    a value is at most 2^-52 of the largest possible sum.
+    The results are multiples of a power of two whose sums stay below 2^52 multiples, which float64 adds without
+    rounding. The error of a value is at most 2^-52 of the largest possible sum.
     """
     largest = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0))
     if not largest:
@@ -96,36 +99,36 @@ def summable(values: Numbers, terms: int) -> Numbers:
 
 
 def _expect(
-    table: VoteTable, said: npt.NDArray[np.int64], largest: int, priors: Numbers, confusions: Numbers
+    table: VoteTable, cells: npt.NDArray[np.int64], largest: int, priors: Numbers, confusions: Numbers
 ) -> tuple[Numbers, float]:
-    """Chances of labels, and the log-likelihood.
+    """Return the probabilities of labels, and the log-likelihood.
 
-    A chance of 0 rules a label out (log: -inf). Never all of them: every item's likeliest label has at least 1/K, and
-    that item itself is counted in the confusions of all who voted on it, at that label.
+    A probability of 0 excludes a label (log: -inf), but never all of them: the most probable label of an item has at
+    least 1/K, and the item itself counts in the confusions of its annotators at that label.
     """
     count, items = len(priors), len(table.items)
     with np.errstate(divide="ignore"):
-        logs = summable(np.log(confusions), largest).reshape(count, -1)
+        logs = round_to_grid(np.log(confusions), largest).reshape(count, -1)
         scores = np.repeat(np.log(priors)[:, None], items, axis=1)
     for k in range(count):
-        scores[k] += np.bincount(table.item, weights=logs[k][said], minlength=items)
+        scores[k] += np.bincount(table.item, weights=logs[k][cells], minlength=items)
     best = scores.max(axis=0)
     weights = np.exp(scores - best)
-    total = summable(weights, count).sum(axis=0)
-    return weights / total, float(summable(best + np.log(total), items).sum())
+    total = round_to_grid(weights, count).sum(axis=0)
+    return weights / total, float(round_to_grid(best + np.log(total), items).sum())
 
 
 def _maximise(
-    chances: Numbers, said: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], busiest: int, smoothing: float,
+    chances: Numbers, cells: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], busiest: int, smoothing: float,
     start: Numbers,
 ) -> tuple[Numbers, Numbers]:  # fmt: skip
-    """Priors and confusions; an annotator who never met a label, as far as is known, is taken for a beginner there."""
+    """Return priors and confusions; an annotator without items of a label keeps the initial confusions for it."""
     count, items = chances.shape
-    even = summable(chances, max(items, busiest))
-    counted = np.stack([np.bincount(said, np.repeat(row, sizes), start[0].size) for row in even])
-    counted = counted.reshape(start.shape)
-    met = counted.sum(axis=2, keepdims=True) + smoothing * count
-    confusions = np.divide(counted + smoothing, met, where=met > 0, out=start.copy())
+    even = round_to_grid(chances, max(items, busiest))
+    weights = np.stack([np.bincount(cells, np.repeat(row, sizes), start[0].size) for row in even])
+    weights = weights.reshape(start.shape)
+    total = weights.sum(axis=2, keepdims=True) + smoothing * count
+    confusions = np.divide(weights + smoothing, total, where=total > 0, out=start.copy())
     return even.sum(axis=1) / items, confusions
 
 
@@ -140,22 +143,22 @@ def dawid_skene(
     smoothing: float = 0.0,
     tolerance: float = 1e-7,
 ) -> dict[str, VoteResult]:
-    """The likeliest label when each annotator's reliability is learned from all votes, by item (sorted).
+    """Return the most probable label of each item, sorted by item; annotators' accuracy is learned from all votes.
 
-    Every annotator begins as right with a chance of 0.7, labels as equally frequent; nothing is drawn at random. With
-    one annotator the posterior stays 0.7, with one label in all votes it is 1: there is nothing to learn from. An
-    annotator with few votes may seem infallible; `smoothing=1` tempers that.
+    Annotators start with an accuracy of 0.7, labels with equal priors; nothing is random. With one annotator the
+    posterior stays 0.7, with one label it is 1: there is nothing to learn from. An annotator with few votes may get an
+    accuracy of 1; `smoothing=1` reduces that.
 
     Args:
         votes: as for `majority`.
-        rounds: exactly so many rounds of expectation and maximisation, 1 or more, in place of what the recipe says.
-        recipe: `vldb` is the published one, 20 rounds (Zheng et al., PVLDB 10(5), 2017), whose figures it repeats;
-            `converged` goes on until a round gains less than `tolerance`, at most 1,000 rounds.
-        smoothing: votes of each kind that every annotator is taken to have given besides (Dirichlet), 0 or more.
-        tolerance: gain of log-likelihood a vote, in nats. With smoothing the prior's part counts as well.
+        rounds: number of iterations, 1 or more, in place of the recipe's.
+        recipe: `vldb` has 20 iterations and reproduces published results (Zheng et al., PVLDB 10(5), 2017);
+            `converged` iterates until the change is below `tolerance`, at most 1,000 times.
+        smoothing: as of `fit`.
+        tolerance: change of the log-likelihood per vote, in nats. With smoothing it includes the prior.
 
     Returns:
-        Probabilities within 1e-9 of each other are a tie. Renamed annotators or labels and shuffled rows change no bit.
+        Probabilities within 1e-9 of each other are a tie. Names and the order of votes do not change a bit.
 
     Raises:
         RoundError: an annotator gave an item two labels.
@@ -177,27 +180,27 @@ def dawid_skene(
     if rounds is None and recipe == "vldb":
         rounds = VLDB_ROUNDS
     chances = fit(table, rounds, smoothing, tolerance).chances.T.tolist()
-    decided = {}
-    for item, counts, likely in zip(table.items, table.counts().tolist(), chances, strict=True):
-        best = max(likely)
-        leading = [at for at, chance in enumerate(likely) if best - chance <= SAME]
-        named = tuple(table.labels[at] for at in leading)
-        by_label = dict(zip(table.labels, likely, strict=True))
-        decided[item] = vote_result(named, min(counts[at] for at in leading), best, sum(counts), by_label)
-    return decided
+    results = {}
+    for item, counts, theirs in zip(table.items, table.counts().tolist(), chances, strict=True):
+        best = max(theirs)
+        leading = [at for at, chance in enumerate(theirs) if best - chance <= TIE_TOLERANCE]
+        labels = tuple(table.labels[at] for at in leading)
+        by_label = dict(zip(table.labels, theirs, strict=True))
+        results[item] = vote_result(labels, min(counts[at] for at in leading), best, sum(counts), by_label)
+    return results
 
 
-def expected_accuracy(decisions: Mapping[str, VoteResult], gold: Mapping[str, str]) -> float:
-    """Share of gold items decided rightly, 0 to 1, when a fair coin breaks ties: the exact expectation, no draw.
+def expected_accuracy(results: Mapping[str, VoteResult], gold: Mapping[str, str]) -> float:
+    """Return the expected share of right results, 0 to 1, if ties are broken at random.
 
     Args:
-        decisions: by item.
-        gold: item -> right label, at least one. An item that was not decided counts as wrong.
+        results: by item.
+        gold: item -> right label, at least one. An item without a result counts as wrong.
     """
     right = 0.0
     for item, label in gold.items():
-        decision = decisions.get(item)
-        if decision is not None:
-            right += float(label == decision.label)
-            right += 1 / len(decision.tied) if label in decision.tied else 0.0
+        result = results.get(item)
+        if result is not None:
+            right += float(label == result.label)
+            right += 1 / len(result.tied) if label in result.tied else 0.0
     return right / len(gold)

@@ -1,6 +1,6 @@
-"""From answers to decisions: majority; a tie stays one for people to settle, or for Dawid-Skene where asked.
+"""Decisions from annotations: by majority; ties stay ties until people decide them, or Dawid-Skene if configured.
 
-The order of rows, and the names of annotators and labels, decide nothing.
+The order of rows, and the names of annotators and labels, do not matter.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from h2htalk.rounds.aggregation.ratings import mean_of
 from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import Question
+from h2htalk.rounds.questions import Question, Value
 
-# By which a decision came about.
-RULES = ("majority", "one more answer", "dawid_skene", "adjudication", "mean", "tie", "no answers")
-MAJORITY, ONE_MORE, DAWID_SKENE, ADJUDICATION, MEAN, TIE, NOTHING = RULES
+# Rules of decisions.
+RULES = ("majority", "one more annotation", "dawid_skene", "adjudication", "mean", "tie", "no annotations")
+MAJORITY, ONE_MORE, DAWID_SKENE, ADJUDICATION, MEAN, TIE, NO_ANNOTATIONS = RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,17 @@ class Decision:
     """The decision on one question of one item.
 
     Attributes:
-        item, question: which.
-        label: the answer; None for a tie or no answer. Of a rating the mean; of several labels a tuple.
-        rule: the rule: `majority`; `one more answer`, a majority of one vote among more answers than the overlap;
-            `dawid_skene`, a tie that its posterior settled; `mean`, `tie`, `adjudication`, or `no answers`.
-        support: votes for `label`; of a tie, for each of the tied; of a rating, ratings.
-        votes: all votes on it.
-        dawid_skene: the label that Dawid-Skene finds the most probable, whatever was decided; None where several are
+        item, question: what is decided.
+        label: the decided label, mean rating, or tuple of labels; None for a tie or without annotations.
+        rule: `majority`; `one more annotation`, a majority of one vote among more votes than the overlap;
+            `dawid_skene`, a tie that its posterior decided; `mean`, `tie`, `adjudication`, or `no annotations`.
+        support: number of votes for `label`, for each of the tied labels, or number of ratings.
+        votes: number of all votes.
+        dawid_skene: the label that is most probable under Dawid-Skene, whatever was decided; None if several are
             equally probable, for ratings and without votes.
         posterior: its probability, 0 to 1.
-        tied: the labels that lead together, where `rule` is `tie`.
-        interval: of a mean, 95 %.
+        tied: the leading labels of a tie.
+        interval: 95 % confidence interval of a mean.
     """
 
     item: str
@@ -69,49 +69,48 @@ class Decision:
         return record
 
 
-def votes_on(question: Question, answers: Iterable[Annotation], items: Mapping[str, Item]) -> list[Vote]:
-    """The answers to a question as votes, sorted: only on items of the round, and among what an item lets choose."""
-    found = []
-    for answer in answers:
-        item = items.get(answer.item)
-        if answer.question != question.name or item is None or answer.value is None:
+def votes_on(question: Question, annotations: Iterable[Annotation], items: Mapping[str, Item]) -> list[Vote]:
+    """Return the annotations of a question as sorted votes: only on these items, and only among their choices."""
+    votes = []
+    for one in annotations:
+        item = items.get(one.item)
+        if one.question != question.name or item is None or one.value is None:
             continue
-        if not (item.labels and question.name == "label" and answer.value not in item.labels):
-            found.append(Vote(answer.item, answer.annotator, str(answer.value)))
-    return sorted(found, key=lambda vote: (vote.item, vote.annotator))
+        if not (item.labels and question.name == "label" and one.value not in item.labels):
+            votes.append(Vote(one.item, one.annotator, str(one.value)))
+    return sorted(votes, key=lambda vote: (vote.item, vote.annotator))
 
 
 def decide(
     items: Sequence[Item],
     questions: Sequence[Question],
-    answers: Sequence[Annotation],
+    annotations: Sequence[Annotation],
     overlap: int,
     threshold: float | None = None,
 ) -> list[Decision]:
-    """Decisions by item and question, for every item that is not there to check annotators.
+    """Decide every question on every item; gold items are not decided.
 
     Args:
         items: of the round.
         questions: of the round.
-        answers: those that count (`answers.latest`).
-        overlap: answers that an item is to have; a majority of one among more of them is `one more answer`.
-        threshold: Dawid-Skene settles a tie between labels of which one is at least so probable, 0 to 1. None: never.
+        annotations: the valid ones (`annotations.latest`).
+        overlap: annotators per item; a majority of one among more votes has the rule `one more annotation`.
+        threshold: Dawid-Skene decides a tie for a tied label with at least this posterior, 0 to 1. None: never.
 
     Returns:
-        Sorted by item, then in the order of the questions. Renamed annotators or labels and shuffled rows change
-        nothing.
+        Sorted by item, then in the order of the questions.
     """
-    asked = {item.id: item for item in items}
+    by_id = {item.id: item for item in items}
     decided = [item for item in items if not item.gold]
     by_question: dict[str, dict[str, Decision]] = {}
     for question in questions:
         if question.form == "label":
-            votes = votes_on(question, answers, asked)
-            by_question[question.name] = _labels(question.name, decided, votes, overlap, threshold)
+            votes = votes_on(question, annotations, by_id)
+            by_question[question.name] = _decide_label(question.name, decided, votes, overlap, threshold)
         elif question.form == "rating":
-            by_question[question.name] = _ratings(question, decided, answers)
+            by_question[question.name] = _decide_rating(question, decided, annotations)
         elif question.form == "labels":
-            by_question[question.name] = _several(question, decided, answers)
+            by_question[question.name] = _decide_labels(question, decided, annotations)
     return [
         by_question[question.name][item.id]
         for item in sorted(decided, key=lambda item: item.id)
@@ -120,82 +119,84 @@ def decide(
     ]
 
 
-def _labels(
+def _decide_label(
     question: str, items: Sequence[Item], votes: Sequence[Vote], overlap: int, threshold: float | None
 ) -> dict[str, Decision]:
-    # The model is fitted to all votes, those on gold items too.
+    # The model is fitted to all votes, those on gold items included.
     table = tabulate(votes)
     counted, modelled = majority(table), dawid_skene(table)
     return {
-        item.id: _label(item.id, question, counted[item.id], modelled[item.id], overlap, threshold)
+        item.id: _label_decision(item.id, question, counted[item.id], modelled[item.id], overlap, threshold)
         if item.id in counted
-        else Decision(item.id, question, None, NOTHING)
+        else Decision(item.id, question, None, NO_ANNOTATIONS)
         for item in items
     }
 
 
-def _label(
+def _label_decision(
     item: str, question: str, counted: VoteResult, modelled: VoteResult, overlap: int, threshold: float | None
 ) -> Decision:
-    found = Decision(
+    decision = Decision(
         item, question, counted.label, MAJORITY, counted.support, counted.votes,
         modelled.label, modelled.posterior,
     )  # fmt: skip
     if counted.label is not None:
-        second = max(
-            (share for label, share in counted.chances.items() if label != counted.label), default=0.0
-        )
-        by_one = counted.support - round(second * counted.votes) == 1
-        return replace(found, rule=ONE_MORE) if by_one and counted.votes > overlap else found
-    # Only one of the tied can win: a posterior does not overrule the count.
+        others = (share for label, share in counted.chances.items() if label != counted.label)
+        by_one = counted.support - round(max(others, default=0.0) * counted.votes) == 1
+        return replace(decision, rule=ONE_MORE) if by_one and counted.votes > overlap else decision
+    # Only a tied label can win: a posterior does not overrule the count.
     if threshold is not None and modelled.label in counted.tied and modelled.posterior >= threshold:
-        return replace(found, label=modelled.label, rule=DAWID_SKENE)
-    return replace(found, rule=TIE, tied=counted.tied)
+        return replace(decision, label=modelled.label, rule=DAWID_SKENE)
+    return replace(decision, rule=TIE, tied=counted.tied)
 
 
-def _ratings(question: Question, items: Sequence[Item], answers: Sequence[Annotation]) -> dict[str, Decision]:
-    given: dict[str, list[int]] = {}
-    for answer in answers:
-        if answer.question == question.name and isinstance(answer.value, int):
-            given.setdefault(answer.item, []).append(answer.value)
-    settled = {}
+def _values(question: Question, annotations: Sequence[Annotation]) -> dict[str, list[Value]]:
+    """Return item -> values of a question."""
+    values: dict[str, list[Value]] = {}
+    for one in annotations:
+        if one.question == question.name and one.value is not None:
+            values.setdefault(one.item, []).append(one.value)
+    return values
+
+
+def _decide_rating(
+    question: Question, items: Sequence[Item], annotations: Sequence[Annotation]
+) -> dict[str, Decision]:
+    values, decisions = _values(question, annotations), {}
     for item in items:
-        values = sorted(given.get(item.id, ()))
-        if not values:
-            settled[item.id] = Decision(item.id, question.name, None, NOTHING)
+        ratings = sorted(value for value in values.get(item.id, ()) if isinstance(value, int))
+        if not ratings:
+            decisions[item.id] = Decision(item.id, question.name, None, NO_ANNOTATIONS)
             continue
-        mean = mean_of(values, (question.ratings[0], question.ratings[-1]))
-        settled[item.id] = Decision(
-            item.id, question.name, mean.value, MEAN, len(values), len(values), interval=mean.interval
+        mean, count = mean_of(ratings, (question.ratings[0], question.ratings[-1])), len(ratings)
+        decisions[item.id] = Decision(
+            item.id, question.name, mean.value, MEAN, count, count, interval=mean.interval
         )
-    return settled
+    return decisions
 
 
-def _several(question: Question, items: Sequence[Item], answers: Sequence[Annotation]) -> dict[str, Decision]:
-    """Of many labels those that more than half of who answered named; only on items where somebody did."""
-    given: dict[str, list[tuple[str, ...]]] = {}
-    for answer in answers:
-        if answer.question == question.name and isinstance(answer.value, tuple):
-            given.setdefault(answer.item, []).append(answer.value)
-    settled = {}
+def _decide_labels(
+    question: Question, items: Sequence[Item], annotations: Sequence[Annotation]
+) -> dict[str, Decision]:
+    """Return the labels that more than half of the annotators chose, for items that somebody annotated."""
+    values, decisions = _values(question, annotations), {}
     for item in items:
-        named = given.get(item.id, [])
-        if not named:
-            continue
-        counts = {label: sum(label in one for one in named) for label in question.labels}
-        chosen = tuple(label for label, count in counts.items() if 2 * count > len(named))
-        support = min((counts[label] for label in chosen), default=0)
-        settled[item.id] = Decision(item.id, question.name, chosen, MAJORITY, support, len(named))
-    return settled
+        chosen = [value for value in values.get(item.id, ()) if isinstance(value, tuple)]
+        if chosen:
+            counts = {label: sum(label in one for one in chosen) for label in question.labels}
+            labels = tuple(label for label, count in counts.items() if 2 * count > len(chosen))
+            support = min((counts[label] for label in labels), default=0)
+            decisions[item.id] = Decision(item.id, question.name, labels, MAJORITY, support, len(chosen))
+    return decisions
 
 
 @dataclass(frozen=True, slots=True)
 class Adjudication:
-    """What an adjudication round decided about a tie.
+    """A tie that an adjudication round decided.
 
     Attributes:
         tie: its `tie_id`.
-        label: of those that were `tied` when it was asked.
+        label: the decided one of the labels that were `tied` then.
         by: name of the adjudication round.
     """
 
@@ -205,41 +206,47 @@ class Adjudication:
     by: str
 
 
-def adjudicated(decisions: Sequence[Decision], made: Mapping[str, Adjudication]) -> list[Decision]:
-    """Decisions of which ties are settled by adjudications (by `tie_id`) between exactly the labels tied now."""
-    settled = []
-    for one in decisions:
-        found = made.get(tie_id(one.item, one.question))
-        if one.rule == TIE and found is not None and set(found.tied) == set(one.tied):
-            one = replace(one, label=found.label, rule=ADJUDICATION, tied=())
-        settled.append(one)
-    return settled
+def apply_adjudications(
+    decisions: Sequence[Decision], adjudications: Mapping[str, Adjudication]
+) -> list[Decision]:
+    """Return decisions with ties decided by adjudications (by `tie_id`) between exactly the labels that are tied."""
+
+    def applied(one: Decision) -> Decision:
+        adjudication = adjudications.get(tie_id(one.item, one.question))
+        if one.rule != TIE or adjudication is None or set(adjudication.tied) != set(one.tied):
+            return one
+        return replace(one, label=adjudication.label, rule=ADJUDICATION, tied=())
+
+    return [applied(one) for one in decisions]
 
 
 def tie_id(item: str, question: str) -> str:
-    """The id under which a tie goes to adjudication."""
+    """Return the item id under which an adjudication decides a tie."""
     return f"{item}#{question}"
 
 
-def answered_items(
-    items: Sequence[Item], questions: Sequence[Question], answers: Mapping[tuple[str, str, str], Annotation]
+def completed_items(
+    items: Sequence[Item],
+    questions: Sequence[Question],
+    annotations: Mapping[tuple[str, str, str], Annotation],
 ) -> dict[str, set[str]]:
-    """Item -> annotators who answered all that is required of it, and what their own answers make required."""
-    required = [question.name for question in questions if question.always]
-    asked_after = [
+    """Return item -> annotators who answered all its required questions, and those that their answers make required."""
+    required = [question.name for question in questions if question.always_required]
+    conditional = [
         (question.name, *question.after) for question in questions if question.required and question.after
     ]
-    annotators: dict[str, set[str]] = {item.id: set() for item in items}
-    for item, annotator, question in answers:
+    completed: dict[str, set[str]] = {item.id: set() for item in items}
+    for item, annotator, question in annotations:
         if (
-            item in annotators
+            item in completed
             and question in required
-            and all((item, annotator, name) in answers for name in required)
+            and all((item, annotator, name) in annotations for name in required)
             and all(
-                (item, annotator, name) in answers
-                for name, before, label in asked_after
-                if (said := answers.get((item, annotator, before))) is not None and said.value == label
+                (item, annotator, name) in annotations
+                for name, before, label in conditional
+                if (answer := annotations.get((item, annotator, before))) is not None
+                and answer.value == label
             )
         ):
-            annotators[item].add(annotator)
-    return annotators
+            completed[item].add(annotator)
+    return completed

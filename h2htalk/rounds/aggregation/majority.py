@@ -1,4 +1,4 @@
-"""Majority votes with explicit ties. Renamed or reordered votes give the same result."""
+"""Majority votes with explicit ties, independent of the names and the order of votes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from dataclasses import dataclass, field
 
 from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
 
-# Chances that differ by less are a tie. What the arithmetic itself is off by stays below 1e-10 at 100,000 items.
-SAME = 1e-9
+# Probabilities that differ by less are a tie. Rounding errors stay below 1e-10 at 100,000 items.
+TIE_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class VoteResult:
-    """What votes say of one item.
+    """The result of the votes on one item.
 
     Attributes:
-        label: that leads; None for a tie.
-        support: votes for it; of a tie, for each leading label (under Dawid-Skene: for the one that has fewest).
-        posterior: of the leading label, or of each of the tied: for a majority its share of the item's votes, for
-            Dawid-Skene its probability; 0 to 1.
-        votes: on the item.
-        tied: the leading labels, sorted, where there are several.
-        chances: label -> share or probability. A majority names the labels that somebody gave to the item,
-            Dawid-Skene all labels of all votes.
+        label: the leading label; None for a tie.
+        support: votes for it; of a tie, for each leading label (under Dawid-Skene: the smallest number).
+        posterior: of the leading label, or of each tied one: its share of the votes (majority) or its probability
+            (Dawid-Skene); 0 to 1.
+        votes: number of votes on the item.
+        tied: the leading labels, sorted, if there are several.
+        chances: label -> share or probability; a majority has the labels given to the item, Dawid-Skene all labels.
     """
 
     label: str | None
@@ -35,27 +34,26 @@ class VoteResult:
 
 
 def majority(votes: Iterable[Vote] | VoteTable) -> dict[str, VoteResult]:
-    """The label most votes went to, by item (sorted); equal counts are a tie and stay one.
+    """Return the most frequent label of each item that has votes, sorted by item; equal counts are a tie.
 
     Args:
-        votes: of one question. Equal votes of one annotator on an item count once. No votes: no decisions; an item that
-            nobody voted on is in no vote and so in no decision.
+        votes: of one question. Equal votes of one annotator on an item count once.
 
     Raises:
         RoundError: an annotator gave an item two labels.
     """
     table = tabulate(votes)
-    # Items on which the same counts fell share one decision: there are few kinds, and many items.
-    kinds: dict[tuple[int, ...], VoteResult] = {}
-    decided = {}
+    # Items with the same counts share one result: there are few kinds of counts, and many items.
+    by_counts: dict[tuple[int, ...], VoteResult] = {}
+    results = {}
     for item, row in zip(table.items, map(tuple, table.counts().tolist()), strict=True):
-        if row not in kinds:
-            kinds[row] = _by_count(table.labels, row)
-        decided[item] = kinds[row]
-    return decided
+        if row not in by_counts:
+            by_counts[row] = _count_result(table.labels, row)
+        results[item] = by_counts[row]
+    return results
 
 
-def _by_count(labels: Sequence[str], counts: Sequence[int]) -> VoteResult:
+def _count_result(labels: Sequence[str], counts: Sequence[int]) -> VoteResult:
     total, most = sum(counts), max(counts)
     leading = tuple(label for label, count in zip(labels, counts, strict=True) if count == most)
     chances = {label: count / total for label, count in zip(labels, counts, strict=True) if count}

@@ -1,4 +1,4 @@
-"""Ratings of one item by a few people: their mean, and how sure of it they let us be."""
+"""Mean of a few ratings of one item, with a confidence interval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Mean:
 
     Attributes:
         value: the mean.
-        interval: 95 %; None where nothing can be said: of one rating, and of equal ones without their scale.
+        interval: 95 % confidence interval; None for one rating, and for equal ratings without a scale.
     """
 
     value: float
@@ -30,37 +30,37 @@ class Mean:
 
 
 def mean_of(values: Sequence[int], scale: tuple[int, int] | None = None) -> Mean:
-    """The mean of ratings with a 95 % interval for the mean of all people who might have been asked.
+    """Return the mean of ratings with a 95 % interval for the mean of the population of annotators.
 
-    Student's t where ratings differ. Equal ratings have no spread, and "5, 5, 5" is no certainty: others may see it
-    otherwise. So many others that n equal ratings would still be seen in 5 % of panels, a share of 1 - 0.05^(1/n)
-    (0.63 of three, 0.14 of twenty), are then taken to stand at the scale's ends. On simulated panels of 2 to 20 people
-    at least 92 % of the intervals hold the mean of all.
+    The interval is Student's t if ratings differ. Equal ratings have no spread, but they are no certainty. Then the
+    interval assumes that a share of 1 - 0.05^(1/n) of the population (0.63 for three ratings, 0.14 for twenty) rates at
+    the ends of the scale: with that share, n equal ratings still occur in 5 % of panels. On simulated panels of 2 to 20
+    people at least 92 % of the intervals contain the population's mean.
 
     Args:
-        values: whole ratings, at least one, in any order.
-        scale: least and largest rating there is; intervals end there. None: unknown.
+        values: whole numbers, at least one, in any order.
+        scale: smallest and largest possible rating; limits the interval. None: unknown.
 
     Raises:
-        ValueError: no ratings, or one outside the scale.
+        ValueError: there are no ratings, or one is outside the scale.
     """
     n = len(values)
     if not n or (scale and not scale[0] <= min(values) <= max(values) <= scale[1]):
-        raise ValueError(f"mean_of needs ratings on the scale {scale}, not {list(values)[:5]}")
+        raise ValueError(f"mean_of needs ratings within the scale {scale}, not {list(values)[:5]}")
     total = sum(values)
     value = total / n
     if n == 1:
         return Mean(value, None)
-    # Whole numbers until the last step: exact, and so the same in any order.
+    # Whole numbers until the last step are exact, and so independent of the order.
     spread = math.sqrt((n * sum(one * one for one in values) - total * total) / (n * (n - 1)))
     if not spread:
-        return Mean(value, _of_equal(value, n, scale))
+        return Mean(value, _interval_of_equal(value, n, scale))
     half = t_quantile(n - 1) * spread / math.sqrt(n)
     low, high = scale or (-math.inf, math.inf)
     return Mean(value, (max(value - half, low), min(value + half, high)))
 
 
-def _of_equal(value: float, n: int, scale: tuple[int, int] | None) -> tuple[float, float] | None:
+def _interval_of_equal(value: float, n: int, scale: tuple[int, int] | None) -> tuple[float, float] | None:
     if scale is None:
         return None
     others = 1 - (1 - CONFIDENCE) ** (1 / n)
@@ -68,9 +68,9 @@ def _of_equal(value: float, n: int, scale: tuple[int, int] | None) -> tuple[floa
 
 
 def t_quantile(freedom: int) -> float:
-    """The 97.5th percentile of Student's t with so many degrees of freedom (1 or more), within 0.001.
+    """Return the 97.5th percentile of Student's t with `freedom` (1 or more) degrees of freedom, within 0.001.
 
-    A table to 30, then the expansion around the normal quantile (Abramowitz and Stegun 26.7.5).
+    A table up to 30, then the expansion around the normal quantile (Abramowitz and Stegun 26.7.5).
     """
     if freedom <= len(_T):
         return _T[freedom - 1]

@@ -1,4 +1,4 @@
-"""Votes, and votes as columns of numbers: what all arithmetic on them begins with."""
+"""Votes as columns of numbers, the input of all arithmetic on them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     Positions = npt.NDArray[np.int64]
 
-# Votes taken from an iterator at a time: bounds what lies in memory beside the columns.
+# Votes read from an iterator at a time: bounds the memory beside the columns.
 CHUNK = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One person's answer to one question as the arithmetic sees it: what `annotator` said of `item`."""
+    """One annotator's label for one item."""
 
     item: str
     annotator: str
@@ -31,11 +31,11 @@ class Vote:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteTable:
-    """Votes as columns, each (item, annotator) once, sorted by item, then annotator: the order of the rows is gone.
+    """Votes as columns, each (item, annotator) once, sorted by item, then annotator.
 
     Attributes:
         items, annotators, labels: the names that occur, sorted.
-        item, annotator, label: of each vote, positions in those; shape (votes,).
+        item, annotator, label: positions of each vote's names in those; shape (votes,).
     """
 
     items: tuple[str, ...]
@@ -49,14 +49,14 @@ class VoteTable:
         return len(self.item)
 
     def votes(self, rows: Iterable[int]) -> list[Vote]:
-        """The votes of some rows, in the order in which they are named."""
+        """Return the votes of some rows, in the order of `rows`."""
         picked = list(rows)
         columns = ((self.items, self.item), (self.annotators, self.annotator), (self.labels, self.label))
         named = ([names[at] for at in column[picked].tolist()] for names, column in columns)
         return [Vote(*fields) for fields in zip(*named, strict=True)]
 
     def counts(self) -> Positions:
-        """Votes by item and label, shape (items, labels)."""
+        """Return the numbers of votes by item and label, shape (items, labels)."""
         import numpy as np
 
         shape = len(self.items), len(self.labels)
@@ -65,22 +65,21 @@ class VoteTable:
 
 
 def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
-    """Votes as columns; a table is given back as it is, so that several figures of the same votes share one.
+    """Return votes as a table; a table is returned as it is, so that several statistics can share one.
 
     Two equal votes of an annotator on an item are one vote.
 
     Args:
-        votes: in any order; an iterator is read in pieces, so that its votes need not lie in memory at once.
+        votes: in any order; an iterator is read in chunks.
 
     Raises:
-        RoundError: somebody gave two different labels to one item. Which of them counts is not for arithmetic to say
-            (`answers.latest` keeps the answer written last).
+        RoundError: an annotator gave two labels to one item.
     """
     if isinstance(votes, VoteTable):
         return votes
     import numpy as np
 
-    # A name that is looked up for the first time gets the next number.
+    # Looking up a new name gives it the next number.
     numbers: list[defaultdict[str, int]] = [defaultdict() for _ in range(3)]
     for known in numbers:
         known.default_factory = known.__len__
@@ -101,7 +100,7 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
 
 
 def _by_name(names: tuple[str, ...], column: Any) -> tuple[tuple[str, ...], Any]:
-    """Names sorted, and a column of positions in the old order as positions in the new one."""
+    """Return sorted names, and a column of positions in the old order as positions in the sorted one."""
     import numpy as np
 
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -125,10 +124,10 @@ def _sorted_table(names: tuple[tuple[str, ...], ...], columns: tuple[Any, ...]) 
     twice = np.flatnonzero(pair[1:] == pair[:-1])
     if len(twice):
         first = int(twice[0])
-        said = f"{quoted(labels[label[first]])} and {quoted(labels[label[first + 1]])}"
-        more = f" (and {len(twice) - 1:,} more of this kind)" if len(twice) > 1 else ""
+        both = f"{quoted(labels[label[first]])} and {quoted(labels[label[first + 1]])}"
+        more = f" (and {len(twice) - 1:,} more cases)" if len(twice) > 1 else ""
         raise RoundError(
-            f"item {quoted(items[item[first]])}: annotator {quoted(annotators[annotator[first]])} said {said}{more}; "
-            "keep one vote an annotator and item"
+            f"item {quoted(items[item[first]])}: annotator {quoted(annotators[annotator[first]])} gave {both}{more}; "
+            "keep one vote of each annotator on each item"
         )
     return VoteTable(items, annotators, labels, item, annotator, label)

@@ -1,1 +1,4 @@
-"""What the Argilla platform (`platform`) says to a server: people, datasets, records, the page, answers."""
+"""Argilla as a platform: workspaces, users, datasets and records on a server, and annotations from its database.
+
+Input: the assignment sets of a round. Output: the annotations on the server. Read `platform` first.
+"""

@@ -1,4 +1,4 @@
-"""The wire to an Argilla server: address and key, versions, patience while it restarts, and errors as advice."""
+"""Connection to an Argilla server: address and key, version, retries, and error messages."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ if TYPE_CHECKING:
     import httpx
 
 URL, KEY = "ARGILLA_API_URL", "ARGILLA_API_KEY"
-# A private Space of the Hugging Face Hub lets nobody in without a token of the Hub, before Argilla sees the request.
+# A private Space of the Hugging Face Hub requires a token of the Hub.
 TOKEN, SPACES = "HF_TOKEN", ".hf.space"
-# The server this was written against and is tested with; patches of it are welcome.
+# The supported server version; any patch of it.
 VERSION = "2.8"
-# Seconds for which a server may be away before a command gives up: a restart takes some three.
-PATIENCE = 30.0
-# The same before anything was done: a wrong address should not take half a minute to find out.
-FIRST_PATIENCE = 3.0
-# Of one request (seconds): 500 records with their answers are read in under two.
+# Seconds of retries while the server does not answer: a restart takes about three.
+RETRY_SECONDS = 30.0
+# The same for the first request, to report a wrong address quickly.
+FIRST_RETRY_SECONDS = 3.0
+# Timeout of a request (seconds): 500 records with responses are read in under two.
 TIMEOUT = 60.0
-# Of a look at the search engine (seconds): one that hangs is as good as dead.
-LOOK = 10.0
-# How often a server's own failure (500: a locked database, a dead search engine) is asked again.
-FAILURES = 3
-WRITTEN = "write it like http://localhost:6900 or https://argilla.example.org"
-_AWAY = (502, 503, 504)
+# Timeout of requests to the search engine (seconds).
+SEARCH_TIMEOUT = 10.0
+# Attempts after an internal error of the server (500: a locked database, a dead search engine).
+ATTEMPTS = 3
+EXAMPLE = "write it like http://localhost:6900 or https://argilla.example.org"
+_UNAVAILABLE = (502, 503, 504)
 _ROLES = ("owner", "admin")
 
 
 @dataclass
 class ArgillaClient:
-    """A server that was found to be the right one, and who we are on it.
+    """A connection to a supported server.
 
     Attributes:
-        client: the SDK's client.
-        url: of the server, as messages may show it (no user, no password).
-        role: `owner` or `admin`.
-        patience: seconds for which the server may be away.
+        sdk: the SDK's client.
+        url: of the server, without user and password.
+        role: of the key's owner, `owner` or `admin`.
+        retry_seconds: seconds of retries while the server does not answer.
     """
 
-    client: Any
+    sdk: Any
     url: str
     role: str = "owner"
-    patience: float = PATIENCE
+    retry_seconds: float = RETRY_SECONDS
 
     def get(self, path: str, **params: Any) -> Any:
-        """What stands at a path, as JSON. Raises RoundError."""
+        """Return the JSON at a path. Raise RoundError."""
         return self.call("GET", path, params=params)[1]
 
     def call(
@@ -62,218 +62,223 @@ class ArgillaClient:
         *,
         params: Mapping[str, Any] | None = None,
         allowed: Collection[int] = (),
-        failures: int = FAILURES,
+        attempts: int = ATTEMPTS,
         timeout: float = TIMEOUT,
-        patience: float | None = None,
+        retry_seconds: float | None = None,
         key: str = "",
     ) -> tuple[int, Any]:
-        """One request, repeated while the server is away: every request of ours may be sent twice.
+        """Send a request, and repeat it while the server does not answer: all our requests may be sent twice.
 
         Args:
             method, path: such as "PUT", "/api/v1/...".
-            body: what JSON can hold.
-            params: of the address.
-            allowed: statuses above 399 that the caller wants to see.
-            failures: how often a 500 is asked in all.
+            body: JSON value.
+            params: query of the URL.
+            allowed: statuses above 399 that are returned.
+            attempts: number of attempts if the server fails with 500.
             timeout: of one attempt, in seconds.
-            patience: seconds for which the server may be away; None: the wire's.
-            key: of the account in whose name it is asked; empty: ours.
+            retry_seconds: in place of the client's.
+            key: of another account in whose name the request is sent.
 
         Returns:
-            The status and what came as JSON (None for nothing).
+            The status, and the JSON of the reply (None if it is empty).
 
         Raises:
-            RoundError: the server stays away, refuses, or fails.
+            RoundError: the server does not answer, refuses, or fails.
         """
 
-        other = {"X-Argilla-Api-Key": key} if key else None
+        headers = {"X-Argilla-Api-Key": key} if key else None
 
         def send() -> httpx.Response:
-            found = self.client.http_client.request(
-                method, path, json=body, params=params, timeout=timeout, headers=other
+            reply = self.sdk.http_client.request(
+                method, path, json=body, params=params, timeout=timeout, headers=headers
             )
-            return cast("httpx.Response", found)
+            return cast("httpx.Response", reply)
 
-        patience = self.patience if patience is None else patience
-        reply = patient(send, patience, self.url)
-        for attempt in range(1, failures):
+        retry_seconds = self.retry_seconds if retry_seconds is None else retry_seconds
+        reply = send_with_retries(send, retry_seconds, self.url)
+        for attempt in range(1, attempts):
             if reply.status_code != 500:
                 break
             time.sleep(0.4 * 2**attempt)
-            reply = patient(send, patience, self.url)
+            reply = send_with_retries(send, retry_seconds, self.url)
         if reply.status_code >= 400 and reply.status_code not in allowed:
-            raise RoundError(refusal(self.url, f"{method} {path}", reply))
-        return reply.status_code, read_json(reply) if reply.content else None
+            raise RoundError(_refused(self.url, f"{method} {path}", reply))
+        return reply.status_code, _read_json(reply) if reply.content else None
 
 
-def connect(patience: float = PATIENCE) -> ArgillaClient:
-    """Find the server that ARGILLA_API_URL names and sign in with ARGILLA_API_KEY.
+def connect(retry_seconds: float = RETRY_SECONDS) -> ArgillaClient:
+    """Connect to the server in ARGILLA_API_URL with the key in ARGILLA_API_KEY.
 
     Raises:
         MissingExtraError: the SDK is not installed.
-        RoundError: nothing answers there, it is another program or version, or the key is not an owner's or admin's.
+        RoundError: the server does not answer, is another program or version, or the key is not an owner's or admin's.
     """
     try:
         import argilla
         import httpx
     except ImportError as error:
         raise MissingExtraError("an Argilla round", 'pip install "h2htalk[rounds]"') from error
-    address, key = _address()
-    shown, headers = _shown(address), headers_for(address)
+    address, key = _read_environment()
+    url, headers = _without_password(address), hub_headers(address)
     try:
         plain = httpx.Client(base_url=address, timeout=TIMEOUT, headers=headers)
     except httpx.InvalidURL as error:
-        raise RoundError(f"{URL} is no address of a server; {WRITTEN}") from error
+        raise RoundError(f"{URL} is not an address of a server; {EXAMPLE}") from error
     with plain:
-        version = patient(lambda: plain.get("/api/v1/version"), patience, shown)
-        _require_version(version, shown, argilla.__version__)
+        version = send_with_retries(lambda: plain.get("/api/v1/version"), retry_seconds, url)
+        _require_version(version, url, argilla.__version__)
         signed = {"X-Argilla-Api-Key": key}
-        me = patient(lambda: plain.get("/api/v1/me", headers=signed), patience, shown)
-    role = _role(me, shown)
+        me = send_with_retries(lambda: plain.get("/api/v1/me", headers=signed), retry_seconds, url)
+    role = _role(me, url)
     try:
-        # Signs in once more; its own words for a failure hold nothing that helps.
-        client = argilla.Argilla(api_url=address, api_key=key, retries=0, headers=headers)
+        # The SDK signs in again; its messages do not help.
+        sdk = argilla.Argilla(api_url=address, api_key=key, retries=0, headers=headers)
     except httpx.HTTPError as error:
-        raise RoundError(away(shown, error)) from error
-    return ArgillaClient(client, shown, role, patience)
+        raise RoundError(_no_answer(url, error)) from error
+    return ArgillaClient(sdk, url, role, retry_seconds)
 
 
-def require_search(wire: ArgillaClient) -> None:
-    """Raise RoundError where the server's search engine is down: what is put out now, annotators would not see."""
+def require_search_engine(client: ArgillaClient) -> None:
+    """Raise RoundError if the server's search engine is down: annotators would not see what is published."""
     try:
-        status, _ = wire.call(
-            "GET", "/api/v1/status", allowed=range(400, 600), failures=1, timeout=LOOK, patience=0.0
+        status, _ = client.call(
+            "GET",
+            "/api/v1/status",
+            allowed=range(400, 600),
+            attempts=1,
+            timeout=SEARCH_TIMEOUT,
+            retry_seconds=0.0,
         )
     except RoundError:
-        # The server itself was there a moment ago: it waits for its search engine.
+        # The server answered a moment ago: it waits for its search engine.
         status = 504
     if status >= 400:
         raise RoundError(
-            f"{wire.url}: the server answers, its search engine does not, and without it annotators see nothing; "
-            "start it, then give the same command again"
+            f"{client.url}: the server's search engine does not answer, so annotators see nothing; start it, then "
+            "repeat the command"
         )
 
 
-# --- How ----------------------------------------------------------------------------------------------------------
-
-
-def patient(send: Callable[[], httpx.Response], patience: float, shown: str) -> httpx.Response:
-    """Send until the server answers, for so many seconds. Raises RoundError after them."""
+def send_with_retries(send: Callable[[], httpx.Response], seconds: float, url: str) -> httpx.Response:
+    """Send until the server answers; raise RoundError after some seconds."""
     import httpx
 
-    end, pause = time.monotonic() + patience, 0.2
+    end, pause = time.monotonic() + seconds, 0.2
     while True:
         problem: object
         try:
             reply = send()
-            if reply.status_code not in _AWAY:
+            if reply.status_code not in _UNAVAILABLE:
                 return reply
             problem = reply.status_code
         except httpx.TransportError as error:
             problem = error
         if time.monotonic() + pause > end:
-            raise RoundError(away(shown, problem))
+            raise RoundError(_no_answer(url, problem))
         time.sleep(pause)
         pause = min(2 * pause, 2.0)
 
 
-def away(shown: str, problem: object) -> str:
+def _no_answer(url: str, problem: object) -> str:
     kind = problem if isinstance(problem, int) else type(problem).__name__
     return (
-        f"{shown} does not answer ({kind}); see whether the Argilla server runs and whether {URL} is its address, "
-        "with the right one of http:// and https://, then give the same command again"
+        f"{url} does not answer ({kind}); check that the Argilla server runs and that {URL} is its address (http:// or "
+        "https://), then repeat the command"
     )
 
 
-def refusal(shown: str, what: str, reply: httpx.Response) -> str:
-    """A refused request in words: who refused what, why, and what to do."""
-    why = shorten(ascii(reply.text), 300)
+def _refused(url: str, request: str, reply: httpx.Response) -> str:
+    """Return a message about a refused or failed request."""
+    reason = shorten(ascii(reply.text), 300)
     if reply.status_code == 401:
-        return f"{shown} refuses the key in {KEY}; it may have been changed: set the new one"
+        return f"{url} rejects the key in {KEY}; if it was changed, set the new one"
     if reply.status_code == 403:
-        return f"{shown}: {what}: not allowed for this key; use an owner's"
+        return f"{url}: {request}: not allowed for this key; use an owner's"
     if reply.status_code >= 500:
         return (
-            f"{shown}: {what} failed with {reply.status_code}: {why}; see whether the server's search engine, Redis "
-            "and disk are well, then give the same command again: what is stored already is found and kept"
+            f"{url}: {request} failed with {reply.status_code}: {reason}; check the server's search engine, Redis and "
+            "disk, then repeat the command: it keeps what is stored already"
         )
-    return f"{shown}: {what} was refused with {reply.status_code}: {why}"
+    return f"{url}: {request} was refused with {reply.status_code}: {reason}"
 
 
-def read_json(reply: httpx.Response) -> Any:
+def _read_json(reply: httpx.Response) -> Any:
     try:
         return reply.json()
     except ValueError:
         return None
 
 
-def _address() -> tuple[str, str]:
+def _read_environment() -> tuple[str, str]:
+    """Return address and key; raise RoundError if one is missing or invalid."""
     address, key = (os.environ.get(name, "").strip() for name in (URL, KEY))
     missing = [name for name, value in ((URL, address), (KEY, key)) if not value]
     if missing:
         raise RoundError(
             f"set {' and '.join(missing)}: the address of the Argilla server (http://localhost:6900) and an owner's key"
         )
-    if any(sign.isspace() or not sign.isprintable() for sign in address):
-        raise RoundError(f"{URL} holds a space or a sign that cannot be seen; type it anew: {WRITTEN}")
+    if any(character.isspace() or not character.isprintable() for character in address):
+        raise RoundError(f"{URL} contains a space or an invisible character; type it again: {EXAMPLE}")
     try:
         parts = urlsplit(address)
-        proper = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
-        proper = False
-    if not proper:
-        raise RoundError(f"{URL} is no address of a server; {WRITTEN}")
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise RoundError(f"{KEY} holds signs that no key has; copy it again from the web page, My settings")
+        valid = False
+    if not valid:
+        raise RoundError(f"{URL} is not an address of a server; {EXAMPLE}")
+    if not _is_token(key):
+        raise RoundError(f"{KEY} contains invalid characters; copy it again from My settings on the web page")
     return address.rstrip("/"), key
 
 
-def _shown(address: str) -> str:
-    """An address without the user and password that may stand in it."""
+def _is_token(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+def _without_password(address: str) -> str:
     parts = urlsplit(address)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def headers_for(address: str) -> dict[str, str]:
-    """What every request carries beside Argilla's key: on a Space, and by https alone, the Hub's token."""
+def hub_headers(address: str) -> dict[str, str]:
+    """Return the header with the Hub's token; only for a Space of the Hub, and only over https."""
     parts = urlsplit(address)
     token = os.environ.get(TOKEN, "").strip()
-    on_space = parts.scheme == "https" and (parts.hostname or "").endswith(SPACES)
-    if not (token and on_space):
+    if not token or parts.scheme != "https" or not (parts.hostname or "").endswith(SPACES):
         return {}
-    if not token.isascii() or not token.isprintable() or " " in token:
-        raise RoundError(f"{TOKEN} holds signs that no token has; copy it again from the Hub's settings")
+    if not _is_token(token):
+        raise RoundError(f"{TOKEN} contains invalid characters; copy it again from the Hub's settings")
     return {"Authorization": f"Bearer {token}"}
 
 
-def _role(me: httpx.Response, shown: str) -> str:
-    """The role of the key's owner; raises RoundError for nobody's key and for one that may only answer."""
+def _role(me: httpx.Response, url: str) -> str:
+    """Return the role of the key's owner; raise RoundError for an unknown key or an annotator's."""
     if me.status_code == 401:
         raise RoundError(
-            f"{shown} refuses the key in {KEY}; the owner finds theirs in the web page under My settings"
+            f"{url} rejects the key in {KEY}; the owner's key is on the web page under My settings"
         )
     if me.status_code != 200:
-        raise RoundError(refusal(shown, "GET /api/v1/me", me))
-    found = read_json(me)
-    if found.get("role") not in _ROLES:
+        raise RoundError(_refused(url, "GET /api/v1/me", me))
+    user = _read_json(me)
+    if user.get("role") not in _ROLES:
         raise RoundError(
-            f"{shown}: {KEY} belongs to {quoted(found.get('username'))}, who may only answer; "
-            "use the key of an owner, or of an admin of the round's workspaces"
+            f"{url}: {KEY} belongs to the annotator {quoted(user.get('username'))}; use the key of an owner, or of an "
+            "admin of the round's workspaces"
         )
-    return str(found["role"])
+    return str(user["role"])
 
 
-def _require_version(reply: httpx.Response, shown: str, sdk: str) -> None:
-    found = read_json(reply)
-    version = found.get("version") if isinstance(found, dict) else None
+def _require_version(reply: httpx.Response, url: str, sdk: str) -> None:
+    body = _read_json(reply)
+    version = body.get("version") if isinstance(body, dict) else None
     if reply.status_code != 200 or not isinstance(version, str):
         raise RoundError(
-            f"{shown} answers, but is no Argilla server (/api/v1/version gives {reply.status_code}); see {URL}"
-            + ("; it points elsewhere: try https:// or http://" if 300 <= reply.status_code < 400 else "")
-            + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in shown else "")
+            f"{url} is not an Argilla server (/api/v1/version returns {reply.status_code}); check {URL}"
+            + ("; it redirects: try https:// or http://" if 300 <= reply.status_code < 400 else "")
+            + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in url else "")
         )
     if not version.startswith(f"{VERSION}."):
         raise RoundError(
-            f"{shown} runs Argilla {version[:20]}; rounds need {VERSION}.* (the SDK here is {sdk}): use a server of "
+            f"{url} runs Argilla {version[:20]}, but rounds need {VERSION}.* (the SDK here is {sdk}); use a server of "
             "that version"
         )

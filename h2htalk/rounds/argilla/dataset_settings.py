@@ -1,4 +1,4 @@
-"""What a session's dataset is on the server: names, questions in the annotators' words, the page that shows an item."""
+"""The datasets of a round: names, and settings with the questions in the annotators' language."""
 
 from __future__ import annotations
 
@@ -17,229 +17,224 @@ from h2htalk.rounds.questions import Question
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec
 from h2htalk.rounds.texts.interface import (
+    interface_text,
     label_help,
     label_text,
     question_help,
     question_title,
     rating_text,
-    word,
 )
 
-# The one field of a record: an item, as JSON that the page below reads.
+# The only field of a record: an item as JSON, which the page displays.
 FIELD = "item"
-# The server's own limits (characters).
+# The server's limits (characters).
 MAX_GUIDELINES, MAX_DESCRIPTION, MAX_TITLE = 10_000, 1000, 500
 
 
 @dataclass(frozen=True, slots=True)
 class RoundContent:
-    """What a round asks, read once.
+    """The content of a round, read once.
 
     Attributes:
         spec, questions: of the round.
         items: by id.
         guidelines: by language.
-        mark: what tells its datasets from those of another round of its name.
-        salt: of the round, under which ids are hashed.
+        marker: identifies the round's datasets, also among those of another round with the same name.
+        salt: key of the record ids.
     """
 
     spec: RoundSpec
     questions: tuple[Question, ...]
     items: Mapping[str, Item]
     guidelines: Mapping[Language, str]
-    mark: str
+    marker: str
     salt: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class RoundDataset:
-    """One dataset on the server.
+    """A dataset that a round needs: one session of an assignment set in one language.
 
     Attributes:
-        workspace, dataset: their names, as we give them.
-        assignment set, number: which assignment set, which session of its language in it (from 1).
+        workspace, name: their names when they are created.
+        assignment_set, session: numbers, from 1; sessions are numbered by language.
         language: of its items.
-        wanted: answers an item.
+        annotators: number of annotators per item.
         items: ids, in order.
     """
 
     workspace: str
-    dataset: str
+    name: str
     assignment_set: int
-    number: int
+    session: int
     language: Language
-    wanted: int
+    annotators: int
     items: tuple[str, ...]
 
 
-def asked_of(folder: RoundFolder) -> RoundContent:
-    """What a round asks. Raises DataError, RoundError."""
+def round_content(folder: RoundFolder) -> RoundContent:
+    """Read the content of a round. Raise DataError, RoundError."""
     items = {item.id: item for item in folder.items()}
-    # The salt keeps the mark unguessable.
     salt = folder.salt()
-    mark = hmac.new(salt, b"argilla", hashlib.sha256).hexdigest()[:16]
+    marker = hmac.new(salt, b"argilla", hashlib.sha256).hexdigest()[:16]
     languages = sorted({item.language for item in items.values()})
     guidelines = {language: folder.guidelines(language).strip() for language in languages}
-    return RoundContent(folder.spec(), folder.questions(), items, guidelines, mark, salt)
+    return RoundContent(folder.spec(), folder.questions(), items, guidelines, marker, salt)
 
 
-def round_datasets(folder: RoundFolder, asked: RoundContent) -> tuple[RoundDataset, ...]:
-    """Every session of every assignment set, in order. Raises DataError."""
-    spec, name = asked.spec, folder.name
-    found: list[RoundDataset] = []
-    for assignment_set in folder.assignment_sets():
-        count: dict[Language, int] = {}
-        for group in assignment_set.groups:
-            language = asked.items[group[0]].language
-            number = count[language] = count.get(language, 0) + 1
-            found.append(
+def round_datasets(folder: RoundFolder, content: RoundContent) -> tuple[RoundDataset, ...]:
+    """Return the datasets of all assignment sets, in order. Raise DataError."""
+    name = folder.name
+    datasets: list[RoundDataset] = []
+    for one_set in folder.assignment_sets():
+        sessions: dict[Language, int] = {}
+        for group in one_set.groups:
+            language = content.items[group[0]].language
+            session = sessions[language] = sessions.get(language, 0) + 1
+            datasets.append(
                 RoundDataset(
-                    workspace=workspace_name(spec, name, language),
-                    dataset=dataset_name(name, assignment_set.number, language, number),
-                    assignment_set=assignment_set.number,
-                    number=number,
+                    workspace=workspace_name(content.spec, name, language),
+                    name=dataset_name(name, one_set.number, language, session),
+                    assignment_set=one_set.number,
+                    session=session,
                     language=language,
-                    wanted=max(assignment_set.wanted[item] for item in group),
+                    annotators=max(one_set.requested[item] for item in group),
                     items=group,
                 )
             )
-    return tuple(found)
+    return tuple(datasets)
 
 
-def last_assignment_sets(sessions: Sequence[RoundDataset]) -> dict[str, int]:
-    """Item -> number of the last assignment set that it went out in."""
+def last_assignment_sets(datasets: Sequence[RoundDataset]) -> dict[str, int]:
+    """Return item -> number of its last assignment set."""
     return {
-        item: session.assignment_set
-        for session in sorted(sessions, key=lambda one: one.assignment_set)
-        for item in session.items
+        item: dataset.assignment_set
+        for dataset in sorted(datasets, key=lambda one: one.assignment_set)
+        for item in dataset.items
     }
 
 
 def workspace_name(spec: RoundSpec, name: str, language: Language) -> str:
-    """A workspace a language: its annotators see no other items. It holds the round's name: no two rounds mix
-    theirs.
-    """
+    """Return the name of the workspace of a round and language: its annotators see no other items."""
     prefix = spec.argilla.workspace
     return f"{plain_name(f'{prefix}-{name}' if prefix else name)}-{language}"
 
 
-def dataset_name(name: str, assignment_set: int, language: Language, number: int) -> str:
-    """What a session's dataset is called when it is made; in Argilla it may be renamed."""
-    return f"{plain_name(name)}-w{assignment_set}-{language}-{number:02}"
+def dataset_name(name: str, assignment_set: int, language: Language, session: int) -> str:
+    """Return the name of a dataset when it is created; it may be renamed in Argilla."""
+    return f"{plain_name(name)}-set{assignment_set}-{language}-{session:02}"
 
 
 def dataset_names(name: str, language: Language) -> re.Pattern[str]:
-    """What the datasets of a round and language are called (`dataset_name`), of every assignment set."""
-    return re.compile(rf"{re.escape(plain_name(name))}-w\d+-{language}-\d+")
+    """Return a pattern of the names of a round's datasets in one language (`dataset_name`)."""
+    return re.compile(rf"{re.escape(plain_name(name))}-set\d+-{language}-\d+")
 
 
 def plain_name(name: str) -> str:
-    """A name as the server's addresses can hold it: itself, or what is left of it with a hash of the whole."""
+    """Return a name that URLs allow: the name itself, or its plain part with a hash of the whole."""
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", name):
         return name
-    left = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:60].strip("-") or "round"
-    return f"{left}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:60].strip("-") or "round"
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def settings_for(client: Any, asked: RoundContent, session: RoundDataset) -> Any:
-    """The SDK's settings of a session's dataset."""
+def settings_for(sdk: Any, content: RoundContent, dataset: RoundDataset) -> Any:
+    """Return the SDK's settings of a dataset."""
     import argilla
 
-    language = session.language
+    language = dataset.language
     return argilla.Settings(
-        guidelines=asked.guidelines[language],
+        guidelines=content.guidelines[language],
         fields=[
             argilla.CustomField(
                 name=FIELD,
-                title=word("item", language),
+                title=interface_text("item", language),
                 template=page(language),
                 advanced_mode=True,
                 required=True,
-                _client=client,
+                _client=sdk,
             )
         ],
-        questions=[question_for(client, question, language) for question in asked.questions],
-        metadata=_metadata(client, asked.spec),
-        distribution=argilla.TaskDistribution(min_submitted=session.wanted),
+        questions=[question_for(sdk, question, language) for question in content.questions],
+        metadata=_metadata(sdk, content.spec),
+        distribution=argilla.TaskDistribution(min_submitted=dataset.annotators),
         allow_extra_metadata=False,
     )
 
 
-def check_texts(folder: RoundFolder, asked: RoundContent) -> None:
-    """Raise RoundError where guidelines are longer than the server takes."""
-    for language, text in asked.guidelines.items():
-        length = len(text)
-        if not 0 < length <= MAX_GUIDELINES:
+def check_guidelines(folder: RoundFolder, content: RoundContent) -> None:
+    """Raise RoundError if guidelines are longer than the server allows."""
+    for language, text in content.guidelines.items():
+        if not 0 < len(text) <= MAX_GUIDELINES:
             raise RoundError(
-                f"{folder.path / 'guidelines' / f'{language}.md'} has {length:,} characters; Argilla takes up to "
-                f"{MAX_GUIDELINES:,}: shorten it there, then give the same command again"
+                f"{folder.path / 'guidelines' / f'{language}.md'} has {len(text):,} characters; Argilla allows up to "
+                f"{MAX_GUIDELINES:,}: shorten the file, then repeat the command"
             )
 
 
 # --- Questions ----------------------------------------------------------------------------------------------------
 
 
-def question_for(client: Any, question: Question, language: Language) -> Any:
+def question_for(sdk: Any, question: Question, language: Language) -> Any:
+    """Return the SDK's form of a question."""
     import argilla
 
-    about = {
+    common = {
         "name": question.name,
         "title": _title(question, language),
         "description": _description(question, language),
-        "required": question.always,
-        "client": client,
+        "required": question.always_required,
+        "client": sdk,
     }
     if question.form == "rating":
-        return argilla.RatingQuestion(values=list(question.ratings), **about)
+        return argilla.RatingQuestion(values=list(question.ratings), **common)
     if question.form == "text":
-        return argilla.TextQuestion(use_markdown=False, **about)
-    shown = {label: label_text(question.name, label, language) for label in question.labels}
+        return argilla.TextQuestion(use_markdown=False, **common)
+    labels = {label: label_text(question.name, label, language) for label in question.labels}
     if question.form == "labels":
-        return argilla.MultiLabelQuestion(labels=shown, **about)
-    return argilla.LabelQuestion(labels=shown, **about)
+        return argilla.MultiLabelQuestion(labels=labels, **common)
+    return argilla.LabelQuestion(labels=labels, **common)
 
 
 def _title(question: Question, language: Language) -> str:
-    """The question; of a rating with both ends of its scale, as a phone shows no description."""
+    """Return the title, with both ends of a rating's scale: phones do not show descriptions."""
     title = question_title(question.name, language)
     if question.form == "rating":
-        ends = [
-            rating_text(question.name, rating, language)
-            for rating in (question.ratings[0], question.ratings[-1])
-        ]
+        ends = [rating_text(question.name, question.ratings[at], language) for at in (0, -1)]
         title += f" ({'; '.join(ends)})" if language == "en" else f"（{'；'.join(ends)}）"
     return title[:MAX_TITLE]
 
 
 def _description(question: Question, language: Language) -> str:
-    """When to choose what. The server shows ratings as bare numbers: their anchors stand here."""
+    """Return when to choose what, with the descriptions of ratings, which the server shows as bare numbers."""
     lines = [question_help(question.name, language)]
     if question.form == "rating":
         lines += [rating_text(question.name, rating, language) for rating in question.ratings]
     elif question.labels:
-        helps = {label: label_help(question.name, label, language) for label in question.labels}
-        told = [
-            f"{label_text(question.name, label, language)}: {text}" for label, text in helps.items() if text
+        labels = [
+            f"{label_text(question.name, label, language)}: {text}"
+            for label in question.labels
+            if (text := label_help(question.name, label, language))
         ]
-        if sum(map(len, lines + told)) + len(told) < MAX_DESCRIPTION:
-            lines += told
+        if sum(map(len, lines + labels)) + len(labels) < MAX_DESCRIPTION:
+            lines += labels
     return "\n".join(lines)
 
 
-def _metadata(client: Any, spec: RoundSpec) -> list[Any]:
-    """What a manager filters by. Annotators see no more of it than whether an item speaks of a crisis."""
+def _metadata(sdk: Any, spec: RoundSpec) -> list[Any]:
+    """Return the properties by which a manager can filter; annotators see only `crisis`, and `subtask` if suggested."""
     import argilla
 
-    def term(name: str, options: list[str] | None, seen: bool) -> Any:
+    def term(name: str, options: list[str] | None, visible: bool) -> Any:
         return argilla.TermsMetadataProperty(
-            name, options=options, title=name, visible_for_annotators=seen, client=client
+            name, options=options, title=name, visible_for_annotators=visible, client=sdk
         )
 
     def number(name: str) -> Any:
-        return argilla.IntegerMetadataProperty(name, title=name, visible_for_annotators=False, client=client)
+        return argilla.IntegerMetadataProperty(name, title=name, visible_for_annotators=False, client=sdk)
 
-    shown = [term("subtask", None, True)] if spec.suggest else []
+    subtask = [term("subtask", None, True)] if spec.suggest else []
     return [
-        term("language", ["en", "zh"], False), term("crisis", ["no", "yes"], True), *shown, number("assignment_set"),
-        number("session"),
+        term("language", ["en", "zh"], False), term("crisis", ["no", "yes"], True), *subtask,
+        number("assignment_set"), number("session"),
     ]  # fmt: skip

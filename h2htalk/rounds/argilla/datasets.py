@@ -1,4 +1,4 @@
-"""A session's dataset on the server: looked for first, by its mark, then completed or made; and its records, listed."""
+"""Datasets of a round on the server: find them by their marker, create or complete them, and list their records."""
 
 from __future__ import annotations
 
@@ -10,234 +10,236 @@ from typing import Any
 from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import RoundContent, RoundDataset, settings_for
-from h2htalk.rounds.argilla.settings_diff import adjudications_fingerprint, differences, missing_parts
+from h2htalk.rounds.argilla.settings_diff import differences, missing_parts, texts_fingerprint
 
-# Records of one listing; the server gives no more.
+# Records in one listing, the server's limit.
 PAGE = 1000
-MARK = "h2htalk"
+# Key of the round's data in a dataset's metadata.
+MARKER = "h2htalk"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDatasets:
-    """The datasets of a workspace.
+    """The datasets in a workspace.
 
     Attributes:
-        named: by name, whosever they are.
-        ours: by assignment set and session, those that carry this round's mark: in Argilla a dataset may be renamed.
-        twice: names of others that carry the mark of a session that has one.
+        by_name: all datasets.
+        ours: assignment set and session -> dataset with this round's marker; a dataset may be renamed in Argilla.
+        duplicates: names of further datasets with the marker of the same session.
     """
 
-    named: Mapping[str, dict[str, Any]]
+    by_name: Mapping[str, dict[str, Any]]
     ours: Mapping[tuple[int, int], dict[str, Any]]
-    twice: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
 
-    def of(self, session: RoundDataset) -> dict[str, Any] | None:
-        """The dataset of a session, whatever it is called now."""
-        return self.ours.get((session.assignment_set, session.number))
+    def find(self, planned: RoundDataset) -> dict[str, Any] | None:
+        """Return a dataset of the round, whatever its name is; None if it does not exist."""
+        return self.ours.get((planned.assignment_set, planned.session))
 
 
-def datasets_in(wire: ArgillaClient, place: str | None, mark: str) -> WorkspaceDatasets:
-    """What lies in a workspace; nothing where there is none. `mark`: the round's."""
-    found = wire.get("/api/v1/me/datasets", workspace_id=place)["items"] if place else []
+def datasets_in(client: ArgillaClient, workspace_id: str | None, marker: str) -> WorkspaceDatasets:
+    """Return the datasets in a workspace; none if it does not exist. `marker`: of the round."""
+    records = client.get("/api/v1/me/datasets", workspace_id=workspace_id)["items"] if workspace_id else []
     ours: dict[tuple[int, int], dict[str, Any]] = {}
-    twice = []
-    for one in sorted(found, key=lambda one: (str(one.get("inserted_at")), one["id"])):
-        facts = _facts(one)
-        if facts.get("round") == mark:
-            key = (facts["assignment_set"], facts["session"])
+    duplicates = []
+    for one in sorted(records, key=lambda one: (str(one.get("inserted_at")), one["id"])):
+        data = _marker_data(one)
+        if data.get("round") == marker:
+            key = (data["assignment_set"], data["session"])
             if key in ours:
-                twice.append(one["name"])
+                duplicates.append(one["name"])
             ours.setdefault(key, one)
-    return WorkspaceDatasets({one["name"]: one for one in found}, ours, tuple(twice))
+    return WorkspaceDatasets({one["name"]: one for one in records}, ours, tuple(duplicates))
 
 
 def require_free(
-    wire: ArgillaClient, there: WorkspaceDatasets, workspace: str, names: re.Pattern[str], mark: str
+    client: ArgillaClient, datasets: WorkspaceDatasets, workspace: str, names: re.Pattern[str], marker: str
 ) -> None:
-    """Raise RoundError where another round lies in a workspace, or anything under a name that is ours.
+    """Raise RoundError if a workspace contains another round's dataset, or another one with a name of ours.
 
     Args:
-        wire: to the server.
-        there: the datasets of the workspace.
+        client: of the server.
+        datasets: in the workspace.
         workspace: its name.
-        names: of our datasets there.
-        mark: the round's.
+        names: names of our datasets there.
+        marker: of the round.
     """
-    for name, dataset in there.named.items():
-        if _facts(dataset).get("round", mark) != mark or names.fullmatch(name):
-            require_ours(wire, workspace, dataset, mark)
+    for name, dataset in datasets.by_name.items():
+        if _marker_data(dataset).get("round", marker) != marker or names.fullmatch(name):
+            require_ours(client, workspace, dataset, marker)
 
 
 def ensure_dataset(
-    wire: ArgillaClient, asked: RoundContent, session: RoundDataset, place: str, there: WorkspaceDatasets
+    client: ArgillaClient,
+    content: RoundContent,
+    planned: RoundDataset,
+    workspace_id: str,
+    datasets: WorkspaceDatasets,
 ) -> dict[str, Any]:
-    """The dataset of a session, published: found, completed or made. Raises RoundError where it is another."""
-    settings = settings_for(wire.client, asked, session).serialize()
-    dataset = there.of(session) or _make(wire, asked, session, place, settings)
+    """Return a published dataset of the round; create or complete it if necessary.
+
+    Raises:
+        RoundError: the dataset has other settings, or its name is in use.
+    """
+    settings = settings_for(client.sdk, content, planned).serialize()
+    dataset = datasets.find(planned) or _create(client, content, planned, workspace_id, settings)
     path = f"/api/v1/datasets/{dataset['id']}"
-    found = _settings_of(wire, dataset)
+    actual = _settings_of(client, dataset)
     if dataset["status"] == "draft":
-        for kind, parts in missing_parts(found, settings).items():
+        for kind, parts in missing_parts(actual, settings).items():
             address = f"{path}/{'metadata-properties' if kind == 'metadata' else kind}"
             for part in parts:
-                wire.call("POST", address, part, allowed=(409,))
-        found = _settings_of(wire, dataset)
-    told = differences(found, settings, _facts(dataset).get("words", ""))
-    if told:
+                client.call("POST", address, part, allowed=(409,))
+        actual = _settings_of(client, dataset)
+    if changed := differences(actual, settings, _marker_data(dataset).get("texts", "")):
         raise RoundError(
-            f"{wire.url}: the dataset {session.dataset} is there with other settings: {'; '.join(told)}; put them "
-            "back, or open the round under another name"
+            f"{client.url}: the dataset {planned.name} has other settings: {'; '.join(changed)}; restore them, or open "
+            "the round under another name"
         )
     if dataset["status"] == "draft":
-        # Refused: our own first attempt, of which no answer came, has published it.
-        wire.call("PUT", f"{path}/publish", allowed=(422,))
+        # Refused if our own first attempt succeeded and its reply was lost.
+        client.call("PUT", f"{path}/publish", allowed=(422,))
     return dataset
 
 
-def _make(
-    wire: ArgillaClient, asked: RoundContent, session: RoundDataset, place: str, settings: Mapping[str, Any]
+def _create(
+    client: ArgillaClient,
+    content: RoundContent,
+    planned: RoundDataset,
+    workspace_id: str,
+    settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    facts = {
-        "round": asked.mark,
-        "assignment_set": session.assignment_set,
-        "session": session.number,
-        "words": adjudications_fingerprint(settings),
+    data = {
+        "round": content.marker,
+        "assignment_set": planned.assignment_set,
+        "session": planned.session,
+        "texts": texts_fingerprint(settings),
     }
-    wire.call(
-        "POST",
-        "/api/v1/datasets",
-        {
-            "name": session.dataset,
-            "workspace_id": place,
-            "guidelines": settings["guidelines"],
-            "distribution": settings["distribution"],
-            "allow_extra_metadata": False,
-            "metadata": {MARK: facts},
-        },
-        allowed=(409,),
-    )
-    there = datasets_in(wire, place, asked.mark)
-    made = there.of(session)
-    if made is None:
-        if session.dataset in there.named:
-            require_ours(wire, session.workspace, there.named[session.dataset], asked.mark)
+    body = {
+        "name": planned.name,
+        "workspace_id": workspace_id,
+        "guidelines": settings["guidelines"],
+        "distribution": settings["distribution"],
+        "allow_extra_metadata": False,
+        "metadata": {MARKER: data},
+    }
+    client.call("POST", "/api/v1/datasets", body, allowed=(409,))
+    datasets = datasets_in(client, workspace_id, content.marker)
+    created = datasets.find(planned)
+    if created is None:
+        if planned.name in datasets.by_name:
+            require_ours(client, planned.workspace, datasets.by_name[planned.name], content.marker)
         raise RoundError(
-            f"{wire.url}: another session's dataset is called {session.dataset} now; call it otherwise in Argilla, "
-            "then give the same command again"
+            f"{client.url}: the dataset of another session is now called {planned.name}; rename it in Argilla, then "
+            "repeat the command"
         )
-    return made
+    return created
 
 
-def _settings_of(wire: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """A dataset's settings in the form in which the SDK serialises them."""
+def _settings_of(client: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a dataset's settings as the SDK serialises them."""
     path = f"/api/v1/datasets/{dataset['id']}"
     return {
         "guidelines": dataset["guidelines"],
         "distribution": dataset["distribution"],
         "allow_extra_metadata": dataset["allow_extra_metadata"],
-        "fields": wire.get(f"{path}/fields")["items"],
-        "questions": wire.get(f"{path}/questions")["items"],
-        "metadata": wire.get(f"/api/v1/me/datasets/{dataset['id']}/metadata-properties")["items"],
+        "fields": client.get(f"{path}/fields")["items"],
+        "questions": client.get(f"{path}/questions")["items"],
+        "metadata": client.get(f"/api/v1/me/datasets/{dataset['id']}/metadata-properties")["items"],
     }
 
 
-def require_ours(wire: ArgillaClient, workspace: str, dataset: Mapping[str, Any], mark: str) -> None:
-    """Raise RoundError where a dataset does not carry the round's mark."""
-    facts = _facts(dataset)
-    if facts.get("round") != mark:
-        whose = "another round" if facts else "somebody else"
+def require_ours(client: ArgillaClient, workspace: str, dataset: Mapping[str, Any], marker: str) -> None:
+    """Raise RoundError if a dataset does not have the round's marker."""
+    data = _marker_data(dataset)
+    if data.get("round") != marker:
+        owner = "another round" if data else "somebody else"
         raise RoundError(
-            f"{wire.url}: the workspace {workspace} has a dataset {dataset['name']} that belongs to {whose}; "
-            "rename this round's folder, or name another workspace in its settings"
+            f"{client.url}: the workspace {workspace} contains a dataset {dataset['name']} that belongs to {owner}; "
+            "rename this round's folder, or set another workspace"
         )
 
 
-def _facts(dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """What was noted on a dataset when it was made; empty on one that is not a round's."""
-    facts = (dataset.get("metadata") or {}).get(MARK)
-    return facts if isinstance(facts, dict) else {}
+def _marker_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data that a round stored in a dataset's metadata; empty for other datasets."""
+    data = (dataset.get("metadata") or {}).get(MARKER)
+    return data if isinstance(data, dict) else {}
 
 
 def describe_changes(
-    wire: ArgillaClient, asked: RoundContent, session: RoundDataset, dataset: Mapping[str, Any]
+    client: ArgillaClient, content: RoundContent, planned: RoundDataset, dataset: Mapping[str, Any]
 ) -> list[str]:
-    """What was changed on the server since it was put out: its name, what it asks, how often, in which words."""
-    told = []
-    if dataset["name"] != session.dataset:
-        told.append(
-            f"{session.dataset}: is called {quoted(dataset['name'])} on the server now; it counts all the same"
+    """Return messages on changes of a dataset's name and settings since it was created."""
+    messages = []
+    if dataset["name"] != planned.name:
+        messages.append(
+            f"{planned.name}: renamed to {quoted(dataset['name'])} on the server; it still counts"
         )
     if dataset["status"] == "draft":
-        return [
-            *told,
-            f"{session.dataset}: was never finished; `h2htalk round open`, given as before, completes it",
-        ]
-    settings = settings_for(wire.client, asked, session).serialize()
-    changed = differences(_settings_of(wire, dataset), settings, _facts(dataset).get("words", ""))
-    if changed:
-        told.append(
-            f"{session.dataset}: was changed on the server: {'; '.join(changed)}; put it back in the dataset's settings"
-        )
-    return told
+        command = "`h2htalk round open` with the same options"
+        return [*messages, f"{planned.name}: not created completely; complete it with {command}"]
+    settings = settings_for(client.sdk, content, planned).serialize()
+    actual = _settings_of(client, dataset)
+    if changed := differences(actual, settings, _marker_data(dataset).get("texts", "")):
+        messages.append(f"{planned.name}: changed on the server: {'; '.join(changed)}; restore its settings")
+    return messages
 
 
-def describe_missing(session: RoundDataset, due: Sequence[str], there: Collection[str]) -> list[str]:
-    """Items of a session that want answers and have no record. `there`: those that have one."""
-    missing = [item for item in due if item not in there]
+def describe_missing(planned: RoundDataset, due: Sequence[str], existing: Collection[str]) -> list[str]:
+    """Return a message on items that need annotators but have no record. `existing`: items with one."""
+    missing = [item for item in due if item not in existing]
     if not missing:
         return []
     return [
-        f"{session.dataset}: {len(missing)} of {len(due)} items that want answers are not there, the first: "
-        f"{quoted(missing[0])}; deleted on the server, or never put out: `h2htalk round open`, given as before, makes "
-        "them again"
+        f"{planned.name}: {len(missing)} of {len(due)} items that need annotators have no record, the first: "
+        f"{quoted(missing[0])}; create deleted or unpublished records with `h2htalk round open` and the same options"
     ]
 
 
-def describe_duplicates(there: Mapping[str, WorkspaceDatasets]) -> list[str]:
-    """Datasets beside another of the same session, by workspace: what is answered there is not read."""
+def describe_duplicates(datasets: Mapping[str, WorkspaceDatasets]) -> list[str]:
+    """Return messages on second datasets of a session, by workspace name: their responses are not read."""
     return [
-        f"{workspace}: the dataset {quoted(name)} is a second one of a session that has one already; what is answered "
-        "there is not counted: see what it is, and delete it in Argilla"
-        for workspace, found in sorted(there.items())
-        for name in found.twice
+        f"{workspace}: the dataset {quoted(name)} is a copy of a session's dataset; its responses do not count: check "
+        "it, and delete it in Argilla"
+        for workspace, found in sorted(datasets.items())
+        for name in found.duplicates
     ]
 
 
 # --- Records --------------------------------------------------------------------------------------------------------
 
 
-def records_of(wire: ArgillaClient, dataset: str, include: str = "") -> Iterator[dict[str, Any]]:
-    """Every record once, from the database. Pages may overlap or slip while records are added: ids tell."""
+def records_of(client: ArgillaClient, dataset_id: str, include: str = "") -> Iterator[dict[str, Any]]:
+    """Yield every record once, from the database; pages may overlap while records are added."""
     seen: set[str] = set()
     offset = 0
     while True:
-        more = {"include": include} if include else {}
-        found = wire.get(f"/api/v1/datasets/{dataset}/records", offset=offset, limit=PAGE, **more)
-        for record in found["items"]:
+        params = {"include": include} if include else {}
+        listing = client.get(f"/api/v1/datasets/{dataset_id}/records", offset=offset, limit=PAGE, **params)
+        for record in listing["items"]:
             if record["id"] not in seen:
                 seen.add(record["id"])
                 yield record
         offset += PAGE
-        if not found["items"] or offset >= found["total"]:
+        if not listing["items"] or offset >= listing["total"]:
             return
 
 
-def offers(
+def offered_items(
     dataset: Mapping[str, Any], records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
 ) -> dict[str, int]:
-    """Item -> answers that the server still asks for, by its own count, in which a stranger's is one.
+    """Return item -> annotators that the server still offers it to; it counts the responses of others, too.
 
     Args:
         dataset: as the server lists it.
-        records: of it, with responses.
+        records: of the dataset, with responses.
         items: record id -> item id.
     """
-    wanted = dataset["distribution"]["min_submitted"]
-    found = {}
+    requested = dataset["distribution"]["min_submitted"]
+    offered = {}
     for record in records:
         if record["external_id"] in items:
-            said = sum(one["status"] == "submitted" for one in record.get("responses") or ())
-            found[items[record["external_id"]]] = (
-                0 if record["status"] == "completed" else max(0, wanted - said)
-            )
-    return found
+            submitted = sum(one["status"] == "submitted" for one in record.get("responses") or ())
+            remaining = 0 if record["status"] == "completed" else max(0, requested - submitted)
+            offered[items[record["external_id"]]] = remaining
+    return offered

@@ -1,6 +1,6 @@
-"""Rounds on an Argilla server: a workspace a language, a dataset a session, answers from its database.
+"""The platform `argilla`: a workspace for each language, a dataset for each session, annotations from the database.
 
-Every step looks first and then makes what is missing, so that it may be killed at any request and repeated.
+Every step creates only what is missing, so that it can be interrupted at any request and repeated.
 """
 
 from __future__ import annotations
@@ -13,222 +13,229 @@ from h2htalk.errors import counted
 from h2htalk.progress import Progress
 from h2htalk.rounds.argilla.accounts import (
     add_annotators,
-    annotators,
+    annotators_by_user,
     describe_accounts,
     make_workspaces,
-    seen_places,
     users,
+    visible_workspaces,
     workspaces,
 )
-from h2htalk.rounds.argilla.client import FIRST_PATIENCE, PATIENCE, ArgillaClient, connect, require_search
-from h2htalk.rounds.argilla.dataset_cache import DatasetSnapshot, read_dataset, read_looks, write_looks
+from h2htalk.rounds.argilla.client import (
+    FIRST_RETRY_SECONDS,
+    RETRY_SECONDS,
+    ArgillaClient,
+    connect,
+    require_search_engine,
+)
 from h2htalk.rounds.argilla.dataset_settings import (
     RoundContent,
     RoundDataset,
-    asked_of,
-    check_texts,
+    check_guidelines,
     dataset_names,
     last_assignment_sets,
+    round_content,
     round_datasets,
     workspace_name,
 )
 from h2htalk.rounds.argilla.datasets import (
+    WorkspaceDatasets,
     datasets_in,
     describe_changes,
     describe_duplicates,
     describe_missing,
     ensure_dataset,
+    offered_items,
+    records_of,
     require_free,
     require_ours,
 )
-from h2htalk.rounds.argilla.discards import AdvanceDiscards, set_aside
-from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_responses
-from h2htalk.rounds.argilla.record_publishing import Sparing, publish_records
+from h2htalk.rounds.argilla.discards import AdvanceDiscards, items_to_discard
+from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_responses, responses_of
+from h2htalk.rounds.argilla.record_publishing import DiscardPlan, publish_records
 from h2htalk.rounds.argilla.records import record_ids
-from h2htalk.rounds.argilla.search_index import dead_index, describe_index, require_shown
+from h2htalk.rounds.argilla.search_index import describe_dead_index, describe_index, require_indexed
 from h2htalk.rounds.assignment.remaining_annotations import remaining_requests
 from h2htalk.rounds.platforms import Collected
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 
-# Who was spared what, on our side: the server cannot tell a discard in advance from an annotator's own.
-ASIDE = "argilla_discards.jsonl"
-# What earlier looks read, so that a dataset in which nothing has happened is not read again.
-SEEN = "argilla_cache.jsonl"
-# Seconds of putting out that need no line of progress.
-_QUICK = 3.0
+# Responses discarded in advance: the server cannot tell them from an annotator's own.
+DISCARDS = "argilla_discards.jsonl"
+# Seconds of publishing without a progress line.
+_SILENT = 3.0
 
 
 class ArgillaPlatform:
-    """The platform: it assigns nobody, the server hands items out."""
+    """An Argilla server, which hands items out to annotators."""
 
     assigns_items = False
 
     def __init__(self, connect: Callable[[float], ArgillaClient] = connect) -> None:
-        """`connect`: how to reach the server, for so many seconds."""
+        """`connect`: connects to the server; its argument are the seconds of retries."""
         self._connect = connect
 
-    def check(self, round: RoundFolder) -> None:
-        """Raise RoundError or MissingExtraError unless server, key, version and texts are as they must be, and no other
-        round lies where this one is to be. Nothing is changed on the server."""
-        wire = self._connect(FIRST_PATIENCE)
-        require_search(wire)
-        asked = asked_of(round)
-        check_texts(round, asked)
-        names = {workspace_name(asked.spec, round.name, one): one for one in asked.guidelines}
-        places = workspaces(wire)
-        for name, language in names.items():
-            there = datasets_in(wire, places.get(name), asked.mark)
-            require_free(wire, there, name, dataset_names(round.name, language), asked.mark)
-        if wire.role != "owner":
-            make_workspaces(wire, names)
-
-    def publish(self, round: RoundFolder) -> list[str]:
-        """Make what is missing: workspaces, accounts, datasets, records. Returns lines for the manager.
+    def check(self, folder: RoundFolder) -> None:
+        """Check server, key, version, guidelines, and that no other round uses the workspaces; change nothing.
 
         Raises:
-            RoundError: the server fails or refuses, something of another round is in the way, or annotators would not
-                see what was put out.
+            RoundError, MissingExtraError: one of these is not as required.
         """
-        wire = self._connect(PATIENCE)
-        asked = asked_of(round)
-        # What is put out leaves no stamp on a dataset.
-        write_looks(round.private / SEEN, {})
-        sessions = round_datasets(round, asked)
-        places = make_workspaces(wire, [session.workspace for session in sessions])
-        ours = {session.workspace: places[session.workspace] for session in sessions}
-        people, told = add_annotators(wire, round, ours)
-        there = {name: datasets_in(wire, place, asked.mark) for name, place in ours.items()}
-        annotators, aside = round.annotators(), AdvanceDiscards(round.private / ASIDE)
-        answered = {(item, annotator) for item, annotator, _ in round.answers()}
-        wanted, last = _wanted(round, asked), last_assignment_sets(sessions)
-        made = 0
-        with Progress("sessions", len(sessions), silent=_QUICK) as progress:
-            for session in sessions:
-                place = ours[session.workspace]
-                moved = {name for name in session.items if last[name] > session.assignment_set}
-                sparing = Sparing(
-                    set_aside([asked.items[name] for name in session.items], annotators, answered),
-                    moved,
-                    {name for name in session.items if name in wanted and name not in moved},
-                )
-                if sparing.due or there[session.workspace].of(session):
-                    dataset = ensure_dataset(wire, asked, session, place, there[session.workspace])
-                    new, kept = publish_records(wire, asked, session, dataset, people, sparing, aside)
-                    made, told = made + new, [*told, *kept]
-                    require_shown(wire, session, dataset)
-                progress.advance()
-        total = len({name for session in sessions for name in session.items})
-        told.append(
-            f"{wire.url}: {counted(total, 'item')} in {counted(len(sessions), 'dataset')} of the workspaces "
-            + ", ".join(sorted(ours))
-            + (f"; {counted(made, 'record is', 'records are')} new" if made else "")
-        )
-        return told
+        client = self._connect(FIRST_RETRY_SECONDS)
+        require_search_engine(client)
+        content = round_content(folder)
+        check_guidelines(folder, content)
+        names = {workspace_name(content.spec, folder.name, one): one for one in content.guidelines}
+        ids = workspaces(client)
+        for name, language in names.items():
+            datasets = datasets_in(client, ids.get(name), content.marker)
+            require_free(client, datasets, name, dataset_names(folder.name, language), content.marker)
+        if client.role != "owner":
+            make_workspaces(client, names)
 
-    def collect(self, round: RoundFolder, *, whole: bool = False) -> Collected:
-        """What annotators submitted or discarded by now, read from the server's database and not from its search index.
-
-        A dataset in which nothing has happened since the last look is not read again, unless `whole`.
+    def publish(self, folder: RoundFolder) -> list[str]:
+        """Create missing workspaces, accounts, datasets and records; return messages for the manager.
 
         Raises:
-            RoundError: the server cannot be reached, the key does not see all of the round, or a dataset is another
+            RoundError: the server fails or refuses, another round's data is in the way, or annotators would not see
+                what is published.
+        """
+        client = self._connect(RETRY_SECONDS)
+        content = round_content(folder)
+        planned_datasets = round_datasets(folder, content)
+        all_ids = make_workspaces(client, [one.workspace for one in planned_datasets])
+        ids = {one.workspace: all_ids[one.workspace] for one in planned_datasets}
+        round_users, messages = add_annotators(client, folder, ids)
+        datasets = {name: datasets_in(client, id, content.marker) for name, id in ids.items()}
+        annotators, discards = folder.annotators(), AdvanceDiscards(folder.private / DISCARDS)
+        annotated = {(item, annotator) for item, annotator, _ in folder.annotations()}
+        needed, last = _needed(folder, content), last_assignment_sets(planned_datasets)
+        created = 0
+        with Progress("sessions", len(planned_datasets), silent=_SILENT) as progress:
+            for planned in planned_datasets:
+                existing = datasets[planned.workspace]
+                moved = {name for name in planned.items if last[name] > planned.assignment_set}
+                plan = DiscardPlan(
+                    items_to_discard([content.items[name] for name in planned.items], annotators, annotated),
+                    moved,
+                    {name for name in planned.items if name in needed and name not in moved},
+                )
+                if plan.due or existing.find(planned):
+                    dataset = ensure_dataset(client, content, planned, ids[planned.workspace], existing)
+                    new, more = publish_records(
+                        client, content, planned, dataset, round_users, plan, discards
+                    )
+                    created, messages = created + new, [*messages, *more]
+                    require_indexed(client, planned, dataset)
+                progress.advance()
+        items = counted(len({name for planned in planned_datasets for name in planned.items}), "item")
+        new_records = f"; {counted(created, 'new record')}" if created else ""
+        messages.append(
+            f"{client.url}: {items} in {counted(len(planned_datasets), 'dataset')} of the workspaces "
+            f"{', '.join(sorted(ids))}{new_records}"
+        )
+        return messages
+
+    def collect(self, folder: RoundFolder) -> Collected:
+        """Return all responses, from the server's database and not from its search index.
+
+        Raises:
+            RoundError: the server does not answer, the key does not see all of the round, or a dataset is another
                 round's.
         """
-        wire = self._connect(PATIENCE)
-        asked = asked_of(round)
-        sessions = round_datasets(round, asked)
-        places = seen_places(wire, [session.workspace for session in sessions])
-        found = _look(wire, round, asked, sessions, places, {} if whole else read_looks(round.private / SEEN))
-        accounts = users(wire, places.values())
-        aside = AdvanceDiscards(round.private / ASIDE)
+        client = self._connect(RETRY_SECONDS)
+        content = round_content(folder)
+        planned_datasets = round_datasets(folder, content)
+        ids = visible_workspaces(client, [planned.workspace for planned in planned_datasets])
+        contents = _read_datasets(client, folder, content, planned_datasets, ids)
+        accounts = users(client, ids.values())
+        discards = AdvanceDiscards(folder.private / DISCARDS)
         read = read_responses(
-            round.name,
-            found.responses,
-            items=asked.items,
-            questions=asked.questions,
-            annotators=annotators(round, accounts),
+            folder.name,
+            contents.responses,
+            items=content.items,
+            questions=content.questions,
+            annotators=annotators_by_user(folder, accounts),
             names={account.id: name for name, account in accounts.items()},
-            aside=aside.all(),
+            discarded=discards.all(),
         )
-        aside.strike(read.touched)
-        submitted = {one.user for one in found.responses if one.status == "submitted"}
-        notes = (*found.notes, *describe_accounts(wire, round, accounts, submitted), *read.notes)
-        return Collected(read.answers, read.mistakes, notes, read.started, found.offered)
+        discards.remove_all(read.answered)
+        submitted = {one.user for one in contents.responses if one.status == "submitted"}
+        notes = (*contents.notes, *describe_accounts(client, folder, accounts, submitted), *read.notes)
+        return Collected(read.annotations, read.mistakes, notes, read.started, contents.offered)
 
-    def close(self, round: RoundFolder) -> list[str]:
-        """The server keeps everything as it is, and answers that come later are not read."""
-        names = ", ".join(sorted({session.workspace for session in round_datasets(round, asked_of(round))}))
+    def close(self, folder: RoundFolder) -> list[str]:
+        """Return a message: the server keeps everything, and later responses are not read."""
+        planned = round_datasets(folder, round_content(folder))
+        names = ", ".join(sorted({one.workspace for one in planned}))
         return [
-            f"the datasets in {names} are left as they are, and what is answered there from now on is not counted "
-            "unless the round is opened again; delete them in Argilla when nobody needs them"
+            f"the datasets in {names} do not change; later responses do not count unless the round is reopened. Delete "
+            "the datasets in Argilla when nobody needs them"
         ]
 
 
 @dataclass
-class _Found:
-    """What one look at all datasets brought: responses, what is offered by item, and lines for the manager."""
+class _DatasetContents:
+    """Responses, item -> annotators that it is still offered to, and messages, of all datasets."""
 
     responses: list[ArgillaResponse] = field(default_factory=list)
     offered: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
-def _look(
-    wire: ArgillaClient,
-    round: RoundFolder,
-    asked: RoundContent,
-    sessions: Sequence[RoundDataset],
-    places: Mapping[str, str],
-    before: Mapping[str, DatasetSnapshot],
-) -> _Found:
-    """Look at every dataset: what it holds, and what is not as it should be. The looks are kept for the next one."""
-    ids = record_ids(asked.items, asked.salt)
-    heard = Counter(item for item, _ in {(i, v) for i, v, question in round.answers() if question != SKIPPED})
-    wanted, last = _wanted(round, asked), last_assignment_sets(sessions)
-    there = {
-        name: datasets_in(wire, places.get(name), asked.mark) for name in {one.workspace for one in sessions}
+def _read_datasets(
+    client: ArgillaClient,
+    folder: RoundFolder,
+    content: RoundContent,
+    planned_datasets: Sequence[RoundDataset],
+    workspace_ids: Mapping[str, str],
+) -> _DatasetContents:
+    """Read every dataset, and compare it with what it should be."""
+    item_ids = record_ids(content.items, content.salt)
+    answered = {(i, v) for i, v, question in folder.annotations() if question != SKIPPED}
+    stored, earlier = Counter(item for item, _ in answered), Counter[str]()
+    needed, last = _needed(folder, content), last_assignment_sets(planned_datasets)
+    datasets: dict[str, WorkspaceDatasets] = {
+        name: datasets_in(client, workspace_ids.get(name), content.marker)
+        for name in {one.workspace for one in planned_datasets}
     }
-    seen: dict[str, DatasetSnapshot] = {}
-    found, alive = _Found(), True
-    earlier = Counter[str]()
-    for session in sessions:
-        dataset = there[session.workspace].of(session)
-        # Of an item in several assignment sets the last is where it is offered. What is gone, `publish` makes again,
-        # and counts there what was answered there.
-        here = {item: max(0, heard[item] - earlier[item]) for item in session.items}
-        found.offered |= {item: max(0, session.wanted - count) for item, count in here.items()}
-        earlier.update(dict.fromkeys(session.items, session.wanted))
-        if dataset is None and all(last[item] > session.assignment_set for item in session.items):
-            continue
+    contents, index_answers = _DatasetContents(), True
+    for planned in planned_datasets:
+        existing = datasets[planned.workspace]
+        dataset = existing.find(planned)
+        # An item is offered in its last assignment set. `publish` creates a missing dataset again, with the annotators
+        # that stored annotations leave.
+        for item in planned.items:
+            contents.offered[item] = max(0, planned.annotators - max(0, stored[item] - earlier[item]))
+        earlier.update(dict.fromkeys(planned.items, planned.annotators))
         if dataset is None:
-            if named := there[session.workspace].named.get(session.dataset):
-                require_ours(wire, session.workspace, named, asked.mark)
-            found.notes.append(
-                f"{wire.url}: the dataset {session.dataset} is not there; what it held at earlier looks still "
-                "counts, and `h2htalk round open` makes it again where it wants answers"
-            )
+            if any(last[item] == planned.assignment_set for item in planned.items):
+                if same_name := existing.by_name.get(planned.name):
+                    require_ours(client, planned.workspace, same_name, content.marker)
+                contents.notes.append(
+                    f"{client.url}: the dataset {planned.name} is missing; annotations collected earlier count. Create "
+                    "it again with `h2htalk round open` and the same options if its items need annotators"
+                )
             continue
-        look = read_dataset(wire, dataset, session.dataset, ids, before.get(dataset["id"]))
-        seen[dataset["id"]] = look
-        found.responses += look.responses
-        found.offered |= look.offered
-        due = [item for item in session.items if item in wanted and last[item] == session.assignment_set]
-        found.notes += describe_changes(wire, asked, session, dataset)
-        found.notes += describe_missing(session, due, look.offered)
-        shown = describe_index(wire, session, dataset, look.total, look.done) if alive else []
-        if shown is None:
-            # One line for a dead engine, not one a dataset.
-            shown, alive = [dead_index(wire)], False
-        found.notes += shown
-    found.notes += describe_duplicates(there)
-    if seen != before:
-        write_looks(round.private / SEEN, seen)
-    return found
+        records = list(records_of(client, dataset["id"], "responses"))
+        offered = offered_items(dataset, records, item_ids)
+        contents.responses += responses_of(planned.name, records, item_ids)
+        contents.offered |= offered
+        due = [item for item in planned.items if item in needed and last[item] == planned.assignment_set]
+        contents.notes += describe_changes(client, content, planned, dataset)
+        contents.notes += describe_missing(planned, due, offered)
+        completed = sum(record["status"] == "completed" for record in records)
+        messages = describe_index(client, planned, dataset, len(records), completed) if index_answers else []
+        if messages is None:
+            # One message for a dead search engine, not one for each dataset.
+            messages, index_answers = [describe_dead_index(client)], False
+        contents.notes += messages
+    contents.notes += describe_duplicates(datasets)
+    return contents
 
 
-def _wanted(round: RoundFolder, asked: RoundContent) -> dict[str, int]:
-    """Item -> answers that are to be had for it, by what is stored: where a record is missing, it is made."""
+def _needed(folder: RoundFolder, content: RoundContent) -> dict[str, int]:
+    """Return item -> further annotators that it needs by what is stored: missing records of these are created."""
+    annotations, annotators = folder.annotations(), folder.annotators()
     return remaining_requests(
-        asked.spec, round.items(), asked.questions, round.answers(), round.annotators(), ties=True
+        content.spec, folder.items(), content.questions, annotations, annotators, ties=True
     )

@@ -1,34 +1,35 @@
-"""Responses, as the server's database holds them, become answers: pure reading, nothing is asked here."""
+"""Convert responses from the server's database to annotations; nothing is requested here."""
 
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.errors import RoundError, quoted
+from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.rounds.round_folder import now
 
-# Responses of one stranger that are named one by one.
-SHOWN = 3
+# Responses of a user who is no annotator that a note names.
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ArgillaResponse:
-    """What one user said of one record.
+    """One user's response to one record.
 
     Attributes:
-        dataset: the name that we gave it.
-        item: the item's id.
+        dataset: the name that the round gave it.
+        item: id of the item.
         user: id on the server.
         status: `submitted`, `discarded` or `draft`.
-        values: by question, as the server holds them.
-        when: of the last change, ISO 8601 in UTC.
+        values: question -> value on the server.
+        when: time of the last change, ISO 8601 in UTC.
         id: on the server.
     """
 
@@ -42,30 +43,30 @@ class ArgillaResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """Answers and what stands beside them, as `platforms.Collected`.
+class ReadResponses:
+    """Annotations with mistakes, notes and started assignments, as `platforms.Collected`.
 
     Attributes:
-        touched: of what was discarded in advance, where the annotator has said something since, as (dataset, item,
-            annotator id): a discard there is their own from now on.
+        answered: (dataset, item, annotator id) that were discarded in advance and that the annotator has responded to
+            since: a later discard there is their own.
     """
 
-    answers: tuple[Annotation, ...]
+    annotations: tuple[Annotation, ...]
     mistakes: tuple[str, ...]
     notes: tuple[str, ...]
-    started: Mapping[str, int]
-    touched: frozenset[tuple[str, str, str]] = frozenset()
+    started: frozenset[tuple[str, str]]
+    answered: frozenset[tuple[str, str, str]] = frozenset()
 
 
 def responses_of(
     dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
 ) -> list[ArgillaResponse]:
-    """The responses on a dataset's records.
+    """Return the responses to a dataset's records.
 
     Args:
-        dataset: the name that we gave it.
+        dataset: the name that the round gave it.
         records: as the server lists them, with responses.
-        items: record id -> item id; records of nobody's are left out.
+        items: record id -> item id; other records are ignored.
     """
     return [
         ArgillaResponse(
@@ -91,65 +92,68 @@ def read_responses(
     questions: Sequence[Question],
     annotators: Mapping[str, Annotator],
     names: Mapping[str, str],
-    aside: Collection[tuple[str, str, str]],
-) -> Read:
-    """Answers of the round's annotators, skips, and every response that cannot be counted.
+    discarded: Collection[tuple[str, str, str]],
+) -> ReadResponses:
+    """Return the annotations and skips of annotators, and messages on responses that cannot be counted.
 
-    Where two assignment sets put an item before one annotator, what they submitted last counts.
+    If an annotator got an item in two assignment sets, the last submitted response counts.
 
     Args:
         round: its name.
         responses: of all its datasets.
         items: by id.
         questions: of the round.
-        annotators: user id -> annotator; of annotators alone.
-        names: user id -> user name, of everybody on the server.
-        aside: (dataset, item, annotator id) that were discarded in advance: no skips of theirs while they say nothing.
+        annotators: user id -> annotator, without other users.
+        names: user id -> user name, of all users.
+        discarded: (dataset, item, annotator id) discarded in advance: no skips unless the annotator has responded.
     """
     mistakes: list[str] = []
-    notes: dict[str, int] = {}
-    started: dict[str, int] = {}
-    strangers: dict[str, list[ArgillaResponse]] = {}
-    touched: set[tuple[str, str, str]] = set()
+    remarks = Counter[str]()
+    started: set[tuple[str, str]] = set()
+    others: dict[str, list[ArgillaResponse]] = {}
+    answered: set[tuple[str, str, str]] = set()
     chosen: dict[tuple[str, str], tuple[bool, str, ArgillaResponse]] = {}
     for response in responses:
         annotator = annotators.get(response.user)
         if annotator is None:
             if response.status == "submitted":
-                strangers.setdefault(names.get(response.user, response.user), []).append(response)
+                others.setdefault(names.get(response.user, response.user), []).append(response)
             continue
         if response.status == "draft":
-            started[annotator.name] = started.get(annotator.name, 0) + 1
-        if (ours := (response.dataset, response.item, annotator.id)) in aside:
+            started.add((response.item, annotator.id))
+        if (ours := (response.dataset, response.item, annotator.id)) in discarded:
             if response.status == "discarded" and not response.values:
                 continue
-            touched.add(ours)
+            answered.add(ours)
         key = (response.item, annotator.id)
         rank = (response.status == "submitted", response.when, response)
         if key not in chosen or rank[:2] >= chosen[key][:2]:
             chosen[key] = rank
-    answers: list[Annotation] = []
+    annotations: list[Annotation] = []
     for (item, annotator_id), (_, _, response) in sorted(chosen.items()):
-        name = annotators[response.user].name
         try:
-            values = _values(response, items[item], questions, notes)
+            values = _values(response, items[item], questions, remarks)
         except RoundError as error:
+            name = annotators[response.user].name
             mistakes.append(
-                f"{response.dataset}: item {item}, annotator {name}: {error}; have them answer it again"
+                f"{response.dataset}: item {item}, annotator {name}: {error}; have it answered again"
             )
             continue
-        # What is not said now was taken back: an answer discarded later, a skip answered later, a cleared comment.
-        answers += [
+        # None withdraws a stored annotation: it was discarded, a skip was answered, or a comment was deleted.
+        annotations += [
             Annotation(round, item, annotator_id, key, value, response.when) for key, value in values.items()
         ]
-    told = (*_of_strangers(strangers), *_told(notes))
-    return Read(tuple(answers), tuple(mistakes), told, started, frozenset(touched))
+    notes = [_describe_other(name, theirs) for name, theirs in sorted(others.items())]
+    notes += [f"{counted(count, 'response')} {remark}" for remark, count in sorted(remarks.items())]
+    return ReadResponses(
+        tuple(annotations), tuple(mistakes), tuple(notes), frozenset(started), frozenset(answered)
+    )
 
 
 def _values(
-    response: ArgillaResponse, item: Item, questions: Sequence[Question], notes: dict[str, int]
+    response: ArgillaResponse, item: Item, questions: Sequence[Question], remarks: Counter[str]
 ) -> dict[str, Value | None]:
-    """By question what counts; None where nothing does. Raises RoundError for what is no answer."""
+    """Return question -> value, None if there is none; raise RoundError for an invalid response."""
     values: dict[str, Value | None] = dict.fromkeys((question.name for question in questions), None)
     values[SKIPPED] = "yes" if response.status == "discarded" else None
     if response.status != "submitted":
@@ -157,52 +161,40 @@ def _values(
     for question in questions:
         raw = response.values.get(question.name)
         if raw is None or raw == [] or (isinstance(raw, str) and not raw.strip()):
-            if question.always:
+            if question.always_required:
                 raise RoundError(f"{question.name} is missing")
             continue
         value = question.read(raw.strip() if question.form == "text" and isinstance(raw, str) else raw)
         if question.name == "label" and item.labels and value not in item.labels:
-            raise RoundError(f"{quoted(value)} is none of this item's choices: {', '.join(item.labels)}")
+            raise RoundError(f"{quoted(value)} is not a choice of this item: {', '.join(item.labels)}")
         values[question.name] = value
     for question in questions:
         if question.after is None:
             continue
         before, label = question.after
         if values[before] == label and values[question.name] is None and question.required:
-            # The page cannot ask for it only then. What was said counts; that nothing was named is an answer too.
+            # The page cannot require the answer only in this case. An empty list is an answer, too.
             values[question.name] = ()
-            told = f"name no {question.name} although {before} is {label}; they count without: ask for them"
+            remarks[f"without {question.name} although {before} is {label}: counted, but ask for them"] += 1
         elif values[before] != label and values[question.name] is not None:
             values[question.name] = None
-            told = f"name {question.name} although the question before it rules that out; the rest of them counts"
-        else:
-            continue
-        notes[told] = notes.get(told, 0) + 1
+            remarks[f"with {question.name} although {before} is not {label}: counted without them"] += 1
     return values
 
 
-def _of_strangers(strangers: Mapping[str, Sequence[ArgillaResponse]]) -> list[str]:
-    """A line a stranger: no mistake of anybody's that could be corrected, so none that keeps a round open."""
-    told = []
-    for who, theirs in sorted(strangers.items()):
-        where = [f"{one.dataset}: item {one.item}, response {one.id}" for one in theirs[:SHOWN]]
-        where += [f"and {len(theirs) - SHOWN} more"] if len(theirs) > SHOWN else []
-        told.append(
-            f"answers by {quoted(who)}, who is no annotator of this round or no annotator, are not "
-            f"counted: {len(theirs)} "
-            f"({'; '.join(where)}); the server takes them for votes: an owner deletes one with "
-            "DELETE /api/v1/responses/ID; who is to vote has an annotator's account and a line in "
-            "`h2htalk round reopen --annotators`"
-        )
-    return told
-
-
-def _told(notes: Mapping[str, int]) -> list[str]:
-    return [f"{count} answers {told}" for told, count in sorted(notes.items())]
+def _describe_other(name: str, responses: Sequence[ArgillaResponse]) -> str:
+    """Return a note on responses by a user who is no annotator; no annotator can correct them, so it is no mistake."""
+    listed = [f"{one.dataset}: item {one.item}, response {one.id}" for one in responses[:_MAX_NAMED]]
+    listed += [f"and {len(responses) - _MAX_NAMED} more"] if len(responses) > _MAX_NAMED else []
+    return (
+        f"not counted: {counted(len(responses), 'response')} by {quoted(name)}, who is not an annotator of this round "
+        f"({'; '.join(listed)}). The server counts them: an owner can delete one with DELETE /api/v1/responses/ID. To "
+        "count them here, give the user an annotator's account and add them with `h2htalk round reopen --annotators`"
+    )
 
 
 def _utc(text: object) -> str:
-    """The server writes UTC without saying so."""
+    """Return a time of the server, which writes UTC without a time zone."""
     try:
         when = datetime.datetime.fromisoformat(str(text))
     except ValueError:

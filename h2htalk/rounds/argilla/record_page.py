@@ -1,4 +1,4 @@
-"""What Argilla's page shows of an item: our own HTML, and an item's data in a form that stays text there."""
+"""The HTML that displays an item on Argilla's page, and the item's data for it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 from h2htalk.data.languages import Language
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.texts.interface import label_text, word
+from h2htalk.rounds.texts.interface import interface_text, label_text
 
-PAGE_WORDS = (
+PAGE_TEXTS = (
     "user", "companion", "reply_to_judge", "proposed_reply", "crisis_notice", "show_text", "note", "choose_between",
     "discard_skips", "help_in_guidelines",
 )  # fmt: skip
@@ -21,23 +21,23 @@ PAGE_WORDS = (
 
 @cache
 def page(language: Language) -> str:
-    """The HTML that shows an item of a language to an annotator."""
+    """Return the HTML that displays an item in one language."""
     template = (files("h2htalk.rounds.argilla") / "page.html").read_text(encoding="utf-8")
-    words = {name: word(name, language) for name in PAGE_WORDS}
-    return template.replace("LANGUAGE", language).replace('"WORDS"', inert_json(words))
+    texts = {name: interface_text(name, language) for name in PAGE_TEXTS}
+    return template.replace("LANGUAGE", language).replace('"TEXTS"', inert_json(texts))
 
 
 def inert_json(value: object) -> str:
-    """JSON that stays text inside a script: Argilla's page pastes it there unescaped, by a text replacement.
+    """Return JSON that is safe inside a script: Argilla inserts it unescaped, by a text replacement.
 
-    `<` would end the script, and `$` and `#` would act on the replacement.
+    `<` could end the script, and `$` and `#` have a meaning in the replacement.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return re.sub(r"[<>&$#'`\u2028\u2029\x7f]", lambda sign: f"\\u{ord(sign[0]):04x}", text)
+    return re.sub(r"[<>&$#'`\u2028\u2029\x7f]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def item_data(item: Item, language: Language, titles: Mapping[str, str]) -> dict[str, Any]:
-    """What the page needs of an item; what is empty is left out."""
+    """Return the item's data for the page, without empty fields."""
     data = {
         "turns": [turn.to_dict() for turn in item.turns],
         "context": [[titles.get(name, name), text] for name, text in item.context],

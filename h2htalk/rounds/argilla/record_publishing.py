@@ -1,9 +1,9 @@
-"""A session's records: put out where they are missing, kept from whom they are not for, given back to whom they are.
+"""Publish the records of a dataset: create missing ones, discard them for some annotators, restore them for others.
 
-Annotators answer while this runs, and none of their answers may be lost by it. A new record carries who is spared it.
-On a record that is there, somebody is spared by a request in their own name, which the server refuses where they have
-said something (409); a bulk upsert would overwrite it. What is taken away again comes back with the request that
-deletes it, and an answer among it is put back.
+Annotators answer at the same time, and none of their responses may be lost. A new record is created with the responses
+that are discarded in advance. On an existing record, each is a request in the annotator's name, which the server
+refuses if there is a response already (409); a bulk update would overwrite it. To restore an item, its discard is
+deleted; the server returns what it deleted, and a response that the annotator has just submitted is sent again.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla.accounts import People
+from h2htalk.rounds.argilla.accounts import RoundUsers
 from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundContent, RoundDataset
 from h2htalk.rounds.argilla.datasets import records_of
 from h2htalk.rounds.argilla.discards import AdvanceDiscards
 from h2htalk.rounds.argilla.records import (
-    NOTHING,
+    EMPTY_DISCARD,
     batches,
-    is_nothing,
+    is_empty_discard,
     record_for,
     record_id,
     suggestible,
@@ -29,13 +29,13 @@ from h2htalk.rounds.argilla.records import (
 
 
 @dataclass(frozen=True, slots=True)
-class Sparing:
-    """Who is to be spared what, in one session.
+class DiscardPlan:
+    """Which annotators must not get which items of one dataset.
 
     Attributes:
-        annotators: item -> annotator ids (`set_aside`).
-        moved: items that lie in a later assignment set as well: nobody is to meet them here any more.
-        due: items that are made where they are missing; what wants nothing stays away.
+        annotators: item -> annotator ids (`items_to_discard`).
+        moved: items of a later assignment set: nobody is to get them in this dataset.
+        due: items whose record is created if it is missing.
     """
 
     annotators: Mapping[str, set[str]]
@@ -44,142 +44,136 @@ class Sparing:
 
 
 def publish_records(
-    wire: ArgillaClient,
-    asked: RoundContent,
-    session: RoundDataset,
+    client: ArgillaClient,
+    content: RoundContent,
+    planned: RoundDataset,
     dataset: Mapping[str, Any],
-    people: People,
-    sparing: Sparing,
-    aside: AdvanceDiscards,
+    users: RoundUsers,
+    plan: DiscardPlan,
+    discards: AdvanceDiscards,
 ) -> tuple[int, list[str]]:
-    """Put out the records that are missing, spare annotators what is not for them, and give back what is for them
-    again.
+    """Create missing records, and discard and restore items for annotators.
 
     Args:
-        wire, asked, session, dataset: where what belongs.
-        people: the annotators' accounts.
-        sparing: who is to meet what.
-        aside: where it is written down who was spared what.
+        client, content, planned, dataset: server, round and dataset.
+        users: the annotators' accounts.
+        plan: which annotators must not get which items.
+        discards: file of the responses that were discarded in advance.
 
     Returns:
-        How many records were new, and lines for the manager.
+        The number of new records, and messages for the manager.
 
     Raises:
-        RoundError: the server fails, or a record there shows another text.
+        RoundError: the server fails, or a record displays another text.
     """
     path = f"/api/v1/datasets/{dataset['id']}"
-    fillable = suggestible(asked.questions)
-    questions = wire.get(f"{path}/questions")["items"]
-    ids = {one["name"]: one["id"] for one in questions if one["name"] in fillable}
-    there = {record["external_id"]: record for record in records_of(wire, dataset["id"], "responses")}
-    inside = people.inside[session.workspace]
-    known = {(item, annotator) for name, item, annotator in aside.all() if name == session.dataset}
-    turns, new, late = [], [], []
-    for name in session.items:
-        old = there.get(record_id(name, asked.salt))
-        if old is None and name not in sparing.due:
+    names = suggestible(content.questions)
+    questions = client.get(f"{path}/questions")["items"]
+    question_ids = {one["name"]: one["id"] for one in questions if one["name"] in names}
+    existing = {one["external_id"]: one for one in records_of(client, dataset["id"], "responses")}
+    members = users.members[planned.workspace]
+    discarded = {(item, annotator) for name, item, annotator in discards.all() if name == planned.name}
+    changes, new, late = [], [], []
+    for name in planned.items:
+        id = record_id(name, content.salt)
+        old = existing.get(id)
+        if old is None and name not in plan.due:
             continue
-        turn = _turn(
-            name, old, sparing, people, inside, {annotator for item, annotator in known if item == name}
-        )
-        turns.append(turn)
+        earlier = {annotator for item, annotator in discarded if item == name}
+        change = _item_changes(name, old, plan, users, members, earlier)
+        changes.append(change)
         record = record_for(
-            record_id(name, asked.salt), asked.items[name], session, ids,
-            suggest=asked.spec.suggest, aside=[people.ids[annotator] for annotator in turn.spared],
+            id, content.items[name], planned, question_ids,
+            suggest=content.spec.suggest, discarded=[users.ids[annotator] for annotator in change.to_discard],
         )  # fmt: skip
         if old is None:
             new.append(record)
         elif old["fields"].get(FIELD) != record["fields"][FIELD]:
             raise RoundError(
-                f"{wire.url}: {session.dataset}: the record {record['external_id']} shows another text than the item "
-                f"{name}; delete the record in Argilla, then give the same command again"
+                f"{client.url}: {planned.name}: the record {id} displays another text than the item {name}; delete the "
+                "record in Argilla, then repeat the command"
             )
         else:
-            late += [(old["id"], people.keys[annotator]) for annotator in turn.spared]
-    aside.drop(session.dataset, [(turn.item, annotator) for turn in turns for annotator in turn.own])
-    aside.add(session.dataset, [(turn.item, annotator) for turn in turns for annotator in turn.spared])
+            late += [(old["id"], users.keys[annotator]) for annotator in change.to_discard]
+    discards.remove(planned.name, [(one.item, annotator) for one in changes for annotator in one.answered])
+    discards.add(planned.name, [(one.item, annotator) for one in changes for annotator in one.to_discard])
     for batch in batches(new):
-        wire.call("PUT", f"{path}/records/bulk", {"items": batch})
-    for record_there, key in late:
-        # 409: they have said something since we looked, or it is our own first attempt, of which no answer came.
-        wire.call("POST", f"/api/v1/records/{record_there}/responses", NOTHING, allowed=(409,), key=key)
-    told = [line for turn in turns for line in _give_back(wire, session, people, turn)]
-    aside.drop(session.dataset, [(turn.item, annotator) for turn in turns for annotator, _ in turn.back])
-    return len(new), told
+        client.call("PUT", f"{path}/records/bulk", {"items": batch})
+    for id, key in late:
+        # 409: the annotator has just responded, or our own first attempt succeeded and its reply was lost.
+        client.call("POST", f"/api/v1/records/{id}/responses", EMPTY_DISCARD, allowed=(409,), key=key)
+    messages = [line for one in changes for line in _restore(client, planned, users, one)]
+    discards.remove(
+        planned.name, [(one.item, annotator) for one in changes for annotator, _ in one.to_restore]
+    )
+    return len(new), messages
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
-    """What is to be done about one item.
+class _ItemChanges:
+    """Changes of one item.
 
     Attributes:
         item: its id.
-        spared: annotators for whom it is discarded now.
-        own: annotators who have said something where we had discarded it: what they do there is theirs from now on.
-        back: annotators for whom it comes back, with our response (None: it is gone already).
+        to_discard: annotators for whom it is discarded now.
+        answered: annotators who responded although it was discarded for them: later responses are their own.
+        to_restore: annotators for whom it is restored, with our response (None: it was deleted already).
     """
 
     item: str
-    spared: Sequence[str]
-    own: Sequence[str]
-    back: Sequence[tuple[str, Mapping[str, Any] | None]]
+    to_discard: Sequence[str]
+    answered: Sequence[str]
+    to_restore: Sequence[tuple[str, Mapping[str, Any] | None]]
 
 
-def _turn(
+def _item_changes(
     name: str,
-    old: Mapping[str, Any] | None,
-    sparing: Sparing,
-    people: People,
-    inside: Collection[str],
-    known: Collection[str],
-) -> _Turn:
-    """Only silence is filled, and only what we filled is emptied.
+    record: Mapping[str, Any] | None,
+    plan: DiscardPlan,
+    users: RoundUsers,
+    members: Collection[str],
+    discarded: Collection[str],
+) -> _ItemChanges:
+    """Return the changes of an item: only missing responses are discarded, and only our discards are deleted.
 
     Args:
         name: the item.
-        old: its record on the server, None where it has none.
-        sparing, people: who is to meet what, and who is who.
-        inside: annotators who are in the workspace.
-        known: annotators for whom we discarded the item earlier.
+        record: its record on the server, if it has one.
+        plan, users: which annotators must not get it, and all annotators.
+        members: annotators in the workspace.
+        discarded: annotators for whom the item was discarded earlier.
     """
-    said = {str(one["user_id"]): one for one in old["responses"]} if old else {}
-    spared = sparing.annotators[name]
-    if name in sparing.moved and old is not None and old["status"] != "completed":
-        spared = set(people.ids)
-    filled = {
-        annotator: said.get(people.ids[annotator]) for annotator in sorted(people.ids) if annotator in known
+    responses = {str(one["user_id"]): one for one in record["responses"]} if record else {}
+    excluded = plan.annotators[name]
+    if name in plan.moved and record is not None and record["status"] != "completed":
+        excluded = set(users.ids)
+    ours = {
+        annotator: responses.get(users.ids[annotator])
+        for annotator in sorted(users.ids)
+        if annotator in discarded
     }
-    own = [annotator for annotator, one in filled.items() if one is not None and not is_nothing(one)]
-    return _Turn(
-        name,
-        [
-            annotator
-            for annotator in sorted(spared)
-            if annotator in inside and people.ids[annotator] not in said
-        ],
-        own,
-        [
-            (annotator, one)
-            for annotator, one in filled.items()
-            if annotator not in spared and annotator not in own
-        ],
-    )
+    answered = [v for v, response in ours.items() if response is not None and not is_empty_discard(response)]
+    to_discard = [v for v in sorted(excluded) if v in members and users.ids[v] not in responses]
+    to_restore = [(v, one) for v, one in ours.items() if v not in excluded and v not in answered]
+    return _ItemChanges(name, to_discard, answered, to_restore)
 
 
-def _give_back(wire: ArgillaClient, session: RoundDataset, people: People, turn: _Turn) -> list[str]:
-    """Take away what we filled, so that annotators have an item before them. Returns lines for the manager."""
-    told = []
-    for annotator, response in turn.back:
+def _restore(
+    client: ArgillaClient, planned: RoundDataset, users: RoundUsers, changes: _ItemChanges
+) -> list[str]:
+    """Delete our discards, so that annotators get an item; return messages for the manager."""
+    messages = []
+    for annotator, response in changes.to_restore:
         if response is None:
             continue
-        status, taken = wire.call("DELETE", f"/api/v1/responses/{response['id']}", allowed=(404,))
-        if status == 404 or is_nothing(taken):
+        status, deleted = client.call("DELETE", f"/api/v1/responses/{response['id']}", allowed=(404,))
+        if status == 404 or is_empty_discard(deleted):
             continue
-        # Said since we looked. 409: and said again since.
-        said = {"status": taken["status"], "values": taken["values"]}
-        path = f"/api/v1/records/{taken['record_id']}/responses"
-        wire.call("POST", path, said, allowed=(409,), key=people.keys[annotator])
-        told.append(
-            f"{session.dataset}: item {turn.item} was answered while it was given back; the answer is kept"
+        # The annotator has just responded. 409: and again since.
+        body = {"status": deleted["status"], "values": deleted["values"]}
+        path = f"/api/v1/records/{deleted['record_id']}/responses"
+        client.call("POST", path, body, allowed=(409,), key=users.keys[annotator])
+        messages.append(
+            f"{planned.name}: item {changes.item} was answered while it was restored; the answer is kept"
         )
-    return told
+    return messages

@@ -1,4 +1,4 @@
-"""Items as records: ids, what the page reads, filters, suggestions, and who is not to see an item."""
+"""Items as records: ids, data for the page, metadata, suggestions, and responses discarded in advance."""
 
 from __future__ import annotations
 
@@ -14,43 +14,41 @@ from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.texts.interface import passage_title
 
-# A request: items of 100,000 characters and more must not make one that a proxy refuses (records, characters).
+# Maximum of a request (records, characters): proxies refuse larger ones.
 BATCH, BATCH_SIZE = 200, 4_000_000
-# What puts an item aside for an annotator: it says nothing. Nothing is an empty object: with none at all, 2.8.0
-# stores the record and fails to index it (500).
-NOTHING: Mapping[str, Any] = {"values": {}, "status": "discarded"}
+# A response discarded in advance. Its values are an empty object: without values, Argilla 2.8.0 stores the record and
+# fails to index it (500).
+EMPTY_DISCARD: Mapping[str, Any] = {"values": {}, "status": "discarded"}
 
 
 def record_id(item: str, salt: bytes) -> str:
-    """An item's id on the server, 32 hexadecimal digits: an annotator can read it there, and many an id tells the
-    label.
-    """
+    """Return an item's id on the server, 32 hexadecimal digits: annotators can read it, and item ids reveal labels."""
     return hmac.new(salt, b"record " + item.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def record_ids(items: Iterable[str], salt: bytes) -> dict[str, str]:
-    """Record id -> item id."""
+    """Return record id -> item id."""
     return {record_id(item, salt): item for item in items}
 
 
 def record_for(
     id: str,
     item: Item,
-    session: RoundDataset,
-    questions: Mapping[str, str],
+    planned: RoundDataset,
+    question_ids: Mapping[str, str],
     *,
     suggest: bool,
-    aside: Collection[str],
+    discarded: Collection[str],
 ) -> dict[str, Any]:
-    """A record as the server takes it.
+    """Return a record as the server accepts it.
 
     Args:
         id: `record_id`.
-        item: what it shows.
-        session: where it belongs.
-        questions: name -> id on the server, of those that a suggestion may fill.
-        suggest: whether a model's answers, and the proposed subtask, may be seen.
-        aside: user ids for whom the item is discarded in advance.
+        item: what it displays.
+        planned: its dataset.
+        question_ids: question name -> id on the server, of questions with choices.
+        suggest: whether annotators see a model's suggestions and the proposed subtask.
+        discarded: ids of users for whom the item is discarded in advance.
     """
     titles = {name: passage_title(name, item.language) for name, _ in item.context}
     record: dict[str, Any] = {
@@ -59,34 +57,34 @@ def record_for(
         "metadata": {
             "language": item.language,
             "crisis": "yes" if item.crisis else "no",
-            "assignment_set": session.assignment_set,
-            "session": session.number,
+            "assignment_set": planned.assignment_set,
+            "session": planned.session,
         },
     }
     if suggest:
         record["metadata"]["subtask"] = item.subtask if item.subtask in SUBTASKS else "none"
         record["suggestions"] = [
-            {"question_id": questions[name], "value": list(value) if isinstance(value, tuple) else value,
+            {"question_id": question_ids[name], "value": list(value) if isinstance(value, tuple) else value,
              "type": "model", "agent": "reviewer"}
-            for name, value in item.suggested.items() if name in questions
+            for name, value in item.suggested.items() if name in question_ids
         ]  # fmt: skip
-    if aside:
-        record["responses"] = [{"user_id": user, **NOTHING} for user in sorted(aside)]
+    if discarded:
+        record["responses"] = [{"user_id": user, **EMPTY_DISCARD} for user in sorted(discarded)]
     return record
 
 
-def is_nothing(response: Mapping[str, Any]) -> bool:
-    """Whether a response, as the server lists it, says as little as what puts an item aside."""
+def is_empty_discard(response: Mapping[str, Any]) -> bool:
+    """Return whether a response on the server has the content of `EMPTY_DISCARD`."""
     return response["status"] == "discarded" and not response["values"]
 
 
 def suggestible(questions: Sequence[Question]) -> set[str]:
-    """The questions that a suggestion may fill: those with choices. Free text of a model's is nobody's answer."""
+    """Return the questions with choices: a model's free text is not suggested."""
     return {question.name for question in questions if question.form != "text"}
 
 
 def batches(records: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Records in requests of a sensible size."""
+    """Divide records into requests of limited size."""
     batch: list[dict[str, Any]] = []
     size = 0
     for record in records:

@@ -1,4 +1,4 @@
-"""What the search index shows annotators, against the database: a dead or empty index looks like no work left."""
+"""Compare the search index, which annotators see, with the database: with a broken index no work seems to be left."""
 
 from __future__ import annotations
 
@@ -6,67 +6,64 @@ from collections.abc import Mapping
 from typing import Any
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla.client import LOOK, ArgillaClient
+from h2htalk.rounds.argilla.client import SEARCH_TIMEOUT, ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import RoundDataset
 
 REPAIR = "python -m argilla_server search-engine reindex"
 
 
-def _progress(wire: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, int] | None:
-    """Total and completed as the search index shows them, which is what annotators see; None where it does not
-    answer.
-    """
+def _indexed(client: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return the numbers of records (`total`, `completed`) in the search index; None if it does not answer."""
     path = f"/api/v1/datasets/{dataset['id']}/progress"
     try:
-        status, found = wire.call(
-            "GET", path, allowed=range(400, 600), failures=1, timeout=LOOK, patience=0.0
+        status, progress = client.call(
+            "GET", path, allowed=range(400, 600), attempts=1, timeout=SEARCH_TIMEOUT, retry_seconds=0.0
         )
     except RoundError:
         return None
-    return found if status == 200 else None
+    return progress if status == 200 else None
 
 
 def describe_index(
-    wire: ArgillaClient, session: RoundDataset, dataset: Mapping[str, Any], total: int, done: int
+    client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any], total: int, completed: int
 ) -> list[str] | None:
-    """What annotators see against what the database holds: a line where they differ, None where nothing can be seen.
+    """Return a message if the search index differs from the database; None if it does not answer.
 
     Args:
-        wire, session, dataset: what to look at.
-        total: records of it in the database; `done`: those of them that want no more answers.
+        client, planned, dataset: server and dataset.
+        total: number of its records in the database.
+        completed: number of those that need no more annotators.
     """
-    found = _progress(wire, dataset)
-    if found is None:
+    indexed = _indexed(client, dataset)
+    if indexed is None:
         return None
-    if found["total"] != total:
+    if indexed["total"] != total:
         return [
-            f"{session.dataset}: the search index shows annotators {found['total']} of {total} items: it looks as "
-            f"if no work were left; repair it on the server: `{REPAIR}`"
+            f"{planned.name}: annotators see {indexed['total']} of {total} items, because the search index is "
+            f"incomplete; repair it on the server: `{REPAIR}`"
         ]
-    # Read later than the records, the index may be ahead of them while annotators work; behind, it has lost something.
-    if found["completed"] < done:
+    # The index is read after the records, so it may be ahead while annotators work. Behind them, it has lost something.
+    if indexed["completed"] < completed:
         return [
-            f"{session.dataset}: the search index counts {found['completed']} items as complete, the database "
-            f"{done}; if it stays so: `{REPAIR}` on the server"
+            f"{planned.name}: the search index has {indexed['completed']} completed items, the database {completed}; "
+            f"if this does not change, repair it on the server: `{REPAIR}`"
         ]
     return []
 
 
-def dead_index(wire: ArgillaClient) -> str:
+def describe_dead_index(client: ArgillaClient) -> str:
     return (
-        f"{wire.url}: the search engine does not answer: annotators see errors although their answers "
-        "are stored; start "
-        f"it, and if it comes back empty: `{REPAIR}` on the server"
+        f"{client.url}: the search engine does not answer: annotators see errors although their responses are stored; "
+        f"start it, and if its index is empty, run `{REPAIR}` on the server"
     )
 
 
-def require_shown(wire: ArgillaClient, session: RoundDataset, dataset: Mapping[str, Any]) -> None:
-    """Raise RoundError where annotators would see fewer items than are there."""
-    found = _progress(wire, dataset)
-    total = wire.get(f"/api/v1/datasets/{dataset['id']}/records", limit=1)["total"]
-    if found is None or found["total"] != total:
+def require_indexed(client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> None:
+    """Raise RoundError if annotators see fewer items than the dataset has."""
+    indexed = _indexed(client, dataset)
+    total = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=1)["total"]
+    if indexed is None or indexed["total"] != total:
         raise RoundError(
-            f"{wire.url}: {session.dataset}: {total} items are stored, and annotators see "
-            f"{'none' if found is None else found['total']} of them, as the search index lacks them; on the server: "
-            f"`{REPAIR}`, then give the same command again"
+            f"{client.url}: {planned.name}: annotators see {0 if indexed is None else indexed['total']} of {total} "
+            f"items, because the search index is incomplete; run `{REPAIR}` on the server, then repeat the command"
         )

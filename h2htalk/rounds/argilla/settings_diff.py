@@ -1,4 +1,4 @@
-"""A dataset as it is on the server against the one that was asked for: what is asked, and in which words."""
+"""Differences between a dataset's settings on the server and those that the round needs."""
 
 from __future__ import annotations
 
@@ -11,105 +11,106 @@ from h2htalk.data.files import json_line
 KINDS = ("fields", "questions", "metadata")
 
 
-def differences(there: Mapping[str, Any], asked: Mapping[str, Any], words: str = "") -> list[str]:
-    """In what a dataset that is there differs from the one that is asked for, as annotators meet it.
+def differences(actual: Mapping[str, Any], expected: Mapping[str, Any], texts: str = "") -> list[str]:
+    """Return messages on what annotators see differently.
 
     Args:
-        there, asked: serialised settings, as the SDK gives them.
-        words: `adjudications_fingerprint` of what was put out. A later release may ask in other words: what went out
-            in the old ones and was left alone is no difference.
+        actual, expected: serialised settings, as the SDK returns them.
+        texts: `texts_fingerprint` when the dataset was created. Texts that still have it are no difference: a later
+            release may have other texts.
     """
-    told = []
-    if (there["guidelines"] or "").strip() != asked["guidelines"]:
-        told.append("other guidelines")
-    answers = [one["distribution"]["min_submitted"] for one in (there, asked)]
-    if answers[0] != answers[1]:
-        told.append(f"{answers[0]} answers an item, not {answers[1]}")
-    if there["allow_extra_metadata"] != asked["allow_extra_metadata"]:
-        told.append("it takes metadata of any name")
+    messages = []
+    if (actual["guidelines"] or "").strip() != expected["guidelines"]:
+        messages.append("other guidelines")
+    numbers = [one["distribution"]["min_submitted"] for one in (actual, expected)]
+    if numbers[0] != numbers[1]:
+        messages.append(f"{numbers[0]} annotators per item, not {numbers[1]}")
+    if actual["allow_extra_metadata"] != expected["allow_extra_metadata"]:
+        messages.append("metadata of any name is allowed")
     for kind in KINDS:
-        ours, theirs = (_bare(one[kind]) for one in (asked, there))
-        told += [f"{kind}: {name} {_told(theirs.get(name), ours.get(name))}"
-                 for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)]  # fmt: skip
-    return told if adjudications_fingerprint(there) == words else told + _reworded(there, asked)
+        ours, theirs = (_structure(one[kind]) for one in (expected, actual))
+        messages += [f"{kind}: {name} {_describe_difference(theirs.get(name), ours.get(name))}"
+                     for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)]  # fmt: skip
+    return messages if texts_fingerprint(actual) == texts else messages + _changed_texts(actual, expected)
 
 
-def adjudications_fingerprint(settings: Mapping[str, Any]) -> str:
-    """What tells the words of one dataset from those of another: 16 hexadecimal digits."""
-    found = {kind: {part["name"]: _words(part) for part in settings[kind]} for kind in KINDS}
-    return hashlib.sha256(json_line(found).encode()).hexdigest()[:16]
+def texts_fingerprint(settings: Mapping[str, Any]) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 over the texts that annotators see."""
+    texts = {kind: {part["name"]: _part_texts(part) for part in settings[kind]} for kind in KINDS}
+    return hashlib.sha256(json_line(texts).encode()).hexdigest()[:16]
 
 
-def missing_parts(there: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Of a half-made dataset: what is not there yet, by kind, ready to send."""
-    lacking = {}
+def missing_parts(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return by kind the parts that a partly created dataset lacks, as the server accepts them."""
+    missing = {}
     for kind in KINDS:
-        names = {one["name"] for one in there[kind]}
-        lacking[kind] = [_sent(one) for one in asked[kind] if one["name"] not in names]
-    return lacking
+        names = {one["name"] for one in actual[kind]}
+        missing[kind] = [_request_body(one) for one in expected[kind] if one["name"] not in names]
+    return missing
 
 
-def _bare(parts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Of each field, question or property what decides: its type, choices, and whether it is required."""
-    found = {}
-    for part in parts:
-        settings = part["settings"]
-        choices = tuple(option["value"] for option in settings.get("options") or ())
-        found[part["name"]] = (settings["type"], choices, part.get("required"))
-    return found
+def _structure(parts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """Return type, choices and requiredness of each field, question or property."""
+    return {
+        part["name"]: (
+            part["settings"]["type"],
+            tuple(option["value"] for option in part["settings"].get("options") or ()),
+            part.get("required"),
+        )
+        for part in parts
+    }
 
 
-def _told(theirs: tuple[Any, ...] | None, ours: tuple[Any, ...] | None) -> str:
+def _describe_difference(theirs: tuple[Any, ...] | None, ours: tuple[Any, ...] | None) -> str:
     if theirs is None:
-        return f"is not there; it was {_kind_of(ours)}"
+        return f"is missing; it was {_describe_structure(ours)}"
     if ours is None:
-        return f"was added, {_kind_of(theirs)}"
-    return f"is {_kind_of(theirs)}, not {_kind_of(ours)}"
+        return f"was added, {_describe_structure(theirs)}"
+    return f"is {_describe_structure(theirs)}, not {_describe_structure(ours)}"
 
 
-def _kind_of(part: tuple[Any, ...] | None) -> str:
+def _describe_structure(part: tuple[Any, ...] | None) -> str:
     kind, choices, required = part or ("", (), None)
-    told = f"{kind} of {', '.join(map(str, choices))}" if choices else str(kind)
-    return told if required is None else f"{told} ({'required' if required else 'optional'})"
+    text = f"{kind} of {', '.join(map(str, choices))}" if choices else str(kind)
+    return text if required is None else f"{text} ({'required' if required else 'optional'})"
 
 
-def _words(part: Mapping[str, Any]) -> dict[str, Any]:
-    """What annotators read of a part, by where it stands: the labels of two choices may be swapped under their
-    values.
-    """
+def _part_texts(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a part, by where they are displayed: the labels of two values may be swapped."""
     settings = part["settings"]
-    found = {
+    texts = {
         "title": part.get("title"),
         "description": part.get("description"),
         "page": settings.get("template"),
     }
     for option in settings.get("options") or ():
-        # A number has no label of its own.
-        found[f"label of {option['value']}"] = option.get("text")
-        found[f"help of {option['value']}"] = option.get("description")
-    return {key: value for key, value in found.items() if value}
+        # Ratings have no labels.
+        texts[f"label of {option['value']}"] = option.get("text")
+        texts[f"help of {option['value']}"] = option.get("description")
+    return {key: value for key, value in texts.items() if value}
 
 
-def _reworded(there: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
-    told = []
+def _changed_texts(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+    messages = []
     for kind in KINDS:
-        theirs = {part["name"]: part for part in there[kind]}
-        for part in asked[kind]:
-            if part["name"] not in theirs:
+        by_name = {part["name"]: part for part in actual[kind]}
+        for part in expected[kind]:
+            if part["name"] not in by_name:
                 continue
-            ours, found = _words(part), _words(theirs[part["name"]])
-            # Choices that are missing or new were told already.
-            one_sided = {f"label of {choice}" for choice in _choices(part) ^ _choices(theirs[part["name"]])}
-            other = [key for key in sorted({*ours, *found} - one_sided) if ours.get(key) != found.get(key)]
-            if other:
-                told.append(f"{kind}: {part['name']} shows annotators another {', '.join(other)}")
-    return told
+            theirs = by_name[part["name"]]
+            ours, texts = _part_texts(part), _part_texts(theirs)
+            # Missing and added choices are differences in structure.
+            one_sided = {f"label of {choice}" for choice in _choices(part) ^ _choices(theirs)}
+            changed = [key for key in sorted({*ours, *texts} - one_sided) if ours.get(key) != texts.get(key)]
+            if changed:
+                messages.append(f"{kind}: {part['name']} has another {', '.join(changed)}")
+    return messages
 
 
 def _choices(part: Mapping[str, Any]) -> set[Any]:
     return {option["value"] for option in part["settings"].get("options") or ()}
 
 
-def _sent(part: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("name", "title", "description", "required", "settings", "visible_for_annotators")
-    return {key: part[key] for key in kept if part.get(key) is not None}
+def _request_body(part: Mapping[str, Any]) -> dict[str, Any]:
+    keys = ("name", "title", "description", "required", "settings", "visible_for_annotators")
+    return {key: part[key] for key in keys if part.get(key) is not None}

@@ -1,1 +1,1 @@
-"""Assign items to annotators and count what is still needed; read `assignments` first."""
+"""Assign items to annotators, and count the annotators that items still need. Read `assignments` first."""

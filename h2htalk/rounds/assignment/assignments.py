@@ -1,4 +1,4 @@
-"""Who gets which item, and when: balanced draws that depend on the seed and the ids alone, never on row order."""
+"""Balanced assignment of items to annotators; it depends on the seed and the ids, never on the order of rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.assignment.session_sizes import room, session_sizes
+from h2htalk.rounds.assignment.session_sizes import max_crises, session_sizes
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.settings import Care
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One item in front of one annotator: in which session (from 1) and at which place of all theirs (from 1)."""
+    """One item given to one annotator: in which session, and at which place among all of theirs (both from 1)."""
 
     annotator: str
     item: str
@@ -26,210 +26,208 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentSet:
-    """Items that went out together.
+    """Items that are published together.
 
     Attributes:
         number: from 1.
-        wanted: item -> answers that this assignment set is to bring.
-        assignments: who got what, where the platform lets us say so; empty where its server decides.
-        groups: items by session, for a platform whose server decides who gets them.
+        requested: item -> number of annotators that this set requests.
+        assignments: who gets what; empty if a server hands out the items.
+        groups: items by session, if a server hands them out.
     """
 
     number: int
-    wanted: Mapping[str, int]
+    requested: Mapping[str, int]
     assignments: tuple[Assignment, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
 
 
-def draw(seed: int, *names: str) -> int:
-    """A number for names, the same for the same seed: what shuffles without a state. 0 to 2^64 - 1."""
+def seeded_number(seed: int, *names: str) -> int:
+    """Return a pseudo-random number, 0 to 2^64 - 1, that depends on the seed and the names alone."""
     text = "\0".join((str(seed), *names))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-def may_see(annotator: Annotator, item: Item) -> bool:
-    """Whether an item may go to an annotator: in their language, and no crisis to who wants none."""
-    return annotator.here and item.language in annotator.languages and (annotator.crisis or not item.crisis)
+def is_eligible(annotator: Annotator, item: Item) -> bool:
+    """Return whether an annotator is active, reads an item's language, and agreed to crises if it is about one."""
+    return annotator.active and item.language in annotator.languages and (annotator.crisis or not item.crisis)
 
 
-def assignment(
+def assign(
     number: int,
     items: Sequence[Item],
-    wanted: Mapping[str, int],
+    requested: Mapping[str, int],
     annotators: Sequence[Annotator],
-    seen: Collection[tuple[str, str]],
+    assigned: Collection[tuple[str, str]],
     care: Care,
     seed: int,
     *,
-    alone: bool = False,
+    allow_single_crises: bool = False,
 ) -> AssignmentSet:
-    """An assignment set in which every item has its annotators, each annotator about as many items, and of these
-    about as many hard ones.
+    """Assign items so that all annotators have about as many items, and about as many items about crises.
 
     Args:
         number: of the assignment set, from 1.
         items: of the round.
-        wanted: item -> answers asked for in this assignment set.
-        annotators: of the round; those who left get nothing.
-        seen: (item, annotator) pairs that were seated before: nobody gets an item twice.
-        care: sessions and their share of crises.
+        requested: item -> number of annotators.
+        annotators: of the round; inactive ones get nothing.
+        assigned: (item, annotator) pairs of earlier sets: nobody gets an item twice.
+        care: session size and share of crises.
         seed: of the round.
-        alone: whether crises that fit in no session go out one by one (`sessions`).
+        allow_single_crises: as of `sessions`.
 
     Raises:
-        RoundError: an item has fewer annotators left than answers wanted, or crises cannot be spread so thin.
+        RoundError: an item has fewer eligible annotators than requested, or there are too many crises.
     """
     load = dict.fromkeys((annotator.id for annotator in annotators), 0)
-    hard = dict(load)
+    crises = dict(load)
     given: dict[str, list[Item]] = {annotator.id: [] for annotator in annotators}
-    ordered = sorted(items, key=lambda item: draw(seed, "item", str(number), item.id))
     short: dict[tuple[Language, bool], tuple[int, int, int]] = {}
-    for item in ordered:
-        count = wanted.get(item.id, 0)
-        able = [v for v in annotators if may_see(v, item) and (item.id, v.id) not in seen] if count else []
-        if len(able) < count:
-            key = (item.language, item.crisis)
-            short[key] = (short.get(key, (0, 0, 0))[0] + 1, count, len(able))
+    for item in sorted(items, key=lambda item: seeded_number(seed, "item", str(number), item.id)):
+        count = requested.get(item.id, 0)
+        if not count:
             continue
-        able.sort(
-            key=lambda v: (
-                hard[v.id] if item.crisis else 0,
-                load[v.id],
-                draw(seed, "annotator", item.id, v.id),
-            )
-        )
-        for annotator in able[:count]:
+        eligible = [v for v in annotators if is_eligible(v, item) and (item.id, v.id) not in assigned]
+        if len(eligible) < count:
+            key = (item.language, item.crisis)
+            short[key] = (short.get(key, (0, 0, 0))[0] + 1, count, len(eligible))
+            continue
+
+        def priority(v: Annotator, item: Item = item) -> tuple[int, int, int]:
+            tie_breaker = seeded_number(seed, "annotator", item.id, v.id)
+            return crises[v.id] if item.crisis else 0, load[v.id], tie_breaker
+
+        for annotator in sorted(eligible, key=priority)[:count]:
             given[annotator.id].append(item)
             load[annotator.id] += 1
-            hard[annotator.id] += item.crisis
+            crises[annotator.id] += item.crisis
     if short:
-        raise RoundError(_too_few(short))
-    _relieve(given, annotators, seen, care, seed)
+        raise RoundError(_too_few_annotators(short))
+    _rebalance_crises(given, annotators, assigned, care, seed)
     assignments: list[Assignment] = []
     for annotator in annotators:
-        groups = sessions(given[annotator.id], care, seed, annotator.id, alone=alone)
-        places = ((at, item) for at, group in enumerate(groups, 1) for item in group)
+        theirs = sessions(given[annotator.id], care, seed, annotator.id, allow_single=allow_single_crises)
+        order = [(session, item) for session, group in enumerate(theirs, 1) for item in group]
         assignments += [
-            Assignment(annotator.id, item, at, place) for place, (at, item) in enumerate(places, 1)
+            Assignment(annotator.id, item, session, place) for place, (session, item) in enumerate(order, 1)
         ]
-    return AssignmentSet(number, dict(sorted(wanted.items())), tuple(assignments))
+    return AssignmentSet(number, dict(sorted(requested.items())), tuple(assignments))
 
 
-def group(
+def group_items(
     number: int,
     items: Sequence[Item],
-    wanted: Mapping[str, int],
+    requested: Mapping[str, int],
     care: Care,
     seed: int,
     *,
-    alone: bool = False,
+    allow_single_crises: bool = False,
     everybody: bool = False,
 ) -> AssignmentSet:
-    """An assignment set whose items a server hands out: sessions of one language each, crises spread over them.
+    """Make an assignment set for a server that hands out items: sessions of one language, crises spread over them.
 
-    Items of one session want the same number of answers, for a server has one number for all of them; unless
-    `everybody` gets all that they may see (a pilot): fewer answers to crises, which fewer people read, are no reason
-    then to put them together. `alone` as of `assignment`.
+    A server has one number of annotators for a whole session, so all items of a session request the same number. Not
+    with `everybody` (a pilot): fewer annotators read crises, which is no reason to put crises into one session.
     """
     groups: list[tuple[str, ...]] = []
-    out = [item for item in items if wanted.get(item.id)]
-    kinds = sorted({(item.language, 0 if everybody else wanted[item.id]) for item in out})
+    published = [item for item in items if requested.get(item.id)]
+    kinds = sorted({(item.language, 0 if everybody else requested[item.id]) for item in published})
     for language, count in kinds:
-        theirs = [i for i in out if i.language == language and (everybody or wanted[i.id] == count)]
-        groups += sessions(theirs, care, seed, f"{language}/{count}/{number}", alone=alone)
-    return AssignmentSet(number, dict(sorted(wanted.items())), (), tuple(groups))
+        group = [
+            one for one in published if one.language == language and (everybody or requested[one.id] == count)
+        ]
+        name = f"{language}/{count}/{number}"
+        groups += sessions(group, care, seed, name, allow_single=allow_single_crises)
+    return AssignmentSet(number, dict(sorted(requested.items())), (), tuple(groups))
 
 
-def _relieve(
+def _rebalance_crises(
     given: Mapping[str, list[Item]],
     annotators: Sequence[Annotator],
-    seen: Collection[tuple[str, str]],
+    assigned: Collection[tuple[str, str]],
     care: Care,
     seed: int,
 ) -> None:
-    """Hand crises of annotators whose sessions cannot hold them to annotators whose sessions can, for a plain item or
-    none.
-    """
-    ordered = sorted(annotators, key=lambda annotator: draw(seed, "relieve", annotator.id))
+    """Move crises from annotators whose sessions cannot hold them to others, if possible in exchange for an item."""
+    order = sorted(annotators, key=lambda annotator: seeded_number(seed, "relieve", annotator.id))
 
     def held(annotator: Annotator, more: int = 0) -> tuple[int, int]:
-        return len(given[annotator.id]) + more, sum(item.crisis for item in given[annotator.id]) + more
+        theirs = given[annotator.id]
+        return len(theirs) + more, sum(item.crisis for item in theirs) + more
 
-    def takes(annotator: Annotator, item: Item) -> bool:
-        return (
-            may_see(annotator, item)
-            and (item.id, annotator.id) not in seen
-            and item not in given[annotator.id]
-        )
+    def can_take(annotator: Annotator, item: Item) -> bool:
+        new = (item.id, annotator.id) not in assigned and item not in given[annotator.id]
+        return new and is_eligible(annotator, item)
 
-    def fits(count: int, hard: int) -> bool:
-        return session_sizes(count, hard, care) is not None
+    def fits(count: int, crises: int) -> bool:
+        return session_sizes(count, crises, care) is not None
 
-    def handed(one: Annotator, item: Item) -> bool:
-        able = [v for v in ordered if v is not one and takes(v, item)]
-        for other in sorted(able, key=lambda v: held(v)[1]):
-            count, hard = held(other, 1)
-            back = [i for i in given[other.id] if not i.crisis and takes(one, i)]
-            if not fits(count - bool(back), hard):
-                continue
-            given[one.id].remove(item)
-            given[other.id].append(item)
-            if back:
-                given[other.id].remove(back[0])
-                given[one.id].append(back[0])
-            return True
-        return False
+    def move(one: Annotator, item: Item) -> None:
+        others = [v for v in order if v is not one and can_take(v, item)]
+        for other in sorted(others, key=lambda v: held(v)[1]):
+            count, crises = held(other, 1)
+            exchange = next((i for i in given[other.id] if not i.crisis and can_take(one, i)), None)
+            if fits(count - (exchange is not None), crises):
+                given[one.id].remove(item)
+                given[other.id].append(item)
+                if exchange is not None:
+                    given[other.id].remove(exchange)
+                    given[one.id].append(exchange)
+                return
 
-    for one in ordered:
+    for one in order:
         for item in [item for item in given[one.id] if item.crisis]:
             if fits(*held(one)):
                 break
-            handed(one, item)
+            move(one, item)
 
 
 def sessions(
-    items: Sequence[Item], care: Care, seed: int, name: str, *, alone: bool = False
+    items: Sequence[Item], care: Care, seed: int, name: str, *, allow_single: bool = False
 ) -> list[tuple[str, ...]]:
-    """Ids in random order, cut into sessions of which no more than the stated share speaks of a crisis.
+    """Return item ids in random order, divided into sessions that respect the share of crises.
 
     Args:
         items: of one annotator, or one language.
-        care: session size, share of crises.
+        care: session size and share of crises.
         seed: of the round.
-        name: whose order this is: another name, another order.
-        alone: whether crises that fit in no session go out one by one, each a session of its own, at the end: a
-            later assignment set may be of nothing but crises that others skipped.
+        name: of the annotator or language; determines the order together with the seed.
+        allow_single: whether crises that fit into no session become sessions of one item at the end. A later
+            assignment set may consist of crises alone, which others skipped.
 
     Raises:
         RoundError: there are more crises than the sessions may hold.
     """
-    order = sorted(items, key=lambda item: draw(seed, "order", name, item.id))
-    hard = [item.id for item in order if item.crisis]
-    plain = [item.id for item in order if not item.crisis]
+    order = sorted(items, key=lambda item: seeded_number(seed, "order", name, item.id))
+    crises = [item.id for item in order if item.crisis]
+    others = [item.id for item in order if not item.crisis]
     singles: list[str] = []
-    while alone and care.crisis_share and session_sizes(len(plain) + len(hard), len(hard), care) is None:
-        singles.append(hard.pop())
-    sizes = session_sizes(len(plain) + len(hard), len(hard), care)
+    while (
+        (sizes := session_sizes(len(others) + len(crises), len(crises), care)) is None
+        and allow_single
+        and care.crisis_share
+    ):
+        singles.append(crises.pop())
     if sizes is None:
         raise RoundError(
-            f"{len(hard)} of {len(order)} items speak of a crisis, more than care.crisis_share = "
-            f"{care.crisis_share:g} of sessions of {care.session_items} can hold ({room(len(order), care)}); add other "
-            "items, or state a larger share and make the sessions short"
+            f"{len(crises)} of {len(order)} items are about a crisis; with care.crisis_share = {care.crisis_share:g} "
+            f"and sessions of {care.session_items} at most {max_crises(len(order), care)} fit; add other items, or set "
+            "a larger share and shorter sessions"
         )
     groups: list[tuple[str, ...]] = []
-    for size, crises in sizes:
-        taken, hard = hard[:crises], hard[crises:]
-        rest, plain = plain[: size - crises], plain[size - crises :]
-        mixed = sorted([*taken, *rest], key=lambda one: draw(seed, "session", name, one))
-        groups.append(tuple(mixed))
+    for size, count in sizes:
+        group = [*crises[:count], *others[: size - count]]
+        crises, others = crises[count:], others[size - count :]
+        groups.append(tuple(sorted(group, key=lambda one: seeded_number(seed, "session", name, one))))
     return [*groups, *((one,) for one in reversed(singles))]
 
 
-def _too_few(short: Mapping[tuple[Language, bool], tuple[int, int, int]]) -> str:
-    told = []
-    for (language, crisis), (number, count, able) in sorted(short.items()):
-        crises = " on crises" if crisis else ""
-        wanted = f"{counted(number, 'item')} in {language}{crises}: {counted(count, 'annotator')} wanted"
-        told.append(f"{wanted}, {able} can be asked")
-    consent = " (yes under crisis is consent to read of crises)" * any(hard for _, hard in short)
-    return f"{'; '.join(told)}; name more annotators{consent}, or a smaller overlap"
+def _too_few_annotators(short: Mapping[tuple[Language, bool], tuple[int, int, int]]) -> str:
+    messages = []
+    for (language, crisis), (number, count, eligible) in sorted(short.items()):
+        about = " about a crisis" if crisis else ""
+        annotators = counted(count, "annotator")
+        messages.append(
+            f"{counted(number, 'item')} in {language}{about}: {annotators} needed, {eligible} eligible"
+        )
+    consent = " (yes under crisis is consent to read about crises)" * any(crisis for _, crisis in short)
+    return f"{'; '.join(messages)}; add annotators{consent}, or use a smaller overlap"

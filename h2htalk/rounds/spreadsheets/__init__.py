@@ -1,3 +1,4 @@
-"""Spreadsheets as files: one workbook or CSV file an annotator, written with `spreadsheets.SpreadsheetPlatform` and
-read back cell by cell.
+"""Spreadsheets as a platform: one workbook or CSV file for each annotator, written and read back.
+
+Input: the assignment sets of a round. Output: the annotations in the files that came back. Read `platform` first.
 """

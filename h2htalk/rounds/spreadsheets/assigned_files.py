@@ -1,4 +1,4 @@
-"""Which annotator fills in which spreadsheet, and the codes by which its rows and their text are known again."""
+"""The spreadsheets that a round's assignments need, and the codes that identify their rows."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.round_folder import RoundFolder
 
-# Files over this size are no spreadsheets, and spreadsheets are never made larger (bytes).
+# Larger files are not read, and none is written (bytes).
 MAX_FILE = 32 << 20
-# What a seal leaves out: blanks and signs, and what looks like a workbook's escape, which programs write variously.
-_NO_WORD = re.compile(r"(?:_x005[Ff])?_x[0-9A-Fa-f]{4}_|\W+")
+# What a checksum ignores: white space, punctuation, and workbook escapes, which programs write differently.
+_IGNORED = re.compile(r"(?:_x005[Ff])?_x[0-9A-Fa-f]{4}_|\W+")
 
 
 @dataclass(frozen=True, slots=True)
 class Spreadsheet:
-    """What one annotator gets of one assignment set.
+    """One annotator's part of one assignment set.
 
     Attributes:
-        stem: of its file's name: NAME, of a later assignment set NAME-2.
-        language: of its headings and choices: the annotator's first in which an item of it is written.
-        assignments: its items, in the annotator's own order.
+        stem: file name without suffix: NAME, or NAME-2 for the second assignment set.
+        language: of headings and choices: the annotator's first language in which one of the items is written.
+        assignments: in the annotator's order.
     """
 
     annotator: Annotator
@@ -42,12 +42,12 @@ class Spreadsheet:
 
 @dataclass(frozen=True, slots=True)
 class SpreadsheetRound:
-    """A round as its spreadsheets see it, read once.
+    """A round as its spreadsheets need it, read once.
 
     Attributes:
-        folder: where the spreadsheets lie.
-        format: of its files, `xlsx` or `csv`.
-        salt: under which codes are made: nobody outside can make a spreadsheet that is taken for one of ours.
+        folder: of the spreadsheets.
+        format: `xlsx` or `csv`.
+        salt: key of the codes, so that nobody else can make a spreadsheet that is accepted.
     """
 
     name: str
@@ -60,17 +60,16 @@ class SpreadsheetRound:
     annotators: Mapping[str, Annotator]
     spreadsheets: tuple[Spreadsheet, ...]
 
-    def code(self, spreadsheet: Spreadsheet, item: str) -> str:
-        """A row's code: whose row it is and of which item, in 13 letters and digits that tell nobody the item's id
-        (which names a subtask, or gold).
+    def row_code(self, spreadsheet: Spreadsheet, item: str) -> str:
+        """Return the code of a row: 13 letters and digits that do not reveal the item's id.
 
-        It begins with a letter: a spreadsheet would read 123e4567 as a number.
+        It begins with a letter, since programs read 123e4567 as a number.
         """
         return "r" + self._keyed(12, "row", str(spreadsheet.assignment_set), spreadsheet.annotator.id, item)
 
-    def seal(self, code: str, texts: Sequence[str]) -> str:
-        """What a row's text seals its code with: 8 digits. Blanks, line ends and signs do not count."""
-        return self._keyed(8, "seal", code, *(_NO_WORD.sub("", text) for text in texts))
+    def checksum(self, code: str, texts: Sequence[str]) -> str:
+        """Return the checksum of a row's code and texts, 8 digits; white space and punctuation do not matter."""
+        return self._keyed(8, "checksum", code, *(_IGNORED.sub("", text) for text in texts))
 
     def _keyed(self, digits: int, *parts: str) -> str:
         message = "\0".join((self.name, *parts)).encode(errors="backslashreplace")
@@ -78,62 +77,54 @@ class SpreadsheetRound:
 
 
 def require_size(path: Path) -> int:
-    """A file's size in bytes; raises RoundError where no spreadsheet has it."""
+    """Return a file's size in bytes; raise RoundError if it is empty or too large."""
     size = path.stat().st_size
     if not size:
-        raise RoundError("it is empty; have it sent again")
+        raise RoundError("the file is empty; ask for it again")
     if size > MAX_FILE:
-        raise RoundError(f"it has {size >> 20:,} MiB; no spreadsheet has more than {MAX_FILE >> 20}")
+        raise RoundError(f"the file has {size >> 20:,} MiB; the maximum is {MAX_FILE >> 20}")
     return size
 
 
-def read_spreadsheet_round(round: RoundFolder) -> SpreadsheetRound:
-    """A round's facts and the spreadsheets that its assignment sets want. Raises RoundError, DataError."""
-    items = {item.id: item for item in round.items()}
-    annotators = {annotator.id: annotator for annotator in round.annotators()}
-    spec = round.spec()
+def read_spreadsheet_round(folder: RoundFolder) -> SpreadsheetRound:
+    """Read a round and its spreadsheets. Raise RoundError, DataError."""
+    items = {item.id: item for item in folder.items()}
+    annotators = {annotator.id: annotator for annotator in folder.annotators()}
+    spec = folder.spec()
     return SpreadsheetRound(
-        name=round.name,
-        folder=round.path / "spreadsheets",
+        name=folder.name,
+        folder=folder.path / "spreadsheets",
         format=spec.format,
-        salt=round.salt(),
+        salt=folder.salt(),
         suggest=spec.suggest,
         items=items,
-        questions=round.questions(),
+        questions=folder.questions(),
         annotators=annotators,
-        spreadsheets=tuple(_spreadsheets(round, items, annotators)),
+        spreadsheets=tuple(_spreadsheets(folder, items, annotators)),
     )
 
 
 def _spreadsheets(
-    round: RoundFolder, items: Mapping[str, Item], annotators: Mapping[str, Annotator]
+    folder: RoundFolder, items: Mapping[str, Item], annotators: Mapping[str, Annotator]
 ) -> Iterator[Spreadsheet]:
     first: set[str] = set()
-    for assignment_set in round.assignment_sets():
-        theirs: dict[str, list[Assignment]] = {}
-        for one in assignment_set.assignments:
-            theirs.setdefault(one.annotator, []).append(one)
-        if assignment_set.number == 1:
-            first = {annotators[annotator].name.casefold() for annotator in theirs}
-        for annotator_id, assignments in theirs.items():
+    for one_set in folder.assignment_sets():
+        by_annotator: dict[str, list[Assignment]] = {}
+        for assignment in one_set.assignments:
+            by_annotator.setdefault(assignment.annotator, []).append(assignment)
+        if one_set.number == 1:
+            first = {annotators[annotator].name.casefold() for annotator in by_annotator}
+        for annotator_id, assignments in by_annotator.items():
             annotator = annotators[annotator_id]
             assignments.sort(key=lambda one: one.place)
             written = {items[one.item].language for one in assignments}
             language = next(one for one in (*annotator.languages, *written) if one in written)
-            yield Spreadsheet(
-                annotator,
-                assignment_set.number,
-                _stem(annotator, assignment_set.number, first),
-                language,
-                tuple(assignments),
-            )
+            stem = _stem(annotator.name, one_set.number, first)
+            yield Spreadsheet(annotator, one_set.number, stem, language, tuple(assignments))
 
 
-def _stem(annotator: Annotator, assignment_set: int, first: set[str]) -> str:
-    """NAME, then NAME-2; where an annotator of the first assignment set is called that, a sign that no name has keeps
-    them apart.
-    """
-    if assignment_set == 1:
-        return annotator.name
-    stem = f"{annotator.name}-{assignment_set}"
-    return f"{annotator.name}~{assignment_set}" if stem.casefold() in first else stem
+def _stem(name: str, number: int, first: set[str]) -> str:
+    """Return NAME, then NAME-2, or NAME~2 if an annotator of the first assignment set is called NAME-2."""
+    if number == 1:
+        return name
+    return f"{name}~{number}" if f"{name}-{number}".casefold() in first else f"{name}-{number}"

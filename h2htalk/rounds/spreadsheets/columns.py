@@ -1,4 +1,4 @@
-"""The columns of a spreadsheet, and what stands in each row before anybody answers."""
+"""Columns and rows of a spreadsheet before anybody fills it in."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
 from h2htalk.rounds.spreadsheets.item_text import (
-    MOST_LINES,
+    MAX_LINES,
     cell_text,
-    joined,
+    context_blocks,
+    join_blocks,
     line_count,
-    material,
-    replies,
-    suggestion,
+    reply_blocks,
+    suggestion_text,
 )  # fmt: skip
 from h2htalk.rounds.texts.interface import (
+    interface_text,
     label_help,
     label_text,
     question_help,
     question_title,
     rating_text,
-    word,
 )
 
-# Those whose text the row's seal covers.
-SEALED = ("notice", "text", "reply", "suggestion")
-# Widths in Latin letters. A line of 55 is as long as people like to read.
+# Columns whose text is part of the row's checksum.
+CHECKED = ("notice", "text", "reply", "suggestion")
+# Widths in Latin letters; lines of 55 are comfortable to read.
 _WIDTHS = {"row": 2, "item": 6, "notice": 16, "text": 55, "reply": 40, "suggestion": 16}
 _ANSWER_WIDTH, _LABEL_WIDTH, _COMMENT_WIDTH = 16, 5, 24
 
@@ -39,12 +39,12 @@ class SpreadsheetColumn:
     """One column.
 
     Attributes:
-        key: by which it is found again: `row`, `item`, one of `SEALED`, a question's name (for one label of a
-            question with several: `violations:privacy`), or `skip`.
-        heading: as the annotator reads it.
+        key: `row`, `item`, one of `CHECKED`, a question's name (`violations:privacy` for one label of a question with
+            several), or `skip`.
+        heading: shown to the annotator.
         width: in Latin letters.
-        question: that it answers; None for the others.
-        label: of a question with several labels, which one a yes here means.
+        question: that is answered in the column; None for other columns.
+        label: of a question with several labels, the one that is answered with yes.
         help: when to choose what.
     """
 
@@ -56,7 +56,7 @@ class SpreadsheetColumn:
     help: str = ""
 
     @property
-    def answers(self) -> bool:
+    def is_answer(self) -> bool:
         return self.question is not None or self.key == "skip"
 
 
@@ -66,117 +66,119 @@ class SpreadsheetRow:
 
     Attributes:
         number: its place in the spreadsheet, from 1.
-        code: by which it is known again, with its seal (`SpreadsheetRound.code`).
-        elsewhere: its text stands apart, as it speaks of a crisis or is too long for a row.
-        cells: of the columns in `SEALED`, their text as it is shown.
+        code: code and checksum of the row (`SpreadsheetRound.row_code`).
+        separate: whether its text is on another sheet or in another file: it is about a crisis, or too long.
+        cells: texts of the columns in `CHECKED`.
     """
 
     number: int
     session: int
     item: Item
     code: str
-    elsewhere: bool
+    separate: bool
     cells: Mapping[str, str]
 
 
-def text_columns(known: SpreadsheetRound, spreadsheet: Spreadsheet) -> list[SpreadsheetColumn]:
-    """Number, notice, text, reply and suggestion: those that something stands in."""
+def text_columns(round: SpreadsheetRound, spreadsheet: Spreadsheet) -> list[SpreadsheetColumn]:
+    """Return the columns for row code, item number, notice, text, reply and suggestion that are needed."""
     language = spreadsheet.language
-    items = [known.items[one.item] for one in spreadsheet.assignments]
-    mixed = any(item.context or not item.turns for item in items)
-    headings = {"row": "", "item": word("item", language)}
+    items = [round.items[one.item] for one in spreadsheet.assignments]
+    headings = {"row": "", "item": interface_text("item", language)}
     if any(item.crisis for item in items):
-        headings["notice"] = word("crisis_short", language)
-    headings["text"] = word("text" if mixed else "conversation", language)
-    titles = {block.title: None for item in items for block in replies(item, language)}
-    if titles:
+        headings["notice"] = interface_text("crisis_short", language)
+    mixed = any(item.context or not item.turns for item in items)
+    headings["text"] = interface_text("text" if mixed else "conversation", language)
+    if titles := {block.title: None for item in items for block in reply_blocks(item, language)}:
         headings["reply"] = " / ".join(titles)
-    if known.suggest and any(item.suggested for item in items):
-        headings["suggestion"] = word("suggestion", language)
+    if round.suggest and any(item.suggested for item in items):
+        headings["suggestion"] = interface_text("suggestion", language)
     return [SpreadsheetColumn(key, heading, _WIDTHS[key]) for key, heading in headings.items()]
 
 
 def answer_columns(
-    questions: Sequence[Question], language: Language, *, apart: bool
+    questions: Sequence[Question], language: Language, *, per_label: bool
 ) -> list[SpreadsheetColumn]:
-    """A column a question, and one for skipping.
+    """Return one column for each question, and one for skipping.
 
     Args:
-        apart: a question with several labels gets a column for each: a cell's list lets nobody choose two.
+        questions: of the round.
+        language: of the headings.
+        per_label: whether a question with several labels has a column for each: a drop-down list allows one choice.
     """
     columns: list[SpreadsheetColumn] = []
     for question in questions:
-        title, told = question_title(question.name, language), question_help(question.name, language)
-        if question.form == "labels" and apart:
+        title, help = question_title(question.name, language), question_help(question.name, language)
+        if question.form == "labels" and per_label:
             for label in question.labels:
-                name, more = (f(question.name, label, language) for f in (label_text, label_help))
-                key, heading = f"{question.name}:{label}", word("if_yes", language, label=name)
-                columns.append(SpreadsheetColumn(key, heading, _LABEL_WIDTH, question, label, more or told))
+                name, own_help = (f(question.name, label, language) for f in (label_text, label_help))
+                key, heading = f"{question.name}:{label}", interface_text("if_yes", language, label=name)
+                columns.append(
+                    SpreadsheetColumn(key, heading, _LABEL_WIDTH, question, label, own_help or help)
+                )
         else:
-            heading = title if question.required else f"{title}\n({word('optional', language)})"
+            heading = title if question.required else f"{title}\n({interface_text('optional', language)})"
             width = _COMMENT_WIDTH if question.form == "text" else _ANSWER_WIDTH
-            columns.append(SpreadsheetColumn(question.name, heading, width, question, help=told))
-    skip = SpreadsheetColumn(
-        "skip", word("skip", language), _ANSWER_WIDTH, help=word("skip_is_fine", language)
-    )
-    return [*columns, skip]
+            columns.append(SpreadsheetColumn(question.name, heading, width, question, help=help))
+    skip, help = interface_text("skip", language), interface_text("skip_is_fine", language)
+    return [*columns, SpreadsheetColumn("skip", skip, _ANSWER_WIDTH, help=help)]
 
 
-def shown_choices(question: Question, language: Language) -> dict[str | int, str]:
-    """Stored value -> as the annotator chooses it; empty where they write freely."""
+def choice_texts(question: Question, language: Language) -> dict[str | int, str]:
+    """Return stored value -> text of the choice; empty for free text."""
     if question.form == "rating":
         return {step: cell_text(rating_text(question.name, step, language)) for step in question.ratings}
     return {label: cell_text(label_text(question.name, label, language)) for label in question.labels}
 
 
-def choices_of(question: Question, item: Item, language: Language) -> dict[str | int, str]:
-    """`shown_choices` of those that this item leaves to choose: an adjudication's item names its own labels."""
-    shown = shown_choices(question, language)
+def item_choices(question: Question, item: Item, language: Language) -> dict[str | int, str]:
+    """Return the `choice_texts` that an item allows: items of an adjudication have labels of their own."""
+    texts = choice_texts(question, language)
     if question.name == "label" and item.labels:
-        return {label: shown[label] for label in item.labels}
-    return shown
+        return {label: texts[label] for label in item.labels}
+    return texts
 
 
 def spreadsheet_rows(
-    known: SpreadsheetRound,
+    round: SpreadsheetRound,
     spreadsheet: Spreadsheet,
     columns: Sequence[SpreadsheetColumn],
-    pointer: Callable[[int], str],
+    reference: Callable[[int], str],
 ) -> list[SpreadsheetRow]:
-    """The rows of a spreadsheet, in the annotator's order.
+    """Return the rows of a spreadsheet in the annotator's order.
 
     Args:
+        round, spreadsheet: what to write.
         columns: `text_columns`.
-        pointer: an item's number -> the line that says where its text stands.
+        reference: item number -> line that says where a separate text is.
     """
     widths = {column.key: column.width for column in columns}
     rows = []
-    for number, one in enumerate(spreadsheet.assignments, 1):
-        item = known.items[one.item]
-        cells = _cells(known, item, spreadsheet.language, set(widths))
-        elsewhere = item.crisis or any(
-            line_count(cells.get(key, ""), widths.get(key, 1)) > MOST_LINES for key in ("text", "reply")
+    for number, assignment in enumerate(spreadsheet.assignments, 1):
+        item = round.items[assignment.item]
+        cells = _cells(round, item, spreadsheet.language, set(widths))
+        separate = item.crisis or any(
+            line_count(cells.get(key, ""), widths.get(key, 1)) > MAX_LINES for key in ("text", "reply")
         )
-        if elsewhere:
-            cells["text"] = pointer(number)
+        if separate:
+            cells["text"] = reference(number)
             cells.pop("reply", None)
-        shown = {key: cell_text(text) for key, text in cells.items()}
-        code = known.code(spreadsheet, one.item)
-        sealed = f"{code}-{known.seal(code, [shown.get(key, '') for key in SEALED])}"
-        rows.append(SpreadsheetRow(number, one.session, item, sealed, elsewhere, shown))
+        texts = {key: cell_text(text) for key, text in cells.items()}
+        code = round.row_code(spreadsheet, assignment.item)
+        code += f"-{round.checksum(code, [texts.get(key, '') for key in CHECKED])}"
+        rows.append(SpreadsheetRow(number, assignment.session, item, code, separate, texts))
     return rows
 
 
-def _cells(known: SpreadsheetRound, item: Item, language: Language, keys: set[str]) -> dict[str, str]:
+def _cells(round: SpreadsheetRound, item: Item, language: Language, keys: set[str]) -> dict[str, str]:
     cells: dict[str, str] = {}
     if item.crisis:
-        cells["notice"] = word("crisis_notice", language)
+        cells["notice"] = interface_text("crisis_notice", language)
     note = [item.note.strip()] if item.note.strip() else []
     titled = bool(item.context) or not item.turns
-    cells["text"] = "\n\n".join([*note, joined(material(item, language), titled=titled)])
-    # Where some items have both replies, and where the only one could be either, its heading stands above it.
+    cells["text"] = "\n\n".join([*note, join_blocks(context_blocks(item, language), titled=titled)])
+    # The column may hold both kinds of reply, so each has its title.
     if "reply" in keys:
-        cells["reply"] = joined(replies(item, language), titled=True)
+        cells["reply"] = join_blocks(reply_blocks(item, language), titled=True)
     if "suggestion" in keys:
-        cells["suggestion"] = suggestion(item, known.questions, language)
+        cells["suggestion"] = suggestion_text(item, round.questions, language)
     return cells

@@ -1,4 +1,4 @@
-"""A spreadsheet as CSV: the same rows, answered in codes, as editors and spreadsheet programs read and write it."""
+"""Spreadsheets as CSV files, in which annotators write codes."""
 
 from __future__ import annotations
 
@@ -14,82 +14,81 @@ from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE, Spreadsheet, Sp
 from h2htalk.rounds.spreadsheets.columns import (
     SpreadsheetRow,
     answer_columns,
-    shown_choices,
+    choice_texts,
     spreadsheet_rows,
     text_columns,
 )  # fmt: skip
 from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
-from h2htalk.rounds.spreadsheets.item_text import cell_text, joined, lines_shown, whole_text
-from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, Raw, ReturnedRow, table_rows
-from h2htalk.rounds.texts.interface import question_help, question_title, word
+from h2htalk.rounds.spreadsheets.item_text import cell_text, escape_controls, item_blocks, join_blocks
+from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, CellValue, ReturnedRow, table_rows
+from h2htalk.rounds.texts.interface import interface_text, question_help, question_title
 from h2htalk.text.escaping import longest_field
 
-# Without it spreadsheet programs take UTF-8 for the coding of the country.
-_MARK = "\ufeff"
-# What programs save CSV in when nobody tells them UTF-8, in China and in Western Europe.
-_OTHER_CODINGS = ("gb18030", "cp1252")
+# Without a byte order mark, spreadsheet programs do not recognise UTF-8.
+_BOM = "\ufeff"
+# Encodings in which programs save CSV by default in China and Western Europe.
+_OTHER_ENCODINGS = ("gb18030", "cp1252")
 
 
-def write_csv(known: SpreadsheetRound, spreadsheet: Spreadsheet, path: Path, texts: Path) -> None:
-    """Write a spreadsheet to `path`, and the texts that stand apart, if there are any, to `texts`. Raises DataError."""
+def write_csv(round: SpreadsheetRound, spreadsheet: Spreadsheet, path: Path, texts_path: Path) -> None:
+    """Write a spreadsheet to `path`, and separate texts, if any, to `texts_path`. Raise DataError."""
     language = spreadsheet.language
-    columns = text_columns(known, spreadsheet)
-
-    def pointer(number: int) -> str:
-        return f"{word('show_text', language)}: {texts.name}, {word('item', language)} {number}"
-
-    rows = spreadsheet_rows(known, spreadsheet, columns, pointer)
-    apart = [row for row in rows if row.elsewhere]
-    if apart:
-        write_text(texts, [_MARK, *(_text_apart(row, spreadsheet, len(rows)) for row in apart)])
-    choices = ["choices"] if any(row.item.labels for row in rows) else []
-    answers = [column.key for column in answer_columns(known.questions, language, apart=False)]
-    output = io.StringIO()
-    writer = csv.DictWriter(
-        output, ["session", *(column.key for column in columns), *choices, *answers], restval=""
+    columns = text_columns(round, spreadsheet)
+    show, item = interface_text("show_text", language), interface_text("item", language)
+    rows = spreadsheet_rows(
+        round, spreadsheet, columns, lambda number: f"{show}: {texts_path.name}, {item} {number}"
     )
+    separate = [row for row in rows if row.separate]
+    if separate:
+        write_text(texts_path, [_BOM, *(_separate_text(row, spreadsheet, len(rows)) for row in separate)])
+    choices = ["choices"] if any(row.item.labels for row in rows) else []
+    answers = [column.key for column in answer_columns(round.questions, language, per_label=False)]
+    output = io.StringIO()
+    keys = ["session", *(column.key for column in columns), *choices, *answers]
+    writer = csv.DictWriter(output, keys, restval="")
     writer.writeheader()
     for row in rows:
         record = {"session": row.session, "item": row.number, "row": row.code, **row.cells}
         writer.writerow(record | {key: cell_text(" | ".join(row.item.labels)) for key in choices})
-    write_text(path, _MARK + output.getvalue())
+    write_text(path, _BOM + output.getvalue())
 
 
-def _text_apart(row: SpreadsheetRow, spreadsheet: Spreadsheet, total: int) -> str:
-    """One text, its notice first; many empty lines keep the next one off the screen."""
+def _separate_text(row: SpreadsheetRow, spreadsheet: Spreadsheet, total: int) -> str:
+    """Return an item's text after its notice; many empty lines keep the text off the screen."""
     language = spreadsheet.language
-    parts = [word("item_of", language, number=row.number, total=total)]
+    parts = [interface_text("item_of", language, number=row.number, total=total)]
     if row.item.crisis:
-        parts.append(word("crisis_notice", language) + "\n" * 40)
-    parts.append(lines_shown(joined(whole_text(row.item, language), titled=True)))
+        parts.append(interface_text("crisis_notice", language) + "\n" * 40)
+    parts.append(escape_controls(join_blocks(item_blocks(row.item, language), titled=True)))
     return "\n\n".join(parts) + "\n" * 40
 
 
 def write_csv_guidelines(
-    known: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path
+    round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path
 ) -> None:
-    """The guidelines as a text file, with what can be written in each column. Raises DataError."""
+    """Write the guidelines as a text file, with the codes of each column. Raise DataError."""
     language = spreadsheet.language
     lines = [line for _, line in guideline_lines(guidelines)]
     lines += ["", "-" * 60, ""]
-    for question in known.questions:
-        lines += _codes(question, spreadsheet)
-    lines += [f"skip: {word('skip_is_fine', language)}", f"  yes = {word('skip_yes', language)}"]
-    write_text(path, _MARK + "\n".join(lines) + "\n")
+    for question in round.questions:
+        lines += _code_lines(question, spreadsheet)
+    lines += [f"skip: {interface_text('skip_is_fine', language)}"]
+    lines += [f"  yes = {interface_text('skip_yes', language)}"]
+    write_text(path, _BOM + "\n".join(lines) + "\n")
 
 
-def _codes(question: Question, spreadsheet: Spreadsheet) -> Iterator[str]:
+def _code_lines(question: Question, spreadsheet: Spreadsheet) -> Iterator[str]:
     language = spreadsheet.language
-    more = "" if question.required else f" ({word('optional', language)})"
-    more += f" ({word('more_than_one', language)})" if question.form == "labels" else ""
-    yield f"{question.name}: {question_title(question.name, language)}{more}"
+    notes = "" if question.required else f" ({interface_text('optional', language)})"
+    notes += f" ({interface_text('more_than_one', language)})" if question.form == "labels" else ""
+    yield f"{question.name}: {question_title(question.name, language)}{notes}"
     yield question_help(question.name, language)
-    for value, shown in shown_choices(question, language).items():
-        yield f"  {shown}" if question.form == "rating" else f"  {cell_text(str(value))} = {shown}"
+    for value, text in choice_texts(question, language).items():
+        yield f"  {text}" if question.form == "rating" else f"  {cell_text(str(value))} = {text}"
     yield ""
 
 
-# --- Read back ----------------------------------------------------------------------------------------------------
+# --- Reading ------------------------------------------------------------------------------------------------------
 
 
 def read_csv(
@@ -97,31 +96,31 @@ def read_csv(
     shown: str,
     required: Sequence[str],
     mistakes: list[str],
-    intact: Callable[[ReturnedRow], bool],
+    unchanged: Callable[[ReturnedRow], bool],
 ) -> list[ReturnedRow]:
-    """The rows of a CSV file, in the coding in which most of them are `intact`; other arguments as `read_xlsx`'s.
+    """Read the rows of a CSV file, in the encoding in which most of them are `unchanged`.
 
-    The text beside the answers is known, so that the coding is measured and not guessed.
+    The texts of the items are known, so the encoding need not be guessed. Other arguments as of `read_xlsx`.
 
     Raises:
-        RoundError: it is empty, too large, or no CSV; without the file's name.
-        OSError: it cannot be read.
+        RoundError: the file is empty, too large, or not CSV; the message does not name it.
+        OSError: the file cannot be read.
     """
-    read = []
-    for text in _decoded(path):
-        told: list[str] = []
-        rows = list(_rows(text, shown, required, told))
-        read.append((sum(map(intact, rows)), rows, told))
-    _, rows, told = max(read, key=lambda one: one[0])
-    mistakes += told
+    results = []
+    for text in _decode_all(path):
+        found: list[str] = []
+        rows = list(_read_rows(text, shown, required, found))
+        results.append((sum(map(unchanged, rows)), rows, found))
+    _, rows, found = max(results, key=lambda one: one[0])
+    mistakes += found
     return rows
 
 
-def _rows(text: str, shown: str, required: Sequence[str], mistakes: list[str]) -> Iterator[ReturnedRow]:
+def _read_rows(text: str, shown: str, required: Sequence[str], mistakes: list[str]) -> Iterator[ReturnedRow]:
     heading = text[: text.find("\n") + 1 or None]
     delimiter = max(",;\t", key=heading.count)
 
-    def lines() -> Iterator[tuple[int, Sequence[Raw | None]]]:
+    def lines() -> Iterator[tuple[int, Sequence[CellValue | None]]]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         yield from zip(range(1, MAX_ROWS + 1), reader, strict=False)
 
@@ -133,23 +132,23 @@ def _rows(text: str, shown: str, required: Sequence[str], mistakes: list[str]) -
                 keys, table, required, shown, lambda row, _, key: f": row {row}, column {key}", mistakes
             )
     except csv.Error as error:
-        raise RoundError(f"it cannot be read as CSV: {error}; save it again as CSV in UTF-8") from error
+        raise RoundError(f"the file cannot be read as CSV: {error}; save it again as CSV in UTF-8") from error
 
 
-def _decoded(path: Path) -> list[str]:
-    """The file's text; in each coding that fits, where a program has not saved it in UTF-8 or UTF-16."""
+def _decode_all(path: Path) -> list[str]:
+    """Return the file's text; if it is neither UTF-8 nor UTF-16, its text in each other encoding that fits."""
     require_size(path)
     raw = path.read_bytes()
     unicode = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    for codings in ((unicode,), _OTHER_CODINGS):
-        texts = [text for coding in codings if (text := _decode(raw, coding)) is not None]
+    for encodings in ((unicode,), _OTHER_ENCODINGS):
+        texts = [text for encoding in encodings if (text := _decode(raw, encoding)) is not None]
         if texts:
             return texts
-    raise RoundError("it is no text; save it again as “CSV UTF-8”")
+    raise RoundError("the file is not text; save it again as “CSV UTF-8”")
 
 
-def _decode(raw: bytes, coding: str) -> str | None:
+def _decode(raw: bytes, encoding: str) -> str | None:
     try:
-        return raw.decode(coding)
+        return raw.decode(encoding)
     except UnicodeDecodeError:
         return None

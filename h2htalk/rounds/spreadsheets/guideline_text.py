@@ -1,4 +1,4 @@
-"""Guidelines from Markdown to what a cell or a plain text file shows: a line each, headings marked as such."""
+"""Guidelines as lines of plain text, for cells and text files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"^(\s*)[-*+]\s+")
 _LINK = re.compile(r"\[([^\]]+)\]\((?:mailto:)?([^)\s]+)\)")
-# Bold, italic and code marks around words; a lone asterisk stays.
+# Bold, italic and code markup; a single asterisk stays.
 _MARKS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
 _RULE = re.compile(r"(-{3,}|\*{3,}|_{3,})$")
 
 
 def guideline_lines(text: str) -> Iterator[tuple[str, str]]:
-    """Of Markdown the lines as (`title`, `heading` or `line`, text without marks)."""
+    """Yield the lines of Markdown as (`title`, `heading` or `line`, text without markup)."""
     for raw in text.splitlines():
         line = raw.rstrip()
         heading = _HEADING.fullmatch(line)

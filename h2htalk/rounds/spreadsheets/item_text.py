@@ -1,4 +1,4 @@
-"""An item as text for cells: harmless in a spreadsheet, and about how many lines it takes."""
+"""Items as text for cells: without formulas and control characters, and with an estimate of its lines."""
 
 from __future__ import annotations
 
@@ -10,64 +10,70 @@ from dataclasses import dataclass
 from h2htalk.data.languages import Language
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.texts.interface import label_text, passage_title, question_title, rating_text, word
+from h2htalk.rounds.texts.interface import (
+    interface_text,
+    label_text,
+    passage_title,
+    question_title,
+    rating_text,
+)
 from h2htalk.text.escaping import harmless_cell, printable
 
-# Excel shows no row of more than 409 points: about 27 lines. Some room is left for wider fonts.
-MOST_LINES = 22
-# Of one line, at most so many characters in a row: 18 lines of Chinese in a column of 70.
-_PORTION = 600
+# Excel shows rows of up to 409 points: about 27 lines, fewer with wide fonts.
+MAX_LINES = 22
+# Longest part of a line in one row (characters): 18 lines of Chinese in a column of 70.
+_MAX_PART = 600
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WIDE = re.compile("[\u2e80-\uffef]")
-# Not allowed by XML 1.0: a workbook that holds one cannot be opened.
-_NO_XML = re.compile("[\ufffe\uffff]")
+# Not allowed in XML 1.0: a workbook that contains them cannot be opened.
+_NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A heading and what stands under it: (who speaks, empty for nobody; what they say)."""
+    """A title and its lines: (speaker, or empty; text)."""
 
     title: str
     lines: tuple[tuple[str, str], ...]
 
 
-def lines_shown(text: str) -> str:
-    """A text in which only line ends act: every other control or invisible character stands as its escape."""
-    shown = "\n".join(map(printable, _LINE_END.split(text)))
-    return _NO_XML.sub(lambda match: f"\\u{ord(match.group()):04x}", shown)
+def escape_controls(text: str) -> str:
+    """Escape control and invisible characters, except line ends."""
+    escaped = "\n".join(map(printable, _LINE_END.split(text)))
+    return _NOT_XML.sub(lambda match: f"\\u{ord(match.group()):04x}", escaped)
 
 
 def cell_text(text: str) -> str:
-    """A text of several lines for a cell of its own: as `harmless_cell`, but its line ends stay."""
-    first, end, rest = lines_shown(text).lstrip("\n").partition("\n")
+    """Return a text for a cell that no program takes for a formula; line ends stay."""
+    first, end, rest = escape_controls(text).lstrip("\n").partition("\n")
     while end and not first.strip():
         first, end, rest = rest.partition("\n")
     return harmless_cell(first) + end + rest
 
 
-def whole_text(item: Item, language: Language) -> tuple[Block, ...]:
-    """All that an item shows, as it stands on a sheet or in a file of its own."""
-    note = (Block(word("note", language), (("", item.note),)),) if item.note.strip() else ()
-    return (*note, *material(item, language), *replies(item, language))
+def item_blocks(item: Item, language: Language) -> tuple[Block, ...]:
+    """Return the whole item, for a sheet or file of its own."""
+    note = (Block(interface_text("note", language), (("", item.note),)),) if item.note.strip() else ()
+    return (*note, *context_blocks(item, language), *reply_blocks(item, language))
 
 
-def material(item: Item, language: Language) -> tuple[Block, ...]:
-    """Passages and the conversation, each under its heading."""
+def context_blocks(item: Item, language: Language) -> tuple[Block, ...]:
+    """Return passages and the conversation."""
     blocks = [Block(passage_title(name, language), (("", text),)) for name, text in item.context]
     if item.turns:
-        said = tuple((word(turn.role, language), turn.content) for turn in item.turns)
-        blocks.append(Block(word("conversation", language), said))
+        turns = tuple((interface_text(turn.role, language), turn.content) for turn in item.turns)
+        blocks.append(Block(interface_text("conversation", language), turns))
     return tuple(blocks)
 
 
-def replies(item: Item, language: Language) -> tuple[Block, ...]:
-    """The reply to judge, and the one that was proposed."""
+def reply_blocks(item: Item, language: Language) -> tuple[Block, ...]:
+    """Return the reply to judge and the proposed reply, if there are any."""
     both = (("reply_to_judge", item.response), ("proposed_reply", item.reference))
-    return tuple(Block(word(name, language), (("", text),)) for name, text in both if text.strip())
+    return tuple(Block(interface_text(name, language), (("", text),)) for name, text in both if text.strip())
 
 
-def joined(blocks: Sequence[Block], *, titled: bool) -> str:
-    """Blocks as one text. Without `titled` a single block's heading is left out."""
+def join_blocks(blocks: Sequence[Block], *, titled: bool) -> str:
+    """Join blocks to one text. Without `titled`, a single block has no title."""
     parts = []
     for block in blocks:
         lines = [
@@ -78,39 +84,39 @@ def joined(blocks: Sequence[Block], *, titled: bool) -> str:
     return "\n\n".join(parts)
 
 
-def suggestion(item: Item, questions: Sequence[Question], language: Language) -> str:
-    """A model's answers in the annotator's words, each below its question."""
+def suggestion_text(item: Item, questions: Sequence[Question], language: Language) -> str:
+    """Return a model's answers as annotators read them, each below its question."""
     lines = []
     for question in questions:
         if question.name in item.suggested:
             value = item.suggested[question.name]
             if question.form == "rating":
-                shown = rating_text(question.name, int(question.read(value)), language)  # type: ignore[arg-type]
+                text = rating_text(question.name, int(question.read(value)), language)  # type: ignore[arg-type]
             elif question.form == "text":
-                shown = str(value)
+                text = str(value)
             else:
                 labels = value if isinstance(value, tuple) else (str(value),)
-                shown = "; ".join(label_text(question.name, label, language) for label in labels)
-            lines.append(f"{question_title(question.name, language)}\n{shown}")
+                text = "; ".join(label_text(question.name, label, language) for label in labels)
+            lines.append(f"{question_title(question.name, language)}\n{text}")
     return "\n".join(lines)
 
 
 def line_count(text: str, width: int) -> int:
-    """About how many lines a text takes in a column `width` Latin letters wide; a Chinese sign counts as two."""
+    """Estimate the lines of a text in a column of `width` Latin letters; Chinese characters are twice as wide."""
     return sum(1 + (len(line) + len(_WIDE.findall(line))) // width for line in text.split("\n"))
 
 
-def portions(text: str, width: int) -> Iterator[str]:
-    """A text in portions that one row each can show, nothing left out."""
-    held: list[str] = []
+def split_text(text: str, width: int) -> Iterator[str]:
+    """Split a text into parts that one row can show."""
+    part: list[str] = []
     used = 0
     for line in text.split("\n"):
-        pieces = textwrap.wrap(line, _PORTION, drop_whitespace=False, replace_whitespace=False) or [""]
+        pieces = textwrap.wrap(line, _MAX_PART, drop_whitespace=False, replace_whitespace=False) or [""]
         for number, piece in enumerate(pieces):
             lines = line_count(piece, width)
-            if held and (number > 0 or used + lines > MOST_LINES):
-                yield "\n".join(held)
-                held, used = [], 0
-            held.append(piece)
+            if part and (number > 0 or used + lines > MAX_LINES):
+                yield "\n".join(part)
+                part, used = [], 0
+            part.append(piece)
             used += lines
-    yield "\n".join(held)
+    yield "\n".join(part)

@@ -1,4 +1,4 @@
-"""The spreadsheets platform: a spreadsheet an annotator, sent and collected by whatever means people have."""
+"""The platform `spreadsheets`: files that the manager sends to annotators and puts back when they return."""
 
 from __future__ import annotations
 
@@ -21,190 +21,185 @@ from h2htalk.rounds.spreadsheets.returned_files import ReturnedFiles
 from h2htalk.rounds.spreadsheets.xlsx_reading import check_archive
 from h2htalk.rounds.spreadsheets.xlsx_writing import write_workbook
 
-# Seconds of writing that need no line of progress.
-_QUICK = 3.0
-# Of items in a note so many are named one by one.
-_NAMED = 5
+# Seconds of writing without a progress line.
+_SILENT = 3.0
+# Items that a note names.
+_MAX_NAMED = 5
 
 
 class SpreadsheetPlatform:
-    """Spreadsheets in `ROUND/spreadsheets`: `NAME.xlsx` or `NAME.csv`, as the round says; of a later assignment set
-    `NAME-2.xlsx`.
-    """
+    """Spreadsheets `NAME.xlsx` or `NAME.csv` in `ROUND/spreadsheets`; those of later sets are `NAME-2.xlsx`, ..."""
 
     assigns_items = True
 
-    def check(self, round: RoundFolder) -> None:
-        """Raise MissingExtraError without openpyxl, RoundError where the spreadsheets' folder is none."""
+    def check(self, folder: RoundFolder) -> None:
+        """Raise MissingExtraError without openpyxl, RoundError if the folder's path is not a folder."""
         try:
             import openpyxl  # noqa: F401
         except ImportError:
             raise MissingExtraError("making spreadsheets", 'pip install "h2htalk[rounds]"') from None
-        folder = round.path / "spreadsheets"
-        if folder.exists() and not folder.is_dir():
-            raise RoundError(f"{folder}: must be a folder: the spreadsheets go there; move that file away")
+        path = folder.path / "spreadsheets"
+        if path.exists() and not path.is_dir():
+            raise RoundError(f"{path}: must be a folder for the spreadsheets; move the file away")
 
-    def publish(self, round: RoundFolder) -> list[str]:
-        """Write every spreadsheet that is not there yet; one that is there may hold answers, and is never touched."""
-        known = read_spreadsheet_round(round)
-        _protect(known.folder)
-        there = {_folded(path.name) for path in known.folder.glob("*")}
-        asked = [spreadsheet for spreadsheet in known.spreadsheets if spreadsheet.annotator.here]
-        if known.format == "csv":
-            for language, spreadsheet in {spreadsheet.language: spreadsheet for spreadsheet in asked}.items():
-                beside = known.folder / f"guidelines-{language}.txt"
-                write_csv_guidelines(known, spreadsheet, round.guidelines(language), beside)
-        due = [one for one in asked if _folded(f"{one.stem}.{known.format}") not in there]
-        with Progress("spreadsheets", len(due), silent=_QUICK) as progress:
+    def publish(self, folder: RoundFolder) -> list[str]:
+        """Write missing spreadsheets; existing ones may contain answers and do not change."""
+        round = read_spreadsheet_round(folder)
+        _protect(round.folder)
+        existing = {_comparable(path.name) for path in round.folder.glob("*")}
+        active = [spreadsheet for spreadsheet in round.spreadsheets if spreadsheet.annotator.active]
+        if round.format == "csv":
+            for language, spreadsheet in {
+                spreadsheet.language: spreadsheet for spreadsheet in active
+            }.items():
+                path = round.folder / f"guidelines-{language}.txt"
+                write_csv_guidelines(round, spreadsheet, folder.guidelines(language), path)
+        due = [one for one in active if _comparable(f"{one.stem}.{round.format}") not in existing]
+        with Progress("spreadsheets", len(due), silent=_SILENT) as progress:
             for spreadsheet in due:
-                path = known.folder / f"{spreadsheet.stem}.{known.format}"
-                if known.format == "csv":
-                    write_csv(known, spreadsheet, path, known.folder / f"{spreadsheet.stem}.texts.txt")
+                path = round.folder / f"{spreadsheet.stem}.{round.format}"
+                if round.format == "csv":
+                    write_csv(round, spreadsheet, path, round.folder / f"{spreadsheet.stem}.texts.txt")
                 else:
-                    _write_whole(known, spreadsheet, round.guidelines(spreadsheet.language), path)
+                    _write_workbook_atomically(
+                        round, spreadsheet, folder.guidelines(spreadsheet.language), path
+                    )
                 progress.advance()
-        _protect(known.folder)
-        annotators = len({spreadsheet.annotator.id for spreadsheet in known.spreadsheets})
-        lines = [
-            f"{counted(len(known.spreadsheets), 'spreadsheet')} of {counted(annotators, 'annotator')} "
-            f"in {known.folder}, "
-            f"{len(due):,} of them new"
+        _protect(round.folder)
+        annotators = len({spreadsheet.annotator.id for spreadsheet in round.spreadsheets})
+        messages = [
+            f"{counted(len(round.spreadsheets), 'spreadsheet')} for {counted(annotators, 'annotator')} in "
+            f"{round.folder}, {len(due):,} of them new"
         ]
         if due:
-            with_it = ", with the .txt files beside it," if known.format == "csv" else ""
-            lines.append(f"send each annotator theirs{with_it} and put what comes back into that folder")
-        return lines
-
-    def collect(self, round: RoundFolder, *, whole: bool = False) -> Collected:
-        """What the spreadsheets hold now; they are always read whole. Raises RoundError, DataError.
-
-        What becomes of an answer that is stored when its row is changed later: a whole row replaces it, and so does
-        Skip, whatever stands beside it; a row that was emptied, in a file with a row that somebody filled in, takes it
-        back; where the row is half filled, mistaken or not to be read, or nothing in the file is filled in, it stays.
-        """
-        known = read_spreadsheet_round(round)
-        found = ReturnedFiles(known)
-        # Where opening was refused or broken off, nobody has missed a spreadsheet yet.
-        went_out = round.state != "half opened"
-        if not known.folder.is_dir():
-            gone = f"{known.folder}: no spreadsheets there; put back what came in"
-            return Collected((), notes=(gone,) if went_out else ())
-        _protect(known.folder)
-        try:
-            paths = sorted(known.folder.iterdir())
-        except OSError as error:
-            raise RoundError(f"{known.folder}: cannot be looked into: {error.strerror or error}") from error
-        for path in paths:
-            found.read(path)
-        absent = [
-            spreadsheet.stem
-            for spreadsheet in known.spreadsheets
-            if spreadsheet.annotator.here and spreadsheet.stem not in found.files
-        ]
-        if absent and went_out:
-            found.notes.append(
-                f"{known.folder}: no file there of {', '.join(absent)}; put it back to have it read"
+            texts = " and the .txt files" if round.format == "csv" else ""
+            messages.append(
+                f"send each annotator their spreadsheet{texts}; put returned files into that folder"
             )
-        stored = round.answers()
-        answered = {(item, annotator) for item, annotator, _ in stored}
-        answers: list[Annotation] = []
-        started: dict[str, int] = {}
-        for spreadsheet in known.spreadsheets:
-            file = found.filled_in(spreadsheet)
-            rows = file.rows if file else {}
-            half = sum(row.state == "half" for row in rows.values())
-            if half:
-                started[spreadsheet.annotator.name] = started.get(spreadsheet.annotator.name, 0) + half
-            kept: list[int] = []
-            taken_back = 0
-            for number, assignment in enumerate(spreadsheet.assignments, 1):
-                row = rows.get(assignment.item)
-                if file and row and row.state in ("answered", "empty"):
-                    new = _as_answers(
-                        known.name, assignment.item, spreadsheet, row.answers, file.when, stored
-                    )
-                    taken_back += not row.answers and bool(new)
-                    answers += new
-                elif (assignment.item, spreadsheet.annotator.id) in answered:
-                    kept.append(number)
-            if taken_back:
-                found.notes.append(
-                    f"{spreadsheet.stem}: {taken_back:,} of the items answered before are empty now; "
-                    "those answers count no "
-                    "more"
-                )
-            if kept and spreadsheet.stem in found.files:
-                found.notes.append(f"{spreadsheet.stem}: {_kept(kept)}")
-        return Collected(tuple(answers), tuple(found.mistakes), tuple(found.notes), started)
+        return messages
 
-    def close(self, round: RoundFolder) -> list[str]:
-        """Nothing can be closed in a file; say so."""
+    def collect(self, folder: RoundFolder) -> Collected:
+        """Read all spreadsheets. Raise RoundError, DataError.
+
+        A complete row replaces stored annotations, and so does a skipped one. An empty row withdraws them if the file
+        has other rows that are filled in. They stay if the row is incomplete, mistaken or unreadable, or the file is
+        blank.
+        """
+        round = read_spreadsheet_round(folder)
+        returned = ReturnedFiles(round)
+        # A partly opened round may lack files that nobody got.
+        published = folder.state != "partly opened"
+        if not round.folder.is_dir():
+            missing = f"{round.folder}: folder not found; restore the returned spreadsheets"
+            return Collected(notes=(missing,) if published else ())
+        _protect(round.folder)
+        try:
+            paths = sorted(round.folder.iterdir())
+        except OSError as error:
+            raise RoundError(f"{round.folder}: cannot be read: {error.strerror or error}") from error
+        for path in paths:
+            returned.read(path)
+        absent = [
+            one.stem for one in round.spreadsheets if one.annotator.active and one.stem not in returned.files
+        ]
+        if absent and published:
+            returned.notes.append(
+                f"{round.folder}: no file of {', '.join(absent)}; restore it to have it read"
+            )
+        stored = folder.annotations()
+        annotated = {(item, annotator) for item, annotator, _ in stored}
+        annotations: list[Annotation] = []
+        started: set[tuple[str, str]] = set()
+        for spreadsheet in round.spreadsheets:
+            file = returned.filled_in(spreadsheet)
+            rows = file.rows if file else {}
+            unreadable: list[int] = []
+            withdrawn = 0
+            for number, assignment in enumerate(spreadsheet.assignments, 1):
+                pair = assignment.item, spreadsheet.annotator.id
+                row = rows.get(assignment.item)
+                if row and row.state == "partial":
+                    started.add(pair)
+                if file and row and row.state in ("answered", "empty"):
+                    new = _row_annotations(round.name, *pair, row.answers, file.when, stored)
+                    withdrawn += not row.answers and bool(new)
+                    annotations += new
+                elif pair in annotated:
+                    unreadable.append(number)
+            if withdrawn:
+                returned.notes.append(
+                    f"{spreadsheet.stem}: {counted(withdrawn, 'item')} annotated earlier and now empty; those "
+                    "annotations do not count any more"
+                )
+            if unreadable and spreadsheet.stem in returned.files:
+                returned.notes.append(f"{spreadsheet.stem}: {_describe_unreadable(unreadable)}")
+        notes = tuple(returned.notes)
+        return Collected(tuple(annotations), tuple(returned.mistakes), notes, frozenset(started))
+
+    def close(self, folder: RoundFolder) -> list[str]:
+        """Return a message: files cannot be closed."""
         return [
-            f"what is changed in {round.path / 'spreadsheets'} from now on is not read unless the "
-            "round is opened again; "
-            "tell the annotators"
+            f"later changes in {folder.path / 'spreadsheets'} are not read unless the round is reopened; tell the "
+            "annotators"
         ]
 
 
-def _as_answers(
+def _row_annotations(
     round: str,
     item: str,
-    spreadsheet: Spreadsheet,
-    values: Mapping[str, Value],
+    annotator: str,
+    answers: Mapping[str, Value],
     when: str,
     stored: Mapping[tuple[str, str, str], Annotation],
 ) -> list[Annotation]:
-    """Answers of one row; one that is stored with the same value keeps its time, one that is gone is taken back."""
-    annotator = spreadsheet.annotator.id
-    made = []
-    for question, value in values.items():
+    """Return a row's annotations: unchanged ones keep their time, missing ones are withdrawn."""
+    annotations = []
+    for question, value in answers.items():
         old = stored.get((item, annotator, question))
-        made.append(
-            Annotation(
-                round, item, annotator, question, value, old.when if old and old.value == value else when
-            )
-        )
-    gone = [key for key in stored if key[:2] == (item, annotator) and key[2] not in values]
-    return made + [Annotation(round, item, annotator, question, None, when) for _, _, question in gone]
+        time = old.when if old and old.value == value else when
+        annotations.append(Annotation(round, item, annotator, question, value, time))
+    missing = [key[2] for key in stored if key[:2] == (item, annotator) and key[2] not in answers]
+    return annotations + [Annotation(round, item, annotator, question, None, when) for question in missing]
 
 
-def _kept(numbers: list[int]) -> str:
-    listed = ", ".join(map(str, numbers[:_NAMED]))
-    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+def _describe_unreadable(numbers: list[int]) -> str:
+    listed = ", ".join(map(str, numbers[:_MAX_NAMED]))
+    more = f" and {len(numbers) - _MAX_NAMED} more" if len(numbers) > _MAX_NAMED else ""
     return (
-        f"{counted(len(numbers), 'item')} answered before cannot be read now (item {listed}{more}); the earlier "
-        "answers still count, until the rows are whole, skipped, or emptied in a file that is filled in"
+        f"{counted(len(numbers), 'item')} annotated earlier cannot be read now (item {listed}{more}); the earlier "
+        "annotations count until the rows are complete, skipped, or emptied in a file that is filled in"
     )
 
 
 def _protect(folder: Path) -> None:
-    """Close the spreadsheets, and the folder they lie in, to everybody but their owner. Raises DataError."""
+    """Create the folder, and let only the owner read it and its files. Raise DataError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         for path in folder.iterdir():
             if path.is_file() and not path.is_symlink():
-                # One that somebody else put there is theirs to close; the folder keeps others out.
+                # A file of another user is protected by the folder.
                 with suppress(PermissionError):
                     path.chmod(0o600)
     except OSError as error:
         raise DataError(f"{folder}: {write_problem(error)}") from error
 
 
-def _folded(name: str) -> str:
-    """A file's name as file systems compare it: some keep no case, some write accents apart."""
+def _comparable(name: str) -> str:
+    """Normalise a file name: some file systems ignore case, some decompose accents."""
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _write_whole(known: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path) -> None:
-    """Write a workbook so that it is there whole or not at all.
+def _write_workbook_atomically(
+    round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path
+) -> None:
+    """Write a workbook completely or not at all.
 
-    The round is locked while it is written, so that a name of its own is enough: what a killed write left there is
-    written over by the next one.
+    The round is locked, so a temporary name of its own is enough: the next write replaces an interrupted one.
     """
     temporary = path.with_name(f".{path.name}.part")
     try:
-        write_workbook(known, spreadsheet, guidelines, temporary)
+        write_workbook(round, spreadsheet, guidelines, temporary)
         check_archive(temporary)
         os.replace(temporary, path)
     except OSError as error:

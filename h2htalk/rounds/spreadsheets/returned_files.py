@@ -1,8 +1,7 @@
-"""What lies in the spreadsheets' folder: whose each file is, which its rows say, and what is said of each item.
+"""The files in the spreadsheets' folder: whose they are, and the answers of their rows.
 
-A file is known by the codes of its rows, whatever it is called. Of one annotator one file counts, the one that is
-filled
-in: a blank copy beside it says nothing.
+A file is identified by the codes of its rows, whatever its name is. One file of each spreadsheet counts, the one that
+is filled in; blank copies are ignored.
 """
 
 from __future__ import annotations
@@ -14,148 +13,151 @@ from pathlib import Path
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
-from h2htalk.rounds.spreadsheets.columns import SEALED, answer_columns
+from h2htalk.rounds.spreadsheets.columns import CHECKED, answer_columns
 from h2htalk.rounds.spreadsheets.csv_format import read_csv
 from h2htalk.rounds.spreadsheets.returned_rows import ReturnedRow
 from h2htalk.rounds.spreadsheets.row_answers import Choices, RowAnnotations, read_row
 from h2htalk.rounds.spreadsheets.xlsx_reading import read_xlsx
 from h2htalk.text.escaping import printable
 
-# Forms in which a filled-in file may come back: named as mistakes where they are not the round's, never left out.
+# Suffixes of files that may be filled in: a mistake if they are not in the round's format.
 _SPREADSHEETS = (".xlsx", ".csv", ".tsv", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".et", ".zip", ".rar")
-_OF_THE_SYSTEM = ("thumbs.db", "desktop.ini", "icon\r")
-# Columns in which nobody answers.
-_GIVEN = ("row", "item", "session", "choices", *SEALED)
-_AGAIN = "undo that, or take a fresh file. This row is not read"
+_SYSTEM_FILES = ("thumbs.db", "desktop.ini", "icon\r")
+# Keys of columns that are not answers.
+_NOT_ANSWERS = ("row", "item", "session", "choices", *CHECKED)
+_UNDO = "undo the change, or use a new file. This row is not read"
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnedFile:
-    """A file of ours: its name in messages, when it was changed, and what it says of each item."""
+    """A file of the round: its name in messages, when it was changed, and item -> answers."""
 
     shown: str
     when: str
     rows: Mapping[str, RowAnnotations]
 
     @property
-    def filled(self) -> bool:
+    def is_filled_in(self) -> bool:
         return any(row.state not in ("empty", "unread") for row in self.rows.values())
 
 
 @dataclass(slots=True)
 class ReturnedFiles:
-    """What was found in the folder."""
+    """The files that were read, by the stem of their spreadsheet, with mistakes and notes."""
 
-    known: SpreadsheetRound
+    round: SpreadsheetRound
     mistakes: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    # By a spreadsheet's stem.
     files: dict[str, list[ReturnedFile]] = field(default_factory=dict)
     _codes: dict[str, tuple[Spreadsheet, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for spreadsheet in self.known.spreadsheets:
+        for spreadsheet in self.round.spreadsheets:
             for number, one in enumerate(spreadsheet.assignments, 1):
-                self._codes[self.known.code(spreadsheet, one.item)] = spreadsheet, number
+                self._codes[self.round.row_code(spreadsheet, one.item)] = spreadsheet, number
 
     def read(self, path: Path) -> None:
-        """Read a file, or say why not."""
-        shown = f"{self.known.folder.name}/{printable(path.name)}"
+        """Read a file, or add a message that says why not."""
+        shown = f"{self.round.folder.name}/{printable(path.name)}"
         name, suffix = path.name.lower(), path.suffix.lower()
-        ours = name.endswith(".texts.txt") or (name.startswith("guidelines-") and name.endswith(".txt"))
-        if name.startswith((".", "~$")) or name in _OF_THE_SYSTEM or ours:
+        guidelines = name.startswith("guidelines-") and name.endswith(".txt")
+        if name.startswith((".", "~$")) or name in _SYSTEM_FILES or guidelines or name.endswith(".texts.txt"):
             return
-        if suffix != f".{self.known.format}" or not path.is_file():
-            told = f"{shown}: is not read; this round's files are .{self.known.format} files"
-            (self.mistakes if suffix in _SPREADSHEETS else self.notes).append(told)
+        if suffix != f".{self.round.format}" or not path.is_file():
+            message = f"{shown}: not read; the files of this round are .{self.round.format} files"
+            (self.mistakes if suffix in _SPREADSHEETS else self.notes).append(message)
             return
         mistakes: list[str] = []
         spreadsheet = None
         try:
-            rows = self._rows(path, shown, mistakes)
+            rows = self._read_rows(path, shown, mistakes)
             spreadsheet = self._owner(rows)
-            read = self._readings(spreadsheet, rows, shown, mistakes)
-            self.files.setdefault(spreadsheet.stem, []).append(ReturnedFile(shown, _changed_at(path), read))
+            answers = self._read_answers(spreadsheet, rows, shown, mistakes)
+            file = ReturnedFile(shown, _changed_at(path), answers)
+            self.files.setdefault(spreadsheet.stem, []).append(file)
         except RoundError as error:
             mistakes.append(f"{shown}: {error}")
         except OSError as error:
-            told = f"cannot be read: {error.strerror or error}; is it open in another program?"
-            mistakes.append(f"{shown}: {told}")
-        # Who left the round mends nothing any more; closing must not wait for them.
-        left = spreadsheet is not None and not spreadsheet.annotator.here
+            reason = error.strerror or error
+            mistakes.append(f"{shown}: cannot be read: {reason}; close it if it is open in another program")
+        # Annotators who left do not correct mistakes, so these must not prevent closing.
+        left = spreadsheet is not None and not spreadsheet.annotator.active
         (self.notes if left else self.mistakes).extend(mistakes)
 
     def filled_in(self, spreadsheet: Spreadsheet) -> ReturnedFile | None:
-        """The file of a spreadsheet that says something; none where two do, which is a mistake."""
-        filled = [file for file in self.files.get(spreadsheet.stem, ()) if file.filled]
+        """Return the file of a spreadsheet that is filled in; None if there is none, or several (a mistake)."""
+        filled = [file for file in self.files.get(spreadsheet.stem, ()) if file.is_filled_in]
         if len(filled) > 1:
             self.mistakes.append(
-                f"{', '.join(file.shown for file in filled)}: all are filled in by "
-                f"{spreadsheet.stem}; leave the one that "
-                "counts, and move the others away. None of them is read"
+                f"{', '.join(file.shown for file in filled)}: several files of {spreadsheet.stem} are filled in, so "
+                "none is read; keep the one that counts, and move the others away"
             )
         return filled[0] if len(filled) == 1 else None
 
-    def _rows(self, path: Path, shown: str, mistakes: list[str]) -> list[ReturnedRow]:
-        workbook = self.known.format == "xlsx"
-        answers = answer_columns(self.known.questions, "en", apart=workbook)
+    def _read_rows(self, path: Path, shown: str, mistakes: list[str]) -> list[ReturnedRow]:
+        is_workbook = self.round.format == "xlsx"
+        answers = answer_columns(self.round.questions, "en", per_label=is_workbook)
         required = ["row", *(column.key for column in answers)]
-        if workbook:
+        if is_workbook:
             return read_xlsx(path, shown, required, mistakes)
-        return read_csv(path, shown, required, mistakes, self._is_intact)
+        return read_csv(path, shown, required, mistakes, self._is_unchanged)
 
-    def _is_intact(self, row: ReturnedRow) -> bool:
-        code, seal = row.code
-        texts = [str(row.values.get(key, "")) for key in SEALED]
-        return code in self._codes and seal == self.known.seal(code, texts)
+    def _is_unchanged(self, row: ReturnedRow) -> bool:
+        """Return whether the row's code is known and its texts are those that were published."""
+        code, checksum = row.code
+        texts = [str(row.values.get(key, "")) for key in CHECKED]
+        return code in self._codes and checksum == self.round.checksum(code, texts)
 
     def _owner(self, rows: Sequence[ReturnedRow]) -> Spreadsheet:
-        """Whose file it is. Raises RoundError where no row tells, or rows are of several."""
-        found = [self._codes[row.code[0]][0] for row in rows if row.code[0] in self._codes]
-        owners = {spreadsheet.stem: spreadsheet for spreadsheet in found}
-        if not owners:
+        """Return the spreadsheet of a file; raise RoundError if no row tells, or rows are of several."""
+        spreadsheets = [self._codes[row.code[0]][0] for row in rows if row.code[0] in self._codes]
+        stems = list(dict.fromkeys(spreadsheet.stem for spreadsheet in spreadsheets))
+        if not stems:
             raise RoundError(
-                f"no row of it is of the round {self.known.name!r} (is it of another round, or was its column of row "
-                "codes changed?); nothing of it is read"
+                f"no row belongs to the round {self.round.name!r}, so nothing is read; is the file from another round, "
+                "or was the column of row codes changed?"
             )
-        if len(owners) > 1:
+        if len(stems) > 1:
             raise RoundError(
-                f"it holds rows of {', '.join(owners)}; to each their own file. Nothing of it is read"
+                f"the file contains rows of {', '.join(stems)}, so nothing is read; use one file for each"
             )
-        return found[0]
+        return spreadsheets[0]
 
-    def _readings(
+    def _read_answers(
         self, spreadsheet: Spreadsheet, rows: Sequence[ReturnedRow], shown: str, mistakes: list[str]
     ) -> dict[str, RowAnnotations]:
-        choices = Choices(self.known.questions, spreadsheet.language)
-        found: dict[str, RowAnnotations] = {}
+        choices = Choices(self.round.questions, spreadsheet.language)
+        answers: dict[str, RowAnnotations] = {}
         for row in rows:
             if row.code[0] not in self._codes:
-                mistakes.append(f"{row.where}: the row's code was changed; {_AGAIN}")
+                mistakes.append(f"{row.where}: the row's code was changed; {_UNDO}")
                 continue
             number = self._codes[row.code[0]][1]
             item = spreadsheet.assignments[number - 1].item
-            wrong = None
-            if item in found:
-                wrong = f"the row of item {number} stands here a second time"
-            elif not self._is_intact(row):
-                wrong = f"the text of item {number} is not the one that went out (edited, or sorted in part)"
-            if wrong:
-                mistakes.append(f"{row.where}: {wrong}; {_AGAIN}")
-                found[item] = RowAnnotations("unread")
+            problem = None
+            if item in answers:
+                problem = f"the row of item {number} occurs twice"
+            elif not self._is_unchanged(row):
+                problem = f"the text of item {number} was changed (edited, or sorted without its row)"
+            if problem:
+                mistakes.append(f"{row.where}: {problem}; {_UNDO}")
+                answers[item] = RowAnnotations("unread")
             else:
-                given = {key: value for key, value in row.values.items() if key not in _GIVEN}
-                found[item] = read_row(choices, self.known.items[item], given, row.cell, mistakes, self.notes)
-        gone = [str(number) for number, one in enumerate(spreadsheet.assignments, 1) if one.item not in found]
-        if gone:
-            more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+                given = {key: value for key, value in row.values.items() if key not in _NOT_ANSWERS}
+                answers[item] = read_row(
+                    choices, self.round.items[item], given, row.cell, mistakes, self.notes
+                )
+        missing = [str(n) for n, one in enumerate(spreadsheet.assignments, 1) if one.item not in answers]
+        if missing:
+            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            items = f"{', '.join(missing[:5])}{more}"
             mistakes.append(
-                f"{shown}: the row of item {', '.join(gone[:5])}{more} is missing; undo that, or take a fresh file"
+                f"{shown}: the row of item {items} is missing; undo the change, or use a new file"
             )
-        return found
+        return answers
 
 
 def _changed_at(path: Path) -> str:
-    """When a file was changed; now, where its clock was before ours."""
+    """Return when a file was changed; the current time if that is in the future."""
     changed = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
     return min(changed, datetime.datetime.now(datetime.UTC)).isoformat(timespec="seconds")

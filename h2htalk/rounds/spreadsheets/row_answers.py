@@ -1,8 +1,8 @@
-"""One row of a spreadsheet as answers: what is typed there, and what of it counts.
+"""The answers in one row of a spreadsheet.
 
-Accepted for a choice, and nothing else: the choice as it was shown, the same in the round's other language, or the
-stored value itself; in any case, with blanks around it, in signs of any width, with whatever apostrophe, hyphen or
-run of blanks a keyboard makes (`folded`). For a rating also the number: 4, 4.0, "4", "４".
+A choice is accepted as displayed, as displayed in the other language, or as stored; in any case and character width,
+with surrounding white space and any kind of apostrophe or hyphen (`fold`). A rating is also accepted as a number: 4,
+4.0, "4", "４". Nothing else is accepted.
 """
 
 from __future__ import annotations
@@ -17,132 +17,138 @@ from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value
-from h2htalk.rounds.spreadsheets.columns import choices_of
-from h2htalk.rounds.spreadsheets.returned_rows import Formula, Raw
-from h2htalk.rounds.texts.interface import word
+from h2htalk.rounds.spreadsheets.columns import item_choices
+from h2htalk.rounds.spreadsheets.returned_rows import CellValue, Formula
+from h2htalk.rounds.texts.interface import interface_text
 
-# Of a comment (characters): more is no comment but a text that was pasted into the wrong cell.
+# Characters of a comment; a longer text was probably pasted into the wrong cell.
 MAX_COMMENT = 10_000
 _NUMBER = re.compile(r"([0-9]{1,6})(?:[.,]0+)?")
-_BETWEEN = re.compile(r"[;,|；，、\n]+")
-# Signs that keyboards and phones put for ' and -, before NFKC, which makes an accent on a blank of some.
-_KEYBOARD = str.maketrans(dict.fromkeys("‘’‚‛ʼʹ′`´＇｀", "'") | dict.fromkeys("‐‑‒–—―−－﹣﹘", "-"))
+_SEPARATOR = re.compile(r"[;,|；，、\n]+")
+# Apostrophes and hyphens that keyboards and phones produce; before NFKC, which splits some of them.
+_PUNCTUATION = str.maketrans(dict.fromkeys("‘’‚‛ʼʹ′`´＇｀", "'") | dict.fromkeys("‐‑‒–—―−－﹣﹘", "-"))
 
 
 @dataclass(frozen=True, slots=True)
 class RowAnnotations:
-    """What one row says.
+    """The answers of one row.
 
     Attributes:
-        state: `empty`; `answered`, also by skipping; `half`: filled in in part; `mistaken`: what is filled in is wrong;
-            `unread`: nothing tells which item the answers are for.
-        answers: of an answered row, by question; `skipped` of a skipped one.
+        state: `empty`; `answered` (or skipped); `partial`: an answer is missing; `mistaken`: an answer is invalid;
+            `unread`: the row's item is unknown.
+        answers: question -> value of an answered row; `skipped` of a skipped one.
     """
 
-    state: Literal["empty", "answered", "half", "mistaken", "unread"]
+    state: Literal["empty", "answered", "partial", "mistaken", "unread"]
     answers: Mapping[str, Value] = field(default_factory=dict)
 
 
 class Choices:
-    """What counts as which answer, for an annotator who reads `language`."""
+    """What an annotator who reads `language` may type for each answer."""
 
     def __init__(self, questions: Sequence[Question], language: Language) -> None:
         self.questions = questions
         self._language = language
-        self._known: dict[tuple[str, tuple[str, ...]], dict[str, set[str | int]]] = {}
+        self._forms: dict[tuple[str, tuple[str, ...]], dict[str, set[str | int]]] = {}
 
-    def read(self, question: Question, item: Item, raw: Raw) -> Value:
-        """A cell's value as the question's. Raises RoundError with the choices."""
+    def read(self, question: Question, item: Item, raw: CellValue) -> Value:
+        """Return the answer in a cell; raise RoundError with the choices if it is invalid."""
         if isinstance(raw, Formula):
-            raise RoundError("holds a formula, not an answer; choose the answer itself")
+            raise RoundError("the cell contains a formula; enter the answer itself")
         if question.form == "text":
-            return _comment(raw)
-        if question.form == "rating" and (number := _whole(raw)) in question.ratings and number is not None:
+            return _read_comment(raw)
+        if (
+            question.form == "rating"
+            and (number := _whole_number(raw)) in question.ratings
+            and number is not None
+        ):
             return number
-        found = self.forms(question, item).get(folded(raw), set()) if isinstance(raw, str) else set()
-        # Of two labels that differ in case alone, what is typed exactly is meant.
-        if len(found) > 1 and isinstance(raw, str) and raw.strip() in found:
-            found = {raw.strip()}
-        if len(found) == 1:
-            return next(iter(found))
-        listed = ", ".join(f"“{shown}”" for shown in choices_of(question, item, self._language).values())
-        told = raw if isinstance(raw, (str, int, float)) else str(raw)
-        raise RoundError(f"{quoted(told)} is no answer; choose from {listed}")
+        values = self.forms(question, item).get(fold(raw), set()) if isinstance(raw, str) else set()
+        # Of labels that differ only in what `fold` removes, the one that is typed exactly.
+        if len(values) > 1 and isinstance(raw, str) and raw.strip() in values:
+            values = {raw.strip()}
+        if len(values) == 1:
+            return next(iter(values))
+        choices = ", ".join(f"“{text}”" for text in item_choices(question, item, self._language).values())
+        typed = raw if isinstance(raw, (str, int, float)) else str(raw)
+        raise RoundError(f"{quoted(typed)} is not a valid answer; choose from {choices}")
 
-    def read_several(self, question: Question, item: Item, raw: Raw) -> Value:
-        """Labels between commas or semicolons."""
-        parts = [part for part in _BETWEEN.split(raw) if part.strip()] if isinstance(raw, str) else [raw]
-        found = {self.read(question, item, part) for part in parts}
-        return tuple(label for label in question.labels if label in found)
+    def read_several(self, question: Question, item: Item, raw: CellValue) -> Value:
+        """Return labels separated by commas or semicolons."""
+        parts = [part for part in _SEPARATOR.split(raw) if part.strip()] if isinstance(raw, str) else [raw]
+        values = {self.read(question, item, part) for part in parts}
+        return tuple(label for label in question.labels if label in values)
 
     def forms(self, question: Question, item: Item) -> dict[str, set[str | int]]:
-        """What can be typed, folded -> the values that it may mean."""
+        """Return folded text -> values that it may mean."""
         key = question.name, item.labels
-        if key not in self._known:
-            forms = self._known[key] = {}
+        if key not in self._forms:
+            forms = self._forms[key] = {}
             for language in LANGUAGES:
-                for value, shown in choices_of(question, item, language).items():
-                    for text in (str(value), shown):
-                        forms.setdefault(folded(text), set()).add(value)
-        return self._known[key]
+                for value, text in item_choices(question, item, language).items():
+                    for form in (str(value), text):
+                        forms.setdefault(fold(form), set()).add(value)
+        return self._forms[key]
 
 
 def read_row(
     choices: Choices,
     item: Item,
-    given: Mapping[str, Raw],
+    given: Mapping[str, CellValue],
     where: Callable[[str], str],
     mistakes: list[str],
     notes: list[str],
 ) -> RowAnnotations:
-    """The answers of a row.
+    """Read the answers of a row.
 
     Args:
-        given: column key -> what stands there, of columns to answer in that are not empty.
+        choices: of the round's questions.
+        item: of the row.
+        given: column key -> value, of answer columns that are not empty.
         where: column key -> file, sheet and cell, for messages.
-        mistakes, notes: get a line for each thing that is wrong, or should be known.
+        mistakes, notes: get a message for each mistake or note.
     """
     if not given:
         return RowAnnotations("empty")
     before = len(mistakes)
     if "skip" in given and _is_yes(given["skip"], where("skip"), mistakes):
-        beside = [key for key in given if key != "skip"]
-        if beside:
+        ignored = [key for key in given if key != "skip"]
+        if ignored:
             notes.append(
-                f"{where('skip')}: skipped; what stands beside it, from {where(beside[0])} on, does not count. Was "
-                "Skip a slip, have it emptied"
+                f"{where('skip')}: the item is skipped; its answers, from {where(ignored[0])} on, do not count. If it "
+                "was skipped by mistake, have this cell emptied"
             )
         return RowAnnotations("answered", {SKIPPED: "yes"})
     answers: dict[str, Value] = {}
     for question in choices.questions:
-        answers |= _answer(choices, question, item, given, where, mistakes)
+        answers |= _read_answer(choices, question, item, given, where, mistakes)
     _check_conditions(choices.questions, answers, given, where, mistakes)
     if len(mistakes) > before:
         return RowAnnotations("mistaken")
     missing = [
         question.name
         for question in choices.questions
-        if question.required and question.name not in answers and _asked(question, answers)
+        if question.required and question.name not in answers and _is_asked(question, answers)
     ]
     if missing:
-        told = ", ".join(f"{where(name)} ({name})" for name in missing)
+        cells = ", ".join(f"{where(name)} ({name})" for name in missing)
         mistakes.append(
-            f"{where(next(iter(given)))}: this row is half filled; still empty (or merged with a neighbour): {told}. "
-            "It is read once it is whole"
+            f"{where(next(iter(given)))}: this row is incomplete and not counted; empty (or merged with another cell): "
+            f"{cells}"
         )
-        return RowAnnotations("half")
+        return RowAnnotations("partial")
     return RowAnnotations("answered", answers)
 
 
-def _answer(
+def _read_answer(
     choices: Choices,
     question: Question,
     item: Item,
-    given: Mapping[str, Raw],
+    given: Mapping[str, CellValue],
     where: Callable[[str], str],
     mistakes: list[str],
 ) -> dict[str, Value]:
-    """The answer to one question, from one cell, or from one cell a label; empty where there is none."""
+    """Return the answer to a question, from one cell or one cell for each label; empty if there is none."""
     name = question.name
     if question.form == "labels":
         marked = tuple(
@@ -165,53 +171,53 @@ def _answer(
 def _check_conditions(
     questions: Sequence[Question],
     answers: Mapping[str, Value],
-    given: Mapping[str, Raw],
+    given: Mapping[str, CellValue],
     where: Callable[[str], str],
     mistakes: list[str],
 ) -> None:
     for question in questions:
-        if question.name in answers and question.after is not None and not _asked(question, answers):
+        if question.name in answers and question.after is not None and not _is_asked(question, answers):
             other, label = question.after
             key = next(one for one in given if one.partition(":")[0] == question.name)
             mistakes.append(
-                f"{where(key)}: {question.name} is answered, which is asked only where {other} is {label}; empty it, "
-                f"or change {where(other)}"
+                f"{where(key)}: {question.name} is answered, but it is asked only if {other} is {label}; empty it, or "
+                f"change {where(other)}"
             )
 
 
-def _asked(question: Question, answers: Mapping[str, Value]) -> bool:
+def _is_asked(question: Question, answers: Mapping[str, Value]) -> bool:
     return question.after is None or answers.get(question.after[0]) == question.after[1]
 
 
-def _is_yes(raw: Raw, where: str, mistakes: list[str]) -> bool:
-    """Whether a cell that can only be marked is marked; what is no mark is a mistake."""
-    words = {word(one, language) for one in ("skip_yes", "skip", "yes") for language in LANGUAGES} | {"yes"}
-    if isinstance(raw, str) and folded(raw) in {folded(one) for one in words}:
+def _is_yes(raw: CellValue, where: str, mistakes: list[str]) -> bool:
+    """Return whether a cell is marked; anything but a mark is a mistake."""
+    marks = {interface_text(name, one) for name in ("skip_yes", "skip", "yes") for one in LANGUAGES} | {"yes"}
+    if isinstance(raw, str) and fold(raw) in {fold(mark) for mark in marks}:
         return True
-    mistakes.append(f"{where}: {quoted(str(raw))} is no answer; write yes, or leave it empty")
+    mistakes.append(f"{where}: {quoted(str(raw))} is not a valid answer; write yes, or leave the cell empty")
     return False
 
 
-def _comment(raw: Raw) -> str:
+def _read_comment(raw: CellValue) -> str:
     text = str(raw).replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(text) > MAX_COMMENT:
         raise RoundError(
-            f"this comment has {len(text):,} characters; at most {MAX_COMMENT:,} are read: shorten it"
+            f"the comment has {len(text):,} characters; the maximum is {MAX_COMMENT:,}: shorten it"
         )
     return text
 
 
-def _whole(raw: Raw) -> int | None:
-    """A whole number however it is typed; full-width digits are what Chinese keyboards type."""
+def _whole_number(raw: CellValue) -> int | None:
+    """Return a whole number, also from text and from the full-width digits of Chinese keyboards."""
     if isinstance(raw, str):
-        found = _NUMBER.fullmatch(unicodedata.normalize("NFKC", raw).strip())
-        return int(found[1]) if found else None
+        match = _NUMBER.fullmatch(unicodedata.normalize("NFKC", raw).strip())
+        return int(match[1]) if match else None
     if isinstance(raw, bool) or not isinstance(raw, (int, float)):
         return None
     return int(raw) if abs(raw) < 1e6 and raw == int(raw) else None
 
 
-def folded(text: str) -> str:
-    """A text as it is compared: one width, one kind of apostrophe, hyphen and blank, none at a colon, no case."""
-    plain = unicodedata.normalize("NFKC", text.translate(_KEYBOARD)).casefold()
+def fold(text: str) -> str:
+    """Normalise a text for comparison: width, case, apostrophes, hyphens, white space and space around colons."""
+    plain = unicodedata.normalize("NFKC", text.translate(_PUNCTUATION)).casefold()
     return re.sub(r" ?: ?", ":", " ".join(unicodedata.normalize("NFKC", plain).split()))

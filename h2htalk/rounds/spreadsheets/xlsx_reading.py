@@ -1,4 +1,4 @@
-"""A workbook read back with openpyxl, behind a guard: annotators' files come from anywhere."""
+"""Read workbooks with openpyxl, after checks that protect against malicious files."""
 
 from __future__ import annotations
 
@@ -12,37 +12,38 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.spreadsheets.assigned_files import require_size
-from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, Formula, Raw, ReturnedRow, table_rows
+from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, CellValue, Formula, ReturnedRow, table_rows
 from h2htalk.rounds.spreadsheets.xlsx_writing import FIRST_ROW
 
 if TYPE_CHECKING:
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
-# Of all parts of a file, unpacked (bytes), and the XML tags in them: each becomes objects of some hundred bytes.
+# Unpacked size of all parts of a file (bytes), and number of their XML tags: each becomes some hundred bytes.
 MAX_UNPACKED, MAX_TAGS = 64 << 20, 1_000_000
-# Of the list of parts at a zip file's end (bytes): a spreadsheet has some hundred parts.
-MAX_LIST = 1 << 20
+# Size of a zip file's central directory (bytes); a spreadsheet has some hundred parts.
+MAX_DIRECTORY = 1 << 20
 _END, _END_SIZE, _ZIP64 = b"PK\x05\x06", 22, b"PK\x06\x07"
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"
-# No spreadsheet has so many columns; what stands further to the right is not looked at.
+# Columns that are read; no spreadsheet has more.
 _MAX_COLUMNS = 64
 _CHUNK = 1 << 16
-# As Excel stores a carriage return (ECMA-376, ST_Xstring).
+# A carriage return as Excel stores it (ECMA-376, ST_Xstring).
 _RETURN = re.compile("(?<!_x005F)_x000D_")
-_AGAIN = "open it in a spreadsheet program and save it again as .xlsx, without a password"
+_SAVE_AGAIN = "open it in a spreadsheet program and save it again as .xlsx, without a password"
 
 
 def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[str]) -> list[ReturnedRow]:
-    """The rows of all sheets that have rows of ours.
+    """Read the rows of all sheets that have row codes.
 
     Args:
-        shown: the file's name in messages.
+        path: the file.
+        shown: its name in messages.
         required: keys of columns that a sheet must have.
-        mistakes: gets a line for each sheet of which nothing, or not everything, is read.
+        mistakes: gets a message for each sheet that is not read completely.
 
     Raises:
-        RoundError: it is empty, too large, no workbook, protected, or broken; without its name.
-        OSError: it cannot be read.
+        RoundError: the file is empty, too large, broken, protected, or not a workbook; the message does not name it.
+        OSError: the file cannot be read.
     """
     from openpyxl import load_workbook
 
@@ -50,9 +51,9 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[st
     rows: list[ReturnedRow] = []
     try:
         with warnings.catch_warnings():
-            # Of parts that openpyxl leaves out: none that is read here.
+            # Warnings are about parts that openpyxl does not support; none of them is needed.
             warnings.simplefilter("ignore")
-            # Formulas are to be seen as such, and not as what they came to: `data_only` stays off.
+            # Without `data_only`, formulas are read as formulas.
             book = load_workbook(path, read_only=True, keep_links=False)
             try:
                 for sheet in book.worksheets:
@@ -60,8 +61,10 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[st
             finally:
                 book.close()
     except Exception as error:
-        # openpyxl raises what its parsers and descriptors happen to raise; the manager reads it as this file's mistake.
-        raise RoundError(f"it cannot be read as a workbook ({type(error).__name__}); {_AGAIN}") from error
+        # openpyxl raises whatever its parsers raise; the manager sees it as this file's mistake.
+        raise RoundError(
+            f"the file cannot be read as a workbook ({type(error).__name__}); {_SAVE_AGAIN}"
+        ) from error
     return rows
 
 
@@ -70,70 +73,69 @@ def _sheet_rows(
 ) -> Iterator[ReturnedRow]:
     from openpyxl.utils import get_column_letter
 
-    def lines() -> Iterator[tuple[int, Sequence[Raw | None]]]:
+    def lines() -> Iterator[tuple[int, Sequence[CellValue | None]]]:
         cells = sheet.iter_rows(max_row=MAX_ROWS, max_col=_MAX_COLUMNS)
         for number, line in enumerate(cells, 1):
-            # Between the keys and the items stand the headings.
+            # The headings are between the keys and the items.
             if number == 1 or number >= FIRST_ROW:
                 yield number, [_value(cell) for cell in line]
 
     table = lines()
     _, heading = next(table, (1, ()))
-    # Guidelines, texts, lists, and what people add have no row codes.
+    # Guidelines, texts, lists, and sheets that people add have no row codes.
     if "row" in heading:
         yield from table_rows(
             heading, table, required, shown, lambda row, at, _: f", {get_column_letter(at)}{row}", mistakes
         )
 
 
-def _value(cell: Any) -> Raw | None:
+def _value(cell: Any) -> CellValue | None:
     if cell.data_type == "f":
         return Formula(str(getattr(cell.value, "text", cell.value)))
-    value: Raw | None = cell.value
+    value: CellValue | None = cell.value
     return _RETURN.sub("", value) if isinstance(value, str) else value
 
 
 def check_archive(path: Path) -> None:
-    """Refuse what is no workbook, or would take more memory than a spreadsheet does, before anything is parsed.
+    """Reject files that are no workbooks or would need too much memory, before anything is parsed.
 
-    Every part is unpacked once, piece by piece. What the list of parts states bounds what can be unpacked: zipfile
-    reads no further. Tags are counted as bytes, so that no coding or prefix hides them.
+    Every part is unpacked once, in chunks; zipfile reads no more than the central directory states. Tags are counted
+    as bytes, so that neither encoding nor prefix hides them.
 
     Raises:
-        RoundError: with what to do; without the file's name.
-        OSError: it cannot be read.
+        RoundError: the file is rejected; the message does not name it.
+        OSError: the file cannot be read.
     """
     try:
         _check_ends(path)
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
             if sum(part.file_size for part in parts) > MAX_UNPACKED:
-                raise RoundError(
-                    f"it unpacks to more than {MAX_UNPACKED >> 20} MiB; no spreadsheet is so large"
-                )
+                raise RoundError(f"the file unpacks to more than {MAX_UNPACKED >> 20} MiB, the maximum")
             tags = 0
             for part in parts:
                 with archive.open(part) as stream:
                     while piece := stream.read(_CHUNK):
                         tags += piece.count(b"<")
                         if tags > MAX_TAGS:
-                            raise RoundError("it holds more cells or texts than any spreadsheet")
-    # What zipfile raises for bytes that are no zip file, a password, or a packing that it does not know.
+                            raise RoundError("the file has more cells than any spreadsheet of a round")
+    # zipfile raises these for other bytes, a password, or an unknown compression.
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
-        raise RoundError(f"it is no whole workbook ({error}); {_AGAIN}") from error
+        raise RoundError(f"the file is not a complete workbook ({error}); {_SAVE_AGAIN}") from error
 
 
 def _check_ends(path: Path) -> None:
-    """By size and first and last bytes, before the list of parts is read."""
+    """Check the size and the first and last bytes, before the central directory is read."""
     size = require_size(path)
     with path.open("rb") as file:
         head = file.read(8)
         file.seek(max(0, size - _END_SIZE - 0xFFFF))
         tail = file.read()
     if head.startswith(_OLD_FORMAT):
-        raise RoundError(f"it has a password, or is in Excel's old form (.xls); {_AGAIN}")
+        raise RoundError(f"the file has a password, or is in Excel's old format (.xls); {_SAVE_AGAIN}")
     at = tail.rfind(_END)
     if at >= 0 and (
-        int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_LIST or _ZIP64 in tail[max(0, at - 20) : at]
+        int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY
+        or _ZIP64 in tail[max(0, at - 20) : at]
     ):
-        raise RoundError("it has more parts than any spreadsheet; nothing of it is read")
+        raise RoundError("the file has more parts than any spreadsheet of a round")

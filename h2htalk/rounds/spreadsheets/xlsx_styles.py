@@ -1,4 +1,4 @@
-"""How workbooks look: named styles, pages, protection, and cells that hold text and never a formula."""
+"""Styles, page setup and protection of workbooks, and cells that contain text, never formulas."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
     from openpyxl.worksheet.worksheet import Worksheet
 
-# In a workbook `_x000D_` stands for a character (ECMA-376, ST_Xstring): a text that reads so is written with its first
-# sign escaped.
+# In a workbook `_x000D_` means a character (ECMA-376, ST_Xstring): in such a text the first underscore is escaped.
 _LOOKS_ESCAPED = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
-# Points of the row of turned headings, two lines each.
-TURNED_HEIGHT = 170
+# Height of the row of rotated headings with two lines (points).
+ROTATED_HEIGHT = 170
 
 
 def add_styles(book: Workbook) -> None:
-    """The named styles of spreadsheets. All wrap: programs fit the height of rows for which none is set."""
+    """Add the named styles. All wrap text: programs fit the height of rows without an explicit one."""
     from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
 
     side = Side(style="thin", color="C9CED6")
     box = Border(left=side, right=side, top=side, bottom=side)
     head = {"font": Font(bold=True, color="FFFFFF"), "border": box, "fill": PatternFill("solid", "2F4A6D")}
-    free = {"border": box, "fill": PatternFill("solid", "FFFBE0"), "protection": Protection(locked=False)}
+    answer = {"border": box, "fill": PatternFill("solid", "FFFBE0"), "protection": Protection(locked=False)}
     styles: dict[str, dict[str, Any]] = {
         "plain": {},
         "text": {"border": box},
         "head": head,
-        "turned": head | {"alignment": Alignment(wrap_text=True, vertical="bottom", text_rotation=90)},
+        "rotated": head | {"alignment": Alignment(wrap_text=True, vertical="bottom", text_rotation=90)},
         "notice": {"font": Font(bold=True, color="7A3E00"), "border": box, "fill": PatternFill("solid", "FDEBD3")},
         "link": {"font": Font(underline="single", color="1F4FA3"), "border": box},
-        "answer": free,
-        # As text: what is typed there stays as it was typed, a date or a formula too.
-        "comment": free | {"number_format": "@"},
+        "answer": answer,
+        # Text format: dates and formulas stay as they are typed.
+        "comment": answer | {"number_format": "@"},
         "title": {"font": Font(bold=True, size=18, color="2F4A6D")},
         "heading": {"font": Font(bold=True, size=13, color="2F4A6D")},
     }  # fmt: skip
@@ -44,30 +43,30 @@ def add_styles(book: Workbook) -> None:
         book.add_named_style(NamedStyle(name=f"h2htalk {name}", **(wrap | parts)))
 
 
-def put(sheet: Worksheet, row: int, column: int, value: str | int | None, style: str) -> Any:
-    """Fill in a cell; text is text whatever it looks like. Returns the cell."""
+def write_cell(sheet: Worksheet, row: int, column: int, value: str | int | None, style: str) -> Any:
+    """Write a cell, text always as text, and return it."""
     cell = sheet.cell(row, column)
     cell.style = f"h2htalk {style}"
     if isinstance(value, int):
         cell.value = value
     elif value:
         cell.value = _LOOKS_ESCAPED.sub("_x005F_", cell_text(value))
-        # Not what openpyxl takes it for: "=x" is no formula here, "#N/A" no error.
+        # openpyxl would take "=x" for a formula and "#N/A" for an error.
         cell.data_type = "s"
     return cell
 
 
 def link(cell: Any, location: str) -> None:
-    """Lead from a cell to another of the same workbook."""
+    """Link a cell to another cell of the same workbook."""
     from openpyxl.worksheet.hyperlink import Hyperlink
 
     cell.hyperlink = Hyperlink(ref=cell.coordinate, location=location)
 
 
 def finish_sheet(sheet: Worksheet, *, landscape: bool) -> None:
-    """A page to print on, as wide as the sheet; only cells to answer in can be filled in.
+    """Fit the page to the sheet's width, and protect all cells but answers; columns and rows may be resized.
 
-    The protection has no password, as it is against accidents; columns and rows may be made wider.
+    The protection has no password: it prevents accidents.
     """
     sheet.page_setup.orientation = "landscape" if landscape else "portrait"
     sheet.page_setup.paperSize = sheet.PAPERSIZE_A4

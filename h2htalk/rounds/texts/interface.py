@@ -1,7 +1,4 @@
-"""The words that annotators read: questions, choices, steps of a rating, names of passages, the interface.
-
-`texts/LANGUAGE.toml` holds them. A name of ours without a word there is a mistake of this package.
-"""
+"""Texts that annotators read: questions, labels, ratings, headings and the interface, from `texts/LANGUAGE.toml`."""
 
 from __future__ import annotations
 
@@ -15,65 +12,61 @@ from h2htalk.data.languages import Language
 
 
 def question_title(name: str, language: Language) -> str:
-    """A question as a person understands it; raises KeyError for one that no round asks."""
+    """Return a question's text; raise KeyError for an unknown question."""
     return str(_question(name, language)["title"])
 
 
 def question_help(name: str, language: Language) -> str:
-    """When to choose what, in one or two sentences; raises KeyError for a question that no round asks."""
+    """Return a question's explanation; raise KeyError for an unknown question."""
     return str(_question(name, language)["help"])
 
 
 def label_text(question: str, label: str, language: Language) -> str:
-    """What an annotator sees for a stored label.
+    """Return a label's text.
 
-    An adjudication (`label`) settles any question: it knows the labels of all, and of others shows the label itself.
+    The question `label` of an adjudication knows the labels of all questions, and shows other labels as they are.
 
     Raises:
-        KeyError: no round asks this question, or it has no such label.
+        KeyError: the question or its label is unknown.
     """
-    found = _label(question, label, language)
-    return label if found is None else str(found["name"])
+    texts = _label(question, label, language)
+    return label if texts is None else str(texts["name"])
 
 
 def label_help(question: str, label: str, language: Language) -> str:
-    """One line that tells a label from its neighbours, empty where its name says all; raises as `label_text`."""
-    found = _label(question, label, language)
-    return "" if found is None else str(found.get("help", ""))
+    """Return one line that explains a label, or an empty text; raise as `label_text`."""
+    texts = _label(question, label, language)
+    return "" if texts is None else str(texts.get("help", ""))
 
 
 def rating_text(question: str, rating: int, language: Language) -> str:
-    """A step of a rating with its anchor: "1: very poor"; raises KeyError where the question has no such step."""
+    """Return a rating with its description, "1: very poor"; raise KeyError for an unknown rating."""
     anchor = _question(question, language)["ratings"][str(rating)]
     return f"{rating}: {anchor}" if language == "en" else f"{rating}：{anchor}"
 
 
 def passage_title(name: str, language: Language) -> str:
-    """The heading over a passage of an item (`memories`); a name that the benchmark does not know, itself."""
+    """Return the heading of a passage (`memories`); of an unknown passage its name."""
     return str(_texts(language)["passages"].get(name, name))
 
 
-def word(name: str, language: Language, **values: object) -> str:
-    """A word or line of the interface, its `{places}` filled with `values`.
-
-    Raises:
-        KeyError: no such word, or a place of it has no value.
-    """
-    return str(_texts(language)["words"][name]).format(**values)
+def interface_text(name: str, language: Language, **values: object) -> str:
+    """Return a text of the interface with its `{fields}` filled in; raise KeyError for an unknown text or field."""
+    return str(_texts(language)["interface"][name]).format(**values)
 
 
 def _label(question: str, label: str, language: Language) -> Mapping[str, Any] | None:
-    """A label's words; None for one of an adjudication that no other question has."""
+    """Return a label's texts; None for a label of an adjudication that no other question has."""
     own: Mapping[str, Mapping[str, Any]] = _question(question, language).get("labels", {})
     if question != "label":
         return own[label]
-    # Plain words for yes and no come first: there they answer whatever stands above the item.
+    # `label` has texts of its own for yes and no, which answer any question.
     return own.get(label) or _texts(language)["questions"]["subtask"]["labels"].get(label)
 
 
 def _question(name: str, language: Language) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = _texts(language)["questions"][name]
-    return found
+    question: Mapping[str, Any] = _texts(language)["questions"][name]
+    return question
 
 
 @cache

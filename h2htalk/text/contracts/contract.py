@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from h2htalk.data.languages import LANGUAGES, Language, find_language
-from h2htalk.data.scenario import InputValue, Plan, Risk, Scenario
+from h2htalk.data.languages import LANGUAGES, Language, LengthLimit, find_language
+from h2htalk.data.scenario import InputValue, Risk, Scenario, ScheduleEntry
 from h2htalk.data.subtasks import find_subtask
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.first_person import find_first_person, find_name, is_first_person
 from h2htalk.text.contracts.memory_blocks import (
     MemoryBlock,
@@ -26,13 +26,12 @@ from h2htalk.text.contracts.memory_blocks import (
 )
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.contracts.timetables import check_day, check_sub_schedule
-from h2htalk.text.contracts.violations import RULES, Violation, shorten
+from h2htalk.text.contracts.violations import RULES, Violation
 from h2htalk.text.counting import count_length, count_sentences, is_in_language, split_actions
 
 __all__ = [
     "CONTRACTS",
     "CONTRACTS_VERSION",
-    "MEMORY_CONTENT_LENGTH",
     "RULES",
     "Contract",
     "MemoryBlock",
@@ -59,7 +58,7 @@ class Contract:
 
     form: Form
     sentences: tuple[int, int] | None = None
-    length: dict[Language, int] | None = None
+    length: LengthLimit | None = None
     one_action: bool = False
     first_person: bool = False
     third_person: bool = False
@@ -67,13 +66,13 @@ class Contract:
 
 
 CONTRACTS: dict[str, Contract] = {
-    "dialogue_base": Contract("speech", (1, 2), {"zh": 30, "en": 20}, one_action=True, nameless=True),
-    "dialogue_emotion": Contract("speech", (1, 3), {"zh": 60, "en": 40}, one_action=True, nameless=True),
-    "dialogue_schedule": Contract("speech", (1, 2), {"zh": 30, "en": 20}, one_action=True, nameless=True),
+    "dialogue_base": Contract("speech", (1, 2), "reply", one_action=True, nameless=True),
+    "dialogue_emotion": Contract("speech", (1, 3), "long_reply", one_action=True, nameless=True),
+    "dialogue_schedule": Contract("speech", (1, 2), "reply", one_action=True, nameless=True),
     "recollection_synthesis": Contract("memories"),
-    "recollection_refinement": Contract("line", length={"zh": 50, "en": 35}, first_person=True),
+    "recollection_refinement": Contract("line", length="line", first_person=True),
     "recollection_initialization": Contract("paragraph", nameless=True),
-    "itinerary_basic": Contract("paragraph", length={"zh": 100, "en": 70}, third_person=True),
+    "itinerary_basic": Contract("paragraph", length="paragraph", third_person=True),
     "itinerary_middle": Contract("day"),
     "itinerary_advanced": Contract("sub_schedule"),
     "itinerary_response": Contract("speech", (1, 1), first_person=True),
@@ -84,13 +83,11 @@ CONTRACTS: dict[str, Contract] = {
 CONTRACTS_VERSION = "1"
 
 # Naming real help takes room: whatever is said to a user at high risk gets it, in any subtask.
-_HIGH_RISK_LENGTH: dict[Language, int] = {"zh": 120, "en": 80}
 _HIGH_RISK: dict[str, Contract] = {
-    name: replace(contract, sentences=(1, 6), length=contract.length and _HIGH_RISK_LENGTH)
+    name: replace(contract, sentences=(1, 6), length=contract.length and "crisis_reply")
     for name, contract in CONTRACTS.items()
     if contract.form == "speech"
 }
-MEMORY_CONTENT_LENGTH: dict[Language, int] = {"zh": 20, "en": 14}
 
 _THINKING = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 # White space that `str.strip` leaves: byte order mark, zero-width spaces and joiners.
@@ -185,7 +182,7 @@ def _entries(value: InputValue) -> list[str]:
         item
         if isinstance(item, str)
         else f"{item.time} {item.activity}"
-        if isinstance(item, Plan)
+        if isinstance(item, ScheduleEntry)
         else item.content
         for item in value
     ]
@@ -207,9 +204,10 @@ def _check_prose(text: str, contract: Contract, language: Language) -> list[Viol
         if count > high:
             found.append(Violation("too_many_sentences", f"{count} sentences; at most {high}"))
     if contract.length:
-        length, limit = count_length(spoken, language), contract.length[language]
+        record = find_language(language)
+        length, limit = count_length(spoken, language), record.lengths[contract.length]
         if length > limit:
-            found.append(Violation("too_long", f"{length} {find_language(language).unit}; at most {limit}"))
+            found.append(Violation("too_long", f"{length} {record.unit}; at most {limit}"))
     if contract.one_action and actions > 1:
         found.append(Violation("too_many_actions", f"{actions} actions in parentheses; at most 1"))
     if contract.first_person and not is_first_person(spoken, language):
@@ -220,12 +218,13 @@ def _check_prose(text: str, contract: Contract, language: Language) -> list[Viol
 
 
 def _check_memories(memory: MemoryParse, language: Language) -> list[Violation]:
-    limit = MEMORY_CONTENT_LENGTH[language]
+    record = find_language(language)
+    limit = record.lengths["memory"]
     found = list(memory.violations)
     for block in memory.blocks:
         length = count_length(block.content, language)
         if length > limit:
-            detail = f"content of {length} {find_language(language).unit}; at most {limit}: {shorten(block.content)}"
+            detail = f"content of {length} {record.unit}; at most {limit}: {shorten(block.content)}"
             found.append(Violation("too_long", detail))
     return found
 
@@ -242,4 +241,6 @@ def _check_leak(
     leak = find_marker(text, inputs_text)
     if leak is None and prompt:
         leak = find_repeated_run(segments, language, prompt, inputs_text)
-    return [] if leak is None else [Violation("prompt_leak", f"not talk to the user: {shorten(leak)}")]
+    if leak is None:
+        return []
+    return [Violation("prompt_leak", f"not talk to the user: {shorten(' '.join(leak.split()))}")]

@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import accumulate
 
 from h2htalk.data.languages import Language
 from h2htalk.text.tokens import chinese_words
 
-# English as it is written: US is not us, and a mine is a pronoun only where a noun cannot stand. Chinese:
-# 自我介绍 is about nobody yet.
-_FIRST_PERSON: dict[Language, re.Pattern[str]] = {
-    "en": re.compile(
-        r"\b(?:I|[Mm]e|[Mm]y|[Mm]yself|[Ww]e|[Oo]urs?|[Uu]s|[Oo]urselves|[Ll]et['’]s)\b"
-        r"|(?<![^\W_] )\bMine\b"
-        r"|\b(?:of|is|are|was|were|be|than|like|and|or|not|[Ii]t['’]s|[Tt]hat['’]s) mine\b"
-    ),
-    "zh": re.compile("(?<!自)我|自我们|咱|俺"),
-}
 _QUOTATION = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|「[^「」\n]*」")
-_THIRD_PERSON_ZH = re.compile("[他她]")
 _LATIN_NAME = re.compile(r"[^\u3400-\u9fff]+")
+
+
+@cache
+def patterns(language: Language) -> Mapping[str, re.Pattern[str]]:
+    """Read the regular expressions of a language's contracts, `patterns/CODE.toml`; each list is one alternation."""
+    text = (files(__package__) / "patterns" / f"{language}.toml").read_text(encoding="utf-8")
+    return {name: re.compile("|".join(parts)) for name, parts in tomllib.loads(text).items()}
 
 
 def is_first_person(text: str, language: Language) -> bool:
     """Whether a word of the first person stands in the text.
 
-    Chinese may leave the subject out (刚到工地), unless the text speaks of a third person.
+    A language that may leave the subject out (刚到工地) needs none, unless the text speaks of a third person.
     """
-    if _FIRST_PERSON[language].search(text):
+    if patterns(language)["first_person"].search(text):
         return True
-    return language == "zh" and not _THIRD_PERSON_ZH.search(text)
+    third_person = patterns(language).get("third_person")
+    return third_person is not None and not third_person.search(text)
 
 
 def find_first_person(text: str, language: Language) -> str | None:
@@ -40,7 +39,7 @@ def find_first_person(text: str, language: Language) -> str | None:
 
     A narrator in the third person may quote what somebody says of themselves.
     """
-    match = _FIRST_PERSON[language].search(_QUOTATION.sub(" ", text))
+    match = patterns(language)["first_person"].search(_QUOTATION.sub(" ", text))
     return None if match is None else match[0]
 
 

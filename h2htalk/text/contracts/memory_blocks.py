@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from h2htalk.data.languages import Language
-from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_IMPORTANCE, MEMORY_LABELS, NULL_MEMORY
-from h2htalk.text.contracts.violations import Violation, shorten
+from h2htalk.data.languages import RECORDS, Language, find_language
+from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_IMPORTANCE
+from h2htalk.errors import shorten
+from h2htalk.text.contracts.violations import Violation
 
 _FINAL_MARKS = ".。．｡!！"
-_NULL = {language: line.rstrip(_FINAL_MARKS) for language, line in NULL_MEMORY.items()}
 _CATEGORIES = {
-    "en": {name.casefold(): name for name in MEMORY_CATEGORIES},
-    "zh": {chinese.casefold(): name for name, chinese in MEMORY_CATEGORIES.items()},
+    language: {
+        own.casefold(): name for own, name in zip(record.memory_categories, MEMORY_CATEGORIES, strict=True)
+    }
+    for language, record in RECORDS.items()
 }
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『": "』"}
 _FIELDS = ("content", "category", "importance")
@@ -43,7 +45,7 @@ def is_null_memory(text: str, language: Language) -> bool:
     text = text.strip()
     if text and text[-1] in _FINAL_MARKS:
         text = text[:-1].rstrip()
-    return text == _NULL[language]
+    return text == find_language(language).null_memory.rstrip(_FINAL_MARKS)
 
 
 def parse_memory(text: str, language: Language) -> MemoryParse:
@@ -102,7 +104,7 @@ class _Reader:
         if index == 0 and self.fields:  # the block before lacks its end
             self.close()
         if index != len(self.fields):
-            self._broken(f"{MEMORY_LABELS[self.language][index]!r} out of order")
+            self._broken(f"{find_language(self.language).memory_labels[index]!r} out of order")
             return
         if index == 0 and self.after_block:
             self._broken("no empty line between two blocks")
@@ -117,7 +119,7 @@ class _Reader:
     def close(self) -> None:
         """End of the text, or a new block: what is under way is incomplete."""
         if self.fields:
-            missing = MEMORY_LABELS[self.language][len(self.fields) :]
+            missing = find_language(self.language).memory_labels[len(self.fields) :]
             self._broken(f"a block lacks {' and '.join(missing)}")
         self.fields = []
         self.blank_inside = False
@@ -151,8 +153,8 @@ def _split_label(line: str, language: Language) -> tuple[int, str] | None:
     label, colon, value = _split_at_colon(line)
     if not colon:
         return None
-    label = _collapse(label) if language == "en" else re.sub(r"\s", "", label)
-    for index, expected in enumerate(MEMORY_LABELS[language]):
+    label = _collapse(label) if find_language(language).spaced else re.sub(r"\s", "", label)
+    for index, expected in enumerate(find_language(language).memory_labels):
         if label.casefold() == expected.casefold():
             return index, _unquote(value.strip())
     return None

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from h2htalk.data.languages import Language
-from h2htalk.text.contracts.first_person import find_first_person
-from h2htalk.text.contracts.violations import Violation, shorten
+from h2htalk.data.languages import Language, find_language
+from h2htalk.errors import shorten
+from h2htalk.text.contracts.first_person import find_first_person, patterns
+from h2htalk.text.contracts.violations import Violation
 from h2htalk.text.counting import count_length
 
 ACTIVITIES = (2, 5)
-ACTIVITY_LENGTH = {"en": 6, "zh": 8}
 LATEST_START_OF_EVENING = "20:00"
 
 # Full-width digits, colon and point are read as their half-width forms.
@@ -21,11 +21,6 @@ _DAY_LINE = re.compile(r"(\d+:\d+)(?:\s+|(?=[\u3400-\u9fff]))([^\s\-–—:|,，
 _NUMBERED_LINE = re.compile(r"(\d+)\s?[.、)）]\s*(\S.*)")
 _ANY_TIME = re.compile(r"(?<![\d:])\d+:\d+(?![\d:])")
 _TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d", re.ASCII)
-
-_SLEEP = {
-    "en": re.compile(r"\b(?:sleep\w*|asleep|bed|bedtime|lights[ -]out|turns? in|for the night)\b", re.I),
-    "zh": re.compile("睡|就寝|入眠|安歇|安寝|上床|熄灯|入梦"),
-}
 
 
 def check_day(text: str, language: Language) -> list[Violation]:
@@ -86,7 +81,7 @@ def _lines(text: str) -> list[str]:
 
 def _check_activity(activity: str, language: Language) -> list[Violation]:
     found: list[Violation] = []
-    length, limit = count_length(activity, language), ACTIVITY_LENGTH[language]
+    length, limit = count_length(activity, language), find_language(language).lengths["activity"]
     if length > limit:
         found.append(Violation("too_long", f"activity of {length}; at most {limit}: {shorten(activity)}"))
     return found + _check_person(activity, language)
@@ -114,6 +109,6 @@ def _valid(time: str) -> bool:
 
 def _is_sleep(line: str, language: Language) -> bool:
     match = _DAY_LINE.fullmatch(line)
-    if match is None or not _SLEEP[language].search(match[2]):
+    if match is None or not patterns(language)["sleep"].search(match[2]):
         return False
     return match[1] >= LATEST_START_OF_EVENING if _valid(match[1]) else True

@@ -38,9 +38,3 @@ class Violation:
 
     rule: str
     detail: str
-
-
-def shorten(text: str, limit: int = 60) -> str:
-    """One line of at most `limit` characters, for the detail of a violation."""
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.embeddings.vectors import CHOICES, Vectors, encode_distinct
 from h2htalk.text.model_files import LocalModel, find_local_model
@@ -30,7 +31,7 @@ class BgeM3:
         MissingExtraError: FlagEmbedding is not installed.
     """
 
-    languages = ("en", "zh")
+    languages = LANGUAGES
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, MissingExtraError, suggest
 from h2htalk.text.embeddings.vectors import CHOICES, Vectors, encode_distinct
 from h2htalk.text.model_files import LocalModel, find_local_model
@@ -23,7 +24,7 @@ class SentenceModel:
         MissingExtraError: sentence-transformers is not installed.
     """
 
-    languages = ("en", "zh")
+    languages = LANGUAGES
     comparable = False
 
     def __init__(self, name: str) -> None:

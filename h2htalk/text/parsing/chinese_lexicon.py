@@ -51,7 +51,7 @@ def word_hash(word: str) -> np.uint32:
 
 
 @dataclass(frozen=True, slots=True)
-class Lexicon:
+class WordClassLexicon:
     """Sorted hashes of the words, and beside each the number of its class."""
 
     hashes: NDArray[np.uint32]
@@ -59,7 +59,7 @@ class Lexicon:
     names: tuple[str, ...]
 
     @classmethod
-    def build(cls, words: Iterable[tuple[str, str]]) -> Lexicon:
+    def build(cls, words: Iterable[tuple[str, str]]) -> WordClassLexicon:
         """From (word, class) pairs; of two words with one hash the first in order of spelling stays."""
         entries: dict[int, str] = {}
         for word, name in sorted(words):
@@ -80,7 +80,7 @@ class Lexicon:
         np.savez_compressed(path, steps=columns, classes=self.classes, names=np.array(self.names))
 
     @classmethod
-    def load(cls, path: Path) -> Lexicon:
+    def load(cls, path: Path) -> WordClassLexicon:
         with np.load(path) as stored:
             steps = stored["steps"].T.copy().view(np.uint32).ravel()
             return cls(np.cumsum(steps, dtype=np.uint32), stored["classes"], tuple(map(str, stored["names"])))

@@ -17,7 +17,14 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from h2htalk.text.parsing.chinese_lexicon import LONGEST, Codes, Lexicon, code_points, mixed, window_hashes
+from h2htalk.text.parsing.chinese_lexicon import (
+    LONGEST,
+    Codes,
+    WordClassLexicon,
+    code_points,
+    mixed,
+    window_hashes,
+)
 
 FEATURE_BITS = 20
 BEGIN, MIDDLE, END, SINGLE = range(4)
@@ -43,7 +50,7 @@ class Segmenter:
 
     weights: NDArray[np.float32]
     transitions: NDArray[np.float32]
-    lexicon: Lexicon
+    lexicon: WordClassLexicon
 
     @classmethod
     def load(cls, folder: Path) -> Segmenter:
@@ -51,7 +58,7 @@ class Segmenter:
             weights = np.zeros((1 << FEATURE_BITS, 4), dtype=np.float32)
             weights[stored["rows"]] = stored["weights"]
             transitions = stored["transitions"].astype(np.float32)
-        return cls(weights, transitions, Lexicon.load(folder / "lexicon.npz"))
+        return cls(weights, transitions, WordClassLexicon.load(folder / "lexicon.npz"))
 
     def cut(self, text: str) -> list[str]:
         """The text's words; runs of white space stand as items of their own. Joined, they are the text."""
@@ -93,7 +100,7 @@ def joined(codes: Codes) -> NDArray[np.bool_]:
     return inside
 
 
-def features(codes: Codes, lexicon: Lexicon) -> NDArray[np.int64]:
+def features(codes: Codes, lexicon: WordClassLexicon) -> NDArray[np.int64]:
     """Rows of `weights` that each character adds up: shape (characters, features)."""
     count = len(codes)
     padded = np.concatenate((np.full(2, 35, np.uint64), codes, np.full(2, 35, np.uint64)))
@@ -163,7 +170,7 @@ class DictionaryWords:
     end_classes: Codes
 
 
-def dictionary_words(codes: Codes, lexicon: Lexicon) -> DictionaryWords:
+def dictionary_words(codes: Codes, lexicon: WordClassLexicon) -> DictionaryWords:
     starts, ends, runs = (np.ones(len(codes), dtype=np.uint64) for _ in range(3))
     start_classes, end_classes = (np.zeros(len(codes), dtype=np.uint64) for _ in range(2))
     for length, hashes in enumerate(window_hashes(codes, LONGEST), start=1):

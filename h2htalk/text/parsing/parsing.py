@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
-from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.errors import ConfigError, DataError, MissingExtraError, quoted, shorten
 
 if TYPE_CHECKING:
@@ -213,8 +214,8 @@ def _loaded(task: Task, language: str, model: str | None) -> Language:
     except ImportError as error:
         raise MissingExtraError("reading sentences", INSTALL) from error
     if model is None:
-        if language == "zh":
-            import h2htalk.text.parsing.chinese_components  # noqa: F401  makes the words and features known to spaCy
+        if components := find_language(language).parser_components:
+            import_module(components)  # registers the tokenizer and features with spaCy
         return spacy.load(MODELS / f"{language}_{task}")
     return _named(spacy, task, language, model)
 

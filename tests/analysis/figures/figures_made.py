@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from h2htalk.analysis.measures.coverage import Cell, Coverage
+from h2htalk.analysis.measures.coverage import Coverage, TagCombination
 from h2htalk.analysis.measures.diversity import Diversity
 from h2htalk.analysis.measures.lengths import Histogram, Lengths, LengthSummary, measure_lengths
 from h2htalk.analysis.measures.log_odds import LogOdds, log_odds
@@ -89,7 +89,7 @@ def made_summary(n: int, mean: float, median: float) -> LengthSummary:
 def made_coverage(emotions: int, count: int = 1, name: str = "emotion") -> Coverage:
     names = tuple(f"{name}_{chr(97 + i % 26)}{'x' * (i // 26)}" for i in range(emotions))
     cells = tuple(
-        Cell(name, complexity, interaction, count * row * (place % 3))
+        TagCombination(name, complexity, interaction, count * row * (place % 3))
         for row, name in enumerate(names)
         for complexity in COMPLEXITIES
         for place, interaction in enumerate(INTERACTIONS)

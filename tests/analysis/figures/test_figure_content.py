@@ -35,7 +35,7 @@ from h2htalk.analysis.figures import (
     draw_sunburst,
     draw_word_cloud,
 )
-from h2htalk.analysis.figures.style import TINY, house_style
+from h2htalk.analysis.figures.style import TINY, figure_style
 from h2htalk.analysis.measures.coverage import Coverage
 from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
@@ -62,7 +62,7 @@ def every_figure(language: Language) -> list[Figure]:
 
 def render(figure: Figure) -> np.ndarray:
     """The picture's darkness, 0 white to 255, rows from above."""
-    with house_style():
+    with figure_style():
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
     return 255 - np.asarray(canvas.buffer_rgba())[..., :3].min(axis=-1)

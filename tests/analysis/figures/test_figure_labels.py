@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.figures.labels import STAND_IN, label, replaced_note, shortened, width_of, write
-from h2htalk.analysis.figures.style import bare_panel, house_style, new_figure
+from h2htalk.analysis.figures.style import bare_panel, figure_style, new_figure
 
 pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
 
@@ -43,7 +43,7 @@ def test_how_many_labels_changed_is_said() -> None:
     assert replaced_note([label("🫖"), label("茶🫖"), label("tea")])[0].endswith("in 2 labels.")
 
 
-@house_style()
+@figure_style()
 @pytest.mark.parametrize("text", [*HOSTILE, "OK 回忆"])
 def test_any_text_is_drawn_as_it_is(text: str) -> None:
     figure = new_figure(2, 1)

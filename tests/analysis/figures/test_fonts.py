@@ -73,7 +73,7 @@ def test_english_is_set_in_matplotlibs_own_font() -> None:
 
 
 def test_a_language_without_a_font_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="no font for language 'ja'"):
+    with pytest.raises(ConfigError, match="no language 'ja'"):
         find_font("ja")
 
 

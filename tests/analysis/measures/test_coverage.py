@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.analysis.measures.coverage import Cell, Coverage, Marginal, coverage
+from h2htalk.analysis.measures.coverage import Coverage, Marginal, TagCombination, coverage
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Complexity, Interaction, Scenario, Tags
 from h2htalk.data.splits import load_split
 
@@ -32,10 +32,10 @@ def test_every_combination_of_the_emotions_present_has_a_cell() -> None:
     assert len(found.cells) == found.total == 2 * 3 * 3
     assert found.filled == 2
     assert [cell for cell in found.cells if cell.count] == [
-        Cell("calm", "basic", "casual", 2),
-        Cell("sad", "advanced", "memory", 1),
+        TagCombination("calm", "basic", "casual", 2),
+        TagCombination("sad", "advanced", "memory", 1),
     ]
-    assert found.cells[1] == Cell("calm", "basic", "emotional_support", 0)
+    assert found.cells[1] == TagCombination("calm", "basic", "emotional_support", 0)
 
 
 def test_the_frequent_emotion_comes_first_and_equal_ones_by_name() -> None:

@@ -21,7 +21,7 @@ from h2htalk.analysis.measures.lengths import (
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text, side_texts
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import Plan, Scenario
+from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 
@@ -198,10 +198,10 @@ def test_every_text_is_in_one_bin_or_beyond(lengths: list[int]) -> None:
 def test_an_instruction_is_the_inputs_alone() -> None:
     raw = load_split("mini").scenarios
     turns = Turn("user", "今天 好累"), Turn("companion", "抱抱")
-    plans = Plan("08:00", "吃早餐"), Plan("21:30", "睡觉")
+    schedule = ScheduleEntry("08:00", "吃早餐"), ScheduleEntry("21:30", "睡觉")
     (model,) = (s for s in raw if s.id == "mini-en-dialogue-base-01")
     fields = {name: getattr(model, name) for name in Scenario.__dataclass_fields__}
-    scenario = Scenario(**{**fields, "inputs": {"history": turns, "plans": plans}})
+    scenario = Scenario(**{**fields, "inputs": {"history": turns, "schedule": schedule}})
     assert instruction_text(scenario) == "今天 好累\n抱抱\n08:00 吃早餐\n21:30 睡觉"
     assert text_lengths([instruction_text(scenario)], "zh", None)["pieces"] == [7]
 

@@ -68,7 +68,7 @@ def test_function_words_are_stopped(language: str, words: str) -> None:
 
 
 def test_a_language_without_a_list_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="no stop words for language 'fr'"):
+    with pytest.raises(ConfigError, match="no language 'fr'"):
         stop_words("fr")
     with pytest.raises(ConfigError, match="'fr'"):
         count_words([], "fr")

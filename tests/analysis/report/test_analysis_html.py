@@ -15,9 +15,9 @@ from analysis_made import made_analysis
 
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.measures.words import WordCount
-from h2htalk.analysis.report.figure_specs import ROWS_SHOWN, exhibits
+from h2htalk.analysis.report.figure_specs import ROWS_SHOWN, figure_specs
 from h2htalk.analysis.report.html_page import page_text, picture_address, picture_size, value_text
-from h2htalk.analysis.verb_nouns.pairs import Pair
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e'
 SVG = """<?xml version="1.0" encoding="utf-8" standalone="no"?>
@@ -30,8 +30,8 @@ L 3 4"/>
 
 
 def page(analysis: Analysis, made: Mapping[str, str] | None = None) -> str:
-    shown = exhibits(analysis)
-    return page_text(analysis, shown, {exhibit.name: SVG for exhibit in shown}, made or {"seed": "0"})
+    shown = figure_specs(analysis)
+    return page_text(analysis, shown, {spec.name: SVG for spec in shown}, made or {"seed": "0"})
 
 
 class Elements(HTMLParser):
@@ -60,20 +60,20 @@ def text(whole: Analysis) -> str:
 
 
 def test_every_figure_stands_there_with_words_a_table_and_its_files(whole: Analysis, text: str) -> None:
-    shown = exhibits(whole)
+    shown = figure_specs(whole)
     elements = Elements(text)
     assert [figure["id"] for figure in elements.of("figure")] == [f"figure-{one.name}" for one in shown]
-    assert len({exhibit.name for exhibit in shown}) == len(shown)
+    assert len({spec.name for spec in shown}) == len(shown)
     assert all(len(image["alt"] or "") > 20 for image in elements.of("img"))
     assert len(elements.of("details")) == len(shown)
     links = {link["href"] for link in elements.of("a")}
-    for exhibit in shown:
-        assert f"tables/{exhibit.table.name}.csv" in links
-        assert {f"figures/{exhibit.name}.{kind}" for kind in ("svg", "pdf", "png")} <= links
+    for spec in shown:
+        assert f"tables/{spec.table.name}.csv" in links
+        assert {f"figures/{spec.name}.{kind}" for kind in ("svg", "pdf", "png")} <= links
 
 
 def test_a_figure_is_told_by_what_it_shows(whole: Analysis) -> None:
-    note = {exhibit.name: exhibit.note for exhibit in exhibits(whole)}
+    note = {spec.name: spec.note for spec in figure_specs(whole)}
     fullest = max(whole.split.languages[0].coverage.cells, key=lambda cell: cell.count)
     assert f"{fullest.complexity}) {fullest.count}" in note["coverage_en"]
     assert "Most frequent: " in note["words_zh_response"]
@@ -123,11 +123,11 @@ def test_only_its_own_style_sheet_applies_and_nothing_may_run(text: str) -> None
 def test_hostile_words_and_names_are_text() -> None:
     words = [WordCount(HOSTILE, 9, 9), WordCount("tea", 1, 1)]
     analysis = made_analysis(
-        ("en",), name=HOSTILE, words=words, pairs=[Pair(HOSTILE, HOSTILE)], unmeasured=[HOSTILE]
+        ("en",), name=HOSTILE, words=words, pairs=[VerbNounPair(HOSTILE, HOSTILE)], unmeasured=[HOSTILE]
     )
     text = page(analysis, {HOSTILE: HOSTILE})
     quiet = page(
-        made_analysis(("en",), words=words[1:], pairs=[Pair("a", "b")], unmeasured=["x"]), {"x": "y"}
+        made_analysis(("en",), words=words[1:], pairs=[VerbNounPair("a", "b")], unmeasured=["x"]), {"x": "y"}
     )
     count = {tag: len(Elements(quiet).of(tag)) for tag in ("script", "img", "figure", "a", "code")}
     assert {tag: len(Elements(text).of(tag)) for tag in count} == count

@@ -16,7 +16,7 @@ from analysis_made import made_analysis
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.report.write_analysis import require_output, write_analysis
-from h2htalk.analysis.verb_nouns.pairs import Pair
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.errors import ConfigError, MissingExtraError
 
@@ -100,7 +100,9 @@ def test_the_same_analysis_gives_the_same_bytes_in_any_number_of_processes(
 
 def test_hostile_words_stay_text_in_every_file(tmp_path: Path) -> None:
     word = "=cmd|' /C calc'!A0</script>\x00$\\frac{1}{2}$"
-    made = made_analysis(("en",), limit=2, words=[WordCount(word, 3, 2)], pairs=[Pair("+run", "@noun")])
+    made = made_analysis(
+        ("en",), limit=2, words=[WordCount(word, 3, 2)], pairs=[VerbNounPair("+run", "@noun")]
+    )
     write_analysis(made, tmp_path)
     (row,) = rows(tmp_path / "tables" / "words_en_response.csv")
     assert row["word"].startswith("'=cmd")

@@ -14,9 +14,9 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from h2htalk.analysis.verb_nouns.chinese import bare_verb, chinese_pairs
-from h2htalk.analysis.verb_nouns.chinese_words_split import pieces
+from h2htalk.analysis.verb_nouns.chinese_tokens import chinese_tokens
 from h2htalk.analysis.verb_nouns.pair_counting import verb_noun_pairs
-from h2htalk.analysis.verb_nouns.pairs import Pair
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
 TAGS = {
     "N": "NOUN",
@@ -186,7 +186,7 @@ def test_pairs_stand_in_the_order_of_their_nouns() -> None:
 
 def test_nothing_of_the_text_is_lost_or_added_when_words_are_cut_again() -> None:
     text = doc("掉头/V 发/V 了/X ， 草莓/N 园摘/N 草莓/N ， 别刷/V 手机/N")
-    assert "".join(piece.text for piece in pieces(text)) == text.text
+    assert "".join(piece.text for piece in chinese_tokens(text)) == text.text
 
 
 @settings(max_examples=60, deadline=None)
@@ -200,7 +200,7 @@ def test_nothing_of_the_text_is_lost_or_added_when_words_are_cut_again() -> None
 )
 def test_any_sequence_of_words_gives_pairs_made_of_the_text(words: Sequence[tuple[str, str]]) -> None:
     tagged = doc(" ".join(f"{word}/{tag}" for word, tag in words))
-    assert "".join(piece.text for piece in pieces(tagged)) == tagged.text
+    assert "".join(piece.text for piece in chinese_tokens(tagged)) == tagged.text
     for pair in chinese_pairs(tagged):
         assert set(pair.noun) <= set(tagged.text)
         assert set(pair.verb) <= set(tagged.text)
@@ -208,7 +208,7 @@ def test_any_sequence_of_words_gives_pairs_made_of_the_text(words: Sequence[tupl
 
 def test_a_hundred_thousand_characters_without_a_mark_end_soon() -> None:
     long = Doc(Vocab(), words=["我", "喝", "茶"] * 33_000, pos=["PRON", "VERB", "NOUN"] * 33_000)
-    assert Pair("喝", "茶") in chinese_pairs(long)
+    assert VerbNounPair("喝", "茶") in chinese_pairs(long)
 
 
 @pytest.mark.parametrize("text", ["", "😀😀", "hello world", "  \n", "。。。"])

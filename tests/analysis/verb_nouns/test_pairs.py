@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs, verb_noun_pairs
-from h2htalk.analysis.verb_nouns.pairs import Pair, PairCount, VerbGroup, count_pairs, top_pairs, top_verbs
+from h2htalk.analysis.verb_nouns.pairs import (
+    PairCount,
+    VerbGroup,
+    VerbNounPair,
+    count_pairs,
+    top_pairs,
+    top_verbs,
+)
 from h2htalk.errors import ConfigError, MissingExtraError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
@@ -20,11 +27,16 @@ from eval_pairs import Score, Sentence, main, match, score
 
 SENTENCES = {"en": ["Wash the dishes, then feed the cat."], "zh": ["我想吃块蛋糕，再看场电影。"]}
 
-some_pairs = st.lists(st.builds(Pair, st.sampled_from("abc"), st.sampled_from("xyz")), max_size=40)
+some_pairs = st.lists(st.builds(VerbNounPair, st.sampled_from("abc"), st.sampled_from("xyz")), max_size=40)
 
 
 def test_counts_stand_by_count_then_verb_then_noun() -> None:
-    pairs = [Pair("make", "tea"), Pair("call", "mom"), Pair("make", "bed"), Pair("make", "tea")]
+    pairs = [
+        VerbNounPair("make", "tea"),
+        VerbNounPair("call", "mom"),
+        VerbNounPair("make", "bed"),
+        VerbNounPair("make", "tea"),
+    ]
     assert count_pairs(pairs) == [
         PairCount("make", "tea", 2),
         PairCount("call", "mom", 1),
@@ -34,8 +46,12 @@ def test_counts_stand_by_count_then_verb_then_noun() -> None:
 
 def test_verbs_of_the_figure_stand_by_what_is_drawn_of_them() -> None:
     """`have` is the more frequent verb, but only one of its pairs is drawn."""
-    pairs = [Pair("have", "cake")] * 3 + [Pair("take", "walk")] * 2 + [Pair("take", "bath")] * 2
-    pairs += [Pair("have", noun) for noun in ("fun", "tea", "time", "dog")]
+    pairs = (
+        [VerbNounPair("have", "cake")] * 3
+        + [VerbNounPair("take", "walk")] * 2
+        + [VerbNounPair("take", "bath")] * 2
+    )
+    pairs += [VerbNounPair("have", noun) for noun in ("fun", "tea", "time", "dog")]
     assert top_verbs(count_pairs(pairs), pairs=3) == [
         VerbGroup("take", 4, (PairCount("take", "bath", 2), PairCount("take", "walk", 2))),
         VerbGroup("have", 3, (PairCount("have", "cake", 3),)),
@@ -43,7 +59,7 @@ def test_verbs_of_the_figure_stand_by_what_is_drawn_of_them() -> None:
 
 
 @given(some_pairs, st.integers(0, 12))
-def test_the_order_of_texts_decides_nothing(pairs: list[Pair], n: int) -> None:
+def test_the_order_of_texts_decides_nothing(pairs: list[VerbNounPair], n: int) -> None:
     counts = count_pairs(pairs)
     assert counts == count_pairs(reversed(pairs))
     assert sum(count.count for count in counts) == len(pairs)
@@ -75,11 +91,15 @@ class TestEnglish:
                 yield "Feed the cat."
             raise AssertionError("read ahead to the end")
 
-        assert next(iter_pairs(texts(), "en")) == Pair("feed", "cat")
+        assert next(iter_pairs(texts(), "en")) == VerbNounPair("feed", "cat")
 
     def test_every_occurrence_counts_in_the_order_of_the_texts(self) -> None:
         texts = ["Feed the dog.", "", "I fed the cat and the dog."]
-        assert verb_noun_pairs(texts, "en") == [Pair("feed", "dog"), Pair("feed", "cat"), Pair("feed", "dog")]
+        assert verb_noun_pairs(texts, "en") == [
+            VerbNounPair("feed", "dog"),
+            VerbNounPair("feed", "cat"),
+            VerbNounPair("feed", "dog"),
+        ]
 
     def test_no_pair_goes_over_a_line_end(self) -> None:
         assert verb_noun_pairs(["I read\nThe cat sleeps"], "en") == []
@@ -105,8 +125,11 @@ class TestScoring:
         return Sentence("a", "text", pairs)
 
     def test_every_pair_weighs_the_same(self) -> None:
-        many = match(self.sentence(("a", "x"), ("b", "x"), ("c", "x")), [Pair("a", "x"), Pair("b", "x")])
-        none = match(self.sentence(), [Pair("d", "x"), Pair("e", "x")])
+        many = match(
+            self.sentence(("a", "x"), ("b", "x"), ("c", "x")),
+            [VerbNounPair("a", "x"), VerbNounPair("b", "x")],
+        )
+        none = match(self.sentence(), [VerbNounPair("d", "x"), VerbNounPair("e", "x")])
         total = score([many, none])
         assert total == Score(right=2, found=4, gold=3)
         assert (total.precision, total.recall) == (1 / 2, 2 / 3)

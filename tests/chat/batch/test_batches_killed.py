@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from h2htalk.chat.protocol import Reply
-from h2htalk.data.append_log import Shard
+from h2htalk.data.append_log import AppendLog
 
 # --- Killed anywhere --------------------------------------------------------------------------------------------
 
@@ -26,18 +26,18 @@ from h2htalk.data.append_log import Shard
 def killed_at_write(number: int, share: float) -> Iterator[None]:
     """Kill in the middle of the so-many-th write to a journal, with that share of its bytes on disk."""
     left = [number]
-    whole = Shard._write
+    whole = AppendLog._write
 
-    def write(shard: Shard, lines: bytes, size: int) -> None:
+    def write(log: AppendLog, lines: bytes, size: int) -> None:
         left[0] -= 1
         if left[0] != 0:
-            whole(shard, lines, size)
+            whole(log, lines, size)
             return
-        with shard.path.open("ab") as file:
+        with log.path.open("ab") as file:
             file.write(lines[: int(len(lines) * share)])
         raise Killed
 
-    with mock.patch.object(Shard, "_write", write):
+    with mock.patch.object(AppendLog, "_write", write):
         yield
 
 

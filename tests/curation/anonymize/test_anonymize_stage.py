@@ -10,7 +10,7 @@ import pytest
 from curation_made import all_bytes, dialogue, gathered
 
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.stage import anonymized, make_stage
+from h2htalk.curation.anonymize.stage import anonymize_dialogue, make_stage
 from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.pipeline import run_stage
@@ -28,7 +28,7 @@ EMILY = dialogue(
 
 
 def kept(record: dict[str, Any], **options: Any) -> Kept:
-    outcome = anonymized(Dialogue.from_dict(record), KEY, **options)
+    outcome = anonymize_dialogue(Dialogue.from_dict(record), KEY, **options)
     assert isinstance(outcome, Kept)
     return outcome
 
@@ -89,7 +89,7 @@ def test_names_found_with_little_evidence_are_tagged_for_review(monkeypatch: pyt
 def test_a_value_that_is_still_to_be_read_rejects_the_dialogue_without_its_text() -> None:
     record = dialogue(4, "my name is Emily Carter", "Hi Emily!")
     record["provenance"] = {"source": "made", "row": 4, "person": "Emily Carter"}
-    outcome = anonymized(Dialogue.from_dict(record), KEY)
+    outcome = anonymize_dialogue(Dialogue.from_dict(record), KEY)
     assert outcome == Rejected("made-000004", "leak")
     assert outcome.to_dict("anonymize") == {
         "id": "made-000004",
@@ -156,7 +156,7 @@ def test_an_unknown_recogniser_is_an_error_before_anything_is_read(tmp_path: Pat
     "text", ["\x00 Emily \u202e", "a" * 60_000, "🙂" * 50, "\ud83d my name is Emily Carter"]
 )
 def test_hostile_texts_are_kept_or_rejected_and_nothing_breaks(text: str) -> None:
-    outcome = anonymized(Dialogue.from_dict(dialogue(9, text, "ok")), KEY)
+    outcome = anonymize_dialogue(Dialogue.from_dict(dialogue(9, text, "ok")), KEY)
     assert isinstance(outcome, (Kept, Rejected))
 
 

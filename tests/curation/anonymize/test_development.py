@@ -6,19 +6,27 @@ import csv
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from h2htalk.curation.anonymize import Span
-from h2htalk.curation.anonymize.chinese.recognizer import find_chinese_many
-from h2htalk.curation.anonymize.english.recognizer import find_english_many
+from h2htalk.curation.anonymize.chinese import recognizer as chinese
+from h2htalk.curation.anonymize.english import recognizer as english
+from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured.structured import find_structured
+from h2htalk.data.languages import LANGUAGES
 
 HERE = Path(__file__).parent
-FIND = {"en": find_english_many, "zh": find_chinese_many}
+
+
+def find_names(texts: Sequence[str], language: str) -> list[list[Span]]:
+    recognizer = {"en": english, "zh": chinese}[language]
+    return recognizer.find_names(texts, [()] * len(texts))
+
+
 # Recall and precision by overlap with a span of the same type.
 FLOORS = {
     ("en", "PERSON"): (0.95, 0.93),
@@ -37,7 +45,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 @cache
 def named(language: str) -> list[tuple[dict[str, Any], list[Span]]]:
     said = rows(f"dev_names_{language}")
-    return list(zip(said, FIND[language]([row["text"] for row in said]), strict=True))
+    return list(zip(said, find_names([row["text"] for row in said], language), strict=True))
 
 
 def touches(kind: str, start: int, end: int, others: list[tuple[int, int, str]]) -> bool:
@@ -64,13 +72,13 @@ def test_hardly_a_harmless_sentence_is_marked(language: str, most: float) -> Non
     assert sum(map(bool, harmless)) <= most * len(harmless)
 
 
-@pytest.mark.parametrize("language", FIND)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_text_is_read_alike_alone_and_among_others(language: str) -> None:
     for row, spans in named(language)[::9]:
-        assert list(FIND[language]([row["text"]])) == [spans]
+        assert list(find_names([row["text"]], language)) == [spans]
 
 
-@pytest.mark.parametrize("language", FIND)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_structured_data_keep_their_floor(language: str) -> None:
     """Recall by exact span, and what touches nothing that is labelled."""
     gold: Counter[str] = Counter()
@@ -90,7 +98,7 @@ def test_structured_data_keep_their_floor(language: str) -> None:
     assert len(marked) <= 0.02 * len(texts), marked
 
 
-@pytest.mark.parametrize("language", FIND)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_users_of_the_memory_bank_are_found_by_their_own_names(shared_data: Path, language: str) -> None:
     users = json.loads((shared_data / f"raw/memorybank_{language}.json").read_text(encoding="utf-8"))
     mentions = []
@@ -98,7 +106,7 @@ def test_users_of_the_memory_bank_are_found_by_their_own_names(shared_data: Path
         turns = [turn for day in user["history"].values() for turn in day]
         texts = [turn[side] for turn in turns for side in ("query", "response")]
         own = re.compile(re.escape(name) if language == "zh" else rf"\b{re.escape(name.strip())}\b")
-        for text, spans in zip(texts, FIND[language](texts), strict=True):
+        for text, spans in zip(texts, find_names(texts, language), strict=True):
             people = [(s.start, s.end, s.type) for s in spans]
             mentions += [touches("PERSON", *mention.span(), people) for mention in own.finditer(text)]
     assert len(mentions) > 30
@@ -117,6 +125,6 @@ def test_real_chat_holds_few_names(shared_data: Path) -> None:
     with (shared_data / "raw/counselchat_en.csv").open(encoding="utf-8") as file:
         answers = sorted({row[key] for row in csv.DictReader(file) for key in ("questionText", "answerText")})
     for language, texts, most in (("zh", smile, 0.01), ("zh", aiwei, 0.01), ("en", answers, 0.06)):
-        found = zip(texts, FIND[language](texts), strict=True)
+        found = zip(texts, find_names(texts, language), strict=True)
         names = [text[s.start : s.end] for text, spans in found for s in spans if s.type == "PERSON"]
         assert len([name for name in names if "艾薇" not in name]) < most * len(texts)

@@ -135,7 +135,7 @@ def test_a_chinese_name_that_is_a_word_spoiled_innocent_text() -> None:
 
 def test_the_leak_check_was_blind_to_other_dresses_and_is_not_to_names_that_stay() -> None:
     data = find_in_dialogue(["my friend Harry Kowalczyk, 415-555-2671"], "en")
-    assert data.leak(["ＫＯＷＡＬＣＺＹＫ"])
-    assert data.leak(["4 1 5 5 5 5 2 6 7 1"])
-    assert data.leak(["harry\u200b-kowal\u00adczyk"])
-    assert not data.leak(["I read Harry Potter 415 times"])
+    assert data.leaks(["ＫＯＷＡＬＣＺＹＫ"])
+    assert data.leaks(["4 1 5 5 5 5 2 6 7 1"])
+    assert data.leaks(["harry\u200b-kowal\u00adczyk"])
+    assert not data.leaks(["I read Harry Potter 415 times"])

@@ -12,19 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize import Span, find_spans
-from h2htalk.curation.anonymize.chinese.recognizer import find_chinese, find_chinese_many
+from h2htalk.curation.anonymize.chinese import recognizer as chinese
+from h2htalk.curation.anonymize.english import recognizer as english
 from h2htalk.curation.anonymize.english.organizations import find_organizations
-from h2htalk.curation.anonymize.english.recognizer import find_english, find_english_many
-from h2htalk.curation.anonymize.english.token_features import tokens
+from h2htalk.curation.anonymize.english.token_features import tokenize
+from h2htalk.curation.anonymize.find_spans import find_spans
+from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured.structured import find_structured
 
 # By what `by` of a case says; `all` is the whole of `find_spans`.
 FINDERS: dict[str, Callable[[str, str], list[Span]]] = {
     "all": find_spans,
     "structured": find_structured,
-    "english": lambda text, _: find_english(text),
-    "chinese": lambda text, _: find_chinese(text),
+    "english": lambda text, _: english.find_names([text], [()])[0],
+    "chinese": lambda text, _: chinese.find_names([text], [()])[0],
 }
 
 
@@ -44,17 +45,17 @@ def test_every_case_is_found_with_exact_edges_and_nothing_else() -> None:
 def test_names_are_not_looked_for_in_what_was_found_before() -> None:
     text = "mail Sarah at sarah@x.example"
     taken = [Span(14, len(text), "EMAIL_ADDRESS", 1.0)]
-    assert find_english_many([text], [taken]) == [[Span(5, 10, "PERSON", 0.8)]]
+    assert english.find_names([text], [taken]) == [[Span(5, 10, "PERSON", 0.8)]]
     text = "微信wangfang，户名何丽娟"
-    (people,) = find_chinese_many([text], [[Span(2, 10, "WECHAT", 0.9)]])
+    (people,) = chinese.find_names([text], [[Span(2, 10, "WECHAT", 0.9)]])
     assert [text[s.start : s.end] for s in people] == ["何丽娟"]
-    words = tokens("I work at Brightwell Logistics")
+    words = tokenize("I work at Brightwell Logistics")
     words.blocked[:] = [True] * len(words)
     assert find_organizations(words) == []
 
 
 def test_names_in_a_titled_sentence_are_read_in_lower_case() -> None:
-    shapes = tokens("Thank You So Much. Then I left.").shapes
+    shapes = tokenize("Thank You So Much. Then I left.").shapes
     assert shapes[:4] == [0, 0, 0, 0]
     assert shapes[4] != 0
 

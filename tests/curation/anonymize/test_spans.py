@@ -8,7 +8,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize.spans import TYPES, Span, resolve
+from h2htalk.curation.anonymize.spans import TYPES, Span, resolve_overlaps
 
 spans = st.builds(
     lambda at, length, kind, score: Span(at, at + length, kind, score),
@@ -21,7 +21,7 @@ spans = st.builds(
 
 @given(st.lists(spans, max_size=12))
 def test_every_character_stays_marked_and_once(found: list[Span]) -> None:
-    settled = resolve(found)
+    settled = resolve_overlaps(found)
     marked = [at for span in settled for at in range(span.start, span.end)]
     assert sorted(marked) == sorted({at for span in found for at in range(span.start, span.end)})
     assert settled == sorted(settled)
@@ -30,22 +30,26 @@ def test_every_character_stays_marked_and_once(found: list[Span]) -> None:
 @given(st.lists(spans, max_size=8), st.integers(0, 99))
 def test_the_order_of_finding_does_not_matter(found: list[Span], seed: int) -> None:
     shuffled = random.Random(seed).sample(found, len(found))
-    assert resolve(shuffled) == resolve(found)
+    assert resolve_overlaps(shuffled) == resolve_overlaps(found)
 
 
 def test_the_surer_stays_then_the_longer_then_the_type_that_stands_first() -> None:
-    assert resolve([Span(0, 5, "PERSON", 0.6), Span(0, 5, "QQ", 0.9)]) == [Span(0, 5, "QQ", 0.9)]
-    assert resolve([Span(0, 5, "PERSON", 0.6), Span(0, 3, "ADDRESS", 0.6)]) == [Span(0, 5, "PERSON", 0.6)]
-    assert resolve([Span(0, 5, "PERSON", 0.6), Span(0, 5, "ADDRESS", 0.6)]) == [Span(0, 5, "ADDRESS", 0.6)]
+    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 5, "QQ", 0.9)]) == [Span(0, 5, "QQ", 0.9)]
+    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 3, "ADDRESS", 0.6)]) == [
+        Span(0, 5, "PERSON", 0.6)
+    ]
+    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 5, "ADDRESS", 0.6)]) == [
+        Span(0, 5, "ADDRESS", 0.6)
+    ]
 
 
 def test_neighbours_of_one_type_are_two_people() -> None:
     both = [Span(0, 3, "PERSON", 0.6), Span(3, 6, "PERSON", 0.6)]
-    assert resolve(both) == both
+    assert resolve_overlaps(both) == both
 
 
 def test_many_spans_take_time_in_proportion() -> None:
     many = [Span(7 * n, 7 * n + 5, "PERSON", 0.6) for n in range(100_000)]
     started = time.process_time()
-    assert resolve(many) == many
+    assert resolve_overlaps(many) == many
     assert time.process_time() - started < 5

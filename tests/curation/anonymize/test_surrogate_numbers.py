@@ -21,22 +21,22 @@ from h2htalk.curation.anonymize.surrogates.numbers import (
     NUMBERS,
     account,
     card,
+    has_valid_check_digit,
     national_id,
-    passes,
     phone,
     plate,
     qq,
     wechat,
 )
-from h2htalk.curation.anonymize.surrogates.seeded_random import Draw
+from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom
 from h2htalk.curation.anonymize.surrogates.web import email, ip_address, url
-from h2htalk.curation.anonymize.values.value_shape import shape_of
+from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 MANY = range(30)
 
 
-def draws() -> list[Draw]:
-    return [Draw(bytes([n] * 32), "x") for n in MANY]
+def draws() -> list[SeededRandom]:
+    return [SeededRandom(bytes([n] * 32), "x") for n in MANY]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_telephone_numbers_are_of_ranges_that_nobody_has(language: str, digits: 
 
 def test_no_chinese_surrogate_is_a_number_in_use() -> None:
     for n in range(500):  # 161 was among the prefixes, and 1610 is given out
-        number = phonenumbers.parse(phone(Draw(n.to_bytes(2), "x"), "13812345678", "zh"), "CN")
+        number = phonenumbers.parse(phone(SeededRandom(n.to_bytes(2), "x"), "13812345678", "zh"), "CN")
         assert not phonenumbers.is_valid_number(number)
 
 
@@ -84,7 +84,7 @@ def test_no_chinese_surrogate_is_a_number_in_use() -> None:
     attempt=st.sampled_from([0, 1, 100]),
 )
 def test_every_kind_keeps_the_length(kind: str, value: str, language: str, attempt: int) -> None:
-    made = NUMBERS[kind](Draw(b"k" * 32, kind, value), value, language, attempt)
+    made = NUMBERS[kind](SeededRandom(b"k" * 32, kind, value), value, language, attempt)
     assert len(made) == len(value)
 
 
@@ -102,7 +102,7 @@ def test_ids_cards_and_accounts_fail_their_check_digits() -> None:
         made = account(draw, "gb29nwbk60161331926819", "en")
         assert made[:4] == "gb00"
         assert not iban.is_valid(made.upper(), check_country=False)
-        assert not passes(account(draw, "021000021", "en"))
+        assert not has_valid_check_digit(account(draw, "021000021", "en"))
         assert account(draw, "6217001234567", "zh").startswith("00")
         assert account(draw, "e12345678", "zh")[:2] == "e0"
 
@@ -176,13 +176,13 @@ def test_ip_addresses_are_kept_for_documentation(value: str, pattern: str) -> No
     ],
 )
 def test_a_value_keeps_its_dress(value: str, compact: str, other: str, dressed: str) -> None:
-    shape = shape_of(value, numeric=True)
+    shape = value_shape(value, numeric=True)
     assert shape.compact == compact
-    assert shape.dressed(other) == dressed
+    assert shape.reformatted(other) == dressed
 
 
 def test_hong_kong_and_taiwan_numbers_passed_their_check() -> None:
-    assert passes("a1234563")
-    assert passes("a123456789")
-    made = [NUMBERS["ACCOUNT_NUMBER"](Draw(bytes([n]), "x"), "a1234563", "zh", 0) for n in range(200)]
-    assert not any(passes(value) for value in made)
+    assert has_valid_check_digit("a1234563")
+    assert has_valid_check_digit("a123456789")
+    made = [NUMBERS["ACCOUNT_NUMBER"](SeededRandom(bytes([n]), "x"), "a1234563", "zh", 0) for n in range(200)]
+    assert not any(has_valid_check_digit(value) for value in made)

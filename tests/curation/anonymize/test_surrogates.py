@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, norm
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, normalized_value
 from h2htalk.curation.anonymize.surrogates.pools import latin_names, pools
-from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, Values, find_in_dialogue
+from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, find_in_dialogue
 
 KEY = b"k" * 32
 
@@ -29,7 +29,7 @@ def stand_in(
     """The surrogate of a value in a dialogue that says it, and others of its kind, and no more."""
     texts = [value, *among]
     spans = tuple((Span(0, len(text), kind, 0.9),) for text in texts)
-    data = DialogueData(spans, Values([]), language, ())
+    data = DialogueData(spans, KnownValues([]), language, ())
     return Surrogates(key, texts, data).replace(value, spans[0])[0]
 
 
@@ -173,12 +173,14 @@ def test_no_two_values_share_a_surrogate_none_is_a_value_and_order_does_not_matt
     assert made == _made(text, again)
     by_value: dict[str, str] = {}
     for (kind, value), surrogate in made.items():
-        assert norm(kind, surrogate) not in {norm(k, v) for k, v in said}
-        assert by_value.setdefault(norm(kind, surrogate), norm(kind, value)) == norm(kind, value)
+        assert normalized_value(kind, surrogate) not in {normalized_value(k, v) for k, v in said}
+        assert by_value.setdefault(
+            normalized_value(kind, surrogate), normalized_value(kind, value)
+        ) == normalized_value(kind, value)
 
 
 def _made(text: str, spans: list[Span]) -> dict[tuple[str, str], str]:
-    data = DialogueData((tuple(spans),), Values([]), "zh", ())
+    data = DialogueData((tuple(spans),), KnownValues([]), "zh", ())
     surrogates = Surrogates(KEY, [text], data)
     return {
         (s.type, text[s.start : s.end]): surrogates.replace(
@@ -197,7 +199,7 @@ def test_a_dialogue_full_of_names_still_gets_a_surrogate_each() -> None:
     )
     texts = list(names)
     spans = tuple((Span(0, len(text), "PERSON", 0.9),) for text in texts)
-    made = Surrogates(KEY, texts, DialogueData(spans, Values([]), "zh", ()))
+    made = Surrogates(KEY, texts, DialogueData(spans, KnownValues([]), "zh", ()))
     others = {made.replace(text, own)[0] for text, own in zip(texts, spans, strict=True)}
     assert len(others) == len(names)
     assert not others & set(names)
@@ -256,7 +258,9 @@ def test_two_spellings_of_one_name_never_came_to_an_end() -> None:
 
 
 def test_one_telephone_number_with_and_without_its_country_got_two_surrogates() -> None:
-    assert norm("PHONE_NUMBER", "+86 138 1234 5678") == norm("PHONE_NUMBER", "13812345678")
+    assert normalized_value("PHONE_NUMBER", "+86 138 1234 5678") == normalized_value(
+        "PHONE_NUMBER", "13812345678"
+    )
     text = replaced("zh", "电话13812345678，+86 138 1234 5678")[0]
     first, second = text.removeprefix("电话").split("，+86 ")
     assert second.replace(" ", "") == first

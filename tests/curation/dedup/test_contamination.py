@@ -7,8 +7,8 @@ from dedup_made import dialogue, edited, words
 
 from h2htalk.curation.dedup.contamination import SplitIndex, item_texts
 from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.languages import find_language
 from h2htalk.data.splits import Split, load_split
-from h2htalk.data.subtasks import NULL_MEMORY
 
 MINI = load_split("mini")
 CHATS = [s for s in MINI.scenarios if s.subtask == "dialogue_base"]
@@ -64,8 +64,8 @@ def test_unrelated_dialogues_hold_nothing():
 
 def test_the_fixed_line_of_the_null_class_contaminates_nobody():
     assert found(
-        dialogue("a", words("u", 10), NULL_MEMORY["en"]),
-        dialogue("b", "今天没什么特别的", NULL_MEMORY["zh"], language="zh"),
+        dialogue("a", words("u", 10), find_language("en").null_memory),
+        dialogue("b", "今天没什么特别的", find_language("zh").null_memory, language="zh"),
     ) == [None, None]
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from h2htalk.curation.anonymize import Span, find_spans_many
+from h2htalk.curation.anonymize.find_spans import find_spans_many
+from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.safety.stage import assess
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language

@@ -30,7 +30,7 @@ def check_counts(round: RoundFolder, said: Mapping[tuple[str, str, str], Any]) -
         leading = {label for label, number in count.items() if number == most}
         assert (one["support"], one["votes"]) == (most, count.total())
         if len(leading) == 1:
-            assert (one["rule"] in ("majority", "one more answer"), {one["label"]}) == (True, leading)
+            assert (one["rule"] in ("majority", "one more annotation"), {one["label"]}) == (True, leading)
         else:
             assert (one["rule"], one["label"], set(one["tied"])) == ("tie", None, leading)
     hows = Counter(one["rule"] for one in decided.values())

@@ -46,7 +46,7 @@ class Opened:
         return {item_of(one): one["id"] for one in annotator.pending(dataset)}
 
     def values(self) -> dict[tuple[str, str], Any]:
-        return {(item, question): one.value for (item, _, question), one in self.round.answers().items()}
+        return {(item, question): one.value for (item, _, question), one in self.round.annotations().items()}
 
 
 def small_spec(base: Path, name: str, **changes: Any) -> RoundSpec:

@@ -22,7 +22,7 @@ from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 
@@ -40,15 +40,15 @@ def test_a_change_of_mind_counts_once(stack: Stack, base: Path) -> None:
     one.submit(records["item-000"], SAYS)
     one.submit(records["item-002"], {}, "discarded")
     other.submit(records["item-004"], {"keep": "drop"}, "draft")
-    found = status(small.round.path)
-    assert (found.answers, found.skipped, found.mistakes, found.notes) == (1, 1, (), ())
+    found = round_status(small.round.path)
+    assert (found.completed, found.skipped, found.mistakes, found.notes) == (1, 1, (), ())
     one.submit(records["item-000"], SAYS | {"quality": 1})
     one.submit(records["item-002"], SAYS)
-    assert status(small.round.path).skipped == 0
+    assert round_status(small.round.path).skipped == 0
     assert small.values()["item-000", "quality"] == 1
     one.submit(records["item-000"], {}, "discarded")
-    found = status(small.round.path)
-    assert (found.answers, found.skipped, found.new) == (1, 1, 4)
+    found = round_status(small.round.path)
+    assert (found.completed, found.skipped, found.new) == (1, 1, 4)
     assert small.values()["item-000", SKIPPED] == "yes"
 
 
@@ -62,8 +62,8 @@ def test_an_answer_that_was_not_acknowledged_is_not_given_twice(stack: Stack, ba
     for _ in range(2):
         annotator.hand_in(answers)
     assert annotator.again == len(answers)
-    found = status(small.round.path)
-    assert (found.answers, found.skipped, found.new, found.mistakes) == (1, 1, 4, ())
+    found = round_status(small.round.path)
+    assert (found.completed, found.skipped, found.new, found.mistakes) == (1, 1, 4, ())
     with pytest.raises(AssertionError):
         annotator.hand_in([(records["item-000"], SAYS | {"quality": 1}, "submitted")])
 
@@ -73,7 +73,7 @@ def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: 
     records = small.records(small.annotators[0])
     for annotator in small.annotators:
         annotator.submit(records["item-000"], SAYS)
-    found = status(small.round.path)
+    found = round_status(small.round.path)
     assert (found.by_item["item-000"], found.mistakes) == (3, ())
 
     wire = connect()
@@ -83,9 +83,9 @@ def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: 
     wire.call("POST", f"/api/v1/workspaces/{place['id']}/users", {"user_id": stranger["id"]})
     passing = SimulatedAnnotator("passer-by", 1.0, stack.url, stranger["api_key"])
     passing.submit(records["item-004"], SAYS)
-    found = status(small.round.path)
+    found = round_status(small.round.path)
     (told,) = found.notes
-    assert "answers by 'passer-by', who is no annotator of this round" in told
+    assert "by 'passer-by', who is not an annotator of this round" in told
     assert found.mistakes == ()
     assert found.by_item["item-004"] == 0
     # The server counts it: of the two answers that the round wants, it asks for one more.
@@ -94,7 +94,7 @@ def test_more_answers_than_asked_for_strangers_and_who_left(stack: Stack, base: 
     assert (offered["item-000"], offered["item-002"], offered["item-004"]) == (0, 2, 1)
     response = told.partition("response ")[2].partition(")")[0]
     wire.call("DELETE", f"/api/v1/responses/{response}")
-    found = status(small.round.path)
+    found = round_status(small.round.path)
     assert (found.mistakes, found.notes) == ((), ())
     wire.call("DELETE", f"/api/v1/users/{stranger['id']}")
 
@@ -103,7 +103,7 @@ def test_who_leaves_and_returns_has_their_items_again(stack: Stack, base: Path) 
     small = Opened(base, stack, "returned")
     one, _, third = small.annotators
     for here, waiting in ((False, []), (True, ["item-000", "item-002", "item-004"])):
-        changed = [replace(v, here=here) if v.name == one.name else v for v in small.round.annotators()]
+        changed = [replace(v, active=here) if v.name == one.name else v for v in small.round.annotators()]
         small.round.write_annotators(changed)
         open_round(small.spec, small.round.path)
         assert sorted(small.records(one)) == waiting
@@ -112,7 +112,7 @@ def test_who_leaves_and_returns_has_their_items_again(stack: Stack, base: Path) 
     small.round.write_annotators(changed)
     open_round(small.spec, small.round.path)
     assert sorted(small.records(third)) == ["item-000", "item-002", "item-004"]
-    assert status(small.round.path).skipped == 0
+    assert round_status(small.round.path).skipped == 0
 
 
 def test_crises_are_kept_from_who_wants_none(stack: Stack, base: Path) -> None:
@@ -124,7 +124,7 @@ def test_crises_are_kept_from_who_wants_none(stack: Stack, base: Path) -> None:
         for name in small.records(annotator, language)
     }
     assert seen == {"item-000", "item-001", "item-003", "item-004"}
-    assert status(small.round.path).skipped == 0
+    assert round_status(small.round.path).skipped == 0
 
 
 def test_every_form_of_question_and_a_models_suggestion(stack: Stack, base: Path) -> None:
@@ -134,12 +134,12 @@ def test_every_form_of_question_and_a_models_suggestion(stack: Stack, base: Path
     one = small.annotators[0]
     said = {"perception": 2, "violation": "yes", "violations": ["privacy", "boundary"], "comment": "名字太多"}
     one.submit(small.records(one)["item-000"], said)
-    found = status(small.round.path)
-    assert (found.answers, found.mistakes) == (1, ())
+    found = round_status(small.round.path)
+    assert (found.completed, found.mistakes) == (1, ())
     kept = {question: value for (_, question), value in small.values().items()}
     assert kept == said | {"violations": ("boundary", "privacy")}
     wire = connect()
-    dataset = found_dataset(wire, "safe-en", "safe-w1-en-01")
+    dataset = found_dataset(wire, "safe-en", "safe-set1-en-01")
     (record,) = wire.get(f"/api/v1/datasets/{dataset['id']}/records", limit=9, include="suggestions")["items"]
     assert [(one["value"], one["agent"]) for one in record["suggestions"]] == [("no", "reviewer")]
 
@@ -151,11 +151,11 @@ def test_a_tie_goes_to_who_has_not_answered(stack: Stack, base: Path) -> None:
     one.submit(records["item-000"], SAYS)
     other.submit(records["item-000"], SAYS | {"keep": "drop"})
     reopen_round(small.round.path)
-    (second,) = [one for one in third.datasets("tied") if one["name"] == "tied-w2-en-01"]
+    (second,) = [one for one in third.datasets("tied") if one["name"] == "tied-set2-en-01"]
     assert [item_of(record) for record in third.pending(second)] == ["item-000"]
     assert [annotator.pending(second) for annotator in (one, other)] == [[], []]
     third.submit(third.pending(second)[0]["id"], SAYS)
-    found = status(small.round.path)
+    found = round_status(small.round.path)
     assert (found.by_item["item-000"], found.skipped) == (3, 0)
 
 
@@ -171,7 +171,7 @@ def test_killed_while_opening_and_repeated_it_is_whole(stack: Stack, base: Path,
     open_round(spec, out)
     wire = connect()
     for language in ("en", "zh"):
-        dataset = found_dataset(wire, f"{name}-{language}", f"{name}-w1-{language}-01")
+        dataset = found_dataset(wire, f"{name}-{language}", f"{name}-set1-{language}-01")
         listed = wire.get(f"/api/v1/datasets/{dataset['id']}/records", limit=100, include="responses")
         assert (dataset["status"], listed["total"]) == ("ready", 3)
         assert wire.get(f"/api/v1/datasets/{dataset['id']}/progress")["total"] == 3
@@ -179,7 +179,7 @@ def test_killed_while_opening_and_repeated_it_is_whole(stack: Stack, base: Path,
         assert [len(record["responses"]) for record in listed["items"]].count(1) == 1
         questions = wire.get(f"/api/v1/datasets/{dataset['id']}/questions")["items"]
         assert [one["name"] for one in questions] == [one.name for one in QUESTIONS["crowd"]]
-    assert status(out).notes == ()
+    assert round_status(out).notes == ()
 
 
 def test_a_dead_search_engine_loses_no_answer(stack: Stack, base: Path) -> None:
@@ -193,10 +193,10 @@ def test_a_dead_search_engine_loses_no_answer(stack: Stack, base: Path) -> None:
             f"/api/v1/records/{records['item-000']}/responses", json={"status": "submitted", "values": values}
         )
         assert reply.status_code == 500
-        found = status(small.round.path)
-        assert found.answers == 1
+        found = round_status(small.round.path)
+        assert found.completed == 1
         assert any("the search engine does not answer" in line for line in found.notes)
-        with pytest.raises(RoundError, match="its search engine does not"):
+        with pytest.raises(RoundError, match="the server's search engine does not answer"):
             open_round(small_spec(base, "never"), base / "never")
     finally:
         stack.start_search()
@@ -214,13 +214,13 @@ def test_an_empty_search_index_is_told_and_repaired(stack: Stack, base: Path) ->
     one.http.post("/api/v1/me/responses/bulk", json={"items": [
         {"record_id": records["item-000"], "status": "submitted",
          "values": {name: {"value": value} for name, value in SAYS.items()}}]})  # fmt: skip
-    found = status(small.round.path)
-    assert found.answers == 1
+    found = round_status(small.round.path)
+    assert found.completed == 1
     assert any("python -m argilla_server search-engine reindex" in line for line in found.notes)
     with pytest.raises(RoundError, match="search-engine reindex"):
         open_round(small.spec, small.round.path)
     stack.reindex()
-    assert status(small.round.path).notes == ()
+    assert round_status(small.round.path).notes == ()
     open_round(small.spec, small.round.path)
     assert sorted(small.records(one)) == ["item-002", "item-004"]
 
@@ -231,7 +231,7 @@ def test_without_redis_answers_go_on(stack: Stack, base: Path) -> None:
     stack.end("redis", signal.SIGKILL)
     try:
         small.annotators[0].submit(records["item-000"], SAYS)
-        assert status(small.round.path).answers == 1
+        assert round_status(small.round.path).completed == 1
     finally:
         stack.start_redis()
 
@@ -242,7 +242,7 @@ def test_a_server_that_restarts_is_waited_for(stack: Stack, base: Path) -> None:
     small.annotators[0].submit(records["item-000"], SAYS)
     stack.end("server", signal.SIGKILL)
     found: list[int] = []
-    looking = threading.Thread(target=lambda: found.append(status(small.round.path).answers))
+    looking = threading.Thread(target=lambda: found.append(round_status(small.round.path).completed))
     looking.start()
     time.sleep(1)
     stack.start_server()
@@ -258,20 +258,20 @@ def test_another_key_another_round_another_setting(
     with pytest.raises(RoundError, match="belongs to another round"):
         Opened(base / "again", stack, "mine")
     wire = connect()
-    dataset = found_dataset(wire, "mine-en", "mine-w1-en-01")
+    dataset = found_dataset(wire, "mine-en", "mine-set1-en-01")
     wire.call(
         "PATCH",
         f"/api/v1/datasets/{dataset['id']}",
         {"distribution": {"strategy": "overlap", "min_submitted": 7}},
     )
-    with pytest.raises(RoundError, match="7 answers an item, not 2"):
+    with pytest.raises(RoundError, match="7 annotators per item, not 2"):
         open_round(small.spec, small.round.path)
     monkeypatch.setenv("ARGILLA_API_KEY", small.annotators[0].key)
-    with pytest.raises(RoundError, match="who may only answer"):
-        status(small.round.path)
+    with pytest.raises(RoundError, match="use the key of an owner"):
+        round_status(small.round.path)
     monkeypatch.setenv("ARGILLA_API_KEY", "no.such.key")
-    with pytest.raises(RoundError, match="refuses the key in ARGILLA_API_KEY"):
-        status(small.round.path)
+    with pytest.raises(RoundError, match="rejects the key in ARGILLA_API_KEY"):
+        round_status(small.round.path)
 
 
 def wait_for_search() -> None:

@@ -15,7 +15,7 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 
@@ -31,9 +31,9 @@ def test_what_a_spared_annotator_says_is_theirs(stack: Stack, base: Path) -> Non
     one, _, third = small.annotators
     crisis = small.records(one)["item-002"]
     third.submit(crisis, SAYS)
-    assert status(small.round.path).by_item["item-002"] == 1
+    assert round_status(small.round.path).by_item["item-002"] == 1
     third.submit(crisis, {}, "discarded")
-    found = status(small.round.path)
+    found = round_status(small.round.path)
     assert (found.by_item["item-002"], found.skipped, found.notes) == (0, 1, ())
 
 
@@ -58,8 +58,8 @@ def test_an_answer_that_comes_while_its_item_is_put_aside_or_given_back_is_kept(
     small.round.write_annotators(changed)
     told = ArgillaPlatform().publish(small.round)
     assert waiting == []
-    assert any("was answered while it was given back; the answer is kept" in line for line in told)
-    found = status(small.round.path)
+    assert any("was answered while it was restored; the answer is kept" in line for line in told)
+    found = round_status(small.round.path)
     assert (found.by_item["item-000"], found.by_item["item-002"], found.skipped) == (1, 1, 0)
     assert small.values()["item-002", "quality"] == 4
 
@@ -69,9 +69,9 @@ def test_what_a_manager_changes_in_argilla_is_told(stack: Stack, base: Path) -> 
     one, other, _ = small.annotators
     records, wire = small.records(one), connect()
     one.submit(records["item-000"], SAYS)
-    dataset = found_dataset(wire, "edited-en", "edited-w1-en-01")
+    dataset = found_dataset(wire, "edited-en", "edited-set1-en-01")
     path = f"/api/v1/datasets/{dataset['id']}"
-    assert status(small.round.path).notes == ()
+    assert round_status(small.round.path).notes == ()
     keep = next(one for one in wire.get(f"{path}/questions")["items"] if one["name"] == "keep")
     texts = {"keep": "Drop it", "drop": "Keep it"}
     options = [{**option, "text": texts[option["value"]]} for option in keep["settings"]["options"]]
@@ -80,13 +80,13 @@ def test_what_a_manager_changes_in_argilla_is_told(stack: Stack, base: Path) -> 
     wire.call("PATCH", path, {"name": "a nicer name"})
     wire.call("DELETE", f"{path}/records", params={"ids": records["item-004"]})
     other.submit(records["item-000"], SAYS)
-    found = status(small.round.path)
+    found = round_status(small.round.path)
     assert found.by_item["item-000"] == 2
     named, worded, gone = found.notes
-    assert "edited-w1-en-01: is called 'a nicer name'" in named
-    assert "keep shows annotators another label of drop, label of keep" in worded
-    assert "1 of 3 items that want answers are not there, the first: 'item-004'" in gone
-    with pytest.raises(RoundError, match="keep shows annotators another label of drop"):
+    assert "edited-set1-en-01: renamed to 'a nicer name'" in named
+    assert "keep has another label of drop, label of keep" in worded
+    assert "1 of 3 items that need annotators have no record, the first: 'item-004'" in gone
+    with pytest.raises(RoundError, match="keep has another label of drop"):
         open_round(small.spec, small.round.path)
 
 
@@ -99,13 +99,13 @@ def test_a_deleted_account_and_an_admin_of_half_the_round_are_told(
     gone = next(one for one in wire.get("/api/v1/users")["items"] if one["username"] == "halves-c")
     annotator = SimulatedAnnotator("halves-c", 1.0, stack.url, gone["api_key"])
     annotator.submit(small.records(annotator)["item-000"], SAYS)
-    assert status(small.round.path).answers == 1
+    assert round_status(small.round.path).completed == 1
     wire.call("DELETE", f"/api/v1/users/{gone['id']}")
-    found = status(small.round.path)
-    assert found.answers == 1
-    assert ["halves-c: without an account on the server" in line for line in found.notes] == [True]
+    found = round_status(small.round.path)
+    assert found.completed == 1
+    assert ["halves-c: the account was deleted" in line for line in found.notes] == [True]
     open_round(small.spec, small.round.path)
-    assert status(small.round.path).notes == ()
+    assert round_status(small.round.path).notes == ()
 
     account = {"username": "halves-admin", "first_name": "h", "password": "12345678", "role": "admin"}
     _, admin = wire.call("POST", "/api/v1/users", account)
@@ -113,6 +113,6 @@ def test_a_deleted_account_and_an_admin_of_half_the_round_are_told(
     wire.call("POST", f"/api/v1/workspaces/{places['halves-en']}/users", {"user_id": admin["id"]})
     monkeypatch.setenv("ARGILLA_API_KEY", admin["api_key"])
     with pytest.raises(RoundError, match="your key does not see the workspaces halves-zh"):
-        status(small.round.path)
+        round_status(small.round.path)
     wire.call("POST", f"/api/v1/workspaces/{places['halves-zh']}/users", {"user_id": admin["id"]})
-    assert status(small.round.path).notes == ()
+    assert round_status(small.round.path).notes == ()

@@ -18,8 +18,8 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.status import status
-from h2htalk.rounds.texts.interface import word
+from h2htalk.rounds.status import round_status
+from h2htalk.rounds.texts.interface import interface_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator, Locator, Page
@@ -181,7 +181,7 @@ def datasets(stack: Stack) -> dict[str, str]:
 
     reply = httpx.get(f"{stack.url}/api/v1/me/datasets", headers={"X-Argilla-Api-Key": OWNER_KEY}, timeout=30)
     names = {one["name"]: one["id"] for one in reply.raise_for_status().json()["items"]}
-    return {language: names[f"page-w1-{language}-01"] for language in ("en", "zh")}
+    return {language: names[f"page-set1-{language}-01"] for language in ("en", "zh")}
 
 
 def test_items_read_well(reader: Reader, stack: Stack) -> None:
@@ -194,7 +194,7 @@ def test_items_read_well(reader: Reader, stack: Stack) -> None:
     reader.picture("english")
     reader.open(ids["zh"])
     expect(reader.frame.locator(".turn.by-user p").first).to_contain_text("面馆")
-    expect(reader.frame.locator(".proposed h2")).to_have_text(word("proposed_reply", "zh"))
+    expect(reader.frame.locator(".proposed h2")).to_have_text(interface_text("proposed_reply", "zh"))
     reader.picture("chinese")
 
 
@@ -280,9 +280,9 @@ def test_answers_by_mouse_and_keyboard_and_a_discard_come_back(
         timeout=20_000
     )
 
-    found = status(opened.path)
-    assert (found.answers, found.skipped, found.mistakes) == (2, 1, ())
-    said = {(item, question): one.value for (item, _, question), one in opened.answers().items()}
+    found = round_status(opened.path)
+    assert (found.completed, found.skipped, found.mistakes) == (2, 1, ())
+    said = {(item, question): one.value for (item, _, question), one in opened.annotations().items()}
     assert said == {
         ("english", "subtask"): "dialogue_base",
         ("english", "keep"): "keep",

@@ -16,7 +16,7 @@ from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
@@ -63,8 +63,8 @@ def test_spreadsheets_and_a_real_server_come_to_the_same_decisions(
         assert filled_in(rounds["spreadsheets"], annotator) == everything
 
     for round in rounds.values():
-        found = status(round.path)
-        assert (found.answers, found.missing, found.mistakes) == (ITEMS * len(SKILLS), {}, ())
+        found = round_status(round.path)
+        assert (found.completed, found.missing, found.mistakes) == (ITEMS * len(SKILLS), {}, ())
         close_round(round.path)
     online, paper = (
         [record for _, record in read_jsonl(round.path / "decisions.jsonl")] for round in rounds.values()

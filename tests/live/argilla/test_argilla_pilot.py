@@ -16,7 +16,7 @@ from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
@@ -51,7 +51,7 @@ def test_who_passes_the_gold_items_of_a_pilot_gets_the_real_ones(
             annotator.hand_in((record["id"], says, "submitted") for record in waiting)
         # Everybody gets everything that they may see.
         assert met == {item["id"] for item in gold} - (hard if annotator.name == "pilot-b" else set())
-    found = status(pilot.path)
+    found = round_status(pilot.path)
     assert (found.missing, found.skipped, found.mistakes, found.notes) == ({}, 0, (), ())
     close_round(pilot.path)
     passed = pilot.private / "qualified.csv"
@@ -65,6 +65,6 @@ def test_who_passes_the_gold_items_of_a_pilot_gets_the_real_ones(
     open_round(real, tmp_path / "afterwards")
     said = {annotator.name: len(annotator.work_through("afterwards", "crowd")) for annotator in annotators}
     assert said == {"pilot-a": 4, "pilot-b": 4, "pilot-c": 0}
-    found = status(tmp_path / "afterwards")
-    assert (found.answers, found.missing, found.notes) == (8, {}, ())
+    found = round_status(tmp_path / "afterwards")
+    assert (found.completed, found.missing, found.notes) == (8, {}, ())
     close_round(tmp_path / "afterwards")

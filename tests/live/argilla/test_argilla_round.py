@@ -42,7 +42,7 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.status import Status, status
+from h2htalk.rounds.status import Status, round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(1500)]
 
@@ -82,14 +82,14 @@ class Chain:
     def check(self, round: RoundFolder, said: Said) -> None:
         """What is stored is what was said: nothing lost, nothing doubled; and its decisions follow from that alone."""
         start = time.perf_counter()
-        found = status(round.path)
+        found = round_status(round.path)
         print(f"{round.name}: {len(said)} values read in {time.perf_counter() - start:.1f} s; {found.notes}")
         salt = round.salt()
         expected = {
             (item, annotator_id(name, salt), question): value
             for (item, name, question), value in said.items()
         }
-        stored = round.answers()
+        stored = round.annotations()
         assert {key: one.value for key, one in stored.items()} == expected
         lines = Counter(
             (r["item"], r["annotator"], r["question"])
@@ -159,8 +159,8 @@ def test_a_crowd_votes_while_its_server_is_killed(chain: Chain) -> None:
         time.sleep(1)
         chain.stack.start_server()
         wait_until(lambda: done["answers"] > ITEMS * OVERLAP * 0.6)
-        halfway = status(round.path)
-        assert halfway.answers > 0
+        halfway = round_status(round.path)
+        assert halfway.completed > 0
         for one in working:
             one.result()
     took = time.perf_counter() - start
@@ -169,9 +169,9 @@ def test_a_crowd_votes_while_its_server_is_killed(chain: Chain) -> None:
         f"{sum(annotator.again for annotator in chain.annotators)} times not acknowledged"
     )
     chain.check(round, said)
-    by_item = status(round.path).by_item
+    by_item = round_status(round.path).by_item
     assert min(by_item.values()) >= OVERLAP
-    assert status(round.path).skipped == sum(question == SKIPPED for _, _, question in said)
+    assert round_status(round.path).skipped == sum(question == SKIPPED for _, _, question in said)
 
 
 def test_specialists_judge_what_the_crowd_kept(chain: Chain) -> None:
@@ -197,7 +197,7 @@ def test_specialists_judge_what_the_crowd_kept(chain: Chain) -> None:
                 (item, name, key): value for item, values in given.items() for key, value in values.items()
             }
     chain.check(round, said)
-    found = status(round.path)
+    found = round_status(round.path)
     assert (found.missing, min(found.by_item.values()) >= 3) == ({}, True)
 
 
@@ -257,11 +257,11 @@ def test_eight_thousand_answers_are_read_in_a_minute_and_once(
             last.hand_in([(left["id"], last.answer(item_of(left), questions), "submitted")])
     fetched = whole_records(monkeypatch)
     first, found = timed_status(round)
-    assert (found.answers, found.missing, found.notes) == (ITEMS * len(NAMES), {}, ())
-    assert found.new == len(round.answers()) == found.answers * len(questions)
+    assert (found.completed, found.missing, found.notes) == (ITEMS * len(NAMES), {}, ())
+    assert found.new == len(round.annotations()) == found.completed * len(questions)
     assert first < 60
     assert fetched
-    print(f"many: {found.answers} answers read and stored in {first:.1f} s")
+    print(f"many: {found.completed} answers read and stored in {first:.1f} s")
 
     # Nothing has happened since: no answer is fetched again, and none stored. On loopback this saves next to no time:
     # a look goes through what is stored and what is out there, and fetching 8,000 answers takes about a second.
@@ -276,7 +276,7 @@ def test_eight_thousand_answers_are_read_in_a_minute_and_once(
 
 def timed_status(round: RoundFolder) -> tuple[float, Status]:
     start = time.perf_counter()
-    found = status(round.path)
+    found = round_status(round.path)
     return time.perf_counter() - start, found
 
 

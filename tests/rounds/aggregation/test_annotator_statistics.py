@@ -13,9 +13,9 @@ from h2htalk.data.dialogue import Turn
 from h2htalk.rounds.aggregation.annotator_statistics import (
     HEADINGS,
     Share,
-    figures_csv,
-    figures_of,
+    annotator_statistics,
     qualified,
+    statistics_csv,
 )
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
@@ -67,9 +67,9 @@ def test_a_annotator_is_compared_with_the_others_without_their_own_vote() -> Non
         *keeps("b", "kkd.d"),
         *keeps("c", "kdd.."),
     ]
-    by = {one.annotator: one for one in figures_of(items, CROWD, answers, "abc")}
+    by = {one.annotator: one for one in annotator_statistics(items, CROWD, answers, "abc")}
     # a: with the others' k, (k, d: tied, out), d against k, alone (out).
-    assert (by["a"].consensus, by["a"].answered) == (Share(1, 2), 4)
+    assert (by["a"].consensus, by["a"].annotated) == (Share(1, 2), 4)
     # b: k, (k, d: out), d against k (a) and d (c): tied, out; item 4 alone, out.
     assert by["b"].consensus == Share(1, 1)
     # c: k, d against k k, item 2: k (a) against d (b): tied, out.
@@ -84,7 +84,9 @@ def test_consensus_counts_all_label_questions_and_no_ratings() -> None:
     ]
     # An item that is not of the round counts nowhere.
     answers += [answer(annotator, 9, "keep", "keep") for annotator in "abc"]
-    assert [one.consensus for one in figures_of([item(0)], CROWD, answers, "abc")] == [Share(2, 2)] * 3
+    assert [one.consensus for one in annotator_statistics([item(0)], CROWD, answers, "abc")] == [
+        Share(2, 2)
+    ] * 3
 
 
 def test_skill_finds_who_is_right_and_who_guesses() -> None:
@@ -95,7 +97,7 @@ def test_skill_finds_who_is_right_and_who_guesses() -> None:
     for annotator, chance in chances.items():
         words = "".join(word if rng.random() < chance else "kd"[word == "k"] for word in truth)
         answers += keeps(annotator, words)
-    figures = figures_of([item(n) for n in range(200)], CROWD, answers, "abcd")
+    figures = annotator_statistics([item(n) for n in range(200)], CROWD, answers, "abcd")
     assert [one.skill for one in figures] == pytest.approx([0.9, 0.9, 0.8, 0.5], abs=0.08)
 
 
@@ -111,17 +113,17 @@ def test_gold_counts_labels_exactly_and_ratings_within_one_step() -> None:
         answer("b", 0, "quality", 2),
         *keeps("c", "..k"),
     ]
-    figures = figures_of(items, CROWD, answers, "abc")
+    figures = annotator_statistics(items, CROWD, answers, "abc")
     assert [one.gold for one in figures] == [Share(2, 3), Share(1, 3), None]
 
 
 def test_five_gold_answers_qualify_or_not_and_fewer_say_nothing() -> None:
     items = [item(n, keep="keep") for n in range(6)]
     answers = [*keeps("a", "kkkkd."), *keeps("b", "kdddd."), *keeps("c", "kkkk..")]
-    figures = figures_of(items, CROWD, answers, "abcd")
+    figures = annotator_statistics(items, CROWD, answers, "abcd")
     assert qualified(figures, 0.7) == {"a": True, "b": False, "c": None, "d": None}
     assert qualified(figures, 0.8)["a"] is True
-    told = [row["qualified"] for row in rows(figures_csv(figures, 0.7))]
+    told = [row["qualified"] for row in rows(statistics_csv(figures, 0.7))]
     assert told == ["yes", "no", "too few gold answers: 4 of at least 5", ""]
 
 
@@ -132,7 +134,7 @@ def test_gold_of_several_labels_is_right_in_any_order_and_a_comment_never_counts
         answer("a", 0, "comment", "none"),
         answer("b", 0, "violations", ("privacy",)),
     ]
-    figures = figures_of(items, QUESTIONS["safety"], answers, "ab")
+    figures = annotator_statistics(items, QUESTIONS["safety"], answers, "ab")
     assert [one.gold for one in figures] == [Share(1, 1), Share(0, 1)]
 
 
@@ -146,8 +148,8 @@ def test_items_answered_skipped_and_annotators_who_did_nothing() -> None:
         answer("b", 0, SKIPPED, "yes"),
         *keeps("b", "k"),  # answered after all
     ]
-    figures = figures_of([item(n) for n in range(3)], CROWD, answers, ["b", "nobody", "a"])
-    assert [(one.annotator, one.answered, one.skipped) for one in figures] == [
+    figures = annotator_statistics([item(n) for n in range(3)], CROWD, answers, ["b", "nobody", "a"])
+    assert [(one.annotator, one.annotated, one.skipped) for one in figures] == [
         ("b", 1, 0),
         ("nobody", 0, 0),
         ("a", 2, 1),
@@ -172,9 +174,9 @@ def test_rows_in_another_order_give_the_same_figures() -> None:
         for question in EXPERT
         if question.form != "text"
     ]
-    first = figures_of(items, EXPERT, answers, "abcd")
+    first = annotator_statistics(items, EXPERT, answers, "abcd")
     rng.shuffle(answers)
-    assert figures_of(items[::-1], EXPERT, answers, "abcd") == first
+    assert annotator_statistics(items[::-1], EXPERT, answers, "abcd") == first
     assert first[0].seconds == 60
 
 
@@ -185,17 +187,17 @@ def rows(text: str) -> Sequence[dict[str, str]]:
 def test_as_csv_a_row_a_annotator_and_empty_where_there_is_no_figure() -> None:
     items = [*(item(n, keep="keep") for n in (0, 2, 3, 4, 5)), item(1)]
     answers = [*keeps("a", "kkkkkk"), *keeps("b", "dkdddd")]
-    text = figures_csv(figures_of(items, CROWD, answers, ["a", "b", "=none"]), 0.7)
+    text = statistics_csv(annotator_statistics(items, CROWD, answers, ["a", "b", "=none"]), 0.7)
     assert text.splitlines()[0] == ",".join(HEADINGS)
     one, two, none = rows(text)
-    assert (one["annotator"], one["agrees with the others"], one["votes compared"], one["qualified"]) == (
+    assert (one["annotator"], one["agreement with majority"], one["votes compared"], one["qualified"]) == (
         "a",
         "0.1667",
         "6",
         "yes",
     )
-    assert (two["right on gold"], two["gold answers"], two["qualified"]) == ("0.0", "5", "no")
-    assert (none["annotator"], none["items answered"], none["qualified"], none["skill"]) == (
+    assert (two["gold accuracy"], two["gold answers"], two["qualified"]) == ("0.0", "5", "no")
+    assert (none["annotator"], none["items annotated"], none["qualified"], none["dawid-skene accuracy"]) == (
         "'=none",
         "0",
         "",

@@ -9,13 +9,18 @@ from dataclasses import replace
 import pytest
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.rounds.aggregation.annotator_statistics import AnnotatorStatistics, figures_of
-from h2htalk.rounds.aggregation.annotator_warnings import chance_of, least_seconds, pace, read_sheets
+from h2htalk.rounds.aggregation.annotator_statistics import AnnotatorStatistics, annotator_statistics
+from h2htalk.rounds.aggregation.annotator_warnings import (
+    answers_by_annotator,
+    binomial_tail,
+    min_reading_seconds,
+    seconds_per_item,
+)
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Kind, Value
 
-# 987 characters: a minute's reading in English, 20 s at three times that pace.
+# 987 characters: a minute's reading in English, 20 s at three times that seconds_per_item.
 ITEMS = [Item(f"i{n:02}", "en", (Turn("user", "x" * 900),), response="y" * 87) for n in range(60)]
 
 
@@ -40,7 +45,7 @@ def answered(kind: Kind, sheets: dict[str, list[dict[str, Value]]]) -> dict[str,
         for n, given in enumerate(items)
         for question, value in given.items()
     ]
-    return {one.annotator: one for one in figures_of(ITEMS, QUESTIONS[kind], answers, sheets)}
+    return {one.annotator: one for one in annotator_statistics(ITEMS, QUESTIONS[kind], answers, sheets)}
 
 
 def test_who_says_what_is_right_has_no_habit() -> None:
@@ -52,24 +57,32 @@ def test_who_says_what_is_right_has_no_habit() -> None:
         for annotator, all_ in sheets.items()
         for n, said in enumerate(all_)
     ]
-    warned = {one.annotator: one.warnings for one in figures_of(golden, QUESTIONS["crowd"], answers, sheets)}
+    warned = {
+        one.annotator: one.warnings
+        for one in annotator_statistics(golden, QUESTIONS["crowd"], answers, sheets)
+    }
     assert warned["a"] == ()
-    assert any("one answer: keep is keep on 12 of 12" in line for line in warned["b"])
+    assert any("same answer: keep is keep on 12 of 12" in line for line in warned["b"])
     plain = [replace(item, gold={}) for item in golden]
-    again = {one.annotator: one.warnings for one in figures_of(plain, QUESTIONS["crowd"], answers, sheets)}
-    assert any("one answer: keep is drop on 12 of 12" in line for line in again["a"])
+    again = {
+        one.annotator: one.warnings
+        for one in annotator_statistics(plain, QUESTIONS["crowd"], answers, sheets)
+    }
+    assert any("same answer: keep is drop on 12 of 12" in line for line in again["a"])
 
 
 # --- Pace -------------------------------------------------------------------------------------------------------------
 
 
 def test_reading_takes_as_long_as_the_text_is() -> None:
-    assert least_seconds(ITEMS[0]) == pytest.approx(20)
-    assert least_seconds(Item("z", "zh", (Turn("user", "好" * 255),))) == pytest.approx(20)
+    assert min_reading_seconds(ITEMS[0]) == pytest.approx(20)
+    assert min_reading_seconds(Item("z", "zh", (Turn("user", "好" * 255),))) == pytest.approx(20)
 
 
 def test_time_an_item_is_from_answer_to_answer_without_breaks() -> None:
-    (figure,) = figures_of(ITEMS, QUESTIONS["crowd"], timed([30.0] * 7 + [4000.0] + [50.0] * 6), ["a"])
+    (figure,) = annotator_statistics(
+        ITEMS, QUESTIONS["crowd"], timed([30.0] * 7 + [4000.0] + [50.0] * 6), ["a"]
+    )
     assert figure.seconds == 30
     assert figure.warnings == ()
 
@@ -85,28 +98,34 @@ def test_time_an_item_is_from_answer_to_answer_without_breaks() -> None:
     ],
 )
 def test_times_that_say_nothing_give_no_pace(gaps: list[float]) -> None:
-    (figure,) = figures_of(ITEMS, QUESTIONS["crowd"], timed(gaps), ["a"])
+    (figure,) = annotator_statistics(ITEMS, QUESTIONS["crowd"], timed(gaps), ["a"])
     assert figure.seconds is None
     assert not any("fast" in warning for warning in figure.warnings)
 
 
 def test_who_answers_sooner_than_anybody_reads_is_told_with_the_numbers() -> None:
-    (figure,) = figures_of(ITEMS, QUESTIONS["crowd"], timed([4.0] * 12 + [40.0] * 8), ["a"])
+    (figure,) = annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([4.0] * 12 + [40.0] * 8), ["a"])
     (warning,) = figure.warnings
     assert warning == (
-        "too fast: 12 of 20 timed items answered sooner than they can be read "
-        "(4 s, where 3 times the usual pace of reading takes 20 s; medians)"
+        "too fast: 12 of 20 timed items were answered faster than they can be read (median 4 s; reading at 3 times "
+        "the usual speed takes 20 s)"
     )
 
 
 def test_fast_on_fewer_than_half_or_on_short_texts_is_no_warning() -> None:
-    assert figures_of(ITEMS, QUESTIONS["crowd"], timed([4.0] * 9 + [40.0] * 11), ["a"])[0].warnings == ()
+    assert (
+        annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([4.0] * 9 + [40.0] * 11), ["a"])[0].warnings
+        == ()
+    )
     short = [Item(one.id, "en", (Turn("user", "hello"),)) for one in ITEMS]
-    assert figures_of(short, QUESTIONS["crowd"], timed([4.0] * 20), ["a"])[0].warnings == ()
+    assert annotator_statistics(short, QUESTIONS["crowd"], timed([4.0] * 20), ["a"])[0].warnings == ()
 
 
 def test_skipping_is_never_too_fast() -> None:
-    assert figures_of(ITEMS, QUESTIONS["crowd"], timed([2.0] * 20, SKIPPED, "yes"), ["a"])[0].warnings == ()
+    assert (
+        annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([2.0] * 20, SKIPPED, "yes"), ["a"])[0].warnings
+        == ()
+    )
 
 
 def test_a_later_change_or_a_broken_time_moves_no_item() -> None:
@@ -114,9 +133,9 @@ def test_a_later_change_or_a_broken_time_moves_no_item() -> None:
     later = Annotation("r", "i03", "a", "quality", 4, at(5000))
     broken = Annotation("r", "i20", "a", "keep", "keep", "yesterday")
     naive = Annotation("r", "i13", "a", "keep", "keep", at(390).removesuffix("+00:00"))
-    (sheet,) = read_sheets([*answers, later, broken, naive]).values()
-    assert set(pace(sheet).values()) == {30.0}
-    assert len(pace(sheet)) == 13
+    (sheet,) = answers_by_annotator([*answers, later, broken, naive]).values()
+    assert set(seconds_per_item(sheet).values()) == {30.0}
+    assert len(seconds_per_item(sheet)) == 13
 
 
 # --- Habits -----------------------------------------------------------------------------------------------------------
@@ -129,8 +148,8 @@ def test_one_rating_on_nearly_all_items_where_others_vary() -> None:
     }
     found = answered("crowd", {"a": [{"quality": 3}] * 18 + [{"quality": 4}] * 2, **others})
     (warning,) = found["a"].warnings
-    assert warning.startswith("one answer: quality is 3 on 18 of 20 items, among the others on ")
-    assert "chance " in warning
+    assert warning.startswith("same answer: quality is 3 on 18 of 20 items, other annotators on ")
+    assert "probability " in warning
     assert [found[annotator].warnings for annotator in "bcd"] == [()] * 3
 
 
@@ -156,7 +175,7 @@ def test_all_ratings_alike_on_item_after_item() -> None:
     found = answered("expert", {"a": lines, **varied})
     (warning,) = found["a"].warnings
     assert warning.startswith(
-        "straight lines: all 3 ratings are equal on 24 of 24 items, among the others on "
+        "straight-lining: all 3 ratings are equal on 24 of 24 items, other annotators on "
     )
     assert [found[annotator].warnings for annotator in "bc"] == [(), ()]
 
@@ -164,4 +183,4 @@ def test_all_ratings_alike_on_item_after_item() -> None:
 @pytest.mark.parametrize(("count", "of", "share"), [(18, 20, 0.4), (3, 3, 0.5), (0, 5, 0.2), (10, 10, 0.99)])
 def test_the_chance_of_so_many_is_the_binomial_tail(count: int, of: int, share: float) -> None:
     by_hand = sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(count, of + 1))
-    assert chance_of(count, of, share) == pytest.approx(by_hand, rel=1e-9)
+    assert binomial_tail(count, of, share) == pytest.approx(by_hand, rel=1e-9)

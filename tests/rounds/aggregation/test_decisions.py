@@ -13,8 +13,8 @@ from h2htalk.data.dialogue import Turn
 from h2htalk.rounds.aggregation.decisions import (
     Adjudication,
     Decision,
-    adjudicated,
-    answered_items,
+    apply_adjudications,
+    completed_items,
     decide,
     tie_id,
 )
@@ -62,7 +62,7 @@ def test_a_majority_of_one_beyond_the_overlap_is_named_one_more_answer() -> None
     }  # fmt: skip
     found = {name: (one.label, one.rule) for name, one in decided(votes).items()}
     assert found == {
-        "broken": ("drop", "one more answer"), "clear": ("drop", "majority"), "short": ("drop", "majority"),
+        "broken": ("drop", "one more annotation"), "clear": ("drop", "majority"), "short": ("drop", "majority"),
         "tied": (None, "tie"),
     }  # fmt: skip
 
@@ -101,7 +101,7 @@ def test_a_label_that_is_not_among_the_tied_cannot_win_and_dawid_skene_overrules
     for n in range(200):
         keep[f"x{n}"] += [KEEP.labels[n % 2]] * 2
     one = decided(keep | {"a": ["keep", "keep", "keep", "drop", "drop"]}, 0.5)["a"]
-    assert (one.label, one.rule, one.dawid_skene) == ("keep", "one more answer", "drop")
+    assert (one.label, one.rule, one.dawid_skene) == ("keep", "one more annotation", "drop")
 
 
 def test_equally_probable_labels_name_none() -> None:
@@ -112,7 +112,7 @@ def test_equally_probable_labels_name_none() -> None:
 
 def test_no_answer_is_said_and_is_no_decision() -> None:
     found = decide([item("a")], QUESTIONS["crowd"], [], 2)
-    assert [(one.label, one.support, one.rule) for one in found] == [(None, 0, "no answers")] * 3
+    assert [(one.label, one.support, one.rule) for one in found] == [(None, 0, "no annotations")] * 3
 
 
 def test_ratings_become_a_mean_with_its_interval() -> None:
@@ -147,17 +147,19 @@ def test_an_adjudicator_chooses_among_the_labels_of_the_item() -> None:
     answers = said("label", {"a#keep": ["keep"], "b#subtask": ["keep"]})
     found = by_item(decide(items, questions, answers, 2))
     assert found["a#keep"].label == "keep"
-    assert found["b#subtask"].rule == "no answers"
+    assert found["b#subtask"].rule == "no annotations"
 
 
 def test_an_adjudication_settles_exactly_its_tie() -> None:
     tied = decide([item("a"), item("b")], [KEEP], said("keep", {"a": ["keep", "drop"], "b": ["keep"]}), 2)
     between = ("keep", "drop")
-    made = by_item(adjudicated(tied, {"a#keep": Adjudication(tie_id("a", "keep"), "drop", between, "ties")}))
+    made = by_item(
+        apply_adjudications(tied, {"a#keep": Adjudication(tie_id("a", "keep"), "drop", between, "ties")})
+    )
     assert (made["a"].label, made["a"].rule, made["a"].tied) == ("drop", "adjudication", ())
     assert made["b"] == by_item(tied)["b"]
     other = Adjudication("a#keep", "drop", ("drop", "keep", "none"), "ties")
-    assert adjudicated(tied, {"a#keep": other}) == tied
+    assert apply_adjudications(tied, {"a#keep": other}) == tied
 
 
 @settings(max_examples=25, deadline=None)
@@ -179,18 +181,18 @@ def test_renamed_annotators_and_shuffled_rows_change_nothing(seed: int) -> None:
 def test_an_item_is_answered_by_who_answered_all_that_is_required() -> None:
     answers = [*said("subtask", {"a": ["none"]}), *said("keep", {"a": ["keep"]})]
     found = {answer.key: answer for answer in answers}
-    assert answered_items([item("a")], QUESTIONS["crowd"], found) == {"a": set()}
+    assert completed_items([item("a")], QUESTIONS["crowd"], found) == {"a": set()}
     found |= {answer.key: answer for answer in said("quality", {"a": [3]})}
-    assert answered_items([item("a")], QUESTIONS["crowd"], found) == {"a": {"v0"}}
+    assert completed_items([item("a")], QUESTIONS["crowd"], found) == {"a": {"v0"}}
 
 
 def test_a_violation_is_answered_once_its_kind_is_named() -> None:
     items, asked = [item("a")], QUESTIONS["safety"]
     answers = [*said("perception", {"a": [2, 4, 3]}), *said("violation", {"a": ["yes", "no", "yes"]})]
     found = {answer.key: answer for answer in answers}
-    assert answered_items(items, asked, found) == {"a": {"v1"}}
+    assert completed_items(items, asked, found) == {"a": {"v1"}}
     found |= {answer.key: answer for answer in said("violations", {"a": [("privacy",)]})}
-    assert answered_items(items, asked, found) == {"a": {"v0", "v1"}}
+    assert completed_items(items, asked, found) == {"a": {"v0", "v1"}}
 
 
 @pytest.mark.parametrize("kind", ["crowd", "expert", "safety"])

@@ -44,7 +44,7 @@ def test_equal_ratings_are_no_certainty() -> None:
 def test_no_ratings_or_one_off_the_scale_is_an_error(
     values: list[int], scale: tuple[int, int] | None
 ) -> None:
-    with pytest.raises(ValueError, match="needs ratings on the scale"):
+    with pytest.raises(ValueError, match="needs ratings within the scale"):
         mean_of(values, scale)
 
 

@@ -188,7 +188,7 @@ def test_two_labels_of_one_annotator_on_an_item_are_an_error_that_names_both() -
     votes = [*votes_of("a b\nb b"), Vote("item-01", "annotator-00", "a")]
     for decide in (majority, dawid_skene):
         with pytest.raises(
-            RoundError, match=r"item 'item-01': annotator 'annotator-00' said 'a' and 'b'; keep one"
+            RoundError, match=r"item 'item-01': annotator 'annotator-00' gave 'a' and 'b'; keep one"
         ):
             decide(votes)
 

@@ -14,7 +14,7 @@ from h2htalk.rounds.argilla import dataset_settings
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.settings import ArgillaSettings
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 
 CHINESE = DATASET.replace("en", "zh")
 
@@ -23,15 +23,15 @@ CHINESE = DATASET.replace("en", "zh")
     ("change", "told"),
     [
         (lambda one: one["questions"][1]["settings"]["options"].pop(), "keep is label_selection of keep (required)"),
-        (lambda one: one["questions"].pop(), "quality is not there"),
-        (lambda one: one["questions"][1].update(title="Drop it?"), "keep shows annotators another title"),
+        (lambda one: one["questions"].pop(), "quality is missing"),
+        (lambda one: one["questions"][1].update(title="Drop it?"), "keep has another title"),
         (lambda one: one["questions"][1]["settings"]["options"][0].update(text="Drop"), "another label of keep"),
-        (lambda one: one["fields"][0]["settings"].update(template="<b>"), "item shows annotators another page"),
+        (lambda one: one["fields"][0]["settings"].update(template="<b>"), "item has another page"),
         (lambda one: one.update(guidelines="Be quick."), "other guidelines"),
-        (lambda one: one["distribution"].update(min_submitted=5), "5 answers an item, not 2"),
+        (lambda one: one["distribution"].update(min_submitted=5), "5 annotators per item, not 2"),
         (lambda one: one.update(facts={"h2htalk": {"round": "0"}}), "belongs to another round"),
         (lambda one: one.update(facts=None), "belongs to somebody else"),
-        (lambda one: next(iter(one["records"].values()))["fields"].update(item={"data": "{}"}), "shows another text"),
+        (lambda one: next(iter(one["records"].values()))["fields"].update(item={"data": "{}"}), "another text"),
     ],
 )  # fmt: skip
 def test_another_dataset_of_that_name_is_refused_with_the_difference(
@@ -80,15 +80,13 @@ def test_a_dataset_of_somebody_elses_under_our_name_is_refused_before_anything_i
 def test_what_was_reworded_on_the_server_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
     """The texts of two choices were swapped, and `status` said nothing."""
     round = opened(tmp_path)
-    assert status(round.path).notes == ()
+    assert round_status(round.path).notes == ()
     keep, drop = server.dataset(DATASET)["questions"][1]["settings"]["options"]
     keep["text"], drop["text"] = drop["text"], keep["text"]
     server.dataset(CHINESE)["metadata"].append({"name": "mm", "title": "mm", "settings": {"type": "terms"}})
-    one, other = status(round.path).notes
-    assert (
-        f"{DATASET}: was changed on the server: questions: keep shows annotators another label of drop" in one
-    )
-    assert f"{CHINESE}: was changed on the server: metadata: mm was added, terms" in other
+    one, other = round_status(round.path).notes
+    assert f"{DATASET}: changed on the server: questions: keep has another label of drop" in one
+    assert f"{CHINESE}: changed on the server: metadata: mm was added, terms" in other
 
 
 def test_a_later_release_that_asks_in_other_words_goes_on_with_an_open_round(
@@ -97,7 +95,7 @@ def test_a_later_release_that_asks_in_other_words_goes_on_with_an_open_round(
     round = opened(tmp_path)
     monkeypatch.setattr(dataset_settings, "question_title", lambda name, language: f"{name}, asked otherwise")
     open_round(round.spec(), round.path)
-    assert status(round.path).notes == ()
+    assert round_status(round.path).notes == ()
 
 
 def test_an_admin_who_does_not_see_all_of_a_round_decides_nothing(
@@ -106,12 +104,12 @@ def test_an_admin_who_does_not_see_all_of_a_round_decides_nothing(
     """What the other workspace held was left out, and `close` decided without it."""
     round = opened(tmp_path)
     server.role, server.unseen = "admin", {"round-zh"}
-    for look in (status, lambda path: close_round(path, force=True)):
+    for look in (round_status, lambda path: close_round(path, force=True)):
         with pytest.raises(RoundError, match="your key does not see the workspaces round-zh of this round"):
             look(round.path)
     assert round.state == "open"
     server.unseen = set()
-    assert status(round.path).notes == ()
+    assert round_status(round.path).notes == ()
 
 
 def test_who_an_admins_key_cannot_see_counts_and_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
@@ -121,27 +119,27 @@ def test_who_an_admins_key_cannot_see_counts_and_is_told(server: ArgillaDouble, 
     for one in server.workspaces.values():
         one["users"] = [id for id in one["users"] if server.users[id]["username"] == "ann"]
     server.role = "admin"
-    found = status(round.path)
-    assert found.answers == 1
+    found = round_status(round.path)
+    assert found.completed == 1
     unsure, out = found.notes
-    assert "cem: no longer in the workspaces that your key sees" in unsure
+    assert "cem: not in the workspaces that your key sees" in unsure
     assert "ben: not in the round's workspaces" in out
     server.role = "owner"
-    assert status(round.path).notes == ()
+    assert round_status(round.path).notes == ()
 
 
 def test_a_annotator_whose_account_was_deleted_is_named(server: ArgillaDouble, tmp_path: Path) -> None:
     """Argilla deletes the answers with the account; the annotator was listed as before."""
     round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="keep", quality=4)
-    status(round.path)
+    round_status(round.path)
     del server.users[server.user_id("cem")]
-    found = status(round.path)
-    assert found.answers == 1
+    found = round_status(round.path)
+    assert found.completed == 1
     (told,) = found.notes
-    assert "cem: without an account on the server" in told
+    assert "cem: the account was deleted" in told
     open_round(round.spec(), round.path)
-    assert status(round.path).notes == ()
+    assert round_status(round.path).notes == ()
     # What they have answered stays theirs: it does not come before them again.
     said = server.dataset(DATASET)["records"][named(round, "a")]["responses"]
     assert said[server.user_id("cem")]["status"] == "discarded"
@@ -158,19 +156,19 @@ def test_a_dataset_that_was_renamed_is_the_same(server: ArgillaDouble, tmp_path:
     round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
     server.dataset(DATASET)["name"] = "nice name"
-    found = status(round.path)
-    assert found.answers == 1
+    found = round_status(round.path)
+    assert found.completed == 1
     (told,) = found.notes
-    assert f"{DATASET}: is called 'nice name' on the server now" in told
+    assert f"{DATASET}: renamed to 'nice name' on the server" in told
     open_round(round.spec(), round.path)
     assert {one["name"] for one in server.datasets.values()} == {"nice name", CHINESE}
     # Who was spared what is known by the name that we gave.
-    assert status(round.path).skipped == 0
+    assert round_status(round.path).skipped == 0
 
 
 def test_a_second_dataset_of_a_session_is_told(server: ArgillaDouble, tmp_path: Path) -> None:
     round = opened(tmp_path)
     one = server.dataset(DATASET)
     server.datasets["copy"] = {**one, "id": "copy", "name": "a copy", "records": {}, "inserted_at": "2031"}
-    (told,) = status(round.path).notes
-    assert "round-en: the dataset 'a copy' is a second one of a session" in told
+    (told,) = round_status(round.path).notes
+    assert "round-en: the dataset 'a copy' is a copy of a session's dataset" in told

@@ -15,7 +15,7 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import status
+from h2htalk.rounds.status import round_status
 
 
 def test_a_round_goes_out_as_it_was_asked_for(server: ArgillaDouble, tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_round_goes_out_as_it_was_asked_for(server: ArgillaDouble, tmp_path: P
     assert {one["name"] for one in dataset["metadata"]} == {"language", "crisis", "assignment_set", "session"}
     record = dataset["records"][named(round, "b")]
     assert record["metadata"] == {"language": "en", "crisis": "yes", "assignment_set": 1, "session": 1}
-    assert len(server.dataset("round-w1-zh-01")["records"]) == 1
+    assert len(server.dataset("round-set1-zh-01")["records"]) == 1
     names = {place["name"]: {server.users[id]["username"] for id in place["users"]}
              for place in server.workspaces.values()}  # fmt: skip
     assert names == {"round-en": {"ann", "ben", "cem"}, "round-zh": {"ann", "cem"}}
@@ -50,12 +50,12 @@ def test_a_model_is_heard_only_where_the_round_allows_it(server: ArgillaDouble, 
     assert all("suggestions" not in record for record in server.dataset(DATASET)["records"].values())
     open_round(spec_in(tmp_path, suggest=True), tmp_path / "open")
     round = RoundFolder(tmp_path / "open")
-    shown = server.dataset("open-w1-en-01")
+    shown = server.dataset("open-set1-en-01")
     keep = next(one["id"] for one in shown["questions"] if one["name"] == "keep")
     said = [one for record in shown["records"].values() for one in record["suggestions"]]
     assert said == [{"question_id": keep, "value": "drop", "type": "model", "agent": "reviewer"}]
     assert (
-        server.dataset("open-w1-zh-01")["records"][named(round, "d")]["metadata"]["subtask"]
+        server.dataset("open-set1-zh-01")["records"][named(round, "d")]["metadata"]["subtask"]
         == "dialogue_base"
     )
 
@@ -64,7 +64,7 @@ def test_passwords_lie_in_one_private_file(server: ArgillaDouble, tmp_path: Path
     server.add_user("ann")
     _, told = open_round(spec_in(tmp_path), tmp_path / "round")
     round = RoundFolder(tmp_path / "round")
-    assert "ann had an account already and keep their passwords" in told
+    assert "existing accounts keep their passwords: ann" in told
     logins = round.private / "argilla_logins.csv"
     for path in (logins, round.private / "argilla_accounts.json"):
         assert path.stat().st_mode & 0o777 == 0o600
@@ -87,7 +87,7 @@ def test_killed_at_any_request_and_repeated_it_is_the_same_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The opening process loses its server at its n-th writing request, done but unanswered, for every n."""
-    for patience in ("PATIENCE", "FIRST_PATIENCE"):
+    for patience in ("RETRY_SECONDS", "FIRST_RETRY_SECONDS"):
         monkeypatch.setattr(f"h2htalk.rounds.argilla.platform.{patience}", 0.0)
     for nth in range(1, 200):
         with ArgillaDouble() as server:
@@ -134,21 +134,22 @@ def test_what_annotators_say_comes_back_once(server: ArgillaDouble, tmp_path: Pa
     server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="drop", quality=1)
     server.respond(DATASET, named(round, "b"), "ann", status="discarded")
     server.respond(DATASET, named(round, "b"), "cem", status="draft", keep="keep")
-    found = status(round.path)
-    assert (found.answers, found.skipped, found.new, found.mistakes) == (2, 1, 7, ())
+    found = round_status(round.path)
+    assert (found.completed, found.skipped, found.new, found.mistakes) == (2, 1, 7, ())
     pulled = ArgillaPlatform().collect(round)
-    assert pulled.started == {"cem": 1}
-    answer = next(one for one in pulled.answers if one.item == "a" and one.value == 4)
+    (cem,) = (annotator.id for annotator in round.annotators() if annotator.name == "cem")
+    assert pulled.started == {("b", cem)}
+    answer = next(one for one in pulled.annotations if one.item == "a" and one.value == 4)
     assert answer.when.endswith("+00:00")
-    assert status(round.path).new == 0
+    assert round_status(round.path).new == 0
 
     # Changed later: counts once. Answered after a skip: no skip. Discarded after an answer: no answer.
     server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="drop", quality=4)
     server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep", quality=2)
     server.respond(DATASET, named(round, "a"), "cem", status="discarded")
-    found = status(round.path)
-    assert (found.answers, found.skipped) == (2, 1)
-    kept = {(one.item, one.question): one.value for one in round.answers().values()}
+    found = round_status(round.path)
+    assert (found.completed, found.skipped) == (2, 1)
+    kept = {(one.item, one.question): one.value for one in round.annotations().values()}
     assert kept["a", "keep"] == "drop"
     assert kept["b", "quality"] == 2
     assert kept["a", SKIPPED] == "yes"
@@ -160,10 +161,10 @@ def test_who_wants_no_crises_is_spared_them_and_that_is_no_skip(
     round = opened(tmp_path)
     spared = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
     assert {user: one["status"] for user, one in spared.items()} == {server.user_id("ben"): "discarded"}
-    assert status(round.path).skipped == 0
+    assert round_status(round.path).skipped == 0
     # Who answers such an item after all has answered it.
     server.respond(DATASET, named(round, "b"), "ben", subtask="none", keep="keep", quality=2)
-    assert status(round.path).answers == 1
+    assert round_status(round.path).completed == 1
     open_round(spec_in(tmp_path), round.path)
     assert (
         server.dataset(DATASET)["records"][named(round, "b")]["responses"][server.user_id("ben")]["status"]
@@ -177,7 +178,7 @@ def test_a_tie_goes_to_others_than_answered(server: ArgillaDouble, tmp_path: Pat
     server.respond(DATASET, named(round, "a"), "ben", subtask="none", keep="drop", quality=4)
     (tmp_path / "more.csv").write_text("name,languages,crisis\ndee,en,no\neve,en zh,yes\n")
     reopen_round(round.path, without=["cem"], annotators=tmp_path / "more.csv")
-    second = server.dataset("round-w2-en-01")
+    second = server.dataset("round-set2-en-01")
     assert second["distribution"]["min_submitted"] == 1
     assert second["records"].keys() == {named(round, "a")}
     spared = {server.users[user]["username"] for user in second["records"][named(round, "a")]["responses"]}
@@ -186,8 +187,8 @@ def test_a_tie_goes_to_others_than_answered(server: ArgillaDouble, tmp_path: Pat
     # left there.
     first = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
     assert {server.users[user]["username"] for user in first} == {"ben", "cem", "dee"}
-    server.respond("round-w2-en-01", named(round, "a"), "eve", subtask="none", keep="keep", quality=4)
-    found = status(round.path)
+    server.respond("round-set2-en-01", named(round, "a"), "eve", subtask="none", keep="keep", quality=4)
+    found = round_status(round.path)
     assert (found.by_item["a"], found.skipped, found.mistakes) == (3, 0, ())
 
 
@@ -197,14 +198,14 @@ def test_answers_that_cannot_be_counted_are_named(server: ArgillaDouble, tmp_pat
     server.respond(DATASET, named(round, "a"), "stranger", subtask="none", keep="keep", quality=4)
     server.respond(DATASET, named(round, "a"), "ann", subtask="poetry", keep="keep", quality=4)
     server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep")
-    found = status(round.path)
-    assert found.answers == 0
+    found = round_status(round.path)
+    assert found.completed == 0
     missing, unknown = sorted(found.mistakes, key=lambda text: "missing" not in text)
     (stranger,) = found.notes
-    assert "answers by 'stranger', who is no annotator of this round" in stranger
+    assert "by 'stranger', who is not an annotator of this round" in stranger
     assert f"{DATASET}: item a, response 00000000" in stranger
     assert "item b, annotator ann: quality is missing" in missing
-    assert "item a, annotator ann: 'poetry' is no subtask: choose from dialogue_base" in unknown
+    assert "item a, annotator ann: 'poetry' is not valid for subtask: choose from dialogue_base" in unknown
 
 
 def test_a_annotator_who_was_renamed_on_the_server_stays_who_they_are(
@@ -213,15 +214,15 @@ def test_a_annotator_who_was_renamed_on_the_server_stays_who_they_are(
     round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
     server.users[server.user_id("ann")]["username"] = "anna"
-    found = status(round.path)
-    assert (found.answers, found.mistakes) == (1, ())
+    found = round_status(round.path)
+    assert (found.completed, found.mistakes) == (1, ())
     open_round(spec_in(tmp_path), round.path)
     assert "ann" not in {user["username"] for user in server.users.values()}
 
 
 def test_an_admin_opens_a_round_only_where_all_is_made(server: ArgillaDouble, tmp_path: Path) -> None:
     server.role = "admin"
-    with pytest.raises(RoundError, match="there is no workspace round-en that your key may use"):
+    with pytest.raises(RoundError, match="your key cannot use a workspace round-en"):
         opened(tmp_path)
     for name, annotators in (("round-en", ("ann", "ben", "cem")), ("round-zh", ("ann",))):
         known = {user["username"]: id for id, user in server.users.items()}
@@ -236,8 +237,8 @@ def test_an_admin_opens_a_round_only_where_all_is_made(server: ArgillaDouble, tm
     # Who was taken out of the workspace since is no stranger.
     for one in server.workspaces.values():
         one["users"].remove(server.user_id("cem"))
-    found = status(round.path)
-    assert (found.answers, found.mistakes) == (1, ())
+    found = round_status(round.path)
+    assert (found.completed, found.mistakes) == (1, ())
 
 
 def test_an_index_that_shows_less_is_told_and_does_not_stop_the_answers(
@@ -246,16 +247,16 @@ def test_an_index_that_shows_less_is_told_and_does_not_stop_the_answers(
     round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "ann", subtask="none", keep="keep", quality=4)
     server.hidden = 1
-    found = status(round.path)
-    assert found.answers == 1
+    found = round_status(round.path)
+    assert found.completed == 1
     assert any(
-        "shows annotators 2 of 3 items" in line and "search-engine reindex" in line for line in found.notes
+        "annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in found.notes
     )
     server.hidden, server.search = 0, False
-    notes = status(round.path).notes
+    notes = round_status(round.path).notes
     assert len(notes) == 1
     assert "the search engine does not answer" in notes[0]
-    with pytest.raises(RoundError, match="its search engine does not"):
+    with pytest.raises(RoundError, match="the server's search engine does not answer"):
         open_round(spec_in(tmp_path), round.path)
 
 
@@ -269,4 +270,4 @@ def test_a_restart_is_waited_for(server: ArgillaDouble, tmp_path: Path) -> None:
             raise ConnectionError
 
     server.before = away
-    assert status(round.path).answers == 1
+    assert round_status(round.path).completed == 1

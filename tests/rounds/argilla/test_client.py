@@ -12,8 +12,8 @@ import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla import client as wires
-from h2htalk.rounds.argilla.client import connect, headers_for, require_search
+from h2htalk.rounds.argilla import client as client_module
+from h2htalk.rounds.argilla.client import connect, hub_headers, require_search_engine
 
 pytest.importorskip("argilla")
 
@@ -28,7 +28,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
 
 def refused() -> str:
     with pytest.raises(RoundError) as error:
-        require_search(connect(0.0))
+        require_search_engine(connect(0.0))
     assert OWNER_KEY not in str(error.value)
     return str(error.value)
 
@@ -36,19 +36,19 @@ def refused() -> str:
 def test_the_right_server_is_found_of_any_patch(server: ArgillaDouble) -> None:
     for version in (server.version, "2.8.3"):
         server.version = version
-        wire = connect(0.0)
-        assert (wire.role, wire.url) == ("owner", server.url)
+        client = connect(0.0)
+        assert (client.role, client.url) == ("owner", server.url)
 
 
 @pytest.mark.parametrize(
     ("facts", "says"),
     [
         *(
-            ({"version": one}, f"runs Argilla {one}; rounds need 2.8.*")
+            ({"version": one}, f"runs Argilla {one}, but rounds need 2.8.*")
             for one in ("2.7.1", "2.80.0", "3.0.0")
         ),
-        ({"role": "annotator"}, "belongs to 'argilla', who may only answer"),
-        ({"search": False}, "its search engine does not"),
+        ({"role": "annotator"}, "belongs to the annotator 'argilla'"),
+        ({"search": False}, "the server's search engine does not answer"),
     ],
 )
 def test_a_server_that_cannot_be_used(server: ArgillaDouble, facts: dict[str, Any], says: str) -> None:
@@ -60,8 +60,8 @@ def test_a_server_that_cannot_be_used(server: ArgillaDouble, facts: dict[str, An
 @pytest.mark.parametrize(
     ("key", "says"),
     [
-        ("not.the.key", "refuses the key in ARGILLA_API_KEY"),
-        *((one, "ARGILLA_API_KEY holds signs that no key has") for one in ("schlüssel", "a\nb", "a b")),
+        ("not.the.key", "rejects the key in ARGILLA_API_KEY"),
+        *((one, "ARGILLA_API_KEY contains invalid characters") for one in ("schlüssel", "a\nb", "a b")),
         (None, "set ARGILLA_API_KEY"),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_key_that_is_wrong_or_none(
 
 def test_nobody_or_another_program_there(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", f"{server.url}/elsewhere")
-    assert "is no Argilla server" in refused()
+    assert "is not an Argilla server" in refused()
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv("ARGILLA_API_URL", f"http://who:secret@127.0.0.1:{closed.getsockname()[1]}")
@@ -88,12 +88,12 @@ def test_nobody_or_another_program_there(server: ArgillaDouble, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("address", "says"),
     [
-        *((one, "ARGILLA_API_URL is no address")
+        *((one, "ARGILLA_API_URL is not an address")
           for one in ("localhost:6900", "ftp://x", "http://", "http://[", "http://x:99999")),
-        *((f"http://local{sign}host:6900", "a space or a sign that cannot be seen; type it anew")
+        *((f"http://local{sign}host:6900", "a space or an invisible character; type it again")
           for sign in (" ", "\u200b", "\u00a0", "\t", "\x07")),
         # That only the client refuses.
-        *((one, "is no address of a server; write it like")
+        *((one, "is not an address of a server; write it like")
           for one in ("http://exa%mple:80:80/", "http://-\u2603.example..org")),
         ("", "set ARGILLA_API_URL"),
     ],
@@ -107,8 +107,8 @@ def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch, address: str, 
 def test_a_search_engine_that_hangs_is_asked_once(
     server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("h2htalk.rounds.argilla.client.LOOK", 0.2)
-    wire = connect(60.0)
+    monkeypatch.setattr("h2htalk.rounds.argilla.client.SEARCH_TIMEOUT", 0.2)
+    client = connect(60.0)
     free = threading.Event()
 
     def hang(number: int, method: str, path: str) -> None:
@@ -117,8 +117,8 @@ def test_a_search_engine_that_hangs_is_asked_once(
 
     server.before = hang
     start = time.monotonic()
-    with pytest.raises(RoundError, match="its search engine does not"):
-        require_search(wire)
+    with pytest.raises(RoundError, match="the server's search engine does not answer"):
+        require_search_engine(client)
     took = time.monotonic() - start
     free.set()
     assert took < 5
@@ -139,15 +139,15 @@ def test_the_hubs_token_goes_to_its_spaces_alone(
     monkeypatch: pytest.MonkeyPatch, address: str, sent: bool
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_token")
-    assert headers_for(address) == ({"Authorization": "Bearer hf_token"} if sent else {})
+    assert hub_headers(address) == ({"Authorization": "Bearer hf_token"} if sent else {})
     monkeypatch.delenv("HF_TOKEN")
-    assert headers_for(address) == {}
+    assert hub_headers(address) == {}
 
 
 def test_a_token_that_is_none_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_to\nken")
-    with pytest.raises(RoundError, match="HF_TOKEN holds signs") as error:
-        headers_for("https://lab-round.hf.space")
+    with pytest.raises(RoundError, match="HF_TOKEN contains invalid") as error:
+        hub_headers("https://lab-round.hf.space")
     assert "ken" not in str(error.value).replace("token", "")
 
 
@@ -155,8 +155,8 @@ def test_every_request_carries_what_a_space_wants(
     server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str | None] = []
-    monkeypatch.setattr(wires, "headers_for", lambda address: {"Authorization": "Bearer hf_token"})
+    monkeypatch.setattr(client_module, "hub_headers", lambda address: {"Authorization": "Bearer hf_token"})
     monkeypatch.setattr(server, "heard", lambda headers: seen.append(headers.get("Authorization")))
-    require_search(connect(0.0))
+    require_search_engine(connect(0.0))
     assert len(seen) >= 4
     assert set(seen) == {"Bearer hf_token"}

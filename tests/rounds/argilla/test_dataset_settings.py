@@ -20,13 +20,13 @@ from h2htalk.rounds.argilla.dataset_settings import (
     plain_name,
     question_for,
 )
-from h2htalk.rounds.argilla.discards import set_aside
-from h2htalk.rounds.argilla.record_page import PAGE_WORDS, inert_json, page
+from h2htalk.rounds.argilla.discards import items_to_discard
+from h2htalk.rounds.argilla.record_page import PAGE_TEXTS, inert_json, page
 from h2htalk.rounds.argilla.records import batches, record_id, record_ids
-from h2htalk.rounds.argilla.settings_diff import adjudications_fingerprint, differences, missing_parts
+from h2htalk.rounds.argilla.settings_diff import differences, missing_parts, texts_fingerprint
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, Kind
-from h2htalk.rounds.texts.interface import word
+from h2htalk.rounds.texts.interface import interface_text
 
 pytest.importorskip("argilla")
 
@@ -71,8 +71,8 @@ def test_the_page_has_its_words_and_nothing_that_argilla_would_replace(language:
     assert "WORDS" not in html
     assert "LANGUAGE" not in html
     assert not re.search(r"\$|#TEMPLATE#|#RECORD_OBJECT#|https?:", html)
-    for name in PAGE_WORDS:
-        assert inert_json(word(name, language))[1:-1] in html
+    for name in PAGE_TEXTS:
+        assert inert_json(interface_text(name, language))[1:-1] in html
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -106,11 +106,11 @@ def settings(**changes: Any) -> dict[str, Any]:
 def test_other_questions_are_a_difference_and_so_is_what_was_added() -> None:
     """`mm is terms, not not there` was what a property that somebody had added came to."""
     assert differences(settings(questions=[]), settings()) == [
-        "questions: keep is not there; it was label_selection of keep, drop (required)"
+        "questions: keep is missing; it was label_selection of keep, drop (required)"
     ]
     optional = settings(questions=[{**settings()["questions"][0], "required": False}])
     assert "keep, drop (optional), not" in differences(optional, settings())[0]
-    assert differences(settings(allow_extra_metadata=True), settings()) == ["it takes metadata of any name"]
+    assert differences(settings(allow_extra_metadata=True), settings()) == ["metadata of any name is allowed"]
     more = settings(metadata=[*settings()["metadata"], {"name": "mm", "settings": {"type": "terms"}}])
     assert differences(more, settings()) == ["metadata: mm was added, terms"]
 
@@ -126,19 +126,15 @@ def test_other_words_are_a_difference_unless_they_are_those_that_went_out() -> N
     there, asked = (
         reworded(settings={"type": "label_selection", "options": one}) for one in (swapped, proper)
     )
-    assert differences(there, asked) == [
-        "questions: keep shows annotators another label of drop, label of keep"
-    ]
-    assert differences(there, asked, adjudications_fingerprint(asked)) != []
+    assert differences(there, asked) == ["questions: keep has another label of drop, label of keep"]
+    assert differences(there, asked, texts_fingerprint(asked)) != []
     # A later release of ours asks in other words than the open round was put out in.
-    assert differences(there, asked, adjudications_fingerprint(there)) == []
-    assert differences(reworded(title="Drop?"), settings()) == [
-        "questions: keep shows annotators another title"
-    ]
+    assert differences(there, asked, texts_fingerprint(there)) == []
+    assert differences(reworded(title="Drop?"), settings()) == ["questions: keep has another title"]
     helped = reworded(description="Say drop.")
-    assert differences(helped, settings()) == ["questions: keep shows annotators another description"]
+    assert differences(helped, settings()) == ["questions: keep has another description"]
     page = {"name": "item", "required": True, "settings": {"type": "custom", "template": "nothing"}}
-    assert differences(settings(fields=[page]), settings()) == ["fields: item shows annotators another page"]
+    assert differences(settings(fields=[page]), settings()) == ["fields: item has another page"]
 
 
 def test_a_choice_that_is_gone_is_told_once() -> None:
@@ -164,8 +160,8 @@ def test_who_is_spared_what() -> None:
     plain = Item("plain", "en", (Turn("user", "hi"),))
     annotators = [Annotator("1", "one", ("en",)), Annotator("2", "two", ("en",), crisis=False),
         Annotator("3", "three", ("zh",)),
-              Annotator("4", "four", ("en", "zh"), here=False)]  # fmt: skip
-    spared = set_aside([hard, plain], annotators, {("plain", "1")})
+              Annotator("4", "four", ("en", "zh"), active=False)]  # fmt: skip
+    spared = items_to_discard([hard, plain], annotators, {("plain", "1")})
     assert spared == {"hard": {"2", "3", "4"}, "plain": {"1", "3", "4"}}
 
 

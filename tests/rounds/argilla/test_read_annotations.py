@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.rounds.aggregation.decisions import answered_items
+from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, Read, read_responses, responses_of
+from h2htalk.rounds.argilla.read_annotations import (
+    ArgillaResponse,
+    ReadResponses,
+    read_responses,
+    responses_of,
+)
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for
 
@@ -28,8 +33,8 @@ def read(
     *responses: ArgillaResponse,
     questions: tuple[Question, ...] = QUESTIONS["safety"],
     item: Item = ITEM,
-    aside: Any = (),
-) -> Read:
+    discarded: Any = (),
+) -> ReadResponses:
     return read_responses(
         "round",
         responses,
@@ -37,12 +42,12 @@ def read(
         questions=questions,
         annotators={"u1": ANN},
         names={"u1": "ann", "u2": "bob"},
-        aside=aside,
+        discarded=discarded,
     )
 
 
-def values(found: Read) -> dict[str, Any]:
-    return {one.question: one.value for one in found.answers if one.value is not None}
+def values(found: ReadResponses) -> dict[str, Any]:
+    return {one.question: one.value for one in found.annotations if one.value is not None}
 
 
 def test_an_answer_with_all_its_parts() -> None:
@@ -54,15 +59,13 @@ def test_an_answer_with_all_its_parts() -> None:
         "comment": "hm",
     }
     assert (found.mistakes, found.notes) == ((), ())
-    assert {one.annotator for one in found.answers} == {"111"}
+    assert {one.annotator for one in found.annotations} == {"111"}
 
 
 def test_what_the_question_before_rules_out_is_left_out_and_told() -> None:
     found = read(said(**SAFE, violations=["privacy"]))
     assert values(found) == SAFE
-    assert found.notes == (
-        "1 answers name violations although the question before it rules that out; the rest of them counts",
-    )
+    assert found.notes == ("1 response with violations although violation is not yes: counted without them",)
 
 
 def test_a_violation_without_its_kind_counts_and_is_told() -> None:
@@ -71,34 +74,38 @@ def test_a_violation_without_its_kind_counts_and_is_told() -> None:
     assert values(found) == {"perception": 2, "violation": "yes", "violations": ()}
     assert found.mistakes == ()
     assert found.notes == (
-        "1 answers name no violations although violation is yes; they count without: ask for them",
+        "1 response without violations although violation is yes: counted, but ask for them",
     )
-    stored = {one.key: one for one in found.answers if one.value is not None}
-    assert answered_items([ITEM], QUESTIONS["safety"], stored) == {"a": {"111"}}
+    stored = {one.key: one for one in found.annotations if one.value is not None}
+    assert completed_items([ITEM], QUESTIONS["safety"], stored) == {"a": {"111"}}
 
 
 def test_what_was_taken_back_is_none() -> None:
     found = read(said(**SAFE, comment=""))
-    assert {one.question for one in found.answers if one.value is None} == {"violations", "comment", SKIPPED}
+    assert {one.question for one in found.annotations if one.value is None} == {
+        "violations",
+        "comment",
+        SKIPPED,
+    }
     found = read(said("draft", **SAFE))
     assert values(found) == {}
-    assert found.started == {"ann": 1}
+    assert found.started == {("a", "111")}
 
 
 def test_a_discard_is_a_skip_unless_it_was_made_in_advance() -> None:
     assert values(read(said("discarded"))) == {SKIPPED: "yes"}
-    assert read(said("discarded"), aside={("w1", "a", "111")}).answers == ()
-    assert values(read(said("discarded", dataset="w2"), aside={("w1", "a", "111")})) == {SKIPPED: "yes"}
+    assert read(said("discarded"), discarded={("w1", "a", "111")}).annotations == ()
+    assert values(read(said("discarded", dataset="w2"), discarded={("w1", "a", "111")})) == {SKIPPED: "yes"}
 
 
 def test_a_discard_in_advance_that_its_annotator_has_touched_is_their_own() -> None:
     """Who answered an item that was put aside for them and took that back was not heard: the vote stayed."""
     ours = ("w1", "a", "111")
-    assert read(said("discarded"), aside={ours}).touched == frozenset()
+    assert read(said("discarded"), discarded={ours}).answered == frozenset()
     for response in (said(**SAFE), said("draft"), said("discarded", comment="I would rather not")):
-        found = read(response, aside={ours})
-        assert found.touched == {ours}
-        assert found.answers != ()
+        found = read(response, discarded={ours})
+        assert found.answered == {ours}
+        assert found.annotations != ()
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -114,20 +121,20 @@ def test_a_choice_that_is_none_of_the_items() -> None:
     item = Item("a", "en", (Turn("user", "hi"),), labels=("keep", "drop"))
     questions = questions_for("adjudication", [("keep", "drop"), ("yes", "no")])
     found = read(said(label="yes"), questions=questions, item=item)
-    assert found.answers == ()
-    assert "item a, annotator ann: 'yes' is none of this item's choices: keep, drop" in found.mistakes[0]
+    assert found.annotations == ()
+    assert "item a, annotator ann: 'yes' is not a choice of this item: keep, drop" in found.mistakes[0]
     assert values(read(said(label="drop"), questions=questions, item=item)) == {"label": "drop"}
 
 
 def test_a_strangers_draft_or_skip_is_nobodys_business() -> None:
     assert read(said("draft", user="u2"), said("discarded", user="u2")).mistakes == ()
     found = read(*(said(user="u2", dataset=f"w{n}", **SAFE) for n in range(5)), said(user="u9", **SAFE))
-    assert (found.answers, found.mistakes) == ((), ())
+    assert (found.annotations, found.mistakes) == ((), ())
     bob, other = found.notes
-    assert "answers by 'bob', who is no annotator of this round or no annotator, are not counted: 5" in bob
+    assert "not counted: 5 responses by 'bob', who is not an annotator of this round" in bob
     assert "w2: item a, response ; and 2 more" in bob
     assert "DELETE /api/v1/responses/ID" in bob
-    assert "answers by 'u9'" in other
+    assert "by 'u9'" in other
 
 
 def test_records_of_nobodys_are_left_out_and_times_are_utc() -> None:

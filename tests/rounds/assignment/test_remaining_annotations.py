@@ -83,7 +83,7 @@ def test_a_server_asks_and_waits_for_no_more_than_it_offers_and_people_can_give(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "there", "whole", "asked"),
+    ("wanted", "there", "replace", "asked"),
     [
         (2, PendingAnnotations(0, 3), True, {"a": 2}),
         # A server's new assignment set takes the place of what is out.
@@ -95,6 +95,6 @@ def test_a_server_asks_and_waits_for_no_more_than_it_offers_and_people_can_give(
     ],
 )
 def test_a_new_assignment_set_asks_for_what_is_not_out(
-    wanted: int, there: PendingAnnotations, whole: bool, asked: dict[str, int]
+    wanted: int, there: PendingAnnotations, replace: bool, asked: dict[str, int]
 ) -> None:
-    assert annotations_to_request({"a": wanted}, {"a": there}, whole=whole)[0] == asked
+    assert annotations_to_request({"a": wanted}, {"a": there}, replace=replace)[0] == asked

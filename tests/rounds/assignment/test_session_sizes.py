@@ -10,8 +10,8 @@ from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.assignment.assignments import assignment, group, sessions
-from h2htalk.rounds.assignment.session_sizes import room, session_sizes
+from h2htalk.rounds.assignment.assignments import assign, group_items, sessions
+from h2htalk.rounds.assignment.session_sizes import max_crises, session_sizes
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.settings import Care
 
@@ -49,7 +49,7 @@ def test_crises_are_dealt_evenly_and_full_sessions_made_only_where_they_need_the
 @given(st.integers(1, 40), st.integers(1, 20), st.sampled_from([0.1, 0.2, 0.25, 0.4, 0.9, 1.0]))
 def test_no_session_holds_more_than_its_share(number: int, session: int, share: float) -> None:
     care = Care(session, share)
-    assert room(number, care) >= 1
+    assert max_crises(number, care) >= 1
     for hard in range(number + 1):
         sizes = session_sizes(number, hard, care)
         if sizes is not None:
@@ -60,7 +60,7 @@ def test_no_session_holds_more_than_its_share(number: int, session: int, share: 
 
 
 def test_a_annotator_whose_sessions_hold_no_more_crises_is_relieved_by_another() -> None:
-    """Ana alone reads Chinese, and so gets few plain items of English beside many crises; Bo and Cy have room."""
+    """Ana alone reads Chinese, and so gets few plain items of English beside many crises; Bo and Cy have max_crises."""
     some = [*items(4, 2), *items(28, 3, "zh")]
     people = [
         Annotator("ana", "ana", ("en",)),
@@ -68,7 +68,7 @@ def test_a_annotator_whose_sessions_hold_no_more_crises_is_relieved_by_another()
         Annotator("cy", "cy", ("zh",)),
     ]
     for seed in range(10):
-        assignment_set = assignment(1, some, {one.id: 1 for one in some}, people, (), CARE, seed)
+        assignment_set = assign(1, some, {one.id: 1 for one in some}, people, (), CARE, seed)
         assert sorted(one.item for one in assignment_set.assignments) == sorted(one.id for one in some)
         hard = {one.id for one in some if one.crisis}
         for annotator in people:
@@ -83,17 +83,20 @@ def test_a_annotator_whose_sessions_hold_no_more_crises_is_relieved_by_another()
 
 def test_of_a_later_assignment_set_crises_that_fit_nowhere_go_out_alone() -> None:
     some = items(3, 3)
-    with pytest.raises(RoundError, match=r"3 of 6 items .* can hold \(1\)"):
+    with pytest.raises(RoundError, match=r"3 of 6 items .* at most 1 fit"):
         sessions(some, CARE, 0, "ana")
-    groups = sessions(some, CARE, 0, "ana", alone=True)
+    groups = sessions(some, CARE, 0, "ana", allow_single=True)
     assert [len(found) for found in groups] == [4, 1, 1]
     assert sorted(one for found in groups for one in found) == [one.id for one in some]
-    with pytest.raises(RoundError, match="speak of a crisis"):
-        sessions(some, Care(10, 0.0), 0, "ana", alone=True)
+    with pytest.raises(RoundError, match="are about a crisis"):
+        sessions(some, Care(10, 0.0), 0, "ana", allow_single=True)
     wanted = {one.id: 1 for one in items(0, 2)}
-    assert group(2, items(0, 2), wanted, CARE, 0, alone=True).groups == (("en-000",), ("en-001",))
+    assert group_items(2, items(0, 2), wanted, CARE, 0, allow_single_crises=True).groups == (
+        ("en-000",),
+        ("en-001",),
+    )
     people = [Annotator("ana", "ana", ("en",))]
-    assignments = assignment(2, items(0, 2), wanted, people, (), CARE, 0, alone=True).assignments
+    assignments = assign(2, items(0, 2), wanted, people, (), CARE, 0, allow_single_crises=True).assignments
     assert sorted((one.item, one.session) for one in assignments) in (
         [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
     )  # fmt: skip

@@ -13,7 +13,7 @@ from h2htalk.errors import ConfigError
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE
-from h2htalk.rounds.texts.interface import word
+from h2htalk.rounds.texts.interface import interface_text
 
 FULL = {"subtask": "dialogue_base", "keep": "keep", "quality": "4"}
 Rows = list[dict[str, str]]
@@ -33,7 +33,7 @@ def path_of(round: RoundFolder) -> Path:
 
 def only(round: RoundFolder, answers: int) -> str:
     pulled = collect(round)
-    assert len(pulled.answers) == answers
+    assert len(pulled.annotations) == answers
     (mistake,) = pulled.mistakes
     return mistake
 
@@ -72,14 +72,18 @@ def test_a_crisis_stands_in_a_file_of_its_own_after_its_notice(tmp_path: Path) -
     assert b"cannot go on" not in path_of(round).read_bytes()
     number = places(round)["en-item-2"]
     row = csv_rows(path_of(round))[number - 1]
-    assert row["notice"] == word("crisis_notice", "en")
+    assert row["notice"] == interface_text("crisis_notice", "en")
     assert row["text"] == f"Show the text: anna.texts.txt, Item {number}"
     text = (round.path / "spreadsheets" / "anna.texts.txt").read_text(encoding="utf-8-sig")
-    assert text.index(word("crisis_notice", "en")) < text.index("I cannot go on.") < text.index("I am here")
+    assert (
+        text.index(interface_text("crisis_notice", "en"))
+        < text.index("I cannot go on.")
+        < text.index("I am here")
+    )
     assert "tomatoes" not in text
     assert "sea sea" in text
     fill_csv(path_of(round), dict.fromkeys(range(1, 4), FULL))
-    assert (len(collect(round).answers), collect(round).mistakes) == (9, ())
+    assert (len(collect(round).annotations), collect(round).mistakes) == (9, ())
 
 
 def test_an_adjudication_names_each_rows_choices(tmp_path: Path) -> None:
@@ -99,7 +103,7 @@ def test_other_delimiters_orders_and_empty_rows_are_read(crowd: RoundFolder, sav
     rows = [dict(reversed(row.items())) for row in csv_rows(path_of(crowd))]
     rows.insert(1, dict.fromkeys(rows[0], " "))
     write_csv_rows(path_of(crowd), [rows[3], *rows[:3]], **saved)
-    assert (len(collect(crowd).answers), collect(crowd).mistakes) == (9, ())
+    assert (len(collect(crowd).annotations), collect(crowd).mistakes) == (9, ())
 
 
 @pytest.mark.parametrize(
@@ -120,11 +124,11 @@ def test_what_a_program_saves_in_the_coding_of_its_country_is_read(
     ("change", "told", "left"),
     [
         (lambda rows: rows.pop(1), "spreadsheets/anna.csv: the row of item 2 is missing", 6),
-        (lambda rows: rows.append(rows[0]), "row 5: the row of item 1 stands here a second time", 6),
-        (lambda rows: rows[1].update(text="x"), "row 3: the text of item 2 is not the one", 6),
-        (lambda rows: rows[1].update(quality="6"), "row 3, column quality: '6' is no answer", 6),
+        (lambda rows: rows.append(rows[0]), "row 5: the row of item 1 occurs twice", 6),
+        (lambda rows: rows[1].update(text="x"), "row 3: the text of item 2 was changed", 6),
+        (lambda rows: rows[1].update(quality="6"), "row 3, column quality: '6' is not a valid answer", 6),
         (lambda rows: rows[1].update(keep=""), "row 3, column keep (keep)", 6),
-        (lambda rows: [row.update(row="r0") for row in rows], "no row of it is of the round 'round'", 0),
+        (lambda rows: [row.update(row="r0") for row in rows], "no row belongs to the round 'round'", 0),
         (lambda rows: [row.update(mine="Drop" * (n == 1)) for n, row in enumerate(rows)], "", 9),
     ],
 )
@@ -135,7 +139,7 @@ def test_a_changed_table_is_noticed(
     change(rows)
     write_csv_rows(path_of(crowd), rows)
     pulled = collect(crowd)
-    assert len(pulled.answers) == left
+    assert len(pulled.annotations) == left
     assert all(mistake.startswith("spreadsheets/anna.csv") and told in mistake for mistake in pulled.mistakes)
     assert len(pulled.mistakes) == bool(told)
 
@@ -143,7 +147,7 @@ def test_a_changed_table_is_noticed(
 def test_what_stands_beside_the_table_or_misses_in_it_is_named(crowd: RoundFolder) -> None:
     with path_of(crowd).open("a", encoding="utf-8") as file:
         file.write(",,,,,,,,,Drop\r\n")
-    assert "'Drop' stands beside the table" in only(crowd, 9)
+    assert "'Drop' is outside the table" in only(crowd, 9)
     rows = csv_rows(path_of(crowd))[:3]
     write_csv_rows(path_of(crowd), [{k: v for k, v in row.items() if k and k != "keep"} for row in rows])
     assert "the column 'keep' is missing in row 1" in collect(crowd).mistakes[0]
@@ -152,7 +156,7 @@ def test_what_stands_beside_the_table_or_misses_in_it_is_named(crowd: RoundFolde
 def test_a_file_of_gigabytes_is_not_opened(crowd: RoundFolder) -> None:
     with path_of(crowd).open("ab") as file:
         file.truncate(MAX_FILE * 40)
-    assert "1,280 MiB; no spreadsheet has more than 32" in only(crowd, 0)
+    assert "1,280 MiB; the maximum is 32" in only(crowd, 0)
 
 
 def test_an_unknown_format_is_refused_with_the_choices() -> None:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import KEEP, KINDS, QUESTIONS, SUBTASK, Question, questions_for
+from h2htalk.rounds.questions import KEEP_LABELS, KINDS, QUESTIONS, SUBTASK, Question, questions_for
 from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
 from h2htalk.rounds.spreadsheets.item_text import cell_text, line_count
 from h2htalk.rounds.spreadsheets.row_answers import Choices
-from h2htalk.rounds.spreadsheets.xlsx_styles import add_styles, put
+from h2htalk.rounds.spreadsheets.xlsx_styles import add_styles, write_cell
 from h2htalk.rounds.texts.interface import label_text, rating_text
 
 ANY = st.text(st.characters(), max_size=200)
@@ -43,7 +43,7 @@ def test_what_is_put_into_cells_is_read_back(
     book = Workbook()
     add_styles(book)
     for row, text in enumerate(texts, 1):
-        put(book.active, row, 1, text, "text")
+        write_cell(book.active, row, 1, text, "text")
     book.save(path)
     sheet = load_workbook(path).active
     for row, text in enumerate(texts, 1):
@@ -110,7 +110,7 @@ def test_of_labels_that_a_keyboard_makes_alike_the_exact_one_is_meant(
 
 
 def test_no_two_of_our_words_fall_together_however_they_are_typed() -> None:
-    ties = questions_for("adjudication", [["yes", "no", *KEEP], SUBTASK.labels])
+    ties = questions_for("adjudication", [["yes", "no", *KEEP_LABELS], SUBTASK.labels])
     for question in [*ties, *(question for asked in QUESTIONS.values() for question in asked)]:
         forms = Choices((question,), "en").forms(question, Item("x", "en"))
         assert [typed for typed, found in forms.items() if len(found) > 1] == []

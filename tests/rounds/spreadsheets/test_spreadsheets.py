@@ -34,8 +34,8 @@ from h2htalk.rounds.questions import questions_for
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder, now
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
-from h2htalk.rounds.status import status
-from h2htalk.rounds.texts.interface import label_text, rating_text, word
+from h2htalk.rounds.status import round_status
+from h2htalk.rounds.texts.interface import interface_text, label_text, rating_text
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 ANSWERS: dict[str, dict[str, Any]] = {
@@ -62,7 +62,7 @@ def shown_answers(kind: str, language: Any) -> dict[str, Any]:
         elif question.form == "label":
             typed[question.name] = label_text(question.name, value, language)
         elif question.form == "labels":
-            typed |= {f"{question.name}:{label}": word("yes", language) for label in value}
+            typed |= {f"{question.name}:{label}": interface_text("yes", language) for label in value}
         else:
             typed[question.name] = value
     return typed
@@ -102,9 +102,9 @@ def test_a_whole_round_through_spreadsheets(tmp_path: Path) -> None:
     assert places(round, "anna") != places(round, "bert") or places(round, "bert") != places(round, "carl")
     for stem, kept in (("anna", "Keep"), ("bert", "Keep"), ("carl", "Drop")):
         fill(workbook_path(round, stem), dict.fromkeys(range(1, 5), CROWD | {"keep": kept}))
-    found = status(round.path)
-    assert (found.answers, found.missing, found.mistakes, found.new) == (12, {}, (), 36)
-    assert status(round.path).new == 0
+    found = round_status(round.path)
+    assert (found.completed, found.missing, found.mistakes, found.new) == (12, {}, (), 36)
+    assert round_status(round.path).new == 0
     closed, settled = close_round(round.path)
     assert {one.label for one in settled if one.question == "keep"} == {"keep"}
     assert "not read" in closed.notes[-1]
@@ -123,7 +123,7 @@ def test_opening_twice_touches_no_spreadsheet_and_finishes_what_is_missing(tmp_p
     assert {path.name: path.read_bytes() for path in (round.path / "spreadsheets").iterdir()} == before
     workbook_path(round, "bert").unlink()
     assert "1 of them new" in SpreadsheetPlatform().publish(round)[0]
-    assert len(collect(round).answers) == 3
+    assert len(collect(round).annotations) == 3
 
 
 def test_a_write_that_is_killed_leaves_no_spreadsheet_and_the_next_one_finishes_it(
@@ -167,10 +167,10 @@ def test_a_round_that_was_never_open_misses_no_spreadsheets(tmp_path: Path) -> N
     (round.path / "events.jsonl").unlink()
     workbook_path(round).unlink()
     assert collect(round).notes == ()
-    round.note("opened")
-    assert "no file there of anna" in collect(round).notes[0]
+    round.add_event("opened")
+    assert "no file of anna" in collect(round).notes[0]
     (round.path / "spreadsheets").rmdir()
-    assert "put back what came in" in collect(round).notes[0]
+    assert "restore the returned spreadsheets" in collect(round).notes[0]
 
 
 def test_a_second_assignment_set_gets_spreadsheets_whose_names_nobody_of_the_first_has(
@@ -202,14 +202,14 @@ def test_what_cannot_work_is_told_before_anything_is_written(
 def test_a_skip_and_an_answer_replace_each_other(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)])
     fill(workbook_path(round), {1: {"skip": "跳过"}})
-    assert status(round.path).skipped == 1
+    assert round_status(round.path).skipped == 1
     fill(workbook_path(round), {1: CROWD | {"skip": None}})
-    found = status(round.path)
-    assert (found.skipped, found.answers) == (0, 1)
+    found = round_status(round.path)
+    assert (found.skipped, found.completed) == (0, 1)
     fill(workbook_path(round), {1: {"skip": "Skip this item"}})
-    found = status(round.path)
-    assert (found.skipped, found.answers, found.mistakes) == (1, 0, ())
-    assert "skipped; what stands beside it" in found.notes[0]
+    found = round_status(round.path)
+    assert (found.skipped, found.completed, found.mistakes) == (1, 0, ())
+    assert "the item is skipped; its answers" in found.notes[0]
 
 
 def test_the_time_of_an_answer_changes_with_it_alone(tmp_path: Path) -> None:
@@ -217,12 +217,12 @@ def test_the_time_of_an_answer_changes_with_it_alone(tmp_path: Path) -> None:
     path = workbook_path(round)
     fill(path, {1: CROWD})
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    status(round.path)
+    round_status(round.path)
     before = now()
     fill(path, {1: {"quality": 1}, 2: CROWD})
     # A clock that is wrong: nothing is answered in the future.
     os.utime(path, (4_000_000_000, 4_000_000_000))
-    times = {(a.item, a.question): a.when for a in collect(round).answers}
+    times = {(a.item, a.question): a.when for a in collect(round).annotations}
     one = next(name for name, number in places(round).items() if number == 1)
     assert times.pop((one, "keep")) == times.pop((one, "subtask")) == "2023-11-14T22:13:20+00:00"
     assert {before <= when <= now() for when in times.values()} == {True}
@@ -233,16 +233,16 @@ def test_an_emptied_row_is_taken_back_and_a_spoilt_one_is_not(tmp_path: Path) ->
     round = opened(tmp_path, "crowd", [item(n) for n in range(5)])
     path = workbook_path(round)
     fill(path, dict.fromkeys(range(1, 6), CROWD))
-    assert status(round.path).answers == 5
+    assert round_status(round.path).completed == 5
     fill(path, {1: {"quality": "best"}, 2: {"keep": None}, 3: {"skip": "Skip"}, 4: dict.fromkeys(CROWD)})
     with edited(path) as book:
         sheet, row = session_of(book, 5)
         sheet.cell(row, keys_of(sheet).index("text") + 1).value = "My"
-    assert collect(round).started == {"anna": 1}
-    found = status(round.path)
-    assert (found.answers, found.skipped, len(found.mistakes)) == (3, 1, 3)
-    assert found.notes[-2].startswith("anna: 1 of the items answered before are empty now")
-    assert found.notes[-1].startswith("anna: 3 items answered before cannot be read now (item 1, 2, 5)")
+    assert len(collect(round).started) == 1
+    found = round_status(round.path)
+    assert (found.completed, found.skipped, len(found.mistakes)) == (3, 1, 3)
+    assert found.notes[-2].startswith("anna: 1 item annotated earlier and now empty")
+    assert found.notes[-1].startswith("anna: 3 items annotated earlier cannot be read now (item 1, 2, 5)")
     _, settled = close_round(round.path, force=True)
     numbers = places(round)
     assert {numbers[one.item] for one in settled if one.label is not None} == {1, 2, 5}
@@ -257,7 +257,7 @@ def test_what_is_blank_or_cannot_be_read_takes_nothing_back(tmp_path: Path, spoi
     path = workbook_path(round)
     blank = path.read_bytes()
     fill(path, dict.fromkeys(range(1, 5), CROWD))
-    assert status(round.path).answers == 4
+    assert round_status(round.path).completed == 4
     path.write_bytes(blank)
     if spoilt in ("text", "sheet"):
         with edited(path) as book:
@@ -269,9 +269,11 @@ def test_what_is_blank_or_cannot_be_read_takes_nothing_back(tmp_path: Path, spoi
         path.write_bytes(b"PK and no more")
     elif spoilt == "gone":
         path.unlink()
-    found = status(round.path)
-    assert (found.answers, found.new) == (4, 0)
-    assert found.notes[-1].startswith("anna: 4 items answered before cannot") or "of anna" in found.notes[-1]
+    found = round_status(round.path)
+    assert (found.completed, found.new) == (4, 0)
+    assert (
+        found.notes[-1].startswith("anna: 4 items annotated earlier cannot") or "of anna" in found.notes[-1]
+    )
 
 
 def test_a_file_is_known_by_its_rows_whatever_it_is_called(tmp_path: Path) -> None:
@@ -286,18 +288,18 @@ def test_a_file_is_known_by_its_rows_whatever_it_is_called(tmp_path: Path) -> No
         if beside is not None:
             workbook_path(round, "bert").write_bytes(beside)
         pulled = collect(round)
-        assert ({one.annotator for one in pulled.answers}, len(pulled.answers)) == ({bert}, 6)
+        assert ({one.annotator for one in pulled.annotations}, len(pulled.annotations)) == ({bert}, 6)
         assert pulled.mistakes == ()
-    assert status(round.path).answers == 2
+    assert round_status(round.path).completed == 2
     # Two that are filled in: people decide, and until then nothing changes.
     fill(workbook_path(round, "bert"), {1: CROWD | {"quality": 1}})
-    found = status(round.path)
-    assert (found.answers, found.new) == (2, 0)
+    found = round_status(round.path)
+    assert (found.completed, found.new) == (2, 0)
     assert found.mistakes[0].startswith(
-        "spreadsheets/Bert (1).xlsx, spreadsheets/bert.xlsx: all are filled in by bert; leave the one that counts"
+        "spreadsheets/Bert (1).xlsx, spreadsheets/bert.xlsx: several files of bert are filled in, so none is read"
     )
     (folder / "Bert (1).xlsx").unlink()
-    assert status(round.path).answers == 1
+    assert round_status(round.path).completed == 1
 
 
 def test_other_files_in_the_folder_are_named_or_are_none_of_ours(tmp_path: Path) -> None:
@@ -310,7 +312,7 @@ def test_other_files_in_the_folder_are_named_or_are_none_of_ours(tmp_path: Path)
         (folder / name).write_bytes(b"x")
     (folder / "gina.xlsx").mkdir()
     pulled = collect(round)
-    told = "is not read; this round's files are .xlsx files"
+    told = "not read; the files of this round are .xlsx files"
     assert list(pulled.mistakes) == [
         f"spreadsheets/{name}: {told}" for name in ("anna.XLS", "anna.csv", "anna.ods", "gina.xlsx")
     ]
@@ -324,7 +326,7 @@ def test_a_spreadsheet_of_another_round_is_not_read(tmp_path: Path, name: str) -
     fill(workbook_path(other), {1: CROWD})
     workbook_path(round).write_bytes(workbook_path(other).read_bytes())
     (mistake,) = collect(round).mistakes
-    assert "no row of it is of the round 'round'" in mistake
+    assert "no row belongs to the round 'round'" in mistake
 
 
 def test_mistakes_of_somebody_who_left_keep_no_round_open(tmp_path: Path) -> None:

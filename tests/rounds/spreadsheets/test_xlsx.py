@@ -32,7 +32,7 @@ from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE
 from h2htalk.rounds.spreadsheets.xlsx_reading import MAX_TAGS, MAX_UNPACKED, read_xlsx
 from h2htalk.rounds.spreadsheets.xlsx_writing import MAX_PROMPT_TITLE
-from h2htalk.rounds.texts.interface import question_title, word
+from h2htalk.rounds.texts.interface import interface_text, question_title
 
 FULL = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 
@@ -67,7 +67,7 @@ def offered(round: RoundFolder, name: str, key: str) -> list[str]:
 def test_sheets_headings_and_choices_are_in_the_annotators_words(tmp_path: Path, language: Any) -> None:
     round = opened(tmp_path, "crowd", [item(1, language)])
     book, name = book_of(round), f"{language}-item-1"
-    assert book.sheetnames == [word("guidelines", language), TITLES[language], "lists"]
+    assert book.sheetnames == [interface_text("guidelines", language), TITLES[language], "lists"]
     assert book["lists"].sheet_state == "hidden"
     assert question_title("keep", language) in [cell.value for cell in book[TITLES[language]][2]]
     assert offered(round, name, "keep") == {"en": ["Keep", "Drop"], "zh": ["留下", "删掉"]}[language]
@@ -138,15 +138,15 @@ def test_a_crisis_is_announced_and_its_text_a_click_away(tmp_path: Path) -> None
     round = opened(tmp_path, "crowd", items)
     book, number = book_of(round), places(round)["en-item-9"]
     cells = row_of(round, "en-item-9")
-    assert cells["notice"].value == word("crisis_notice", "en")
-    assert cells["text"].value == f"The text stands on the sheet “Text {number}”, row 4."
+    assert cells["notice"].value == interface_text("crisis_notice", "en")
+    assert cells["text"].value == f"The text is on the sheet “Text {number}”, row 4."
     assert cells["reply"].value is None
     assert cells["text"].hyperlink.location == f"'Text {number}'!A4"
     # After the sessions, and nowhere else.
     assert book.sheetnames == ["Guidelines", "Session 1", f"Text {number}", "lists"]
     assert not any("cannot go on" in str(c.value) for r in book["Session 1"].iter_rows() for c in r)
     text = book[f"Text {number}"]
-    assert text["B3"].value == word("crisis_notice", "en")
+    assert text["B3"].value == interface_text("crisis_notice", "en")
     assert [text["B4"].value, text["B5"].value] == ["Note", "About keep."]
     assert [text["A8"].value, text["B8"].value] == ["User", "I cannot go on."]
     assert text["B2"].hyperlink.location == f"'Session 1'!B{number + 2}"
@@ -163,7 +163,7 @@ def test_a_text_too_long_for_a_row_stands_whole_on_a_sheet_of_its_own(tmp_path: 
     ]
     said[11]["content"] = "很长的一句话，" * 9_000
     round = opened(tmp_path, "crowd", [item(1, prompt=said), item(2)])
-    assert row_of(round, "en-item-1")["text"].value.startswith("The text stands on the sheet")
+    assert row_of(round, "en-item-1")["text"].value.startswith("The text is on the sheet")
     assert row_of(round, "en-item-2")["text"].value.startswith("User: ")
     written: list[str] = []
     for speaker, cell in book_of(round)[f"Text {places(round)['en-item-1']}"].iter_rows(min_row=5, max_col=2):
@@ -217,7 +217,7 @@ def crowd(tmp_path: Path) -> RoundFolder:
 def only(round: RoundFolder, answers: int) -> str:
     """The one mistake, after checking how many answers are left."""
     pulled = collect(round)
-    assert len(pulled.answers) == answers
+    assert len(pulled.annotations) == answers
     (mistake,) = pulled.mistakes
     return mistake
 
@@ -234,7 +234,7 @@ def test_a_third_question_is_asked_only_after_a_yes(tmp_path: Path) -> None:
     fill(path, {1: {"perception": 5, "violation": "no", "violations:privacy": "yes"}})
     mistake = only(round, 0)
     assert mistake.startswith(where(path, 1, "violations:privacy"))
-    assert "only where violation is yes" in mistake
+    assert "only if violation is yes" in mistake
     fill(path, {1: {"violation": "yes", "violations:privacy": None}})
     assert f"{where(path, 1, 'violations:harmful_advice')} (violations)" in only(round, 0)
     fill(path, {1: {"violations:privacy": "yes", "comment": "x" * 10_001}})
@@ -256,12 +256,12 @@ def put(**cells: Any) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("change", "told", "left"),
     [
-        (merge, "Session 1, E4: this row is half filled; still empty (or merged", 9),
+        (merge, "Session 1, E4: this row is incomplete and not counted; empty (or merged", 9),
         (lambda sheet: sheet.delete_rows(3), "spreadsheets/anna.xlsx: the row of item 1 is missing", 9),
         (put(A4="r000000000000-00000000", E4=None, F4=None, G4=None), "row 4: the row's code was changed", 9),
-        (put(C4="Something else"), "Session 1, row 4: the text of item 2 is not the one that went out", 9),
-        (put(K3="I meant Drop"), "Session 1, K3: 'I meant Drop' stands beside the table", 12),
-        (put(E9="Keep", J2="mine", J9="x"), "E9: 'Keep' stands beside the table, and 1 more cells do", 12),
+        (put(C4="Something else"), "Session 1, row 4: the text of item 2 was changed", 9),
+        (put(K3="I meant Drop"), "Session 1, K3: 'I meant Drop' is outside the table", 12),
+        (put(E9="Keep", J2="mine", J9="x"), "E9: 'Keep' is outside the table (1 more cells)", 12),
         (put(F1="mine"), "Session 1: the column 'keep' is missing in row 1", 6),
     ],
 )
@@ -271,7 +271,7 @@ def test_a_changed_table_is_noticed(
     with edited(workbook_path(crowd)) as book:
         change(book["Session 1"])
     pulled = collect(crowd)
-    assert len(pulled.answers) == left
+    assert len(pulled.annotations) == left
     assert any(told in mistake for mistake in pulled.mistakes)
 
 
@@ -290,10 +290,10 @@ def test_rows_are_found_where_they_are_moved_and_refused_where_they_are_mixed(cr
         book["mine"].move_range("B3:H3", rows=2)
         book["mine"].move_range("B4:H5", rows=-1)
     pulled = collect(crowd)
-    assert (len(pulled.answers), len(pulled.mistakes)) == (6, 2)
+    assert (len(pulled.annotations), len(pulled.mistakes)) == (6, 2)
     with edited(workbook_path(crowd)) as book:
         book["mine"]["A4"].value = book["mine"]["A3"].value
-    assert any("stands here a second time" in mistake for mistake in collect(crowd).mistakes)
+    assert any("occurs twice" in mistake for mistake in collect(crowd).mistakes)
 
 
 def test_a_sheet_out_of_another_spreadsheet_is_noticed(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_a_sheet_out_of_another_spreadsheet_is_noticed(tmp_path: Path) -> None:
     with edited(workbook_path(round)) as book:
         for cell in source[4]:
             book["Session 1"].cell(5, cell.column).value = cell.value
-    assert "it holds rows of anna, bert; to each their own file" in only(round, 0)
+    assert "the file contains rows of anna, bert, so nothing is read" in only(round, 0)
 
 
 # --- No workbook, or made to do harm ------------------------------------------------------------------------------
@@ -314,11 +314,11 @@ def test_one_broken_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     whole = workbook_path(round).read_bytes()
     session = whole.index(b"xl/worksheets/sheet2.xml") + 40
     for raw, told in (
-        (whole[: len(whole) // 2], "no whole workbook"),
-        (whole[:session] + bytes(200) + whole[session + 200 :], "no whole workbook"),
-        (b"", "it is empty"),
+        (whole[: len(whole) // 2], "not a complete workbook"),
+        (whole[:session] + bytes(200) + whole[session + 200 :], "not a complete workbook"),
+        (b"", "the file is empty"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000), "password"),
-        (b"Dear all, here are my answers", "no whole workbook"),
+        (b"Dear all, here are my answers", "not a complete workbook"),
         (b"PK\x05\x06" + bytes(18), "cannot be read as a workbook (KeyError)"),
     ):
         workbook_path(round).write_bytes(raw)
@@ -351,17 +351,17 @@ def test_bombs_are_refused_before_they_are_parsed(tmp_path: Path) -> None:
     assert bomb.stat().st_size < 1 << 20
     assert "unpacks to more than 64 MiB" in refused(bomb)
     cells = zipped(tmp_path / "b.xlsx", a=b"<c/>" * (MAX_TAGS + 1))
-    assert "more cells or texts than any spreadsheet" in refused(cells)
+    assert "more cells than any spreadsheet" in refused(cells)
     assert "more parts than any spreadsheet" in refused(
         zipped(tmp_path / "c.xlsx", **{f"xl/part-{number}.xml": b"" for number in range(30_000)})
     )
     with bomb.open("ab") as file:
         file.truncate(500 << 20)
-    assert f"no spreadsheet has more than {MAX_FILE >> 20}" in refused(bomb)
+    assert f"the maximum is {MAX_FILE >> 20}" in refused(bomb)
 
 
 def test_a_cell_in_the_last_row_and_column_costs_nothing(crowd: RoundFolder) -> None:
     with edited(workbook_path(crowd)) as book:
         book["Session 1"]["XFD1048576"] = "x"
         book["Session 1"].merge_cells("A900:C901")
-    assert len(collect(crowd).answers) == 12
+    assert len(collect(crowd).annotations) == 12

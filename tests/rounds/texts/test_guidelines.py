@@ -199,7 +199,7 @@ def test_when_the_help_lines_were_looked_up_is_said(language: Language) -> None:
     told = [
         line
         for line in read_help_lines().lines
-        if line.told(language) and line.told(language) in "\n".join(help_rows(language))
+        if line.text_for(language) and line.text_for(language) in "\n".join(help_rows(language))
     ]
     latest, oldest = max(line.date for line in told), min(line.date for line in told)
     months = {11: "November", 9: "September", 12: "December"}
@@ -259,7 +259,7 @@ def test_guidelines_of_one_s_own_take_the_place_of_ours_and_keep_the_care(
 
 @in_both
 def test_a_missing_file_is_an_error_that_says_what_to_do(tmp_path: Path, language: Language) -> None:
-    with pytest.raises(RoundError, match=rf"{language}\.md: not there.*write it"):
+    with pytest.raises(RoundError, match=rf"{language}\.md: file not found.*write it"):
         written(language=language, guidelines=str(tmp_path))
 
 

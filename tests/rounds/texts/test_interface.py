@@ -15,13 +15,13 @@ from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.rounds.questions import QUESTIONS, SUBTASK, VIOLATIONS, questions_for
 from h2htalk.rounds.texts.interface import (
+    interface_text,
     label_help,
     label_text,
     passage_title,
     question_help,
     question_title,
     rating_text,
-    word,
 )
 
 TIES = questions_for("adjudication", [["dialogue_base", "none"], ["keep", "drop"], ["yes", "no"]])
@@ -115,15 +115,15 @@ def test_an_adjudication_shows_the_words_of_the_tied_question_and_labels_of_a_us
         assert label_text("label", label, language) == label_text("keep", label, language)
     # A round of somebody's own may ask "Is it funny?": its "yes" must not say that a reply harms.
     for label in ("yes", "no"):
-        assert label_text("label", label, language) == word(label, language)
+        assert label_text("label", label, language) == interface_text(label, language)
     assert label_text("label", "Speaks of the sea", language) == "Speaks of the sea"
     assert label_help("label", "Speaks of the sea", language) == ""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_interface_has_its_words(language: Language) -> None:
-    assert all(word(name, language) for name in INTERFACE if name != "item_of")
-    assert {"3", "40"} <= set(re.findall(r"\d+", word("item_of", language, number=3, total=40)))
+    assert all(interface_text(name, language) for name in INTERFACE if name != "item_of")
+    assert {"3", "40"} <= set(re.findall(r"\d+", interface_text("item_of", language, number=3, total=40)))
 
 
 def test_an_unknown_name_of_ours_is_a_mistake() -> None:
@@ -134,8 +134,8 @@ def test_an_unknown_name_of_ours_is_a_mistake() -> None:
         lambda: label_help("subtask", "dialogue", "zh"),
         lambda: rating_text("quality", 6, "en"),
         lambda: rating_text("keep", 1, "zh"),
-        lambda: word("hurry", "en"),
-        lambda: word("item_of", "zh", number=1),
+        lambda: interface_text("hurry", "en"),
+        lambda: interface_text("item_of", "zh", number=1),
     ):
         with pytest.raises(KeyError):
             ask()

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from h2htalk.data.languages import RECORDS
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
 from h2htalk.text.contracts.contract import (
     CONTRACTS,
-    MEMORY_CONTENT_LENGTH,
     check,
     check_scenario,
     contract_of,
@@ -123,16 +123,18 @@ def test_the_document_gives_the_limits_and_codes_that_the_code_has() -> None:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if "|" in line]
     limits = {row[0]: tuple(re.findall(r"\d+", " ".join(row[2:]))) for row in rows if row[0] in CONTRACTS}
     assert limits["recollection_synthesis"] == tuple(
-        str(MEMORY_CONTENT_LENGTH[lang]) for lang in ("zh", "en")
+        str(RECORDS[lang].lengths["memory"]) for lang in ("zh", "en")
     )
     for subtask, contract in CONTRACTS.items():
         if contract.length:
-            assert limits[subtask] == (str(contract.length["zh"]), str(contract.length["en"])), subtask
+            assert limits[subtask] == tuple(
+                str(RECORDS[lang].lengths[contract.length]) for lang in ("zh", "en")
+            )
     high = contract_of("dialogue_base", "high")
     (row,) = (row for row in rows if row[0].startswith("at `risk: high`"))
     assert re.findall(r"\d+", " ".join(row[1:])) == [
         str(high.sentences and high.sentences[1]),
-        *(str(high.length and high.length[language]) for language in ("zh", "en")),
+        *(str(high.length and RECORDS[language].lengths[high.length]) for language in ("zh", "en")),
     ]
     third = {row[0] for row in rows if "third person" in row[1]}
     assert third == {"itinerary_basic", "itinerary_middle", "itinerary_advanced"}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_LABELS, SUBTASKS
+from h2htalk.data.languages import LANGUAGES, find_language
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.contract import check
 from h2htalk.text.contracts.memory_blocks import parse_memory
 from h2htalk.text.contracts.violations import RULES
@@ -71,8 +71,8 @@ def dialogue_reply(draw: st.DrawFn, language: str) -> str:
 
 @st.composite
 def memory_answer(draw: st.DrawFn, language: str) -> str:
-    labels = MEMORY_LABELS[language]
-    names = list(MEMORY_CATEGORIES) if language == "en" else list(MEMORY_CATEGORIES.values())
+    labels = find_language(language).memory_labels
+    names = list(find_language(language).memory_categories)
     colon = draw(st.sampled_from([": ", "：", " :", "： "]))
     blocks = []
     for _ in range(draw(st.integers(1, 4))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.data.subtasks import MEMORY_CATEGORIES, NULL_MEMORY
+from h2htalk.data.languages import RECORDS, find_language
 from h2htalk.text.contracts.contract import check
 from h2htalk.text.contracts.memory_blocks import MemoryBlock, is_null_memory, parse_memory
 
@@ -72,8 +72,8 @@ BROKEN = [
     ("glued blocks", EN + "\n" + EN, {"memory_block"}),
     ("an empty line inside", EN.replace("\n", "\n\n", 1), {"memory_block"}),
     ("labels of the other language", ZH, {"memory_block"}),
-    ("the null line in front", NULL_MEMORY["en"] + "\n\n" + EN, {"null_with_blocks"}),
-    ("the null line behind", EN + "\n\n" + NULL_MEMORY["en"], {"null_with_blocks"}),
+    ("the null line in front", find_language("en").null_memory + "\n\n" + EN, {"null_with_blocks"}),
+    ("the null line behind", EN + "\n\n" + find_language("en").null_memory, {"null_with_blocks"}),
     ("a chat reply", "I will remember that!", {"memory_block"}),
     ("nothing", "", {"memory_block"}),
 ]
@@ -98,10 +98,13 @@ def test_a_broken_block_does_not_hide_the_next() -> None:
     assert [v.detail for v in parse.violations] == ["a block lacks Memory Category and Memory Importance"]
 
 
-@pytest.mark.parametrize("category", MEMORY_CATEGORIES)
-def test_all_24_categories_are_known_in_both_languages(category: str) -> None:
+@pytest.mark.parametrize(
+    ("category", "chinese"),
+    [*zip(RECORDS["en"].memory_categories, RECORDS["zh"].memory_categories, strict=True)],
+)
+def test_all_24_categories_are_known_in_both_languages(category: str, chinese: str) -> None:
     assert parse_memory(EN.replace("work", category), "en").blocks[0].category == category
-    assert parse_memory(ZH.replace("工作", MEMORY_CATEGORIES[category]), "zh").blocks[0].category == category
+    assert parse_memory(ZH.replace("工作", chinese), "zh").blocks[0].category == category
 
 
 @pytest.mark.parametrize(
@@ -118,7 +121,7 @@ def test_all_24_categories_are_known_in_both_languages(category: str) -> None:
         ("No key information was extracted.", "en", False),
         ("未提取到关键信息。", "en", False),
         ("No key information extracted.", "zh", False),
-        (f"{NULL_MEMORY['en']}\n{NULL_MEMORY['en']}", "en", False),
+        ("\n".join([RECORDS["en"].null_memory] * 2), "en", False),
         ("", "en", False),
     ],
 )

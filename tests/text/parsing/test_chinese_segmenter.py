@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.text.parsing import chinese_segmenter
-from h2htalk.text.parsing.chinese_lexicon import Lexicon
+from h2htalk.text.parsing.chinese_lexicon import WordClassLexicon
 from h2htalk.text.parsing.chinese_segmenter import (
     BEGIN,
     END,
@@ -64,7 +64,7 @@ def test_a_character_alone_is_a_word_by_its_scores_too(character: str) -> None:
 def test_a_segmenter_without_a_dictionary_still_cuts() -> None:
     """An empty word list raised an IndexError."""
     bundled = bundled_segmenter()
-    bare = Segmenter(bundled.weights, bundled.transitions, Lexicon.build([]))
+    bare = Segmenter(bundled.weights, bundled.transitions, WordClassLexicon.build([]))
     assert "".join(bare.cut("今天晚上 喝咖啡")) == "今天晚上 喝咖啡"
 
 

@@ -40,7 +40,7 @@ _TOWNSHIP = re.compile(
     r"(?<=[县区市旗])[一-龥]{1,6}?(?:镇|乡(?![下亲村镇土愁])|街道(?![上边])|苏木)(?:[一-龥]{1,7}?(?:村"
     r"|屯|嘎查|寨)(?![里民委口]))?"
 )
-_TOLD = re.compile(
+_CUED_HOME = re.compile(
     r"(?:我住|住在|住|家在|家是|搬到了?|搬去了?|搬进了?|寄到|寄给我|寄|地址是|地址[:：]|住址[:：是]"
     r"|送到|送货到|快递放|导航到?|打车到|接我|租在|租了|藏在|躲在|我在|人在)"
     rf"(?P<name>[一-龥]{{2,12}}?) ?(?:(?:{_NUMBER})(?:号楼|号院|号房|栋|幢|座|单元|舍|室|号)(?![人码线车店的])"
@@ -72,18 +72,20 @@ _LONGEST_DIVISION = 7
 _JOIN = re.compile(r"[ ,，]?[\u4e00-\u9fffA-Za-z#]{0,5}[ ,，]?")
 _ENDS_NUMBERED = re.compile(rf"(?:[0-9A-Za-z]|[{_N}路街巷道段口号村]|(?:{_DOORS}))$")
 _VERBS = frozenset({"v", "vn", "d", "p", "r", "c", "u", "uj", "ul", "y", "e"})
-Found = tuple[int, int, float]
+ScoredRange = tuple[int, int, float]
 
 
-def widened(text: str, found: Iterable[Found], read: Sequence[Segment]) -> list[Found]:
+def widen_addresses(
+    text: str, found: Iterable[ScoredRange], segments: Sequence[Segment]
+) -> list[ScoredRange]:
     """The addresses from their first word to their last, those that touch or name one house between them as one.
 
     Args:
         found: (start, end, score) from left to right.
-        read: the text's segments.
+        segments: the text's segments.
     """
-    ends = {segment.end: segment for segment in read}
-    wide: list[Found] = []
+    ends = {segment.end: segment for segment in segments}
+    wide: list[ScoredRange] = []
     for start, end, score in found:
         if wide and start < wide[-1][1]:
             if end <= wide[-1][1]:
@@ -157,20 +159,20 @@ def _step(text: str, end: int) -> int:
         if found and not (pattern is _BARE and not _ENDS_NUMBERED.search(text, max(0, end - 2), end)):
             return found.end()
     unit = _UNIT.match(text, end) if text[end - 1 : end].isdigit() else _VILLAGE.match(text, end)
-    if unit and (text[end - 1].isdigit() or (text[end - 1] in _LEVEL and not _speaks(unit.group()))):
+    if unit and (text[end - 1].isdigit() or (text[end - 1] in _LEVEL and not _is_sentence(unit.group()))):
         return unit.end()
     if not _ENDS_NUMBERED.search(text, max(0, end - 2), end):
         return end
     named = _NAME.match(text, end)
-    if named and not _speaks(named.group()):
+    if named and not _is_sentence(named.group()):
         behind = _DOOR.match(text, named.end()) or _BARE.match(text, named.end())
         if behind:
             return behind.end()
     named = _NAMED.match(text, end)
-    return named.end() if named and not _speaks(named.group()) else end
+    return named.end() if named and not _is_sentence(named.group()) else end
 
 
-def _speaks(name: str) -> bool:
+def _is_sentence(name: str) -> bool:
     """Whether what stands between two parts is a sentence and no house's name."""
     stripped = name.strip(" ,，")
     if (set(stripped) - {"和"}) & _BREAKS or stripped[:1] == "和":
@@ -183,9 +185,9 @@ def _speaks(name: str) -> bool:
 _NUMBERS_OWN = ("码", "号", "比分", "单", "版本", "密码", "课", "节", "柜", "格", "架")
 
 
-def numbered_homes(text: str, read: Sequence[Segment]) -> Iterator[Found]:
+def numbered_homes(text: str, segments: Sequence[Segment]) -> Iterator[ScoredRange]:
     """An estate that no word shows to be one, by the numbers behind it: 云锦东方4-2-701."""
-    ends = {segment.end: segment for segment in read}
+    ends = {segment.end: segment for segment in segments}
     for hit in (*_TRIPLE.finditer(text), *_PAIR.finditer(text)):
         start = _run(text, hit.start(), ends, 0)
         named = not text[start : hit.start()].rstrip().endswith(_NUMBERS_OWN)
@@ -193,7 +195,7 @@ def numbered_homes(text: str, read: Sequence[Segment]) -> Iterator[Found]:
             yield start, hit.end(), 0.6
 
 
-def townships(text: str) -> Iterator[Found]:
+def townships(text: str) -> Iterator[ScoredRange]:
     """A town or village behind a district of the list, whatever it is called: 昭觉县|支尔莫乡阿土列尔村."""
     for hit in _TOWNSHIP.finditer(text):
         at = hit.start()
@@ -202,9 +204,9 @@ def townships(text: str) -> Iterator[Found]:
             yield at - known, hit.end(), 0.7
 
 
-def told_homes(text: str) -> Iterator[Found]:
+def cued_homes(text: str) -> Iterator[ScoredRange]:
     """What is numbered like a house after "I live at": 住|临江门12-8."""
-    for hit in _TOLD.finditer(text):
+    for hit in _CUED_HOME.finditer(text):
         name = hit.group("name")
         if not ((_BREAKS - {"和"}) & set(name)) and not name.startswith(_NO_HOME):
             yield hit.start("name"), hit.end(), 0.6

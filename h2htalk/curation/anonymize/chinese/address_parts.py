@@ -32,7 +32,7 @@ _BUILDING = re.compile(r"(?:栋|幢|号楼|单元|号院)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AddressPart:
     """A part of an address: division, street, area, estate, door (a number with its word) or room (a bare number)."""
 
     start: int
@@ -77,10 +77,10 @@ def _ordinary() -> frozenset[str]:
     return words("places", "stop", "ordinary")
 
 
-def parts(text: str, read: Sequence[Segment]) -> Iterator[Part]:
+def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPart]:
     """Parts from left to right; none overlap."""
-    ends = {segment.end: segment for segment in read}
-    starts = {segment.start: segment for segment in read}
+    ends = {segment.end: segment for segment in segments}
+    starts = {segment.start: segment for segment in segments}
     free = 0  # where the last part ended
     hits = list(_hits(text))
     for number, hit in enumerate(hits):
@@ -95,9 +95,9 @@ def parts(text: str, read: Sequence[Segment]) -> Iterator[Part]:
                 and hit.start > free
                 and (doors or _BUILDING.search(text, hit.start, hit.end))
             ):
-                start = _name_start(text, Part(hit.start, hit.start, "estate"), ends, free)
+                start = _name_start(text, AddressPart(hit.start, hit.start, "estate"), ends, free)
                 if hit.start - start > 1 and text[start : hit.start] not in _ordinary():
-                    yield Part(start, hit.start, "estate")
+                    yield AddressPart(start, hit.start, "estate")
             yield hit
             free = hit.end
             continue
@@ -112,7 +112,7 @@ def parts(text: str, read: Sequence[Segment]) -> Iterator[Part]:
         numbered = touched and after is not None and after.kind in ("door", "room")
         named = start < hit.start and not _common(text, start, hit, ends, numbered)
         if named or (touched and hit.end - hit.start > 2):
-            yield Part(start, hit.end, hit.kind)
+            yield AddressPart(start, hit.end, hit.kind)
             free = hit.end
 
 
@@ -132,7 +132,7 @@ def _closes(text: str, at: int, starts: dict[int, Segment]) -> bool:
     return word in _stops() or tags().get(word, "") in _CLOSING_TAGS
 
 
-def _hits(text: str) -> Iterator[Part]:
+def _hits(text: str) -> Iterator[AddressPart]:
     """Divisions, numbered doors, rooms, and the suffixes of streets, areas and estates."""
     suffixes = _suffixes()
     at = 0
@@ -141,17 +141,17 @@ def _hits(text: str) -> Iterator[Part]:
     while at < len(text):
         length = _division(text, at, at == before) if text[at] in _division_starts() else 0
         if length:
-            yield Part(at, at + length, "division")
+            yield AddressPart(at, at + length, "division")
             at = before = at + length
             continue
         found = suffixes.match(text, at)
         if found:
-            yield Part(at, found.end(), found.lastgroup or "")
+            yield AddressPart(at, found.end(), found.lastgroup or "")
             at = roomy = found.end()
             continue
         room = _ROOM.match(text, at) if at == roomy else None
         if room and room.group().strip():
-            yield Part(at, room.end(), "room")
+            yield AddressPart(at, room.end(), "room")
             at = roomy = room.end()
             continue
         at += 1
@@ -166,14 +166,14 @@ def _division(text: str, at: int, follows: bool) -> int:
             continue
         if known[word]:
             return length
-        if _suffixes().match(text, at + length) or (word not in _great() and not follows):
+        if _suffixes().match(text, at + length) or (word not in _large_divisions() and not follows):
             return 0
         return length
     return 0
 
 
 @cache
-def _great() -> frozenset[str]:
+def _large_divisions() -> frozenset[str]:
     """Short names of provinces and cities."""
     return frozenset(
         entry.partition("/")[2] for level in ("provinces", "cities") for entry in sections("divisions")[level]
@@ -185,7 +185,7 @@ def _division_starts() -> frozenset[str]:
     return frozenset(name[0] for name in divisions())
 
 
-def _name_start(text: str, hit: Part, ends: dict[int, Segment], free: int) -> int:
+def _name_start(text: str, hit: AddressPart, ends: dict[int, Segment], free: int) -> int:
     """Where the name before a suffix starts: at the left end of the words that a name may hold."""
     at = hit.start
     # The segment that holds the suffix may begin before it.
@@ -230,7 +230,7 @@ def _may_name(text: str, segment: Segment, last: bool) -> bool:
     return not (tag in _SKIPPED_TAGS and (len(word) == 1 or not last))
 
 
-def _common(text: str, start: int, hit: Part, ends: dict[int, Segment], numbered: bool) -> bool:
+def _common(text: str, start: int, hit: AddressPart, ends: dict[int, Segment], numbered: bool) -> bool:
     """Whether it is a word of every day. With a number behind it, 云|山路 is a street."""
     word = text[start : hit.end]
     last = ends.get(hit.end)

@@ -7,14 +7,20 @@ from collections.abc import Iterator, Sequence
 
 from h2htalk.curation.anonymize.chinese.address_edges import (
     at_gate,
+    cued_homes,
     gated,
     leads_on,
     numbered_homes,
     only_gate,
-    told_homes,
     townships,
 )
-from h2htalk.curation.anonymize.chinese.address_parts import CROSSING_END, Part, divisions, parts, weak
+from h2htalk.curation.anonymize.chinese.address_parts import (
+    CROSSING_END,
+    AddressPart,
+    address_parts,
+    divisions,
+    weak,
+)
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
 from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
 from h2htalk.curation.anonymize.chinese.words import words
@@ -29,25 +35,25 @@ _SEATED = re.compile(
 )
 
 
-def addresses(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
+def addresses(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
     """(start, end, score in [0, 1]) of each address, from left to right.
 
     Args:
-        read: the text's segments (`chinese_segments.segments`).
+        segments: the text's segments (`chinese_segments.segment_text`).
     """
-    chain: list[Part] = []
-    for part in parts(text, read):
+    chain: list[AddressPart] = []
+    for part in address_parts(text, segments):
         if chain and not _joined(text, chain[-1], part):
             yield from _address(text, chain)
             chain = []
         chain.append(part)
     yield from _address(text, chain)
-    yield from numbered_homes(text, read)
+    yield from numbered_homes(text, segments)
     yield from townships(text)
-    yield from told_homes(text)
+    yield from cued_homes(text)
 
 
-def _joined(text: str, before: Part, after: Part) -> bool:
+def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
     gap = text[before.end : after.start]
     if before.kind == after.kind == "street" and gap in ("与", "和", "跟", "、", "/"):
         return True
@@ -58,7 +64,7 @@ def _joined(text: str, before: Part, after: Part) -> bool:
     return _SEPARATOR.fullmatch(gap) is not None and not (gap and after.kind in ("door", "room"))
 
 
-def _address(text: str, chain: list[Part]) -> Iterator[tuple[int, int, float]]:
+def _address(text: str, chain: list[AddressPart]) -> Iterator[tuple[int, int, float]]:
     while chain and chain[0].kind in ("door", "room") and not _inner_door(chain):
         chain = chain[1:]
     if not chain:
@@ -75,12 +81,12 @@ def _address(text: str, chain: list[Part]) -> Iterator[tuple[int, int, float]]:
         yield chain[0].start, end, score
 
 
-def _inner_door(chain: list[Part]) -> bool:
+def _inner_door(chain: list[AddressPart]) -> bool:
     """Whether doors alone lead somewhere: 3栋2单元501."""
     return len(chain) > 1 and chain[0].kind == chain[1].kind == "door"
 
 
-def _weight(text: str, chain: list[Part]) -> float:
+def _weight(text: str, chain: list[AddressPart]) -> float:
     kinds = [part.kind for part in chain]
     places = [part for part in chain if part.kind in ("street", "area", "estate")]
     named = sum(kind in ("street", "area", "estate") for kind in kinds)
@@ -111,14 +117,14 @@ def _weight(text: str, chain: list[Part]) -> float:
     return 0.0
 
 
-def _led_on(text: str, part: Part, name: str) -> float:
+def _led_on(text: str, part: AddressPart, name: str) -> float:
     """A way on from the gate is as good as a number: 小区东门, 村东头第三家. A park's gate is nobody's."""
     if not gated(text, part.end) or len(name) < 3:
         return 0.0
     return 0.0 if at_gate(text, part.end) and (name.endswith(tuple(weak())) or part.kind == "area") else 0.65
 
 
-def _alone(text: str, part: Part) -> float:
+def _alone(text: str, part: AddressPart) -> float:
     """An estate or a village without a number is an address where somebody lives."""
     before = text[max(0, part.start - 4) : part.start]
     name = text[part.start : part.end]

@@ -102,7 +102,7 @@ def _name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
         if second and written and second[0].isupper() and (second.lower() in surnames or len(run) == 2):
             return 2, 0.85
         return (1, 0.8) if written or len(run) == 1 else (0, 0.0)
-    if _told(text, run, at, left):
+    if _is_cued(text, run, at, left):
         return 1, 0.7
     alike = bool(second) and first[0].isupper() == second[0].isupper()
     if alike and _two_words(first.lower(), second.lower(), surnames):
@@ -115,7 +115,7 @@ def _name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
     return 0, 0.0
 
 
-def _told(text: str, run: list[re.Match[str]], at: int, left: float) -> bool:
+def _is_cued(text: str, run: list[re.Match[str]], at: int, left: float) -> bool:
     """A capitalised word that the English lists know as a given name, or that stands with a form of address."""
     word = run[at].group()
     if len(run) > 1 or not word[0].isupper() or (word.isupper() and len(word) > 1):

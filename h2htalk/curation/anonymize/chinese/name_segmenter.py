@@ -43,7 +43,7 @@ _ALLOWED = frozenset("刚进开点出外上会能起关样首位相平正中然�
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class NameCandidate:
     """A way to read `text[start:end]` as a person: `score` is a log probability, `cue` how firm the context is."""
 
     start: int
@@ -164,7 +164,7 @@ def _title_end(text: str, at: int) -> int:
     return at
 
 
-def namings(text: str, start: int) -> Iterator[Naming]:
+def name_candidates(text: str, start: int) -> Iterator[NameCandidate]:
     """The ways in which a name may begin here."""
     first = text[start]
     family = surnames()
@@ -184,11 +184,11 @@ def namings(text: str, start: int) -> Iterator[Naming]:
             and text[start - 1 : start] == "姓"
             and (not is_letter(text, start + 1) or text[start + 1] == "的")
         ):
-            yield Naming(start, start + 1, 0.0, STRONG, "surname")
+            yield NameCandidate(start, start + 1, 0.0, STRONG, "surname")
     yield from _listed(text, start, left)
 
 
-def _after_surname(text: str, start: int, at: int, family: float, left: float) -> Iterator[Naming]:
+def _after_surname(text: str, start: int, at: int, family: float, left: float) -> Iterator[NameCandidate]:
     # 对于|妈妈, 或许|姐姐, 男方|家长: the surname belongs to the word before.
     weak = left < KIN and (text[start] in _WEAK_TITLED or (start > 0 and usual(text[start - 1 : at])))
     end = _title_end(text, at)
@@ -200,7 +200,7 @@ def _after_surname(text: str, start: int, at: int, family: float, left: float) -
         short = end - at == 1 and text[at] in _lists()["short"]
         loss = -1.5 if short and left < _EDGE else 0.0
         around = max(left, 0.0) + loss + max(right_cue(text, end), -0.5)
-        yield Naming(start, end, _TITLED + family + around, left, "title")
+        yield NameCandidate(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
     one = given(text[at : at + 1] or " ", left)
     if one is None or (left < KIN and text[start] in _WEAK):
@@ -217,13 +217,15 @@ def _after_surname(text: str, start: int, at: int, family: float, left: float) -
         yield from _closed(text, start, at + 2, score + max(one + two, pair), left, "full")
 
 
-def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Naming]:
+def _closed(
+    text: str, start: int, end: int, score: float, left: float, shape: str
+) -> Iterator[NameCandidate]:
     """The name as it is, and with a title that follows it."""
     if left >= STRONG or text[start:end] not in ordinary():
-        yield Naming(start, end, score + right_cue(text, end), left, shape)
+        yield NameCandidate(start, end, score + right_cue(text, end), left, shape)
     titled = _title_end(text, end)
     if titled > end and (left >= STRONG or not _said_of(text[start:end])):
-        yield Naming(
+        yield NameCandidate(
             start,
             titled,
             score + _AFTER + (_TITLE_WORD if titled - end > 1 else _TITLE_LETTER),
@@ -237,7 +239,7 @@ def _said_of(word: str) -> bool:
     return word in ordinary() or (usual(word) and tags().get(word) in ("v", "vn", "a", "d", "c", "r", "m"))
 
 
-def _nick(text: str, start: int, left: float) -> Iterator[Naming]:
+def _nick(text: str, start: int, left: float) -> Iterator[NameCandidate]:
     prefix, name = text[start], text[start + 1 : start + 2]
     word = prefix + name
     lists = _lists()
@@ -256,7 +258,7 @@ def _nick(text: str, start: int, left: float) -> Iterator[Naming]:
         yield from _closed(text, start, start + 2, _NICK + score + left + 1.0, left, "nick")
 
 
-def _given_only(text: str, start: int, left: float) -> Iterator[Naming]:
+def _given_only(text: str, start: int, left: float) -> Iterator[NameCandidate]:
     first, second = text[start], text[start + 1 : start + 2]
     if not second or left < 0:
         return
@@ -264,7 +266,7 @@ def _given_only(text: str, start: int, left: float) -> Iterator[Naming]:
     word = first + second
     if second in _FAMILIES and left >= _EDGE and word not in lists["not_title"]:
         score = _TITLED + _given()[first] + left + min(right_cue(text, start + 2), 1.0)
-        yield Naming(start, start + 2, score, left, "title")
+        yield NameCandidate(start, start + 2, score, left, "title")
     if word in lists["given"] and (word not in lists["not_doubled"] or left >= KIN):
         yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
     if first == second:
@@ -277,7 +279,7 @@ def _given_only(text: str, start: int, left: float) -> Iterator[Naming]:
         yield from _closed(text, start, start + 2, _GIVEN + one + two + left, left, "given")
 
 
-def _listed(text: str, start: int, left: float | None) -> Iterator[Naming]:
+def _listed(text: str, start: int, left: float | None) -> Iterator[NameCandidate]:
     lists = _lists()
     for length in range(5, 1, -1):
         word = text[start : start + length]
@@ -315,7 +317,7 @@ class Segment:
     cue: float = 0.0
 
 
-def segments(text: str) -> list[Segment]:
+def segment_text(text: str) -> list[Segment]:
     """The best reading of a text, from its start to its end without a gap."""
     frequencies, total = dictionary()
     size = len(text)
@@ -339,7 +341,7 @@ def segments(text: str) -> list[Segment]:
                 if score > top:
                     top, chosen = score, end
             end += 1
-        for naming in namings(text, at):
+        for naming in name_candidates(text, at):
             score = naming.score + best[naming.end]
             word = text[at : naming.end]
             count = frequencies.get(word)
@@ -352,7 +354,7 @@ def segments(text: str) -> list[Segment]:
     return _path(choice)
 
 
-def _known_name(word: str, naming: Naming) -> bool:
+def _known_name(word: str, naming: NameCandidate) -> bool:
     """Whether a rare word of the dictionary is rather a name: it lists some names, and some common words as names."""
     full = naming.shape == "full"
     if full and (naming.cue >= STRONG or (naming.cue >= KIN and listed_characters(word))):

@@ -125,9 +125,9 @@ _BARE_AFTER = re.compile(
 )
 
 
-def unsuffixed(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
+def names_without_suffix(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
     """A name without a suffix between 在 and 上班."""
-    starts = {segment.start: segment for segment in read}
+    starts = {segment.start: segment for segment in segments}
     for hit in _BARE_BEFORE.finditer(text):
         at = hit.end()
         strange = 0
@@ -160,7 +160,7 @@ def unsuffixed(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, f
         ):
             yield hit.end(), at, 0.65
     yield from _named(text)
-    yield from _hiring(text, starts, read)
+    yield from _hiring(text, starts, segments)
     for hit in _brands().finditer(text):
         branch = BRANCH.match(text, hit.end())
         if hit.lastgroup or branch or context_of(text, hit.start(), hit.end()) > 2:
@@ -176,10 +176,10 @@ def _named(text: str) -> Iterator[tuple[int, int, float]]:
 
 
 def _hiring(
-    text: str, starts: dict[int, Segment], read: Sequence[Segment]
+    text: str, starts: dict[int, Segment], segments: Sequence[Segment]
 ) -> Iterator[tuple[int, int, float]]:
     """What hires and fires: the words from the start of the clause on."""
-    ends = {segment.end: segment for segment in read}
+    ends = {segment.end: segment for segment in segments}
     for hit in _HIRING.finditer(text):
         at = hit.start()
         strange = 0
@@ -195,7 +195,9 @@ def _hiring(
             strange += len(word) == 1
             at = segment.start
         core = text[at : hit.start()]
-        kin = any(segment.shape and segment.cue >= 2 for segment in read if at <= segment.start < hit.start())
+        kin = any(
+            segment.shape and segment.cue >= 2 for segment in segments if at <= segment.start < hit.start()
+        )
         if len(core) > 1 and strange and not kin and not only_generic(core) and not _place(core):
             yield at, hit.start(), 0.6
 

@@ -17,10 +17,10 @@ from h2htalk.curation.anonymize.chinese.organization_words import (
     generic_words,
     leading_words,
     loose_suffixes,
+    names_without_suffix,
     only_generic,
     stating,
     suffixes,
-    unsuffixed,
     words_before,
 )
 
@@ -36,24 +36,26 @@ def _suffix_pattern() -> re.Pattern[str]:
     return re.compile("|".join(sorted(map(re.escape, suffixes()), key=lambda word: (-len(word), word))))
 
 
-def organizations(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
+def organizations(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
     """(start, end, score in [0, 1]) of each organisation, from left to right; none overlap.
 
     Args:
-        read: the text's segments (`chinese_segments.segments`).
+        segments: the text's segments (`chinese_segments.segment_text`).
     """
     free = 0
-    suffixed = list(_suffixed(text, read))
+    suffixed = list(_suffixed(text, segments))
     covered = {at for start, end, _ in suffixed for at in range(start, end)}
-    bare = [span for span in unsuffixed(text, read) if covered.isdisjoint(range(span[0], span[1]))]
+    bare = [
+        span for span in names_without_suffix(text, segments) if covered.isdisjoint(range(span[0], span[1]))
+    ]
     for start, end, score in sorted([*suffixed, *bare], key=lambda span: (span[0], -span[1])):
         if start >= free:
             yield start, end, score
             free = end
 
 
-def _suffixed(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
-    ends = {segment.end: segment for segment in read}
+def _suffixed(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
+    ends = {segment.end: segment for segment in segments}
     free = 0
     hits = list(_kinds(text))
     for number, hit in enumerate(hits):

@@ -51,16 +51,16 @@ def _public_starts() -> frozenset[str]:
     return frozenset(name[:2] for name in _public())
 
 
-def persons(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
+def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
     """(start, end, score in [0, 1]) of each person; none overlap.
 
     Args:
-        read: the text's segments (`chinese_segments.segments`).
+        segments: the text's segments (`chinese_segments.segment_text`).
     """
     called = [span for span in nicknames(text) if not _listed(text, span[0], span[1])]
     yield from called
     dotted = [found.span() for found in _DOTTED.finditer(text)] if _DOT.search(text) else []
-    for segment in read:
+    for segment in segments:
         if not segment.shape or any(start < segment.end and segment.start < end for start, end in dotted):
             continue
         if any(start < segment.end and segment.start < end for start, end, _ in called):
@@ -70,7 +70,7 @@ def persons(text: str, read: Sequence[Segment]) -> Iterator[tuple[int, int, floa
         score = _SCORES[segment.shape.partition("+")[0]]
         yield segment.start, segment.end, min(0.95, score + (0.1 if segment.cue >= KIN else 0.0))
     for start, end in dotted:
-        yield from _two_parts(text, start, end, read)
+        yield from _two_parts(text, start, end, segments)
     yield from latin_names(text)
 
 
@@ -96,18 +96,20 @@ def _listed(text: str, start: int, end: int) -> bool:
     return False
 
 
-def _two_parts(text: str, start: int, end: int, read: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
+def _two_parts(
+    text: str, start: int, end: int, segments: Sequence[Segment]
+) -> Iterator[tuple[int, int, float]]:
     """A name with a dot starts with the segments of one character or of a name before the dot."""
     dot = next(at for at in range(start, end) if _DOT.match(text, at))
     first = dot
     after = end
-    for segment in reversed([part for part in read if start <= part.start and part.end <= dot]):
+    for segment in reversed([part for part in segments if start <= part.start and part.end <= dot]):
         word = text[segment.start : segment.end]
         if segment.end != first or not (segment.shape or len(word) == 1) or word in _SMALL:
             break
         first = segment.start
     last_dot = max(at for at in range(start, end) if _DOT.match(text, at))
-    for segment in read:
+    for segment in segments:
         if segment.start <= last_dot or segment.end > end:
             continue
         word = text[segment.start : segment.end]
@@ -158,7 +160,7 @@ _NICKNAMED = re.compile(
 
 
 @cache
-def _babies() -> frozenset[str]:
+def _diminutives() -> frozenset[str]:
     entries = table("persons")["nicknames"]
     return frozenset(entries["doubled"]) | {
         word[0] for word in entries["not_doubled"].split() if len(word) == 2
@@ -172,7 +174,7 @@ def nicknames(text: str) -> Iterator[tuple[int, int, float]]:
         if (one is None or one not in _NO_CHILD) and (one is not None or _child(text, hit.start())):
             yield hit.start(), hit.end(), 0.65
     for hit in _CHILD.finditer(text):
-        if hit.group("one") in _babies() - _NO_CHILD - frozenset("明安文洋"):
+        if hit.group("one") in _diminutives() - _NO_CHILD - frozenset("明安文洋"):
             yield hit.start(), hit.end(), 0.6
     for hit in _LITTLE_NAME.finditer(text):
         yield hit.start(), hit.end(), 0.6

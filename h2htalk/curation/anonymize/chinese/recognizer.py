@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from h2htalk.curation.anonymize.chinese.address_edges import widened
+from h2htalk.curation.anonymize.chinese.address_edges import widen_addresses
 from h2htalk.curation.anonymize.chinese.addresses import addresses
-from h2htalk.curation.anonymize.chinese.name_segmenter import segments
+from h2htalk.curation.anonymize.chinese.name_segmenter import segment_text
 from h2htalk.curation.anonymize.chinese.organizations import organizations
 from h2htalk.curation.anonymize.chinese.persons import persons
+from h2htalk.curation.anonymize.chinese.words import sections
 from h2htalk.curation.anonymize.normalization import plain
-from h2htalk.curation.anonymize.spans import Span, resolve
+from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.text.traditional_chinese import simplified
 
 # Stands where something was found before or must not be read. No letter, so that nothing runs over it.
+_HAN_NAME = re.compile("[\u4e00-\u9fff]{2}")
 MASK = "\u25a1"
 LONGEST_STRETCH = 1000  # characters read at once
 _NAMEABLE = re.compile("[\u4e00-\u9fffA-Za-z]")
@@ -30,35 +32,44 @@ _LETTERED = re.compile(
 _SPACED = re.compile("(?<=[\u4e00-\u9fff0-9])[ \u3000\t]+(?=[\u4e00-\u9fff0-9])")
 
 
-def find_chinese(text: str, taken: Sequence[Span] = ()) -> list[Span]:
-    """People, addresses and organisations: spans of types PERSON, ADDRESS, ORGANIZATION that do not overlap.
+def reads(text: str) -> bool:
+    """Whether a message of a dialogue in another language holds Chinese words."""
+    return _HAN_NAME.search(text) is not None
+
+
+def known_figures() -> list[str]:
+    """Names of public and fictional figures that are long enough to belong to nobody else."""
+    return [name for name in sections("public_figures")[""] if len(name) > 2]
+
+
+def find_names(
+    texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_model: bool = True
+) -> list[list[Span]]:
+    """Find people, addresses and organisations in Chinese texts: jieba's dictionary with priors for names, and rules.
 
     A person's span is the whole form of address (小王, 张老师), an address goes from its first word to its last.
     Public and fictional figures and what stands in 《》 are left out; so is a city or a country alone.
-    Time is proportional to the length of the text. Scores: 0.5 to 0.95, a ranking and no probability.
 
     Args:
-        text: may hold anything; is read as `normalize.plain` writes it.
-        taken: spans found before. Nothing is found inside them.
+        texts: n texts of any length; time is proportional to it.
+        taken: for each of them spans found before; nothing is found inside them.
+        use_model: no trained model is used here.
 
-    Source: a unigram segmenter over jieba's dictionary with priors for names (`chinese_naming`), and rules.
+    Returns:
+        n lists of PERSON, ADDRESS and ORGANIZATION spans that do not overlap. Scores 0.5 to 0.95: a ranking, no
+        probability.
     """
+    return [_find_in_text(text, spans) for text, spans in zip(texts, taken, strict=True)]
+
+
+def _find_in_text(text: str, taken: Sequence[Span]) -> list[Span]:
     masked = _masked(simplified(plain(text)), ((span.start, span.end) for span in taken))
-    found: list[Span] = []
+    spans: list[Span] = []
     for start, end in _stretches(masked):
         if _NAMEABLE.search(masked, start, end):
             # Resolved stretch by stretch: the time that it takes grows with the square of their number.
-            found += resolve(_find(masked[start:end], start))
-    return found
-
-
-def find_chinese_many(
-    texts: Iterable[str], taken: Iterable[Sequence[Span]] | None = None
-) -> Iterator[list[Span]]:
-    """`find_chinese` of each text, in order; `taken` holds the spans found before in each."""
-    if taken is None:
-        return (find_chinese(text) for text in texts)
-    return (find_chinese(text, spans) for text, spans in zip(texts, taken, strict=True))
+            spans += resolve_overlaps(_find(masked[start:end], start))
+    return spans
 
 
 def _masked(text: str, places: Iterable[tuple[int, int]]) -> str:
@@ -93,17 +104,17 @@ def _find(stretch: str, offset: int) -> Iterator[Span]:
     seen, parted = _without(shown, _LETTERED)
     at = at if seen == shown else [at[place] for place in parted]
     close, joined = _without(seen, _SPACED)
-    read = segments(seen)
+    segments = segment_text(seen)
     titles = [found.span() for found in _TITLED.finditer(seen)]
-    near = read if close == seen else segments(close)
-    placed = _mapped(widened(close, sorted(addresses(close, near)), near), joined, "ADDRESS")
+    near = segments if close == seen else segment_text(close)
+    placed = _mapped(widen_addresses(close, sorted(addresses(close, near)), near), joined, "ADDRESS")
     firms = _mapped(organizations(close, near), joined, "ORGANIZATION")
     blocked = [*titles, *((span.start, span.end) for span in placed)]
     firms = [span for span in firms if not _touches(span.start, span.end, blocked)]
     blocked += [(span.start, span.end) for span in firms]
     people = [
         Span(start, end, "PERSON", score)
-        for start, end, score in persons(seen, read)
+        for start, end, score in persons(seen, segments)
         if not _touches(start, end, blocked)
     ]
     for span in (*placed, *firms, *people):

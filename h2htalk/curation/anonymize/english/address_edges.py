@@ -23,7 +23,7 @@ _SPELLED = re.compile(
     rf"(?<![\w-])(?i:{_UNITS})(?:[ -](?i:and |{_UNITS})){{0,5}} (?:[A-Z][\w'’-]{{1,20}} "
     rf"){{1,3}}(?i:{_STREETS}|st|rd|ave|ln|dr)\b"
 )
-_TOLD = re.compile(
+_CUED_HOME = re.compile(
     r"(?i:\b(?:li(?:ve|ves|ved|ving) (?:at|in|on)|stay(?:s|ed|ing)? at|address(?: is|'s|:)|moved (?:to"
     r"|into|out of)|house (?:at|is)|home (?:at|is)|flat at|apartment at"
     r"|lady|operator|dispatcher|driver|uber to|cab to|taxi to|send (?:it |them |help )?to"
@@ -71,10 +71,10 @@ def house_before(text: str, start: int, kind: str) -> int:
         kind: of its first piece; before a post code any name belongs to it, else only a house's.
     """
     head = text[max(0, start - _LONGEST) : start]
-    found = _BEFORE.search(head)
-    if found is None:
+    match = _BEFORE.search(head)
+    if match is None:
         return start
-    names = found["names"]
+    names = match["names"]
     first = start - len(names)
     parts = names.removesuffix(", ").split(", ")
     while parts and not _names_place(parts[0], kind):
@@ -107,26 +107,26 @@ _HOUSES = frozenset(_HOUSES_WORDS.split())
 def spelled_streets(text: str) -> Iterator[tuple[int, int]]:
     """(start, end) of numbers in words with their street: four two oh nine Rosewood Lane."""
     for pattern in (_SPELLED, _MORE):
-        for found in pattern.finditer(text):
-            yield found.span()
+        for match in pattern.finditer(text):
+            yield match.span()
 
 
 def reach(text: str, end: int, last: bool) -> int:
     """Where an address ends with a unit's number, a post code before its town, and `last` with a town of the list."""
     for pattern in (*_AFTER, _SECOND):
-        if found := pattern.match(text, end):
-            end = found.end()
+        if match := pattern.match(text, end):
+            end = match.end()
     town = _TOWN.match(text, end) if last else None
     return town.end() if town and town["town"].lower() in words().hints["places"] else end
 
 
-def told_homes(text: str) -> Iterator[tuple[int, int]]:
+def cued_homes(text: str) -> Iterator[tuple[int, int]]:
     """(start, end) of a number and a name that somebody lives at, without a kind of street: 17 sycamore."""
-    for found in _TOLD.finditer(text):
-        name, second = found["name"].lower(), (found["second"] or "").lower()
+    for match in _CUED_HOME.finditer(text):
+        name, second = match["name"].lower(), (match["second"] or "").lower()
         if name in _NO_STREET or name.endswith(("ing", "ly")):
             continue
         if name in words().hints["kin"] or words().given.get(name) == COMMON:
             continue
         keep = second and second not in _NO_STREET and not is_word(second)
-        yield found.start("home"), found.end("home") if keep or not second else found.end("name")
+        yield match.start("home"), match.end("home") if keep or not second else match.end("name")

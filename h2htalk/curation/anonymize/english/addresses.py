@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.address_edges import house_before, reach, spelled_streets, told_homes
+from h2htalk.curation.anonymize.english.address_edges import cued_homes, house_before, reach, spelled_streets
 from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span
 
@@ -131,24 +131,24 @@ def find_addresses(text: str) -> list[Span]:
     if not (_DIGIT.search(text) or _LANE.search(text) or any(True for _ in spelled_streets(text))):
         return []
     patterns = _patterns()
-    found: list[Span] = []
+    spans: list[Span] = []
     for chain in _chains(text, _pieces(text, patterns)):
         if _counts(chain):
             end = _with_tail(text, reach(text, chain[-1].end, last=False), patterns)
             start = house_before(text, chain[0].start, chain[0].kind)
-            found.append(Span(start, reach(text, end, last=True), "ADDRESS", _SCORE))
+            spans.append(Span(start, reach(text, end, last=True), "ADDRESS", _SCORE))
     for match in patterns.cued.finditer(text):
         if _is_cued(text, match, patterns):
             end = _with_tail(text, match.end("place"), patterns)
-            found.append(Span(match.start("place"), end, "ADDRESS", _GUESSED))
-    found += [Span(start, end, "ADDRESS", _GUESSED) for start, end in told_homes(text)]
-    return _joined(found)
+            spans.append(Span(match.start("place"), end, "ADDRESS", _GUESSED))
+    spans += [Span(start, end, "ADDRESS", _GUESSED) for start, end in cued_homes(text)]
+    return _joined(spans)
 
 
-def _joined(found: Iterable[Span]) -> list[Span]:
+def _joined(spans: Iterable[Span]) -> list[Span]:
     """Overlapping ones as one."""
     joined: list[Span] = []
-    for span in sorted(found):
+    for span in sorted(spans):
         if joined and span.start < joined[-1].end:
             last = joined.pop()
             span = Span(last.start, max(last.end, span.end), "ADDRESS", max(last.score, span.score))
@@ -157,25 +157,25 @@ def _joined(found: Iterable[Span]) -> list[Span]:
 
 
 def _pieces(text: str, patterns: _Patterns) -> list[_Piece]:
-    found = [
+    pieces = [
         _Piece(*m.span(), "street")
         for m in patterns.street.finditer(text)
         if _is_street(text, m, patterns.lists)
     ]
-    found += [_Piece(*m.span(), "street") for m in patterns.typed.finditer(text)]
-    found += [_Piece(*span, "street") for span in spelled_streets(text)]
+    pieces += [_Piece(*m.span(), "street") for m in patterns.typed.finditer(text)]
+    pieces += [_Piece(*span, "street") for span in spelled_streets(text)]
     units = [_Piece(*m.span(), "unit") for m in patterns.unit.finditer(text)]
-    found += units
-    found += [_building(m) for m in patterns.building.finditer(text)]
-    found += [_Piece(*m.span(), "code") for m in patterns.code.finditer(text)]
-    found += [_Piece(*m.span(), "box") for m in patterns.box.finditer(text) if _is_box(m[0])]
+    pieces += units
+    pieces += [_building(m) for m in patterns.building.finditer(text)]
+    pieces += [_Piece(*m.span(), "code") for m in patterns.code.finditer(text)]
+    pieces += [_Piece(*m.span(), "box") for m in patterns.box.finditer(text) if _is_box(m[0])]
     for unit in units:
         between = text[unit.end : unit.end + 2]
         after = unit.end + (2 if between == ", " else int(between[:1] in (" ", ",")))
         small = patterns.small_building.match(text, after)
         if small and not set(small[0].lower().split()[:-1]) & patterns.lists["no_name"]:
-            found.append(_Piece(*small.span(), "building"))
-    return sorted(found)
+            pieces.append(_Piece(*small.span(), "building"))
+    return sorted(pieces)
 
 
 def _building(match: re.Match[str]) -> _Piece:

@@ -156,65 +156,69 @@ def _named(name: str, loose: bool) -> bool:
 _PARTNERS = re.compile(r", [A-Z][\w'’-]{1,20}(?:, [A-Z][\w'’-]{1,20}){0,3},? & [A-Z][\w'’-]{1,20}")
 
 
-def by_sentence(found: Tokens, place: int) -> tuple[int, int, float] | None:
+def by_sentence(tokens: Tokens, index: int) -> tuple[int, int, float] | None:
     """A name because the sentence says so: "work at X", "my company, X"."""
     lists = org_words()
-    word = found.words[place]
-    first = place + 1
-    if first < len(found) and found.words[first] == "the" and found.spaced[first]:
+    word = tokens.words[index]
+    first = index + 1
+    if first < len(tokens) and tokens.words[first] == "the" and tokens.spaced[first]:
         first += 1
-    if first >= len(found) or found.blocked[first] or found.opens[first]:
+    if first >= len(tokens) or tokens.blocked[first] or tokens.opens[first]:
         return None
-    gap = found.text[found.ends[place] : found.starts[place + 1]]
+    gap = tokens.text[tokens.ends[index] : tokens.starts[index + 1]]
     if word in PLACE:
-        if gap != " " or not (_is_work(found, place) or found.word(place - 1) in lists["suffix"]):
+        if gap != " " or not (_is_work(tokens, index) or tokens.word(index - 1) in lists["suffix"]):
             return None
-    elif not _announced(found, place, gap):
+    elif not _announced(tokens, index, gap):
         return None
-    if word in ("called", "named") and found.word(place - 1) in lists["called"] and is_capital(found, first):
-        return place + 1, last_word(found, first) + 1, PLACED
-    if word in ("called", "named") and found.word(place - 2) not in lists["called"]:
+    if (
+        word in ("called", "named")
+        and tokens.word(index - 1) in lists["called"]
+        and is_capital(tokens, first)
+    ):
+        return index + 1, last_word(tokens, first) + 1, PLACED
+    if word in ("called", "named") and tokens.word(index - 2) not in lists["called"]:
         return None
-    if not is_capital(found, first):
-        return _small_employer(found, place, first) if word in STRICT and first == place + 1 else None
-    return _named_employer(found, place, first)
+    if not is_capital(tokens, first):
+        return _lower_case_employer(tokens, index, first) if word in STRICT and first == index + 1 else None
+    return _named_employer(tokens, index, first)
 
 
-def _announced(found: Tokens, place: int, gap: str) -> bool:
+def _announced(tokens: Tokens, index: int, gap: str) -> bool:
     """ "quit X", "joined X"; "my company, X": an owner before, a comma or "is" between."""
-    word = found.words[place]
+    word = tokens.words[index]
     if word in ("quit", "joined", "attend", "attends", "attended", "attending"):
         return gap == " "
     owned = (
-        found.word(place - 1) in ("my", "our", "her", "his", "their", "old") or found.possessive[place - 1]
+        tokens.word(index - 1) in ("my", "our", "her", "his", "their", "old") or tokens.possessive[index - 1]
     )
     return word != "left" and gap in (", ", " - ", ": ") and owned
 
 
-def _is_work(found: Tokens, place: int) -> bool:
+def _is_work(tokens: Tokens, index: int) -> bool:
     """Whether up to six words before "at" or "for" in the sentence speak of work, study or care."""
     work = org_words()["work"]
-    allowed = 8 if found.words[place] in STRICT else 2
-    for back in range(place - 1, max(-1, place - 1 - allowed), -1):
-        if found.words[back] in work:
+    allowed = 8 if tokens.words[index] in STRICT else 2
+    for back in range(index - 1, max(-1, index - 1 - allowed), -1):
+        if tokens.words[back] in work:
             return True
-        if found.opens[back]:
+        if tokens.opens[back]:
             return False
     return False
 
 
-def _named_employer(found: Tokens, place: int, first: int) -> tuple[int, int, float] | None:
+def _named_employer(tokens: Tokens, index: int, first: int) -> tuple[int, int, float] | None:
     lists, general = org_words(), words()
-    end = last_word(found, first) + 1
+    end = last_word(tokens, first) + 1
     # "Morton, Hale & Dunn": a list of surnames closed by "&".
-    tail = _PARTNERS.match(found.text, found.ends[end - 1])
-    while tail and end < len(found) and found.starts[end] < tail.end():
+    tail = _PARTNERS.match(tokens.text, tokens.ends[end - 1])
+    while tail and end < len(tokens) and tokens.starts[end] < tail.end():
         end += 1
-    inner = found.words[first:end]
-    where = found.words[place]
+    inner = tokens.words[first:end]
+    where = tokens.words[index]
     if len(inner) == 1:
         word = inner[0]
-        if found.shapes[first] == UPPER and len(word) < 6 and where != "at":
+        if tokens.shapes[first] == UPPER and len(word) < 6 and where != "at":
             return None
         if (
             word in hint("not_names")
@@ -232,7 +236,7 @@ def _named_employer(found: Tokens, place: int, first: int) -> tuple[int, int, fl
         or (general.given.get(inner[0]) == COMMON and len(inner) == 2 and inner[1] in general.surnames)
     ):
         return None
-    moved = found.word(place - 1) in (
+    moved = tokens.word(index - 1) in (
         "transferred",
         "transfer",
         "accepted",
@@ -250,18 +254,18 @@ def _named_employer(found: Tokens, place: int, first: int) -> tuple[int, int, fl
     return first, end, PLACED
 
 
-def _small_employer(found: Tokens, place: int, first: int) -> tuple[int, int, float] | None:
+def _lower_case_employer(tokens: Tokens, index: int, first: int) -> tuple[int, int, float] | None:
     """ "i work at mcallister tires": up to three words in lower case, one of them in no list of English words."""
     general = words()
-    if found.word(place - 1) not in hint("at_work"):
+    if tokens.word(index - 1) not in hint("at_work"):
         return None
     end = first
-    while end < min(first + 3, len(found)) and (end == first or found.spaced[end]):
-        word = found.words[end]
+    while end < min(first + 3, len(tokens)) and (end == first or tokens.spaced[end]):
+        word = tokens.words[end]
         if (
             word in PLACE | hint("not_names")
             or (word in org_words()["generic"] and end == first)
-            or found.shapes[end] != LOWER
+            or tokens.shapes[end] != LOWER
         ):
             break
         if word in hint("after_employer"):
@@ -269,19 +273,19 @@ def _small_employer(found: Tokens, place: int, first: int) -> tuple[int, int, fl
         end += 1
     strange = [
         w
-        for w in found.words[first:end]
+        for w in tokens.words[first:end]
         if (not is_word(w) or w in hint("makes"))
         and len(w) > 3
         and w not in general.given
         and w not in hint("counts")
     ]
-    if end - first == 1 and found.words[first].endswith("s") and found.words[place] == "for":
+    if end - first == 1 and tokens.words[first].endswith("s") and tokens.words[index] == "for":
         return None
     last = max(
         (
             p
             for p in range(first, end)
-            if found.words[p] in strange or found.words[p] in org_words()["suffix"]
+            if tokens.words[p] in strange or tokens.words[p] in org_words()["suffix"]
         ),
         default=-1,
     )
@@ -303,64 +307,70 @@ def org_words() -> dict[str, frozenset[str]]:
         return {key: frozenset(folded(w) for w in value.split()) for key, value in tomllib.load(file).items()}
 
 
-def joined(found: Tokens, place: int) -> bool:
+def joined(tokens: Tokens, index: int) -> bool:
     """Whether a word and the one before it can stand in one name."""
-    if place >= len(found) or place < 1 or found.blocked[place]:
+    if index >= len(tokens) or index < 1 or tokens.blocked[index]:
         return False
-    gap = found.text[found.ends[place - 1] : found.starts[place]]
-    if found.possessive[place - 1]:
+    gap = tokens.text[tokens.ends[index - 1] : tokens.starts[index]]
+    if tokens.possessive[index - 1]:
         gap = gap[2:]
-    return gap in (" ", " & ", "&", "-") or (gap == ". " and found.words[place - 1] == "st")
+    return gap in (" ", " & ", "&", "-") or (gap == ". " and tokens.words[index - 1] == "st")
 
 
-def is_part(found: Tokens, place: int) -> bool:
+def is_part(tokens: Tokens, index: int) -> bool:
     """Whether a word can be inside a name: capitalised, or a small word between such."""
-    word = found.words[place]
-    if found.blocked[place]:
+    word = tokens.words[index]
+    if tokens.blocked[index]:
         return False
-    if is_capital(found, place):
+    if is_capital(tokens, index):
         return word not in hint("not_names")
-    return word in ("of", "and", "st") and place > 0 and is_capital(found, place - 1) and joined(found, place)
-
-
-def is_capital(found: Tokens, place: int) -> bool:
     return (
-        0 <= place < len(found)
-        and found.shapes[place] in (CAPITAL, UPPER, INITIAL)
-        and found.words[place] != "i"
+        word in ("of", "and", "st") and index > 0 and is_capital(tokens, index - 1) and joined(tokens, index)
     )
 
 
-def last_word(found: Tokens, place: int) -> int:
-    """The last word of the name whose word at `place` is surely in it."""
-    last = place
-    while last - place < LONGEST and last + 1 < len(found):
+def is_capital(tokens: Tokens, index: int) -> bool:
+    return (
+        0 <= index < len(tokens)
+        and tokens.shapes[index] in (CAPITAL, UPPER, INITIAL)
+        and tokens.words[index] != "i"
+    )
+
+
+def last_word(tokens: Tokens, index: int) -> int:
+    """The last word of the name whose word at `index` is surely in it."""
+    last = index
+    while last - index < LONGEST and last + 1 < len(tokens):
         after = last + 1
-        if joined(found, after) and is_capital(found, after) and found.words[after] not in hint("not_names"):
+        if (
+            joined(tokens, after)
+            and is_capital(tokens, after)
+            and tokens.words[after] not in hint("not_names")
+        ):
             last = after
         elif (
-            found.words[after] in ("of", "and", "de", "the")
-            and found.spaced[after]
-            and is_capital(found, after + 1)
-            and joined(found, after + 1)
-            and found.words[after + 1] not in hint("not_names")
-            and (found.words[after] == "of" or found.words[after + 1] in org_words()["suffix"])
+            tokens.words[after] in ("of", "and", "de", "the")
+            and tokens.spaced[after]
+            and is_capital(tokens, after + 1)
+            and joined(tokens, after + 1)
+            and tokens.words[after + 1] not in hint("not_names")
+            and (tokens.words[after] == "of" or tokens.words[after + 1] in org_words()["suffix"])
         ):
             last = after + 1
-        elif (further := _of_the(found, last)) > last:
+        elif (further := _of_the(tokens, last)) > last:
             last = further
         else:
             break
     return last
 
 
-def _of_the(found: Tokens, last: int) -> int:
+def _of_the(tokens: Tokens, last: int) -> int:
     """The word in capitals after "of the", after "for" behind a kind: Institute for Coastal Studies."""
-    small = found.word(last + 1)
-    kind = found.words[last] in org_words()["suffix"] | hint("fronted")
-    if small not in ("of", "for", "on") or (small != "of" and not kind) or not found.spaced[last + 1]:
+    small = tokens.word(last + 1)
+    kind = tokens.words[last] in org_words()["suffix"] | hint("fronted")
+    if small not in ("of", "for", "on") or (small != "of" and not kind) or not tokens.spaced[last + 1]:
         return last
-    at = last + 3 if found.word(last + 2) == "the" else last + 2
-    if at >= len(found) or not is_capital(found, at) or not joined(found, at) or not found.spaced[at - 1]:
+    at = last + 3 if tokens.word(last + 2) == "the" else last + 2
+    if at >= len(tokens) or not is_capital(tokens, at) or not joined(tokens, at) or not tokens.spaced[at - 1]:
         return last
-    return at if found.words[at] not in hint("not_names") else last
+    return at if tokens.words[at] not in hint("not_names") else last

@@ -34,14 +34,14 @@ _NUMBERED = re.compile(
 )
 
 
-def find_organizations(found: Tokens) -> list[Span]:
-    """Spans of ORGANIZATION in a text's words, those that `found` blocks left out; in order, none overlap."""
+def find_organizations(tokens: Tokens) -> list[Span]:
+    """Spans of ORGANIZATION in a text's words, those that `tokens` blocks left out; in order, none overlap."""
     lists = org_words()
-    spans = [Span(*match.span(), "ORGANIZATION", NAMED) for match in _NUMBERED.finditer(found.text)]
-    found.block(spans)
+    spans = [Span(*match.span(), "ORGANIZATION", NAMED) for match in _NUMBERED.finditer(tokens.text)]
+    tokens.block(spans)
     reached = 0
-    for place, word in enumerate(found.words):
-        if place < reached or found.blocked[place]:
+    for index, word in enumerate(tokens.words):
+        if index < reached or tokens.blocked[index]:
             continue
         if (
             word in lists["suffix"]
@@ -50,38 +50,38 @@ def find_organizations(found: Tokens) -> list[Span]:
             or word in hint("fronted")
             or word in hint("fronts")
         ):
-            bounds = _by_kind(found, place, reached)
+            bounds = _by_kind(tokens, index, reached)
             if not bounds and word in lists["direct"]:
-                bounds = by_sentence(found, place)
+                bounds = by_sentence(tokens, index)
         elif word in PLACE or word in lists["direct"]:
-            bounds = by_sentence(found, place)
+            bounds = by_sentence(tokens, index)
         else:
             continue
         if bounds:
             first, end, score = bounds
-            spans.append(Span(found.starts[first], _closed(found, end), "ORGANIZATION", score))
+            spans.append(Span(tokens.starts[first], _closed(tokens, end), "ORGANIZATION", score))
             reached = end
-    found.block(spans)
-    spans += _cued(found)
-    return _apart(sorted(_with_article(found, span) for span in spans))
+    tokens.block(spans)
+    spans += _cued(tokens)
+    return _apart(sorted(_with_article(tokens, span) for span in spans))
 
 
-def _cued(found: Tokens) -> list[Span]:
+def _cued(tokens: Tokens) -> list[Span]:
     """What only the words before tell, where nothing was found yet."""
     more: list[Span] = []
-    for start, end, score in sorted(cued_organizations(found.text), key=lambda each: (each[0], -each[1])):
-        start += 4 * found.text.startswith("the ", start)  # an article is none of the name unless written so
-        first = bisect_left(found.starts, start)
-        last = bisect_left(found.starts, end)
-        if any(found.blocked[first:last]) or (more and start < more[-1].end) or first == last:
+    for start, end, score in sorted(cued_organizations(tokens.text), key=lambda each: (each[0], -each[1])):
+        start += 4 * tokens.text.startswith("the ", start)  # an article is none of the name unless written so
+        first = bisect_left(tokens.starts, start)
+        last = bisect_left(tokens.starts, end)
+        if any(tokens.blocked[first:last]) or (more and start < more[-1].end) or first == last:
             continue
         more.append(Span(start, end, "ORGANIZATION", score))
     return more
 
 
-def _with_article(found: Tokens, span: Span) -> Span:
+def _with_article(tokens: Tokens, span: Span) -> Span:
     """The name with its article, where that is written as part of it: "at The Lighthouse Centre"."""
-    before = found.text[max(0, span.start - 6) : span.start]
+    before = tokens.text[max(0, span.start - 6) : span.start]
     if before.endswith(" The "):
         return Span(span.start - 4, span.end, span.type, span.score)
     initial = _INITIAL.search(before)
@@ -96,73 +96,75 @@ def _apart(ordered: list[Span]) -> list[Span]:
     return kept
 
 
-def _closed(found: Tokens, end: int) -> int:
+def _closed(tokens: Tokens, end: int) -> int:
     """The end of the name's last word; Inc. has its point, and Tully's its ending where nothing is owned."""
-    last = found.ends[end - 1]
-    after = found.text[last : last + 3]
-    if found.possessive[end - 1] and after[2:] in ("", ",", ".", "!", "?", ";", ")", "\n"):
+    last = tokens.ends[end - 1]
+    after = tokens.text[last : last + 3]
+    if tokens.possessive[end - 1] and after[2:] in ("", ",", ".", "!", "?", ";", ")", "\n"):
         return last + 2
-    pointed = found.words[end - 1] in hint("firm") | _SHORTENED and after[:1] == "."
+    pointed = tokens.words[end - 1] in hint("firm") | _SHORTENED and after[:1] == "."
     return last + 1 if pointed else last
 
 
-def _by_kind(found: Tokens, place: int, reached: int) -> tuple[int, int, float] | None:
+def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int, float] | None:
     """A name by the kind of thing it ends in or begins with, as first word, end and score."""
     lists = org_words()
-    if found.shapes[place] == LOWER:
-        return _small_name(found, place, reached)
+    if tokens.shapes[index] == LOWER:
+        return _lower_case_name(tokens, index, reached)
     if (
-        found.words[place] in hint("fronts")
-        and place + 1 < len(found)
-        and is_capital(found, place + 1)
-        and joined(found, place + 1)
+        tokens.words[index] in hint("fronts")
+        and index + 1 < len(tokens)
+        and is_capital(tokens, index + 1)
+        and joined(tokens, index + 1)
     ):
-        return place, last_word(found, place + 1) + 1, NAMED
-    first = place
-    while first > reached and place - first < LONGEST and joined(found, first) and is_part(found, first - 1):
+        return index, last_word(tokens, index + 1) + 1, NAMED
+    first = index
+    while (
+        first > reached and index - first < LONGEST and joined(tokens, first) and is_part(tokens, first - 1)
+    ):
         first -= 1
-    while first < place and (
-        found.words[first] in _INSIDE - {"st"} or found.words[first] in hint("not_names")
+    while first < index and (
+        tokens.words[first] in _INSIDE - {"st"} or tokens.words[first] in hint("not_names")
     ):
         first += 1
-    end = last_word(found, place) + 1
-    if found.words[end - 1] not in lists["suffix"] and not _half_named(found, first, end):
+    end = last_word(tokens, index) + 1
+    if tokens.words[end - 1] not in lists["suffix"] and not _lacks_kind_word(tokens, first, end):
         return None
     named = [
-        w for w in found.words[first:end] if w not in lists["suffix"] and w not in lists["generic"] | _INSIDE
+        w for w in tokens.words[first:end] if w not in lists["suffix"] and w not in lists["generic"] | _INSIDE
     ]
-    if found.words[place] in hint("greek"):
-        greek = [w for w in found.words[first:end] if w in hint("greek")]
+    if tokens.words[index] in hint("greek"):
+        greek = [w for w in tokens.words[first:end] if w in hint("greek")]
         return (first, end, NAMED) if len(greek) > 1 else None
-    following = end > place + 1 and found.words[place] in hint("fronted")
-    if not named or (first == place and not following):
+    following = end > index + 1 and tokens.words[index] in hint("fronted")
+    if not named or (first == index and not following):
         return None
-    last = found.words[end - 1]
+    last = tokens.words[end - 1]
     if last in ("team", "airport", "hotel", "city", "state", "county") and all(
         word in hint("places") for word in named
     ):
         return None
-    before = found.word(first - 2) if found.word(first - 1) == "the" else found.word(first - 1)
+    before = tokens.word(first - 2) if tokens.word(first - 1) == "the" else tokens.word(first - 1)
     if last in lists["doing"] and before not in ("at", "from") and all(is_word(word) for word in named):
         return None
-    single = end - first == 2 and found.opens[first] and is_word(found.words[first])
+    single = end - first == 2 and tokens.opens[first] and is_word(tokens.words[first])
     return None if single else (first, end, NAMED)
 
 
-def _half_named(found: Tokens, first: int, end: int) -> bool:
+def _lacks_kind_word(tokens: Tokens, first: int, end: int) -> bool:
     """Whether "Mercy General" stands where an organisation stands; a name that begins with its kind needs no place."""
     if any(
         word in hint("fronted") or word in hint("greek") or word in org_words()["suffix"]
-        for word in found.words[first:end]
+        for word in tokens.words[first:end]
     ):
         return True
-    return end - first > 1 and found.word(first - 1) in ("at", "to", "from", "into", "for", "by")
+    return end - first > 1 and tokens.word(first - 1) in ("at", "to", "from", "into", "for", "by")
 
 
-def _small_name(found: Tokens, place: int, reached: int) -> tuple[int, int, float] | None:
+def _lower_case_name(tokens: Tokens, index: int, reached: int) -> tuple[int, int, float] | None:
     """A name in lower case: after "at", "from" and their like, with a word that is no kind of school or firm."""
     lists = org_words()
-    if found.words[place] not in lists["suffix"] or found.words[place] in (
+    if tokens.words[index] not in lists["suffix"] or tokens.words[index] in (
         "pictures",
         "works",
         "state",
@@ -170,9 +172,11 @@ def _small_name(found: Tokens, place: int, reached: int) -> tuple[int, int, floa
         "union",
     ):
         return None
-    first = place
-    while first > reached and place - first < 4 and joined(found, first) and found.shapes[first - 1] == LOWER:
-        if found.words[first - 1] in PLACE | hint("not_names") | {
+    first = index
+    while (
+        first > reached and index - first < 4 and joined(tokens, first) and tokens.shapes[first - 1] == LOWER
+    ):
+        if tokens.words[first - 1] in PLACE | hint("not_names") | {
             "and",
             "is",
             "was",
@@ -184,19 +188,19 @@ def _small_name(found: Tokens, place: int, reached: int) -> tuple[int, int, floa
             "them",
         }:
             break
-        if found.words[first - 1] in words().hints["kin"] or found.words[first - 1] in lists["work"]:
+        if tokens.words[first - 1] in words().hints["kin"] or tokens.words[first - 1] in lists["work"]:
             break
         first -= 1
-    before = found.word(first - 1)
-    if first == place or first == 0 or before not in hint("before_small"):
+    before = tokens.word(first - 1)
+    if first == index or first == 0 or before not in hint("before_small"):
         return None
-    inner = found.words[first:place]
+    inner = tokens.words[first:index]
     if any(word in words().hints["places"] or word in hint("grammar") for word in inner):
         return None
     strange = [w for w in inner if not is_word(w) and len(w) > 3 and w not in lists["generic"]]
     telling = [w for w in inner if w not in lists["generic"] and w not in lists["suffix"]]
     saint = inner[0] in ("st", "saint", "mt") and len(inner) > 1
-    if found.words[place] in lists["doing"] and before not in ("at", "from"):
+    if tokens.words[index] in lists["doing"] and before not in ("at", "from"):
         return None
     sure = (
         saint
@@ -205,14 +209,14 @@ def _small_name(found: Tokens, place: int, reached: int) -> tuple[int, int, floa
         or (
             len(telling) == 1
             and before == "at"
-            and (len(inner) > 1 or found.words[place] not in lists["weak"])
+            and (len(inner) > 1 or tokens.words[index] not in lists["weak"])
         )
     )
-    joined_suffix = place
+    joined_suffix = index
     while (
-        joined_suffix + 1 < len(found)
-        and joined(found, joined_suffix + 1)
-        and found.words[joined_suffix + 1] in lists["suffix"]
+        joined_suffix + 1 < len(tokens)
+        and joined(tokens, joined_suffix + 1)
+        and tokens.words[joined_suffix + 1] in lists["suffix"]
     ):
         joined_suffix += 1
     return (first, joined_suffix + 1, PLACED) if sure else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from h2htalk.curation.anonymize.english.token_features import CAPITAL, LOWER, UPPER, Tokens
 from h2htalk.curation.anonymize.english.word_lists import COMMON, RARE, WORD_NAME, hint, is_word, words
 
-CUED, LISTED, LIKELY, READ = (
+CUED, LISTED, LIKELY, MODEL_ALONE = (
     0.9,
     0.8,
     0.6,
@@ -13,24 +13,24 @@ CUED, LISTED, LIKELY, READ = (
 )  # announced, in a list, likely, seen by the trained reader alone
 
 
-def by_cue(found: Tokens, place: int, word: str, shape: int, kind: int) -> float:
-    if not place or found.opens[place]:
+def cue_score(tokens: Tokens, index: int, word: str, shape: int, kind: int) -> float:
+    if not index or tokens.opens[index]:
         return 0.0
     lists = words()
     capital = shape in (CAPITAL, UPPER)
-    before, second, third = found.word(place - 1), found.word(place - 2), found.word(place - 3)
+    before, second, third = tokens.word(index - 1), tokens.word(index - 2), tokens.word(index - 3)
     name_is = (
         (before in ("is", "was", "s") and second in ("name", "names", "nickname"))
         or (before == "be" and second == "will" and third in ("name", "names"))
         or (
             before in ("name", "names")
-            and (found.possessive[place - 1] or before == "names")
+            and (tokens.possessive[index - 1] or before == "names")
             and second not in ("the", "of")
         )
         or (before == "named" and (capital or kind > 0))
         or (before == "called" and (second in hint("somebody") or (third in lists.hints["kin"] and kind > 0)))
         or (before == "by" and second in ("go", "goes", "going") and (capital or kind > 0))
-        or (before == "me" and second in ("call", "calls", "called") and found.same_clause(place))
+        or (before == "me" and second in ("call", "calls", "called") and tokens.same_clause(index))
     )
     if (
         name_is
@@ -40,25 +40,25 @@ def by_cue(found: Tokens, place: int, word: str, shape: int, kind: int) -> float
         return 0.0 if kind == 0 and not capital and third in ("file", "user", "the") else CUED
     if (
         before in lists.hints["titles"]
-        and found.spaced[place]
-        and (score := _after_title(found, place, kind, capital))
+        and tokens.spaced[index]
+        and (score := _after_title(tokens, index, kind, capital))
     ):
         return score
-    if before in lists.hints["kin"] and _owned(found, place - 1):
-        return _after_kin(found, place, word, kind, capital)
+    if before in lists.hints["kin"] and _is_possessed(tokens, index - 1):
+        return _after_kin(tokens, index, word, kind, capital)
     presented = (before in ("im", "i'm") or (before == "am" and second == "i")) or (
         before in ("its", "this", "is") and (before == "its" or second in ("this", "it") or before == "this")
     )
-    if presented and before != "this" and found.same_clause(place):
-        return _presented(found, place, word, kind, capital)
+    if presented and before != "this" and tokens.same_clause(index):
+        return _introduced(tokens, index, word, kind, capital)
     return 0.0
 
 
-def _after_title(found: Tokens, place: int, kind: int, capital: bool) -> float:
+def _after_title(tokens: Tokens, index: int, kind: int, capital: bool) -> float:
     lists = words()
-    word, title = found.words[place], found.words[place - 1]
+    word, title = tokens.words[index], tokens.words[index - 1]
     if capital and word not in hint("stop"):
-        title_capital = found.shapes[place - 1] != LOWER
+        title_capital = tokens.shapes[index - 1] != LOWER
         if title_capital or title in hint("plain_titles"):
             return CUED if not is_word(word) or word in lists.surnames or kind else 0.0
     if title not in ("mr", "mrs", "ms", "mx") and not capital and kind < RARE and word not in lists.surnames:
@@ -74,38 +74,42 @@ def _after_title(found: Tokens, place: int, kind: int, capital: bool) -> float:
     return LISTED if title in hint("plain_titles") and known and not is_word(word) else 0.0
 
 
-def _owned(found: Tokens, place: int) -> bool:
+def _is_possessed(tokens: Tokens, index: int) -> bool:
     """Whether a word for a person has an owner or a pointer before it: my friend, her late husband, this guy."""
     adjectives = words().hints["kin_adjectives"]
-    for back in range(place - 1, max(-1, place - 5), -1):
-        word = found.words[back]
-        if found.opens[back + 1]:
+    for back in range(index - 1, max(-1, index - 5), -1):
+        word = tokens.words[back]
+        if tokens.opens[back + 1]:
             return False
-        if word in hint("pointers") or found.possessive[back]:
+        if word in hint("pointers") or tokens.possessive[back]:
             return True
         if word not in adjectives and word not in words().hints["kin"]:
             return False
     return False
 
 
-def _after_kin(found: Tokens, place: int, word: str, kind: int, capital: bool) -> float:
+def _after_kin(tokens: Tokens, index: int, word: str, kind: int, capital: bool) -> float:
     lists = words()
-    if word in hint("stop") or found.gap(place).strip(" ,'-"):
+    if word in hint("stop") or tokens.gap(index).strip(" ,'-"):
         return 0.0
     if capital:
         return CUED if kind or not is_word(word) else 0.0
     if kind >= RARE or (word in lists.surnames and not is_word(word)):
         return LISTED
-    return LISTED if kind == WORD_NAME and word not in ("will", "may", "can") and does(found, place) else 0.0
+    return (
+        LISTED
+        if kind == WORD_NAME and word not in ("will", "may", "can") and acts_as_person(tokens, index)
+        else 0.0
+    )
 
 
-def _presented(found: Tokens, place: int, word: str, kind: int, capital: bool) -> float:
+def _introduced(tokens: Tokens, index: int, word: str, kind: int, capital: bool) -> float:
     """After "I'm", "this is", "it's": a name, if it is written as one and is no people, faith or star sign."""
     lists = words()
     if word in hint("not_after_i_am") or word in lists.hints["places"]:
         return 0.0
-    ends = found.after(place).lstrip(" ")[:1] in ("", ",", ".", "!", "\n", ":", "(", "-", "?", ";")
-    follow = found.word(place + 1) in (
+    ends = tokens.after(index).lstrip(" ")[:1] in ("", ",", ".", "!", "\n", ":", "(", "-", "?", ";")
+    follow = tokens.word(index + 1) in (
         "and",
         "from",
         "again",
@@ -123,53 +127,56 @@ def _presented(found: Tokens, place: int, word: str, kind: int, capital: bool) -
     if kind == COMMON or (kind == RARE and len(word) > 4 and (ends or follow)):
         return LISTED
     told = (
-        found.word(place - 1) == "im" and not is_word(word) and not word.endswith(("ish", "ese", "ian", "ic"))
+        tokens.word(index - 1) == "im"
+        and not is_word(word)
+        and not word.endswith(("ish", "ese", "ian", "ic"))
     )
     return LIKELY if capital and told and ends else 0.0
 
 
-def is_called_to(found: Tokens, place: int) -> bool:
+def is_addressed(tokens: Tokens, index: int) -> bool:
     """ "Hi Sunny", "goodbye, Frank.", "thank you, Ivy!", "Sunny, you said it": spoken to, or signed."""
-    before = found.word(place - 1)
-    after = found.after(place).lstrip(" ")[:1]
+    before = tokens.word(index - 1)
+    after = tokens.after(index).lstrip(" ")[:1]
     closed = after in ("", ",", ".", "!", "?", "\n")
-    if len(found) == 1:
-        return found.words[place] not in hint("months") | hint("feelings") | hint("alone")
-    if found.opens[place]:
+    if len(tokens) == 1:
+        return tokens.words[index] not in hint("months") | hint("feelings") | hint("alone")
+    if tokens.opens[index]:
         signs = (
-            place == len(found) - 1
-            and place > 0
-            and found.gap(place).strip(" ")[-1:] in ("-", "—", "–", "~", "\n")
+            index == len(tokens) - 1
+            and index > 0
+            and tokens.gap(index).strip(" ")[-1:] in ("-", "—", "–", "~", "\n")
         )
         return signs or (
-            after == "," and found.word(place + 1) in ("you", "im", "your", "please", "thank", "its", "youre")
+            after == ","
+            and tokens.word(index + 1) in ("you", "im", "your", "please", "thank", "its", "youre")
         )
-    if before in hint("greetings") or (before == "there" and found.word(place - 2) in hint("greetings")):
+    if before in hint("greetings") or (before == "there" and tokens.word(index - 2) in hint("greetings")):
         return closed
-    return (closed and found.gap(place).strip() == "," and after != "," and place + 1 >= len(found)) or (
-        closed and found.gap(place).strip() == "," and after in ("!", ".", "?")
+    return (closed and tokens.gap(index).strip() == "," and after != "," and index + 1 >= len(tokens)) or (
+        closed and tokens.gap(index).strip() == "," and after in ("!", ".", "?")
     )
 
 
-def does(found: Tokens, place: int) -> bool:
+def acts_as_person(tokens: Tokens, index: int) -> bool:
     """Whether what follows is said of a person: "Hope hates me", "Angel and I", "Grace's mother"."""
-    after = place + 1
-    if after < len(found) and found.same_clause(after):
-        return found.words[after] in words().hints["human_verbs"] or (
-            found.words[after] in ("is", "was") and not found.opens[place]
+    after = index + 1
+    if after < len(tokens) and tokens.same_clause(after):
+        return tokens.words[after] in words().hints["human_verbs"] or (
+            tokens.words[after] in ("is", "was") and not tokens.opens[index]
         )
     return False
 
 
-def opens_a_deed(found: Tokens, place: int) -> bool:
+def starts_personal_action(tokens: Tokens, index: int) -> bool:
     """Whether a sentence begins with what a person alone does: "Rose came over", "Chase picked me up", "Dawn from HR".
 
     Of a word that is a time or a feeling as well, more must be told: "June brought her kids", not "June brought rain".
     """
-    after = place + 1
-    if after >= len(found) or not found.same_clause(after):
+    after = index + 1
+    if after >= len(tokens) or not tokens.same_clause(after):
         return False
-    verb, then, last = found.words[after], found.word(place + 2), found.word(place + 3)
+    verb, then, last = tokens.words[after], tokens.word(index + 2), tokens.word(index + 3)
     if verb in hint("visits") and (
         (then in ("over", "round", "by", "in") and last not in ("the", "me", "us", "a", "my"))
         or (then == "around" and last in ("", "again", "to", "with", "yesterday", "today", "for"))
@@ -182,13 +189,13 @@ def opens_a_deed(found: Tokens, place: int) -> bool:
     if verb not in hint("deeds"):
         return False
     vague = hint("months") | hint("feelings") | hint("vague_names")
-    return found.words[place] not in vague or then in hint("deeds_to")
+    return tokens.words[index] not in vague or then in hint("deeds_to")
 
 
-def acts(found: Tokens, place: int) -> bool:
+def opens_with_person(tokens: Tokens, index: int) -> bool:
     """At a sentence's start more is asked of a word that is a name too: "Will and I", not "Hope and joy"."""
-    after = found.word(place + 1)
-    if found.words[place] == "bill" and after in (
+    after = tokens.word(index + 1)
+    if tokens.words[index] == "bill" and after in (
         "came",
         "comes",
         "arrived",
@@ -199,7 +206,7 @@ def acts(found: Tokens, place: int) -> bool:
         "passed",
     ):
         return False
-    if after in ("takes", "took") and found.word(place + 2) in (
+    if after in ("takes", "took") and tokens.word(index + 2) in (
         "work",
         "time",
         "over",
@@ -209,9 +216,9 @@ def acts(found: Tokens, place: int) -> bool:
     ):
         return False
     if after in ("and", "&", "or"):
-        follower = found.word(place + 2)
-        return follower in ("i", "me") or (place + 2 < len(found) and found.shapes[place + 2] == CAPITAL)
-    if found.words[place] in hint("months") | hint("feelings"):
+        follower = tokens.word(index + 2)
+        return follower in ("i", "me") or (index + 2 < len(tokens) and tokens.shapes[index + 2] == CAPITAL)
+    if tokens.words[index] in hint("months") | hint("feelings"):
         return after in words().hints["sure_verbs"] - {
             "came",
             "left",
@@ -240,145 +247,166 @@ def acts(found: Tokens, place: int) -> bool:
     )
 
 
-def name_score(found: Tokens, place: int) -> float:
+def name_score(tokens: Tokens, index: int) -> float:
     """How sure a word is a person's name or its first word; 0 for none."""
     lists = words()
-    word = found.words[place]
+    word = tokens.words[index]
     if (
         len(word) < 2
         or word in lists.never
         or word in lists.hints["kin"]
-        or (word in lists.hints["titles"] and not found.kinds[place])
+        or (word in lists.hints["titles"] and not tokens.kinds[index])
     ):
         return 0.0
-    if found.word(place - 1) in lists.hints["media_before"]:
+    if tokens.word(index - 1) in lists.hints["media_before"]:
         return 0.0
-    shape = found.shapes[place]
-    kind = found.kinds[place]
-    if score := by_cue(found, place, word, shape, kind):
+    shape = tokens.shapes[index]
+    kind = tokens.kinds[index]
+    if score := cue_score(tokens, index, word, shape, kind):
         return score
-    if shape in (CAPITAL, UPPER) and not names_thing(found, place):
-        return _with_capital(found, place, word, shape, kind)
-    return _in_lower_case(found, place, word, kind) if shape == LOWER else 0.0
+    if shape in (CAPITAL, UPPER) and not names_thing(tokens, index):
+        return _with_capital(tokens, index, word, shape, kind)
+    return _in_lower_case(tokens, index, word, kind) if shape == LOWER else 0.0
 
 
-def names_thing(found: Tokens, place: int) -> bool:
+def names_thing(tokens: Tokens, index: int) -> bool:
     """Whether a capitalised word is part of a thing's or a place's name: Paris, Christmas Day, Rose Street."""
     hints = words().hints
-    word, before = found.words[place], found.word(place - 1)
+    word, before = tokens.words[index], tokens.word(index - 1)
     if before in hints["place_fronts"] or word in hints["place_fronts"]:
         return True
     if word in hints["places"] and (
         before in hints["place_before"] or before in ("from", "to", "of", "at", "into")
     ):
         return True
-    after = found.word(place + 1)
+    after = tokens.word(index + 1)
     if (
         after in ("park", "hill", "church", "rivers", "lake", "bridge", "street")
-        and found.kinds[place] >= RARE
+        and tokens.kinds[index] >= RARE
     ) and before not in ("in", "at", "the", "to", "near", "around", "on"):
         return False
-    joined = place + 1 < len(found) and found.spaced[place + 1] and not found.opens[place + 1]
+    joined = index + 1 < len(tokens) and tokens.spaced[index + 1] and not tokens.opens[index + 1]
     if not joined:
         return False
-    named = found.kinds[place] != WORD_NAME and found.shapes[place + 1] == LOWER
-    return not found.possessive[place] and after in hints["thing_after"] and not named
+    named = tokens.kinds[index] != WORD_NAME and tokens.shapes[index + 1] == LOWER
+    return not tokens.possessive[index] and after in hints["thing_after"] and not named
 
 
-def _with_capital(found: Tokens, place: int, word: str, shape: int, kind: int) -> float:
+def _with_capital(tokens: Tokens, index: int, word: str, shape: int, kind: int) -> float:
     hints = words().hints
-    first = found.opens[place]
+    first = tokens.opens[index]
     if shape == UPPER and (len(word) < 4 or kind != COMMON):
         return 0.0
-    before = "" if first else found.word(place - 1)
+    before = "" if first else tokens.word(index - 1)
     if kind != WORD_NAME and before in ("the", "a", "an"):
         return 0.0
     if kind == COMMON:
         return LISTED
     if kind == WORD_NAME:
-        return _word_name(found, place, word, before)
-    full = _begins_full_name(found, place)
+        return _word_name(tokens, index, word, before)
+    full = _begins_full_name(tokens, index)
     if kind == RARE:
         shown = (
-            not first or does(found, place) or full or found.possessive[place] or is_called_to(found, place)
+            not first
+            or acts_as_person(tokens, index)
+            or full
+            or tokens.possessive[index]
+            or is_addressed(tokens, index)
         )
-        return LISTED if shown and len(word) > 2 and not found.foreign(place) else 0.0
-    if is_word(word) or word in hints["places"] or found.foreign(place) or before in hint("articles"):
+        return LISTED if shown and len(word) > 2 and not tokens.foreign(index) else 0.0
+    if is_word(word) or word in hints["places"] or tokens.foreign(index) or before in hint("articles"):
         return 0.0
-    if before == "dear" and is_called_to(found, place):
+    if before == "dear" and is_addressed(tokens, index):
         return LIKELY
-    verb = found.word(place + 1) if place + 1 < len(found) and found.same_clause(place + 1) else ""
+    verb = tokens.word(index + 1) if index + 1 < len(tokens) and tokens.same_clause(index + 1) else ""
     if full:
         return LIKELY
     return LIKELY if verb in hints["sure_verbs"] or before in hints["sure_before"] else 0.0
 
 
-def _word_name(found: Tokens, place: int, word: str, before: str) -> float:
+def _word_name(tokens: Tokens, index: int, word: str, before: str) -> float:
     """A word that is a name too: Grace, May, Frank, Jordan."""
-    dated = found.after(place).lstrip()[:1].isdigit()
+    dated = tokens.after(index).lstrip()[:1].isdigit()
     if word in hint("months") and (before in hint("month_before") or dated):
         return 0.0
-    if _begins_full_name(found, place) or is_called_to(found, place):
+    if _begins_full_name(tokens, index) or is_addressed(tokens, index):
         return LISTED
-    if found.opens[place]:
-        return LISTED if opens_a_deed(found, place) or (does(found, place) and acts(found, place)) else 0.0
+    if tokens.opens[index]:
+        return (
+            LISTED
+            if starts_personal_action(tokens, index)
+            or (acts_as_person(tokens, index) and opens_with_person(tokens, index))
+            else 0.0
+        )
     if before in hint("articles"):
         return 0.0
-    shown = does(found, place) or before in words().hints["person_before"]
+    shown = acts_as_person(tokens, index) or before in words().hints["person_before"]
     if word in words().hints["places"]:
-        shown = does(found, place) and before not in ("and", "like", "about")
-    return LISTED if shown or found.possessive[place] else 0.0
+        shown = acts_as_person(tokens, index) and before not in ("and", "like", "about")
+    return LISTED if shown or tokens.possessive[index] else 0.0
 
 
-def _begins_full_name(found: Tokens, place: int) -> bool:
+def _begins_full_name(tokens: Tokens, index: int) -> bool:
     """Two capitalised words side by side, the second a surname or a given one: Kwame Mensah, Zhang Meiling."""
-    after = place + 1
-    if after >= len(found) or not found.spaced[after] or found.opens[after] or found.shapes[after] != CAPITAL:
+    after = index + 1
+    if (
+        after >= len(tokens)
+        or not tokens.spaced[after]
+        or tokens.opens[after]
+        or tokens.shapes[after] != CAPITAL
+    ):
         return False
     lists = words()
-    first, second = found.words[place], found.words[after]
-    if found.kinds[place] < RARE and second in lists.hints["thing_after"]:
+    first, second = tokens.words[index], tokens.words[after]
+    if tokens.kinds[index] < RARE and second in lists.hints["thing_after"]:
         return False
-    if found.blocked[after] or (is_word(second) and second not in lists.surnames):
+    if tokens.blocked[after] or (is_word(second) and second not in lists.surnames):
         return False
-    if is_word(first) and not found.kinds[place]:
+    if is_word(first) and not tokens.kinds[index]:
         return False
     known = (
         second in lists.surnames
-        or found.kinds[after] >= RARE
-        or (found.kinds[place] >= RARE and not is_word(second))
+        or tokens.kinds[after] >= RARE
+        or (tokens.kinds[index] >= RARE and not is_word(second))
     )
     strange = not is_word(first) and not is_word(second) and second not in lists.hints["places"]
     return known or (first in lists.surnames and strange)
 
 
-def _in_lower_case(found: Tokens, place: int, word: str, kind: int) -> float:
+def _in_lower_case(tokens: Tokens, index: int, word: str, kind: int) -> float:
     """A frequent given name says enough by itself; a rarer one needs a verb of people or a surname at its side."""
     lists = words()
-    if kind < RARE or found.foreign(place):
+    if kind < RARE or tokens.foreign(index):
         return 0.0
-    before = found.word(place - 1)
+    before = tokens.word(index - 1)
     if before in lists.hints["place_fronts"] and before not in ("new", "north", "south", "east", "west"):
         return 0.0
-    if _pair(found, place):
+    if _pair(tokens, index):
         return LIKELY
-    shown = does(found, place) or (before in lists.hints["person_before"] and not found.opens[place])
+    shown = acts_as_person(tokens, index) or (
+        before in lists.hints["person_before"] and not tokens.opens[index]
+    )
     if kind == COMMON and len(word) > 3:
-        return LISTED if shown or found.possessive[place] else LIKELY
+        return LISTED if shown or tokens.possessive[index] else LIKELY
     if kind == COMMON:
         return LIKELY if shown and before not in hint("articles") else 0.0
-    told = before in lists.hints["sure_before"] and not found.opens[place]
+    told = before in lists.hints["sure_before"] and not tokens.opens[index]
     told = told or (
-        before == "and" and place > 1 and found.kinds[place - 2] >= RARE and found.same_clause(place)
+        before == "and" and index > 1 and tokens.kinds[index - 2] >= RARE and tokens.same_clause(index)
     )
-    return LIKELY if len(word) > 3 and (told or found.word(place + 1) in lists.hints["sure_verbs"]) else 0.0
+    return LIKELY if len(word) > 3 and (told or tokens.word(index + 1) in lists.hints["sure_verbs"]) else 0.0
 
 
-def _pair(found: Tokens, place: int) -> bool:
+def _pair(tokens: Tokens, index: int) -> bool:
     """A given name and a surname side by side in lower case, neither an English word: "wang fang", "priya nair"."""
-    after = place + 1
-    if after >= len(found) or not found.spaced[after] or found.shapes[after] != LOWER or found.blocked[after]:
+    after = index + 1
+    if (
+        after >= len(tokens)
+        or not tokens.spaced[after]
+        or tokens.shapes[after] != LOWER
+        or tokens.blocked[after]
+    ):
         return False
-    second = found.words[after]
-    known = second in words().surnames or found.kinds[after] >= RARE
-    return known and len(second) > 2 and len(found.words[place]) > 2 and not is_word(second)
+    second = tokens.words[after]
+    known = second in words().surnames or tokens.kinds[after] >= RARE
+    return known and len(second) > 2 and len(tokens.words[index]) > 2 and not is_word(second)

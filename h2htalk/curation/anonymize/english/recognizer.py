@@ -2,88 +2,89 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from h2htalk.curation.anonymize.english.addresses import find_addresses
-from h2htalk.curation.anonymize.english.false_positives import block_look_alikes
+from h2htalk.curation.anonymize.english.false_positives import block_false_positives
 from h2htalk.curation.anonymize.english.organizations import find_organizations
+from h2htalk.curation.anonymize.english.person_scores import MODEL_ALONE
 from h2htalk.curation.anonymize.english.persons import find_persons, open_words
-from h2htalk.curation.anonymize.english.token_features import Tokens, tokens
+from h2htalk.curation.anonymize.english.token_features import Tokens, tokenize
+from h2htalk.curation.anonymize.english.word_lists import words
 from h2htalk.curation.anonymize.spans import Span
 
+_HAN = re.compile("[\u4e00-\u9fff]")
+_SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
 _SHORTEST = 8  # characters of an address beside something else's
 
 
 @dataclass(frozen=True, slots=True)
-class _Ruled:
+class _RuleResult:
     """What the rules make of a text: its words, spans, and the places of words that they leave open."""
 
-    words: Tokens
+    tokens: Tokens
     places: list[Span]  # addresses and organisations
     persons: list[Span]
     open: list[int]
 
 
-def find_english(text: str, taken: Sequence[Span] = ()) -> list[Span]:
-    """Spans of PERSON, ADDRESS and ORGANIZATION in an English text, in order; none overlap each other or `taken`.
-
-    Args:
-        text: any text, normalised one character to one character (offsets are those of the text given). It is read in
-            time proportional to its length.
-        taken: spans found before, which are left alone.
-
-    Scores: 0.9 for what is announced ("my name is"), 0.8 listed, 0.6 likely, 0.5 by the trained reader alone.
-
-    Raises:
-        MissingExtraError: spaCy, which the trained reader needs, is not installed.
-    """
-    return find_english_many([text], [taken])[0]
+def reads(text: str) -> bool:
+    """Whether a message of a dialogue in another language is an English sentence, and not a word or two."""
+    return not _HAN.search(text) and _SENTENCE.search(text) is not None
 
 
-def find_english_many(
-    texts: Sequence[str], taken: Sequence[Sequence[Span]] | None = None
+def known_figures() -> list[str]:
+    """Names of public and fictional figures that are long enough to belong to nobody else."""
+    return [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
+
+
+def find_names(
+    texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_model: bool = True
 ) -> list[list[Span]]:
-    """As `find_english`, for many texts at once: the trained reader reads those together whose words are left open.
+    """Find people, addresses and organisations in English texts.
 
     Args:
-        texts: n texts.
-        taken: for each of them the spans found before; None for none.
+        texts: n texts, normalised one character to one character, of any length; time is proportional to it.
+        taken: for each of them spans found before, which are left alone.
+        use_model: keep what the trained model alone finds.
 
     Returns:
-        n lists, each as if its text had been given alone.
+        n lists of PERSON, ADDRESS and ORGANIZATION spans in order; none overlap each other or `taken`. Each list is as
+        if its text had been given alone. Scores: 0.9 announced ("my name is"), 0.8 listed, 0.6 likely, 0.5 found by
+        the model alone.
 
     Raises:
-        ValueError: texts and `taken` differ in number.
-        MissingExtraError: as `find_english`.
+        MissingExtraError: spaCy, which the model needs, is not installed.
     """
-    before = taken if taken is not None else [()] * len(texts)
-    ruled = [_by_rules(text, spans) for text, spans in zip(texts, before, strict=True)]
-    asked = [number for number, each in enumerate(ruled) if each.open]
-    read = dict(zip(asked, _read([texts[number] for number in asked]), strict=True))
-    found = []
-    for number, each in enumerate(ruled):
-        more = _agreed(each, read[number]) if number in read else []
-        persons = find_persons(each.words, more) if more else each.persons
+    results = [_by_rules(text, spans) for text, spans in zip(texts, taken, strict=True)]
+    asked = [number for number, result in enumerate(results) if result.open]
+    spans_of_model = dict(zip(asked, _run_model([texts[number] for number in asked]), strict=True))
+    spans_of_texts = []
+    for number, result in enumerate(results):
+        confirmed = _confirmed(result, spans_of_model[number]) if number in spans_of_model else []
+        persons = find_persons(result.tokens, confirmed) if confirmed else result.persons
         # None overlap: each search leaves alone what the one before it found.
-        found.append(sorted([*each.places, *persons]))
-    return found
+        spans = sorted([*result.places, *persons])
+        spans_of_texts.append([span for span in spans if use_model or span.score > MODEL_ALONE])
+    return spans_of_texts
 
 
-def _by_rules(text: str, taken: Sequence[Span]) -> _Ruled:
-    words = tokens(text, taken)
-    addresses = _left_over(
+def _by_rules(text: str, taken: Sequence[Span]) -> _RuleResult:
+    tokens = tokenize(text, taken)
+    addresses = _uncovered(
         find_addresses(text), sorted(span for span in taken if span.type != "allowed:figure")
     )
-    words.block(addresses)
-    organizations = find_organizations(words)
-    words.block(organizations)
-    block_look_alikes(words)
-    persons = find_persons(words)
-    return _Ruled(words, [*addresses, *organizations], persons, open_words(words, persons))
+    tokens.block(addresses)
+    organizations = find_organizations(tokens)
+    tokens.block(organizations)
+    block_false_positives(tokens)
+    persons = find_persons(tokens)
+    return _RuleResult(tokens, [*addresses, *organizations], persons, open_words(tokens, persons))
 
 
-def _left_over(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
+def _uncovered(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
     """What no taken one covers: a state and its post code are sometimes taken for a plate, the street stays.
 
     Both in order. One walk over both: a long text has many.
@@ -93,18 +94,18 @@ def _left_over(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
     for span in spans:
         while at < len(taken) and taken[at].end <= span.start:
             at += 1
-        start, beside = span.start, at
-        while beside < len(taken) and taken[beside].start < span.end:
-            if taken[beside].start - start >= _SHORTEST:
-                free.append(Span(start, taken[beside].start, span.type, span.score))
-            start = max(start, taken[beside].end)
-            beside += 1
+        start, overlapping = span.start, at
+        while overlapping < len(taken) and taken[overlapping].start < span.end:
+            if taken[overlapping].start - start >= _SHORTEST:
+                free.append(Span(start, taken[overlapping].start, span.type, span.score))
+            start = max(start, taken[overlapping].end)
+            overlapping += 1
         if span.end - start >= _SHORTEST or start == span.start:
             free.append(Span(start, span.end, span.type, span.score))
     return free
 
 
-def _read(texts: Sequence[str]) -> Iterable[list[tuple[int, int]]]:
+def _run_model(texts: Sequence[str]) -> Iterable[list[tuple[int, int]]]:
     """Where the trained reader sees persons in each text."""
     if not texts:
         return []
@@ -114,14 +115,14 @@ def _read(texts: Sequence[str]) -> Iterable[list[tuple[int, int]]]:
     return [[(name.start, name.end) for name in each if name.label == "PERSON"] for each in found]
 
 
-def _agreed(ruled: _Ruled, read: Sequence[tuple[int, int]]) -> list[int]:
+def _confirmed(result: _RuleResult, spans_of_model: Sequence[tuple[int, int]]) -> list[int]:
     """Places left open that lie in what the reader takes for a person."""
-    starts = ruled.words.starts
+    starts = result.tokens.starts
     agreed = []
     at = 0
-    for place in ruled.open:
-        while at < len(read) and read[at][1] <= starts[place]:
+    for place in result.open:
+        while at < len(spans_of_model) and spans_of_model[at][1] <= starts[place]:
             at += 1
-        if at < len(read) and read[at][0] <= starts[place]:
+        if at < len(spans_of_model) and spans_of_model[at][0] <= starts[place]:
             agreed.append(place)
     return agreed

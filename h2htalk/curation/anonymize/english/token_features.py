@@ -51,43 +51,43 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.words)
 
-    def word(self, place: int) -> str:
+    def word(self, index: int) -> str:
         """The folded word at a place; empty before the first and after the last."""
-        return self.words[place] if 0 <= place < len(self.words) else ""
+        return self.words[index] if 0 <= index < len(self.words) else ""
 
-    def gap(self, place: int) -> str:
+    def gap(self, index: int) -> str:
         """What stands between a word and the one before it (of a long stretch the last characters)."""
-        before = self.ends[place - 1] if place else 0
-        return self.text[max(before, self.starts[place] - 12) : self.starts[place]]
+        before = self.ends[index - 1] if index else 0
+        return self.text[max(before, self.starts[index] - 12) : self.starts[index]]
 
-    def after(self, place: int, length: int = 3) -> str:
+    def after(self, index: int, length: int = 3) -> str:
         """The characters that follow a word."""
-        return self.text[self.ends[place] : self.ends[place] + length]
+        return self.text[self.ends[index] : self.ends[index] + length]
 
-    def same_clause(self, place: int) -> bool:
+    def same_clause(self, index: int) -> bool:
         """No mark and no line end stands between the word and the one before it."""
-        return 0 < place < len(self.words) and not self.opens[place] and "," not in self.gap(place)
+        return 0 < index < len(self.words) and not self.opens[index] and "," not in self.gap(index)
 
-    def foreign(self, place: int) -> bool:
+    def foreign(self, index: int) -> bool:
         """Whether the words around are Spanish or French: then small words and capitals are no evidence."""
-        around = self.words[max(0, place - 8) : place + 9]
+        around = self.words[max(0, index - 8) : index + 9]
         return sum(word in hint("foreign") for word in around) > 2
 
     def block(self, spans: Iterable[Span]) -> None:
         """Words that lie in a span are nobody's name from now on. Spans in any order."""
         ordered = sorted(spans)
-        place = 0
+        index = 0
         for span in ordered:
-            while place < len(self.words) and self.ends[place] <= span.start:
-                place += 1
-            while place < len(self.words) and self.starts[place] < span.end:
-                self.blocked[place] = True
-                place += 1
+            while index < len(self.words) and self.ends[index] <= span.start:
+                index += 1
+            while index < len(self.words) and self.starts[index] < span.end:
+                self.blocked[index] = True
+                index += 1
 
 
-def tokens(text: str, taken: Sequence[Span] = ()) -> Tokens:
+def tokenize(text: str, taken: Sequence[Span] = ()) -> Tokens:
     """The words of a text, those within `taken` blocked. Linear in the text's length."""
-    found = Tokens(text)
+    tokens = Tokens(text)
     before = 0
     title = False
     known_titles = words().hints["titles"]
@@ -101,22 +101,22 @@ def tokens(text: str, taken: Sequence[Span] = ()) -> Tokens:
         word, kind = _read(raw)
         # Digits stay in the sentence, but what they count starts nothing; a point after "Dr" ends nothing.
         inner = all(c in _INNER for c in gap) or (title and gap in (". ", "."))
-        found.starts.append(start)
-        found.ends.append(start + len(raw))
-        found.words.append(word)
-        found.kinds.append(kind)
-        found.shapes.append(_shape(raw))
-        found.opens.append(before == 0 or not inner)
-        found.possessive.append(possessive)
-        found.spaced.append(gap in (" ", ". ") if title else gap == " ")
+        tokens.starts.append(start)
+        tokens.ends.append(start + len(raw))
+        tokens.words.append(word)
+        tokens.kinds.append(kind)
+        tokens.shapes.append(_shape(raw))
+        tokens.opens.append(before == 0 or not inner)
+        tokens.possessive.append(possessive)
+        tokens.spaced.append(gap in (" ", ". ") if title else gap == " ")
         glued = text[start - 1 : start] in _GLUE or text[end : end + 1] in _GLUE
-        found.blocked.append(glued or raw.lower().endswith(_SHORTENED))
+        tokens.blocked.append(glued or raw.lower().endswith(_SHORTENED))
         before = end
         title = word in known_titles or word == "st"
-    _forget_case(found)
-    found.block(taken)
-    _block_known(found)
-    return found
+    _forget_case(tokens)
+    tokens.block(taken)
+    _block_known(tokens)
+    return tokens
 
 
 def _read(raw: str) -> tuple[str, int]:
@@ -159,65 +159,65 @@ def _shape(raw: str) -> int:
     return UPPER if raw.isupper() else CAPITAL
 
 
-def _forget_case(found: Tokens) -> None:
+def _forget_case(tokens: Tokens) -> None:
     """SENTENCES WRITTEN SO, and Those Written So, are read as if in lower case: their capitals say nothing."""
     first = 0
-    for place in range(1, len(found) + 1):
-        if place < len(found) and not found.opens[place]:
+    for index in range(1, len(tokens) + 1):
+        if index < len(tokens) and not tokens.opens[index]:
             continue
-        shapes = found.shapes[first:place]
+        shapes = tokens.shapes[first:index]
         small = [
             shape
-            for shape, word in zip(shapes[1:], found.words[first + 1 : place], strict=True)
+            for shape, word in zip(shapes[1:], tokens.words[first + 1 : index], strict=True)
             if word in hint("small")
         ]
         shouted = sum(shape == UPPER for shape in shapes)
         if (len(shapes) > 1 and shouted * 10 >= len(shapes) * 7) or (small and LOWER not in small):
-            found.shapes[first:place] = [LOWER] * (place - first)
-        first = place
+            tokens.shapes[first:index] = [LOWER] * (index - first)
+        first = index
 
 
-def _block_known(found: Tokens) -> None:
+def _block_known(tokens: Tokens) -> None:
     """Public and invented people, and what stands in quotation marks as titles do."""
     known, works = words().known, words().works
-    for place, word in enumerate(found.words):
+    for index, word in enumerate(tokens.words):
         for name in (*known.get(word, ()), *works.get(word, ())):
-            if tuple(found.words[place : place + len(name)]) == name and _is_known(found, place, len(name)):
-                found.blocked[place : place + len(name)] = [True] * len(name)
-                found.famous.update(name if len(name) > 1 else ())
+            if tuple(tokens.words[index : index + len(name)]) == name and _is_known(tokens, index, len(name)):
+                tokens.blocked[index : index + len(name)] = [True] * len(name)
+                tokens.famous.update(name if len(name) > 1 else ())
                 break
-    titles = [m.span(1) for m in _TITLED_QUOTE.finditer(found.text) if _is_title(m[1])]
-    found.block(Span(start, end, "TITLE", 1.0) for start, end in titles)
+    titles = [m.span(1) for m in _TITLED_QUOTE.finditer(tokens.text) if _is_title(m[1])]
+    tokens.block(Span(start, end, "TITLE", 1.0) for start, end in titles)
 
 
-def _is_known(found: Tokens, place: int, length: int) -> bool:
+def _is_known(tokens: Tokens, index: int, length: int) -> bool:
     """One word alone names somebody known only where no other name stands at its side; "my name is Tom Hanks" never."""
-    before = found.word(place - 1)
-    if before in words().hints["kin"] or (before == "is" and found.word(place - 2) == "name"):
+    before = tokens.word(index - 1)
+    if before in words().hints["kin"] or (before == "is" and tokens.word(index - 2) == "name"):
         return False
     if length > 1:
-        return not (length == 2 and _may_be_private(found, place))
-    for side in (place - 1, place + 1):
-        if not 0 <= side < len(found) or (found.possessive[place] and side > place):
+        return not (length == 2 and _may_be_private(tokens, index))
+    for side in (index - 1, index + 1):
+        if not 0 <= side < len(tokens) or (tokens.possessive[index] and side > index):
             continue
-        named = found.words[side] in words().given or found.words[side] in hint("titles")
-        if named and found.shapes[side] == CAPITAL and found.spaced[max(place, side)]:
+        named = tokens.words[side] in words().given or tokens.words[side] in hint("titles")
+        if named and tokens.shapes[side] == CAPITAL and tokens.spaced[max(index, side)]:
             return False
     return True
 
 
-def _may_be_private(found: Tokens, place: int) -> bool:
+def _may_be_private(tokens: Tokens, index: int) -> bool:
     """Whether a famous name is also one of many people's (Sam Smith), or is spoken of as one that the speaker knows."""
-    second = found.words[place + 1]
-    if found.kinds[place] < RARE or second not in words().surnames:
+    second = tokens.words[index + 1]
+    if tokens.kinds[index] < RARE or second not in words().surnames:
         return False
-    before, after = found.word(place - 1), found.word(place + 2)
+    before, after = tokens.word(index - 1), tokens.word(index + 2)
     spoken = before in ("told", "asked", "texted", "dating", "with", "im", "am") or after in hint(
         "told_verbs"
     )
     if spoken:
         return True
-    return second in hint("frequent_surnames") and hint("media").isdisjoint(found.words)
+    return second in hint("frequent_surnames") and hint("media").isdisjoint(tokens.words)
 
 
 def _is_title(quoted: str) -> bool:

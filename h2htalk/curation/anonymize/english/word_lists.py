@@ -15,7 +15,7 @@ WORD_NAME, RARE, COMMON = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class WordLists:
     """The lists: folded words (lower-case ASCII letters alone)."""
 
     given: dict[str, int]  # COMMON, RARE, or WORD_NAME for one that is an English word or a place too
@@ -30,7 +30,7 @@ class Words:
 
 
 @cache
-def words() -> Words:
+def words() -> WordLists:
     """The lists, read once (about 30 ms)."""
     raw: dict[str, str] = {}
     for name in ("hints.toml", "grammar.toml"):
@@ -54,7 +54,7 @@ def words() -> Words:
             known.setdefault(parts[0], []).append(parts)
     surnames = frozenset(_listed("surnames.txt")) - hints["never_given"] - hints["makes"]
     never = hints["never_given"] | hints["makes"]
-    return Words(
+    return WordLists(
         given, surnames, ordinary | never, never, hints, _longest_first(known), _longest_first(_works())
     )
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from stdnum import iban
 
-from h2htalk.curation.anonymize.normalization import Reading
-from h2htalk.curation.anonymize.spans import Places, Span
+from h2htalk.curation.anonymize.normalization import NormalizedText
+from h2htalk.curation.anonymize.spans import Span, TakenCharacters
 from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
 
 _IBAN = re.compile(r"(?<![a-z0-9])[a-z]{2}[0-9]{2}(?:[ -]?[a-z0-9]){11,30}")
@@ -44,40 +44,40 @@ _VALUE = re.compile(
 )
 
 
-def lettered_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
+def alphanumeric_id_spans(normalized: NormalizedText, cues: Cues, taken: TakenCharacters) -> list[Span]:
     """Spans (places of the reading) of ids that hold a letter, outside of what is taken, which they join."""
-    text = reading.text
-    found: list[Span] = []
+    text = normalized.text
+    spans: list[Span] = []
     for match in _IBAN.finditer(text):
         end = _iban_end(text, match)
         if end:
-            found.append(Span(match.start(), end, "ACCOUNT_NUMBER", 0.98))
+            spans.append(Span(match.start(), end, "ACCOUNT_NUMBER", 0.98))
     for match in _SORT_CODE.finditer(text) if "sort" in text else ():
-        found.append(Span(*match.span(1), "ACCOUNT_NUMBER", 0.95))
-    for match in _NINO.finditer(reading.digits):
+        spans.append(Span(*match.span(1), "ACCOUNT_NUMBER", 0.95))
+    for match in _NINO.finditer(normalized.digits):
         near = cues.near(match.start(), match.end())
         cued = near.distance("id") is not None
         strict = _GIVEN_OUT.match(match.group()) is not None
         if cued or (
             (strict or (text.isascii() and text.startswith("qq", match.start())))
             and near.nearest not in ("other", "account", "plate")
-            and reading.shown[match.start()].isupper()
+            and normalized.visible[match.start()].isupper()
         ):
-            found.append(Span(match.start(), match.end(), "NATIONAL_ID", 0.97 if cued else 0.85))
+            spans.append(Span(match.start(), match.end(), "NATIONAL_ID", 0.97 if cued else 0.85))
     for match in _LICENCE.finditer(text):
-        if not cues.near(*match.span()).foreign(20):
-            found.append(Span(*match.span(), "ACCOUNT_NUMBER", 0.85))
-    found = taken.keep(found)
+        if not cues.near(*match.span()).nearest_is_impersonal(20):
+            spans.append(Span(*match.span(), "ACCOUNT_NUMBER", 0.85))
+    spans = taken.keep(spans)
     for cue in cues.found:
         if cue.kind == "account" or _of_a_card(text, cue):
-            span = _behind(reading, cue) or _before(reading, cue)
+            span = _behind(normalized, cue) or _before(normalized, cue)
         elif cue.kind == "plate" and text.startswith(("licen", "驾"), cue.start):
-            span = _licence(reading, cue)
+            span = _licence(normalized, cue)
         else:
             continue
         if span is not None:
-            found += taken.keep([span])
-    return found + taken.keep(_about(reading, cues))
+            spans += taken.keep([span])
+    return spans + taken.keep(_about(normalized, cues))
 
 
 def _of_a_card(text: str, cue: Cue) -> bool:
@@ -85,25 +85,25 @@ def _of_a_card(text: str, cue: Cue) -> bool:
     return cue.kind == "card" and text[cue.start : cue.end].endswith(("卡号", "card number", "card no"))
 
 
-def _licence(reading: Reading, cue: Cue) -> Span | None:
+def _licence(normalized: NormalizedText, cue: Cue) -> Span | None:
     """A driving licence's number, which is longer than any plate's."""
-    span = _behind(reading, cue)
-    if span is None or sum(map(str.isalnum, reading.text[span.start : span.end])) < 8:
+    span = _behind(normalized, cue)
+    if span is None or sum(map(str.isalnum, normalized.text[span.start : span.end])) < 8:
         return None
     return span
 
 
-def _about(reading: Reading, cues: Cues) -> Iterator[Span]:
+def _about(normalized: NormalizedText, cues: Cues) -> Iterator[Span]:
     """A letter or two and digits, in a message that speaks of a passport or an account; or in a passport's own form,
     where papers and counters are spoken of."""
     kinds = {cue.kind for cue in cues.found}
     if cues.language == "zh":
         named = set(cues.starts)  # Tel17634090466
-        for match in (*_CHINESE_PASSPORT.finditer(reading.text), *_OF_A_FIRM.finditer(reading.text)):
+        for match in (*_CHINESE_PASSPORT.finditer(normalized.text), *_OF_A_FIRM.finditer(normalized.text)):
             if match.start() in named:
                 continue
             near = cues.near(*match.span())
-            passport = match.re is _CHINESE_PASSPORT and reading.shown[match.start()].isupper()
+            passport = match.re is _CHINESE_PASSPORT and normalized.visible[match.start()].isupper()
             told = passport or "counter" in near.around or sum(map(str.isalpha, match.group())) > 2
             if (
                 told
@@ -113,7 +113,7 @@ def _about(reading: Reading, cues: Cues) -> Iterator[Span]:
                 yield Span(*match.span(), "ACCOUNT_NUMBER", 0.7)
     if not kinds & {"account", "id"}:
         return
-    for match in _PASSPORT.finditer(reading.digits):
+    for match in _PASSPORT.finditer(normalized.digits):
         near = cues.near(*match.span())
         if near.around & {"account", "id"} and near.nearest not in ("other", "wechat", "plate", "qq"):
             yield Span(
@@ -139,8 +139,8 @@ def _iban_end(text: str, match: re.Match[str]) -> int | None:
     return None
 
 
-def _behind(reading: Reading, cue: Cue) -> Span | None:
-    text = reading.text
+def _behind(normalized: NormalizedText, cue: Cue) -> Span | None:
+    text = normalized.text
     lead = _LEAD.match(text, cue.end)
     start = lead.end() if lead else cue.end
     while (
@@ -156,9 +156,9 @@ def _behind(reading: Reading, cue: Cue) -> Span | None:
     return Span(start, match.end(), "ACCOUNT_NUMBER", 0.92)
 
 
-def _before(reading: Reading, cue: Cue) -> Span | None:
+def _before(normalized: NormalizedText, cue: Cue) -> Span | None:
     """An id in front of its cue: "E12345678是我护照号"."""
-    text = reading.text
+    text = normalized.text
     floor = max(0, cue.start - 32)
     link = re.search(
         r"[\s,，]{0,2}(?:(?:这|那)?个?(?:就|才)?是(?:我|他|她)?的?(?:新|旧|老)?"

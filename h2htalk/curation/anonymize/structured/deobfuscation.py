@@ -1,7 +1,7 @@
 """What people write so that no filter reads it: digits as words or look-alikes, fillers in between, letters spelt out.
 
-`unveil` rewrites a reading into what it means and remembers where each character came from; the same rules then read it
-a second time. Only what holds a rewritten stretch counts there, so a plain text is never read differently.
+`deobfuscate` rewrites a reading into what it means and remembers where each character came from; the same rules then
+read it a second time. Only what holds a rewritten stretch counts there, so a plain text is never read differently.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from h2htalk.curation.anonymize.normalization import HAN, HAN_DIGITS, Reading, read
+from h2htalk.curation.anonymize.normalization import HAN, HAN_DIGITS, NormalizedText, normalize_text
 from h2htalk.curation.anonymize.structured.deobfuscation_words import (
     CLUSTER,
     DIGIT_WORDS,
@@ -22,10 +22,10 @@ from h2htalk.curation.anonymize.structured.deobfuscation_words import (
     PINYIN_RUN,
     REPEATED,
     SPELT_DIGITS,
-    glued,
-    said_digits,
-    said_letters,
-    said_pinyin,
+    pinyin_digits,
+    spelled_letters,
+    split_glued_cue,
+    spoken_digits,
 )
 
 # A rough look at a text: whether anything below can apply at all.
@@ -71,16 +71,16 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Unveiled:
+class Deobfuscated:
     """A text as it is meant. `starts`, `ends`: the places of the reading that each character stands for; `edited`:
     whether it was rewritten."""
 
-    reading: Reading
+    normalized: NormalizedText
     starts: tuple[int, ...]
     ends: tuple[int, ...]
     edited: bytes
 
-    def place(self, start: int, end: int) -> tuple[int, int]:
+    def original_span(self, start: int, end: int) -> tuple[int, int]:
         """A stretch as places of the reading that was unveiled."""
         return self.starts[start], self.ends[end - 1]
 
@@ -91,8 +91,8 @@ class Unveiled:
 class _Draft:
     """A text while it is rewritten, character by character with its origin."""
 
-    def __init__(self, reading: Reading) -> None:
-        self.text, self.shown = reading.text, reading.shown
+    def __init__(self, normalized: NormalizedText) -> None:
+        self.text, self.visible = normalized.text, normalized.visible
         self.starts = list(range(len(self.text)))
         self.ends = list(range(1, len(self.text) + 1))
         self.edited = bytearray(len(self.text))
@@ -112,7 +112,7 @@ class _Draft:
             if start < at:
                 continue
             text += [self.text[at:start], meant.lower()]
-            shown += [self.shown[at:start], meant]
+            shown += [self.visible[at:start], meant]
             starts += [*self.starts[at:start], *[self.starts[start]] * len(meant)]
             ends += [*self.ends[at:start], *[self.ends[end - 1]] * len(meant)]
             edited += self.edited[at:start] + b"\x01" * len(meant)
@@ -120,44 +120,44 @@ class _Draft:
                 edited[-1] = 1
             at = end
         self.text = "".join([*text, self.text[at:]])
-        self.shown = "".join([*shown, self.shown[at:]])
+        self.visible = "".join([*shown, self.visible[at:]])
         self.starts, self.ends = starts + self.starts[at:], ends + self.ends[at:]
         self.edited = edited + self.edited[at:]
         self.changed = True
 
 
-def unveil(reading: Reading, language: str) -> Unveiled | None:
+def deobfuscate(normalized: NormalizedText, language: str) -> Deobfuscated | None:
     """What a reading means, or None where nothing in it is disguised."""
-    text = reading.text
+    text = normalized.text
     trigger = _TRIGGER_ZH if language == "zh" else _TRIGGER_EN
     if trigger.search(text) is None and _TRIGGER_ANY.search(text) is None:
         return None
-    draft = _Draft(reading)
+    draft = _Draft(normalized)
     if language == "en":
-        draft.rewrite(CLUSTER, said_letters)
+        draft.rewrite(CLUSTER, spelled_letters)
     draft.rewrite(_SINGLES, _singles)
     draft.rewrite(_JOINED, _singles)
     if language == "zh":
         draft.rewrite(PINYIN_DOT, lambda m: [(m.start(), m.end(), ".")])
-        draft.rewrite(PINYIN_RUN, said_pinyin)
+        draft.rewrite(PINYIN_RUN, pinyin_digits)
     for pattern, meant in FILLERS[language]:
         draft.rewrite(pattern, lambda m, meant=meant: [(m.start(), m.end(), meant)])  # type: ignore[misc]
     if language == "zh":
         draft.rewrite(REPEATED, _repeated)
         draft.rewrite(HAN_RUN, _homophones)
     else:
-        draft.rewrite(SPELT_DIGITS, said_digits)
-        draft.rewrite(GLUED, glued)
+        draft.rewrite(SPELT_DIGITS, spoken_digits)
+        draft.rewrite(GLUED, split_glued_cue)
     draft.rewrite(_COLON, lambda m: [(m.start(), m.end(), m.group().count(":") * ":")])
     draft.rewrite(_ODD_DOT, lambda m: [(m.start(), m.end(), ".")])
     draft.rewrite(_ODD, _odd)
     draft.rewrite(_LOOKALIKE, _lookalike)
     if not draft.changed:
         return None
-    again = read(draft.shown)
+    again = normalize_text(draft.visible)
     if len(again.text) != len(draft.text):
         return None
-    return Unveiled(again, tuple(draft.starts), tuple(draft.ends), bytes(draft.edited))
+    return Deobfuscated(again, tuple(draft.starts), tuple(draft.ends), bytes(draft.edited))
 
 
 def _singles(match: re.Match[str]) -> list[tuple[int, int, str]]:
@@ -184,7 +184,7 @@ def _homophones(match: re.Match[str]) -> list[tuple[int, int, str]]:
     if strange and figures < 2 and said < 5:
         return []
     table = {
-        **said_homophones(),
+        **spoken_homophones(),
         **(HAN_DIGITS if any(char in "洞两拐勾俩" or char in HOMOPHONES for char in found) else {}),
     }
     return [
@@ -194,7 +194,7 @@ def _homophones(match: re.Match[str]) -> list[tuple[int, int, str]]:
     ]
 
 
-def said_homophones() -> dict[str, str]:
+def spoken_homophones() -> dict[str, str]:
     """Han characters that are said for digits: over the radio, and those that sound alike."""
     radio = {"洞": "0", "两": "2", "拐": "7", "勾": "9", "俩": "2"}
     sounds = dict(

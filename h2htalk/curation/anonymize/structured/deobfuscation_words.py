@@ -20,20 +20,21 @@ DIGIT_WORDS = "|".join(
 )
 _ONE = "|".join(sorted(_ONES, key=lambda w: (-len(w), w)))
 _TIMES_ANY, _TENS_ANY, _TEENS_ANY = "|".join(_TIMES), "|".join(_TENS), "|".join(_TEENS)
-_SAID = (
+_SPOKEN = (
     rf"(?:(?:{_TIMES_ANY})[ -](?:{_ONE}|[0-9])|(?:{_TENS_ANY})(?:[ -](?:{_ONE}))?"
     rf"|(?:{_TEENS_ANY})|(?:{_ONE})(?: hundred)?)(?![a-z])"
 )
-_SAID_ONE = re.compile(_SAID)
+_SPOKEN_DIGIT = re.compile(_SPOKEN)
 # Digits said one after the other, with figures in between.
 SPELT_DIGITS = re.compile(
-    rf"(?<![a-z0-9])(?:{_SAID}|[0-9]+)(?:(?:[ ,./_-]|\s-\s|\.\.\.? ?|, ){{1,3}}(?:{_SAID}|[0-9]+(?![a-z0-9]))){{0,40}}"
+    rf"(?<![a-z0-9])(?:{_SPOKEN}|[0-9]+)(?:(?:[ ,./_-]|\s-\s|\.\.\.? ?|, ){{1,3}}"
+    rf"(?:{_SPOKEN}|[0-9]+(?![a-z0-9]))){{0,40}}"
 )
 
 _NATO = _TABLES["nato"]
 _NATO_ANY = "|".join(sorted(_NATO, key=lambda w: (-len(w), w)))
 _LETTER = rf"(?:(?:{_NATO_ANY})(?![a-z])|[a-z] (?:as in|for|like) [a-z'-]{{3,12}}|[a-z](?![a-z']))"
-_SIGN = rf"(?:{_LETTER}|{_SAID}|[0-9]{{1,9}}(?![a-z0-9]))"
+_SIGN = rf"(?:{_LETTER}|{_SPOKEN}|[0-9]{{1,9}}(?![a-z0-9]))"
 # Letters by their names and digits, one after the other: "victor november 0 1 juliet tango delta".
 CLUSTER = re.compile(rf"(?<![a-z0-9']){_SIGN}(?:[ ,./-]{{1,3}}{_SIGN}){{2,20}}")
 _SIGN_ONE = re.compile(_SIGN)
@@ -130,15 +131,17 @@ GLUED = re.compile(
 )
 
 
-def glued(match: re.Match[str]) -> list[tuple[int, int, str]]:
+def split_glued_cue(match: re.Match[str]) -> list[tuple[int, int, str]]:
     """The cue and the number, apart."""
     return [(match.start(1), match.end(1), f" {match[1]} "), (match.start(2), match.end(2), f" {match[2]} ")]
 
 
-def said_digits(match: re.Match[str]) -> list[tuple[int, int, str]]:
+def spoken_digits(match: re.Match[str]) -> list[tuple[int, int, str]]:
     """ "double seven", "forty two", "oh": as digits, where two or more stand in a row."""
     at = match.start()
-    found = [(at + m.start(), at + m.end(), _figures(m.group())) for m in _SAID_ONE.finditer(match.group())]
+    found = [
+        (at + m.start(), at + m.end(), _figures(m.group())) for m in _SPOKEN_DIGIT.finditer(match.group())
+    ]
     total = sum(char.isdigit() for char in match.group()) + sum(len(meant) for _, _, meant in found)
     if total < 2 or "12345" in "".join(meant for _, _, meant in found):  # somebody counts
         return []
@@ -159,16 +162,16 @@ def _figures(said: str) -> str:
     return _TEENS.get(words[0]) or _ONES[words[0]] + ("00" if len(words) > 1 else "")
 
 
-def said_letters(match: re.Match[str]) -> list[tuple[int, int, str]]:
+def spelled_letters(match: re.Match[str]) -> list[tuple[int, int, str]]:
     """Letters by their names, joined: only where a name or "as in" shows that somebody spells."""
     at = match.start()
     signs = list(_SIGN_ONE.finditer(match.group()))
     named = sum(
-        len(m.group()) > 2 and not m.group()[0].isdigit() and _SAID_ONE.fullmatch(m.group()) is None
+        len(m.group()) > 2 and not m.group()[0].isdigit() and _SPOKEN_DIGIT.fullmatch(m.group()) is None
         for m in signs
     )
     if named < 2 and not (
-        named and any(m.group().isdigit() or _SAID_ONE.fullmatch(m.group()) for m in signs)
+        named and any(m.group().isdigit() or _SPOKEN_DIGIT.fullmatch(m.group()) for m in signs)
     ):
         return []
     edits = []
@@ -182,7 +185,7 @@ def said_letters(match: re.Match[str]) -> list[tuple[int, int, str]]:
             if said in _NATO
             else (
                 _figures(said)
-                if _SAID_ONE.fullmatch(said) and len(said) > 1
+                if _SPOKEN_DIGIT.fullmatch(said) and len(said) > 1
                 else said
                 if said.isdigit()
                 else said[0].upper()
@@ -193,7 +196,7 @@ def said_letters(match: re.Match[str]) -> list[tuple[int, int, str]]:
     return edits
 
 
-def said_pinyin(match: re.Match[str]) -> list[tuple[int, int, str]]:
+def pinyin_digits(match: re.Match[str]) -> list[tuple[int, int, str]]:
     """yao san er: digits in the letters of their sounds."""
     sounds = list(_SOUND_ONE.finditer(match.group()))
     if len(sounds) < 3:

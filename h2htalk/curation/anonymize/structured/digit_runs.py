@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from h2htalk.curation.anonymize.normalization import HAN, Reading
+from h2htalk.curation.anonymize.normalization import HAN, NormalizedText
 from h2htalk.curation.anonymize.structured.number_cues import Near
 
 MOST_DIGITS = 20
@@ -105,18 +105,18 @@ def _stronger(gap: str, inner: set[str]) -> bool:
     )
 
 
-def runs(reading: Reading, taken: list[tuple[int, int]]) -> Iterator[Run]:
+def runs(normalized: NormalizedText, taken: list[tuple[int, int]]) -> Iterator[Run]:
     """The runs of a reading with five digits or more, outside of what is taken (ordered stretches)."""
-    text = reading.text
+    text = normalized.text
     token = _PLAIN_TOKEN
     if _SPELT.search(text):
         token = _TOKEN
     elif not text.isascii():
         token = _ASCII_HAN_TOKEN
-    source = text if reading.digits == text or token is not _PLAIN_TOKEN else reading.digits
+    source = text if normalized.digits == text or token is not _PLAIN_TOKEN else normalized.digits
     groups: list[Group] = []
     at = 0
-    for match in token.finditer(_zeroed(reading) if source is text else source):
+    for match in token.finditer(_zeroed(normalized) if source is text else source):
         start, end = match.span()
         while at < len(taken) and taken[at][1] <= start:
             at += 1
@@ -127,16 +127,16 @@ def runs(reading: Reading, taken: list[tuple[int, int]]) -> Iterator[Run]:
         if groups and not _joins(text, groups[-1], start, match.group()):
             yield from _run(groups, text)
             groups = []
-        groups.append(Group(start, end, *_value(match.group(), reading.digits[start:end])))
+        groups.append(Group(start, end, *_value(match.group(), normalized.digits[start:end])))
     yield from _run(groups, text)
 
 
-def _zeroed(reading: Reading) -> str:
+def _zeroed(normalized: NormalizedText) -> str:
     """The text with every `o` that reads as a zero as one, Han digits left."""
-    if "o" not in reading.text or reading.text == reading.digits:
-        return reading.text
+    if "o" not in normalized.text or normalized.text == normalized.digits:
+        return normalized.text
     return "".join(
-        ["0" if a == "o" and b == "0" else a for a, b in zip(reading.text, reading.digits, strict=True)]
+        ["0" if a == "o" and b == "0" else a for a, b in zip(normalized.text, normalized.digits, strict=True)]
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from h2htalk.curation.anonymize.normalization import Reading
+from h2htalk.curation.anonymize.normalization import NormalizedText
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured import identity_numbers, phones
 from h2htalk.curation.anonymize.structured.digit_runs import Run, Window, runs, windows
@@ -35,20 +35,22 @@ _CARD_FORM = re.compile("(?:62|4|5[1-5]|35)[0-9]{14,17}")
 _JOINING = re.compile(r"[\s,，、/&;；。.]*(?:或者|或|和|还有|跟|与|及|、|or|and|&|/|,|，)?[\s,，、/&]*")
 
 
-def digit_spans(reading: Reading, cues: Cues, language: str, taken: list[tuple[int, int]]) -> list[Span]:
+def digit_spans(
+    normalized: NormalizedText, cues: Cues, language: str, taken: list[tuple[int, int]]
+) -> list[Span]:
     """Spans (places of the reading) of everything that is written in digits alone."""
-    found: list[Span] = []
+    spans: list[Span] = []
     barrier, before, last = 0, None, 0
-    for run in runs(reading, taken):
+    for run in runs(normalized, taken):
         start, end = run.groups[0].start, run.groups[-1].end
         formed = language == "zh" and _has_form("".join(group.digits for group in run.groups))
         near = cues.near(start, end, barrier, formed=formed)
-        if before is not None and not near.kinds and _JOINING.fullmatch(reading.text, last, start):
+        if before is not None and not near.kinds and _JOINING.fullmatch(normalized.text, last, start):
             near = before
-        chosen = _choose(run, reading, near, language)
-        found.extend(chosen)
+        chosen = _choose_windows(run, normalized, near, language)
+        spans.extend(chosen)
         barrier, last, before = end, end, (near if chosen else None)
-    return [span for span in found if span.type]
+    return [span for span in spans if span.type]
 
 
 def _has_form(digits: str) -> bool:
@@ -57,12 +59,12 @@ def _has_form(digits: str) -> bool:
     return _CARD_FORM.fullmatch(digits) is not None and identity_numbers.luhn(digits)
 
 
-def _choose(run: Run, reading: Reading, near: Near, language: str) -> list[Span]:
+def _choose_windows(run: Run, normalized: NormalizedText, near: Near, language: str) -> list[Span]:
     """The windows of a run that are something, the surest and longest first, none over another."""
     candidates: list[tuple[float, int, Window, str]] = []
-    for window in windows(run, reading.text, near):
-        for shaped in _with_x(window, reading, language):
-            kind, score = identify(shaped, reading, language)
+    for window in windows(run, normalized.text, near):
+        for shaped in _with_x(window, normalized, language):
+            kind, score = identify(shaped, normalized, language)
             if kind is not None:
                 candidates.append((-score, -len(shaped.digits), shaped, kind))
     candidates.sort(key=lambda item: (item[0], item[1], item[2].start))
@@ -72,15 +74,15 @@ def _choose(run: Run, reading: Reading, near: Near, language: str) -> list[Span]
         places = range(window.start, window.end)
         if taken.isdisjoint(places):
             taken.update(places)
-            start, end = _edges(window, reading.text, kind)
+            start, end = _edges(window, normalized.text, kind)
             chosen.append(Span(start, end, kind, -score))
     return sorted(chosen)
 
 
-def _with_x(window: Window, reading: Reading, language: str) -> Iterator[Window]:
+def _with_x(window: Window, normalized: NormalizedText, language: str) -> Iterator[Window]:
     yield window
     if language == "zh" and len(window.digits) == 17:
-        match = _CLOSING_X.match(reading.text, window.end)
+        match = _CLOSING_X.match(normalized.text, window.end)
         if match:
             yield replace(window, digits=window.digits + "X", end=match.end(), after=None)
 
@@ -99,7 +101,7 @@ def _edges(window: Window, text: str, kind: str) -> tuple[int, int]:
     return start, end
 
 
-def identify(window: Window, reading: Reading, language: str) -> tuple[str | None, float]:
+def identify(window: Window, normalized: NormalizedText, language: str) -> tuple[str | None, float]:
     """The type of a window and how sure, or None. The empty type is a public line: taken, and then left in."""
     digits = window.digits
     if language == "zh":
@@ -109,15 +111,15 @@ def identify(window: Window, reading: Reading, language: str) -> tuple[str | Non
         return ("", 1.0) if window.whole else (None, 0.0)
     if phones.is_hotline(digits) and not (len(digits) <= 5 and claimed):
         return ("", 1.0) if window.whole or len(digits) >= 8 else (None, 0.0)
-    if _MONEY.search(reading.text, max(0, window.start - 2), window.start):
+    if _MONEY.search(normalized.text, max(0, window.start - 2), window.start):
         return None, 0.0
     if window.near.nearest not in ("phone", "landline", "card", "id", "account", "qq") and _thousands(window):
         return None, 0.0
-    unit = _UNIT.match(reading.text, window.end) is not None
+    unit = _UNIT.match(normalized.text, window.end) is not None
     scores: dict[str, float] = {}
     if language == "zh":
         scores["NATIONAL_ID"] = identity_numbers.national_id_zh(window)
-    words = reading.text[max(0, window.start - 60) : window.end + 30]
+    words = normalized.text[max(0, window.start - 60) : window.end + 30]
     if language == "en" or "ssn" in words or "social" in words:
         scores["NATIONAL_ID"] = max(
             scores.get("NATIONAL_ID", 0.0), identity_numbers.national_id_en(window, words)
@@ -126,13 +128,13 @@ def identify(window: Window, reading: Reading, language: str) -> tuple[str | Non
     if not unit:
         scores["QQ"] = identity_numbers.qq(window)
         if language == "zh":
-            scores["QQ"] = max(scores["QQ"], identity_numbers.qq_unnamed(window))
+            scores["QQ"] = max(scores["QQ"], identity_numbers.qq_without_cue(window))
         scores["WECHAT"] = identity_numbers.wechat_number(window)
         scores["ACCOUNT_NUMBER"] = identity_numbers.account(window, language)
         scores["PHONE_NUMBER"] = phones.phone(window, language)
         if _MEMBER.search(words, 0, min(60, window.start)) and not scores["PHONE_NUMBER"]:
             scores["ACCOUNT_NUMBER"] = max(scores["ACCOUNT_NUMBER"], identity_numbers.member(window))
-    _settle(scores, window)
+    _choose_by_cue(scores, window)
     kind = max(scores, key=lambda name: scores[name])
     return (kind, scores[kind]) if scores[kind] >= 0.5 else (None, 0.0)
 
@@ -147,7 +149,7 @@ def _thousands(window: Window) -> bool:
     )
 
 
-def _settle(scores: dict[str, float], window: Window) -> None:
+def _choose_by_cue(scores: dict[str, float], window: Window) -> None:
     """Where a number may be two things, the nearer cue says which."""
     nearest = window.near.nearest
     if nearest == "id" and scores.get("NATIONAL_ID", 0):

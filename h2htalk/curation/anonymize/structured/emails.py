@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from h2htalk.curation.anonymize.normalization import HAN, Reading
+from h2htalk.curation.anonymize.normalization import HAN, NormalizedText
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cues
@@ -35,31 +35,31 @@ _LOCAL_JOINT = re.compile(
 )
 
 
-def email_spans(reading: Reading, cues: Cues) -> list[Span]:
+def email_spans(normalized: NormalizedText, cues: Cues) -> list[Span]:
     """Spans (places of the reading) of e-mail addresses."""
-    text = reading.text
-    found: list[Span] = []
+    text = normalized.text
+    spans: list[Span] = []
     last = 0
     for at in _AT.finditer(text):
         if at.start() < last:
             continue
-        span = _around(reading, at, last, cues)
+        span = _around(normalized, at, last, cues)
         if span is not None:
-            found.append(span)
+            spans.append(span)
             last = span.end
-    return found
+    return spans
 
 
-def _around(reading: Reading, at: re.Match[str], floor: int, cues: Cues) -> Span | None:
-    text = reading.text
+def _around(normalized: NormalizedText, at: re.Match[str], floor: int, cues: Cues) -> Span | None:
+    text = normalized.text
     spaced = at["sign"] is not None and _spaced(text, at, floor)
     if spaced:
         return spaced
-    domain = _domain(reading, at)
+    domain = _domain(normalized, at)
     if domain is None:
         return None
     end, known, hidden = domain
-    start = _local_start(reading, at, floor, bare=at["sign"] == "@" and not hidden, known=known)
+    start = _local_start(normalized, at, floor, bare=at["sign"] == "@" and not hidden, known=known)
     if start is None:
         return None
     local = text[start : at.start()]
@@ -114,13 +114,13 @@ def _spaced(text: str, at: re.Match[str], floor: int) -> Span | None:
     )
 
 
-def _domain(reading: Reading, at: re.Match[str]) -> tuple[int, bool, bool] | None:
+def _domain(normalized: NormalizedText, at: re.Match[str]) -> tuple[int, bool, bool] | None:
     """Where the domain behind an `@` ends, whether it is a mail provider's, and whether its dot was hidden."""
-    text = reading.text
+    text = normalized.text
     start = at.end()
     plain = _PLAIN_DOMAIN.match(text, start)
     if plain is not None:
-        end = _cut(reading, start, plain.end())
+        end = _cut(normalized, start, plain.end())
         if end is not None and not _goes_on(text, end):
             return end, text[start:end].split(".")[0] in domains.words("mail"), False
     match = _DOMAIN.match(text, start)
@@ -131,12 +131,12 @@ def _domain(reading: Reading, at: re.Match[str]) -> tuple[int, bool, bool] | Non
     end = start
     labels: list[str] = []
     best: int | None = None
-    for found in domains.LABELS.finditer(text, start, match.end()):
-        label = found[1]
+    for part in domains.LABELS.finditer(text, start, match.end()):
+        label = part[1]
         if label in ("dot", "d0t") and labels:
             continue
         labels.append(label)
-        end = found.end()
+        end = part.end()
         if (
             len(labels) > 1
             and domains.is_ending(label)
@@ -150,7 +150,7 @@ def _domain(reading: Reading, at: re.Match[str]) -> tuple[int, bool, bool] | Non
         elif len(labels) > 1 and best is not None:
             break
         elif len(labels) > 1 and domains.cut_ending(label) and labels[0] in domains.words("mail"):
-            best = found.start(1) + domains.cut_ending(label)
+            best = part.start(1) + domains.cut_ending(label)
             break
     if best is None:
         glued = (
@@ -168,9 +168,9 @@ def _goes_on(text: str, end: int) -> bool:
     return _MORE.match(text, end) is not None
 
 
-def _cut(reading: Reading, start: int, end: int) -> int | None:
+def _cut(normalized: NormalizedText, start: int, end: int) -> int | None:
     """The end of a plain domain: its last label that is an ending; what a sentence glued to it goes."""
-    text, shown = reading.text, reading.shown
+    text, shown = normalized.text, normalized.visible
     labels = list(domains.LABELS.finditer(text, start, end))
     best: int | None = None
     for place, label in enumerate(labels[1:], start=1):
@@ -190,9 +190,11 @@ def _cut(reading: Reading, start: int, end: int) -> int | None:
     return best
 
 
-def _local_start(reading: Reading, at: re.Match[str], floor: int, *, bare: bool, known: bool) -> int | None:
+def _local_start(
+    normalized: NormalizedText, at: re.Match[str], floor: int, *, bare: bool, known: bool
+) -> int | None:
     """Where the part before an `@` begins, or None where there is none."""
-    text = reading.text
+    text = normalized.text
     start = _token(text, at.start(), floor)
     if start is None:
         start = at.start()

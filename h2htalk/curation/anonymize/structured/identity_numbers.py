@@ -101,7 +101,7 @@ def national_id_en(window: Window, words: str) -> float:
     if len(digits) == 9 and window.shape == (3, 2, 4) and social_security(digits):
         if distance is not None:
             return 0.97
-        if window.gaps == ("-", "-") and window.whole and not window.near.foreign(8):
+        if window.gaps == ("-", "-") and window.whole and not window.near.nearest_is_impersonal(8):
             return 0.92
         alike = len({gap.strip() for gap in window.gaps}) == 1
         sure = window.gaps[0].strip() == "-" or "id" in window.near.around
@@ -141,7 +141,7 @@ def card(window: Window) -> float:
         return 0.0
     brand = _BRANDS.fullmatch(digits) is not None
     grouped = window.shape in ((4, 4, 4, 4), (4, 6, 5))
-    if window.near.foreign(_reach(digits, grouped=grouped) if brand else 1000):
+    if window.near.nearest_is_impersonal(_reach(digits, grouped=grouped) if brand else 1000):
         return 0.0
     distance = window.near.distance(*_CARD_CUES)
     if not luhn(digits):
@@ -172,12 +172,12 @@ def account(window: Window, language: str) -> float:
         about = "account" in window.near.around and nearest in ("", "card", "account", "adding")
         if about and len(digits) >= 9 and not _day(digits):
             return 0.6
-        return _unnamed(window, language)
+        return _uncued_account(window, language)
     if nearest in ("qq", "wechat", "id") or (
         nearest == "landline" and (len(digits) < 9 or _phone_like(digits))
     ):
         return 0.0
-    if len(digits) < 8 and distance > (30 if nearest == "account" and _odd(digits) else 12):
+    if len(digits) < 8 and distance > (30 if nearest == "account" and _is_not_round(digits) else 12):
         return 0.0
     if nearest == "phone" and (_phone_like(digits) or (distance > 24 and len(digits) < 9)):
         return 0.0
@@ -198,12 +198,12 @@ def member(window: Window) -> float:
     return 0.0 if _amount(window) or _day(window.digits) else 0.7
 
 
-def _odd(digits: str) -> bool:
+def _is_not_round(digits: str) -> bool:
     """No round sum."""
     return len(digits) >= 6 and not digits.endswith("00")
 
 
-def _unnamed(window: Window, language: str) -> float:
+def _uncued_account(window: Window, language: str) -> float:
     """A long number in one piece in a message that names nothing: most often somebody's account."""
     digits, near = window.digits, window.near
     if near.nearest == "card" and near.kinds[0][1] <= 10 and not _BRANDS.fullmatch(digits):
@@ -211,9 +211,9 @@ def _unnamed(window: Window, language: str) -> float:
     others = {kind for kind, _ in near.kinds}
     if len(digits) >= 12 and language == "zh":
         others -= {"phone", "landline", "qq", "wechat"}  # too long for any of them
-    if len(window.shape) != 1 or window.glued or others or _busy(near, len(digits)):
+    if len(window.shape) != 1 or window.glued or others or _near_impersonal_words(near, len(digits)):
         return 0.0
-    if not 7 <= len(digits) <= 19 or _INSTANT.fullmatch(digits) or _nobodys(window):
+    if not 7 <= len(digits) <= 19 or _INSTANT.fullmatch(digits) or _is_impersonal(window):
         return 0.0
     if _HOME_PHONE.fullmatch(digits) if language == "zh" else _phone_like(digits):
         return 0.0
@@ -226,12 +226,12 @@ def _unnamed(window: Window, language: str) -> float:
     return 0.0 if digits.endswith("000") else 0.52
 
 
-def _busy(near: Near, size: int = 99) -> bool:
+def _near_impersonal_words(near: Near, size: int = 99) -> bool:
     """Whether words for nobody's numbers stand near, or (of a number that a site may show) the net is spoken of."""
     return any(kind == "other" for kind, _ in near.kinds) or (size < 11 and "url" in near.around)
 
 
-def _nobodys(window: Window) -> bool:
+def _is_impersonal(window: Window) -> bool:
     """Digits that stand for themselves: days, sums, sayings, round and repeated ones, powers of two, arithmetic."""
     digits = window.digits
     if _day(digits) or _SAYINGS.fullmatch(digits) or digits in _KEYS or digits.endswith("0000"):
@@ -289,13 +289,13 @@ def qq(window: Window) -> float:
     return 0.93 if distance <= 8 else 0.75
 
 
-def qq_unnamed(window: Window) -> float:
+def qq_without_cue(window: Window) -> float:
     """A QQ number in a Chinese message that does not name QQ: nobody has another number of nine or ten digits, and
     what is said of a number (its age, its picture, who added whom) tells shorter ones."""
     digits, near = window.digits, window.near
     if len(window.shape) != 1 or not window.whole or window.glued or not 6 <= len(digits) <= 10:
         return 0.0
-    if digits[0] == "0" or _nobodys(window) or re.match("[48]00|95", digits):
+    if digits[0] == "0" or _is_impersonal(window) or re.match("[48]00|95", digits):
         return 0.0
     if near.nearest not in ("", "phone", "qq", "wechat", "url", "landline"):
         return 0.0
@@ -303,14 +303,18 @@ def qq_unnamed(window: Window) -> float:
         return 0.0
     if near.nearest == "landline" and len(digits) < 9:
         return 0.0
-    if "profile" in near.around and not _busy(near) and "landline" not in near.around:
+    if "profile" in near.around and not _near_impersonal_words(near) and "landline" not in near.around:
         return 0.71 if len(digits) < 9 else 0.72
     if len(digits) < 8:
         return 0.0
     if "adding" in near.around or (near.nearest in ("phone", "wechat") and near.kinds[0][1] <= 24):
         return 0.72 if len(digits) > 8 else 0.6 if "adding" in near.around or digits[0] in "19" else 0.0
     return (
-        0.55 if len(digits) > 8 and not _busy(near) and not near.around & {"account", "card", "id"} else 0.0
+        0.55
+        if len(digits) > 8
+        and not _near_impersonal_words(near)
+        and not near.around & {"account", "card", "id"}
+        else 0.0
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from h2htalk.curation.anonymize.normalization import HAN, Reading
-from h2htalk.curation.anonymize.spans import Places, Span
+from h2htalk.curation.anonymize.normalization import HAN, NormalizedText
+from h2htalk.curation.anonymize.spans import Span, TakenCharacters
 from h2htalk.curation.anonymize.structured.number_cues import Cues
 
 _DOT = (
@@ -40,25 +40,25 @@ _VERSION_AFTER = re.compile(r"\s?(?:版|version|update|patch|build|firmware|rele
 _ANY = 1000
 
 
-def ip_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
+def ip_spans(normalized: NormalizedText, cues: Cues, taken: TakenCharacters) -> list[Span]:
     """Spans (places of the reading) of IP addresses outside of what is taken."""
-    found: list[Span] = []
-    text = reading.digits
+    spans: list[Span] = []
+    text = normalized.digits
     if ":" in text:
         for match in _V6.finditer(text):
             if _six(match.group()) and taken.free(*match.span()):
-                found.append(Span(match.start(), match.end(), "IP_ADDRESS", 0.95))
+                spans.append(Span(match.start(), match.end(), "IP_ADDRESS", 0.95))
     for match in _V6_LOOSE.finditer(text):
         cued = cues.near(*match.span()).distance("ip") is not None
         if cued and re.search("[a-f]", match.group()) and taken.free(*match.span()):
-            found.append(Span(*match.span(), "IP_ADDRESS", 0.85))
-    at = found[-1].end if found and found[-1].score == 0.85 else 0
+            spans.append(Span(*match.span(), "IP_ADDRESS", 0.85))
+    at = spans[-1].end if spans and spans[-1].score == 0.85 else 0
     while four := _V4.search(text, at):
-        score = _four(four, reading, cues) if taken.free(*four.span()) else 0.0
+        score = _four(four, normalized, cues) if taken.free(*four.span()) else 0.0
         if score:
-            found.append(Span(four.start(), four.end(), "IP_ADDRESS", score))
+            spans.append(Span(four.start(), four.end(), "IP_ADDRESS", score))
         at = four.end() if score else four.end(1)
-    return found
+    return spans
 
 
 def _six(value: str) -> bool:
@@ -80,7 +80,7 @@ def _number(octet: str) -> str:
     return "".join(_SPELT[word] for word in re.split(r"[ -]", octet))
 
 
-def _four(match: re.Match[str], reading: Reading, cues: Cues) -> float:
+def _four(match: re.Match[str], normalized: NormalizedText, cues: Cues) -> float:
     """How sure we are of four numbers with dots: versions and dates look the same."""
     octets = [_number(match[name]) for name in _OCTETS]
     if any(len(octet) > 3 or int(octet) > 255 or (len(octet) > 1 and octet[0] == "0") for octet in octets):
@@ -88,8 +88,12 @@ def _four(match: re.Match[str], reading: Reading, cues: Cues) -> float:
     start, end = match.span()
     cued = cues.near(start, end).distance("ip") is not None
     loose = any(match[f"loose{n}"] is not None for n in range(3))
-    spelt = any(char in HAN for char in reading.text[start:end]) or any(char.isalpha() for char in match[1])
-    if _VERSION.search(reading.text, max(0, start - 12), start) or _VERSION_AFTER.match(reading.text, end):
+    spelt = any(char in HAN for char in normalized.text[start:end]) or any(
+        char.isalpha() for char in match[1]
+    )
+    if _VERSION.search(normalized.text, max(0, start - 12), start) or _VERSION_AFTER.match(
+        normalized.text, end
+    ):
         return 0.0
     if loose:
         return 0.8 if cued and len(set(match.group("loose0", "loose1", "loose2"))) == 1 else 0.0
@@ -98,7 +102,11 @@ def _four(match: re.Match[str], reading: Reading, cues: Cues) -> float:
     values = [int(octet) for octet in octets]
     # No version begins with so high a number: only a word right before it speaks against it.
     reach = 2 if values[0] >= 32 and max(values) >= 60 else _ANY
-    if cues.near(start, end).foreign(reach) or (max(values) < 32 and values[0] != 10) or max(values) < 13:
+    if (
+        cues.near(start, end).nearest_is_impersonal(reach)
+        or (max(values) < 32 and values[0] != 10)
+        or max(values) < 13
+    ):
         return 0.0
     if spelt and max(values) < 100:
         return 0.0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from h2htalk.curation.anonymize.normalization import HAN, Reading
+from h2htalk.curation.anonymize.normalization import HAN, NormalizedText
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
@@ -19,26 +19,26 @@ _CHINESE = re.compile(
 )
 
 
-def plate_spans(reading: Reading, cues: Cues, language: str) -> list[Span]:
+def plate_spans(normalized: NormalizedText, cues: Cues, language: str) -> list[Span]:
     """Spans (places of the reading) of licence plates."""
-    found = _chinese(reading) if not reading.text.isascii() else []
-    return found + english_plate_spans(reading, cues)
+    spans = _chinese(normalized) if not normalized.text.isascii() else []
+    return spans + english_plate_spans(normalized, cues)
 
 
-def _chinese(reading: Reading) -> list[Span]:
-    found: list[Span] = []
+def _chinese(normalized: NormalizedText) -> list[Span]:
+    spans: list[Span] = []
     at = 0
-    while match := _CHINESE.search(reading.text, at):
-        end = _chinese_end(reading, match)
+    while match := _CHINESE.search(normalized.text, at):
+        end = _chinese_end(normalized, match)
         if end:
-            found.append(Span(match.start(), end, "LICENSE_PLATE", 0.95))
+            spans.append(Span(match.start(), end, "LICENSE_PLATE", 0.95))
         at = end or match.start() + 1
-    return found
+    return spans
 
 
-def _chinese_end(reading: Reading, match: re.Match[str]) -> int | None:
+def _chinese_end(normalized: NormalizedText, match: re.Match[str]) -> int | None:
     """Where the plate ends: letter, then five, or six of a new-energy car, or four and a word; None: it is none."""
-    text, digits = reading.text, reading.digits
+    text, digits = normalized.text, normalized.digits
     places = [
         i
         for i in range(match.start() + 1, match.end())
@@ -142,17 +142,17 @@ _PART = re.compile(
 )
 
 
-def english_plate_spans(reading: Reading, cues: Cues) -> list[Span]:
+def english_plate_spans(normalized: NormalizedText, cues: Cues) -> list[Span]:
     """Spans (places of the reading) of plates that are not Chinese."""
-    return [*_english(reading, cues), *_by_shape(reading, cues)]
+    return [*_english(normalized, cues), *_by_shape(normalized, cues)]
 
 
-def _by_shape(reading: Reading, cues: Cues) -> Iterator[Span]:
+def _by_shape(normalized: NormalizedText, cues: Cues) -> Iterator[Span]:
     """Plates in a message that speaks of a car or a plate; Britain's modern ones in capitals anywhere."""
     about = any(cue.kind in ("vehicle", "plate") for cue in cues.found)
-    if not about and _OWN_FORM.search(reading.shown) is None:
+    if not about and _OWN_FORM.search(normalized.visible) is None:
         return
-    text = reading.digits if reading.text.isascii() else reading.text
+    text = normalized.digits if normalized.text.isascii() else normalized.text
     pieces = list(_PIECE.finditer(text))
     at = 0
     for place, piece in enumerate(pieces):
@@ -167,14 +167,14 @@ def _by_shape(reading: Reading, cues: Cues) -> Iterator[Span]:
         ):
             if first < 0 or last >= len(pieces) or pieces[first].start() < at:
                 continue
-            score = _shaped(text, pieces[first : last + 1], reading, cues)
+            score = _shaped(text, pieces[first : last + 1], normalized, cues)
             if score:
                 at = pieces[last].end()
                 yield Span(pieces[first].start(), at, "LICENSE_PLATE", score)
                 break
 
 
-def _shaped(text: str, pieces: list[re.Match[str]], reading: Reading, cues: Cues) -> float:
+def _shaped(text: str, pieces: list[re.Match[str]], normalized: NormalizedText, cues: Cues) -> float:
     """How sure we are that neighbouring pieces are a plate."""
     start, end = pieces[0].start(), pieces[-1].end()
     for a, b in pairwise(pieces):
@@ -191,11 +191,13 @@ def _shaped(text: str, pieces: list[re.Match[str]], reading: Reading, cues: Cues
         return 0.0
     if any(piece.group() in _STOP for piece in pieces) or not _KNOWN.fullmatch(whole):
         return 0.0
-    return _believed(whole, text[start:end], start, end, reading, cues)
+    return _believed(whole, text[start:end], start, end, normalized, cues)
 
 
-def _believed(whole: str, written: str, start: int, end: int, reading: Reading, cues: Cues) -> float:
-    shown = reading.shown[start:end]
+def _believed(
+    whole: str, written: str, start: int, end: int, normalized: NormalizedText, cues: Cues
+) -> float:
+    shown = normalized.visible[start:end]
     capitals = shown.upper() == shown
     modern = _MODERN.fullmatch(whole) is not None
     near = cues.near(start, end)
@@ -212,38 +214,38 @@ def _believed(whole: str, written: str, start: int, end: int, reading: Reading, 
     return 0.65 if lower else 0.0
 
 
-def _english(reading: Reading, cues: Cues) -> list[Span]:
-    found: list[Span] = []
-    text = reading.digits
+def _english(normalized: NormalizedText, cues: Cues) -> list[Span]:
+    spans: list[Span] = []
+    text = normalized.digits
     last = 0
     for cue in cues.found:
         if cue.kind != "plate" or cue.start < last:
             continue
         span = (
-            _behind(text, cue.end, reading)
-            or _before(text, cue.start, reading)
-            or _part(text, cue.end, reading)
-            or _vanity(text, cue, reading)
+            _behind(text, cue.end, normalized)
+            or _before(text, cue.start, normalized)
+            or _part(text, cue.end, normalized)
+            or _vanity(text, cue, normalized)
         )
         if span is not None:
-            found.append(span)
+            spans.append(span)
             last = span.end
-    return found
+    return spans
 
 
-def _behind(text: str, at: int, reading: Reading) -> Span | None:
+def _behind(text: str, at: int, normalized: NormalizedText) -> Span | None:
     """The plate after a cue: right behind it, or further on in the sentence if it looks like nothing else."""
     lead = _LEAD.match(text, at)
     near = lead.end() if lead else at
     limit = min(len(text), at + 60)
     for match in _ENGLISH.finditer(text, at, limit):
-        span = _plate(text, match, near, reading)
+        span = _plate(text, match, near, normalized)
         if span is not None:
             return span
     return None
 
 
-def _before(text: str, at: int, reading: Reading) -> Span | None:
+def _before(text: str, at: int, normalized: NormalizedText) -> Span | None:
     """A plate in front of its cue: "7ABC123 is my plate"."""
     link = re.search(
         r"(?:is|was|were|on|that's|thats|are)\s(?:(?:my|his|her|the|their|our|a|car)\s){0,2}"
@@ -255,13 +257,13 @@ def _before(text: str, at: int, reading: Reading) -> Span | None:
     end = max(0, at - 30) + link.start()
     tokens = list(_ENGLISH.finditer(text, max(0, end - 20), end))
     for match in reversed(tokens):
-        span = _plate(text, match, match.start(), reading)
+        span = _plate(text, match, match.start(), normalized)
         if span is not None:
             return span
     return None
 
 
-def _plate(text: str, match: re.Match[str], near: int, reading: Reading) -> Span | None:
+def _plate(text: str, match: re.Match[str], near: int, normalized: NormalizedText) -> Span | None:
     """The first groups of a match that make a plate: letters and digits, five to eight together."""
     groups = list(re.finditer(r"[a-z0-9]+", match.group()))
     best: tuple[int, int] | None = None
@@ -286,7 +288,7 @@ def _plate(text: str, match: re.Match[str], near: int, reading: Reading) -> Span
     figures = text[start:end].replace(" ", "").isdigit()
     if _LONGER.match(text, end) or (figures and _MORE_DIGITS.match(text, end)):
         return None
-    shown = reading.shown[start:end]
+    shown = normalized.visible[start:end]
     direct = start <= near + 1
     if not direct and re.search(r"[.!?\n]", text[near:start]):
         return None
@@ -313,21 +315,21 @@ def _looks(whole: str, direct: bool) -> bool:
     return (letters >= 1 and figures >= 2) or (direct and letters == 0 and len(whole) >= 6)
 
 
-def _part(text: str, at: int, reading: Reading) -> Span | None:
+def _part(text: str, at: int, normalized: NormalizedText) -> Span | None:
     match = _PART.match(text, at)
     if match is None or match[1] in _STOP:
         return None
-    shown = reading.shown[match.start(1) : match.end(1)]
+    shown = normalized.visible[match.start(1) : match.end(1)]
     return (
         Span(*match.span(1), "LICENSE_PLATE", 0.8) if shown.upper() == shown or not shown.isalpha() else None
     )
 
 
-def _vanity(text: str, cue: Cue, reading: Reading) -> Span | None:
+def _vanity(text: str, cue: Cue, normalized: NormalizedText) -> Span | None:
     """Words in capitals on a plate that somebody chose."""
     if "vanity" not in text[cue.start : cue.end] and "personali" not in text[cue.start : cue.end]:
         return None
     match = re.compile(r"(?<![A-Za-z0-9])[A-Z0-9]{2,8}(?: [A-Z0-9]{1,4})?(?![A-Za-z0-9])").search(
-        reading.shown, cue.end, cue.end + 60
+        normalized.visible, cue.end, cue.end + 60
     )
     return Span(*match.span(), "LICENSE_PLATE", 0.8) if match and len(match.group()) > 3 else None

@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cache
 
-from h2htalk.curation.anonymize.normalization import HAN, Reading
-from h2htalk.curation.anonymize.spans import Places, Span
+from h2htalk.curation.anonymize.normalization import HAN, NormalizedText
+from h2htalk.curation.anonymize.spans import Span, TakenCharacters
 from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
 
@@ -43,18 +43,18 @@ _BACK = re.compile(
 _NO_IDS = domains.words("no_wechat")
 
 
-def wechat_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
+def wechat_spans(normalized: NormalizedText, cues: Cues, taken: TakenCharacters) -> list[Span]:
     """Spans (places of the reading) of WeChat ids that hold a letter, outside of what is taken, which they join."""
-    text = _figured(reading)
-    found = (
+    text = _figured(normalized)
+    spans = (
         taken.keep(Span(*m.span(), "WECHAT", 0.98) for m in _WXID.finditer(text)) if "wxid" in text else []
     )
     for cue in [*cues.found, *_glued(text)]:
         if cue.kind == "wechat":
             span = _behind(text, cue) or _before(text, cue)
             if span is not None:
-                found += taken.keep([span])
-    return found + taken.keep(_about(text, cues))
+                spans += taken.keep([span])
+    return spans + taken.keep(_about(text, cues))
 
 
 def _about(text: str, cues: Cues) -> Iterator[Span]:
@@ -90,10 +90,12 @@ def _about(text: str, cues: Cues) -> Iterator[Span]:
             yield Span(match.start(), end, "WECHAT", 0.7)
 
 
-def _figured(reading: Reading) -> str:
+def _figured(normalized: NormalizedText) -> str:
     """The text, with Han digits that stand in a Latin word as digits: coco八八."""
-    text = reading.text
-    return text if text.isascii() else _HAN_IN_WORD.sub(lambda m: reading.digits[m.start() : m.end()], text)
+    text = normalized.text
+    return (
+        text if text.isascii() else _HAN_IN_WORD.sub(lambda m: normalized.digits[m.start() : m.end()], text)
+    )
 
 
 def _beside(cues: Cues, match: re.Match[str]) -> bool:

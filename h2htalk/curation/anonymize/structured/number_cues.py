@@ -9,20 +9,13 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from itertools import product
+from typing import Any
 
-# How far a cue may stand before its value, in characters: some clauses. Words whose numbers are nobody's reach less
-# far, and so do cues behind a value: the next value's cue stands there too.
-_REACH = {"en": 110, "zh": 60}
-_OTHER_REACH = {"en": 34, "zh": 17}
-_AFTER = {"en": 90, "zh": 45}
-_AROUND = {"en": 200, "zh": 110}
-# How far before "number" stands what it is the number of.
-_ANTECEDENT = {"en": 36, "zh": 16}
 _NEW_SENTENCE = 12
 _NOT_LED_BACK = 18
 # What leads from a value back to a cue behind it: "12345 is my number", 12345这是我qq, "12345 (cell)".
@@ -66,7 +59,7 @@ class Near:
         kept = tuple(kind for kind in self.kinds if kind[0] not in out)
         return self if len(kept) == len(self.kinds) else Near(kept, self.around)
 
-    def foreign(self, reach: int) -> bool:
+    def nearest_is_impersonal(self, reach: int) -> bool:
         """Whether the nearest cue is one of nobody's numbers, at most `reach` characters away."""
         return bool(self.kinds) and self.kinds[0][0] == "other" and self.kinds[0][1] <= reach
 
@@ -88,7 +81,7 @@ _SITUATIONS = frozenset(["vehicle", "adding", "profile", "counter"])
 # What parts a word from a number that is another thing: 密码和62170006..., 验证码发到13800138000.
 _APART = re.compile(r"\s?(?:和|跟|与|及|还有|以及|、|(?:都|也|是)?[发寄打传](?:到|给|去|往)(?:了)?)\s?")
 # A word for nobody's numbers whose own value is told in words: 密码是以前的名字，1680125696.
-_TOLD = re.compile(
+_VALUE_IN_WORDS = re.compile(
     r"(?:(?:是|叫|为)(?![这那下如刚多啥什哪])[^0-9,，。]{2,10}|都?(?:忘|丢|没|过期|错|改|换)了|对不上|找不到了?)[,，。]"
 )
 # Kinds whose values are no bare digits, or none of this length.
@@ -103,6 +96,8 @@ class Cues:
     starts: tuple[int, ...]
     text: str
     language: str
+    reach: Mapping[str, int]
+    generic: str
 
     def near(self, start: int, end: int, barrier: int = 0, *, formed: bool = False) -> Near:
         """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts.
@@ -114,16 +109,16 @@ class Cues:
         at = bisect_right(self.starts, start)
         for cue in reversed(self.found[max(0, at - 12) : at]):
             gap = start - cue.end
-            if gap > _REACH[self.language] or cue.start < barrier:
+            if gap > self.reach["before"] or cue.start < barrier:
                 break
             if gap < 0 or cue.kind in _SITUATIONS:
                 continue
             kind = self._kind(cue)
             if formed and cue.kind == "errand":
                 continue
-            if kind != "other" or gap <= _OTHER_REACH[self.language]:
+            if kind != "other" or gap <= self.reach["impersonal"]:
                 between = self.text[cue.end : start]
-                if kind == "other" and (_APART.fullmatch(between) or _TOLD.match(between)):
+                if kind == "other" and (_APART.fullmatch(between) or _VALUE_IN_WORDS.match(between)):
                     continue
                 kinds.append((kind, gap + (_NEW_SENTENCE if _BREAK.search(between) else 0)))
         kinds.extend(self._behind(end, formed))
@@ -139,14 +134,14 @@ class Cues:
         English."""
         at = bisect_left(self.starts, cue.start)
         for other in reversed(self.found[max(0, at - 3) : at]):
-            if other.kind in _NUMBERED and cue.start - other.end <= _ANTECEDENT[self.language]:
+            if other.kind in _NUMBERED and cue.start - other.end <= self.reach["antecedent"]:
                 return other.kind
-        return "other" if self.language == "zh" else "phone"
+        return self.generic
 
     def around(self, start: int, end: int) -> frozenset[str]:
         """The kinds of the cues within a few sentences of a value."""
-        first = bisect_left(self.starts, start - _AROUND[self.language])
-        last = bisect_right(self.starts, end + _AROUND[self.language])
+        first = bisect_left(self.starts, start - self.reach["around"])
+        last = bisect_right(self.starts, end + self.reach["around"])
         return frozenset(cue.kind for cue in self.found[first : min(last, first + 40)])
 
     def _behind(self, end: int, formed: bool) -> list[tuple[str, int]]:
@@ -155,7 +150,7 @@ class Cues:
         at = bisect_right(self.starts, end - 1)
         for cue in self.found[at : at + 4]:
             gap = cue.start - end
-            if gap > _AFTER[self.language]:
+            if gap > self.reach["behind"]:
                 break
             between = self.text[end : cue.start]
             if cue.kind in _SITUATIONS or _DIGITS.search(between) or (formed and cue.kind == "errand"):
@@ -173,18 +168,25 @@ class Cues:
 
 def find_cues(text: str, language: str) -> Cues:
     """The cues of a reading's `text` (lower case). A Chinese text is also searched for English ones."""
-    pattern, kinds = _pattern("zh" if language == "zh" else "en")
+    pattern, kinds = _pattern(language)
+    own = _tables(language)
     found = tuple(Cue(m.start(), m.end(), kinds[m.group()]) for m in pattern.finditer(text))
-    return Cues(found, tuple(cue.start for cue in found), text, "zh" if language == "zh" else "en")
+    return Cues(found, tuple(cue.start for cue in found), text, language, own["reach"], own["bare_number"])
+
+
+@cache
+def _tables(language: str) -> dict[str, Any]:
+    """Read `cues_CODE.toml`."""
+    raw = resources.files(__package__).joinpath(f"cues_{language}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(raw)
 
 
 @cache
 def _words(language: str) -> dict[str, str]:
-    raw = resources.files(__package__).joinpath(f"cues_{language}.toml").read_text(encoding="utf-8")
-    tables = tomllib.loads(raw)
+    tables = _tables(language)
     found: dict[str, str] = {}
     for kind, words in tables.items():
-        if kind != "spellings":
+        if kind not in ("spellings", "reach", "bare_number"):
             for word in words:
                 found.setdefault(word.lower(), kind)  # the table that stands first wins
     for parts in tables.get("spellings", []):
@@ -196,7 +198,7 @@ def _words(language: str) -> dict[str, str]:
 @cache
 def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, str]]:
     """One alternation over all cues, the longest first, and what each stands for."""
-    kinds = dict(_words("en")) if language == "en" else {**_words("en"), **_words("zh")}
+    kinds = {**_words("en"), **_words(language)}
     latin = {word for word in kinds if word[0].isascii() and word[0].isalpha() and word[-1].isascii()}
     parts = [rf"(?<![a-z]){_any(latin)}(?![a-z])"]
     if len(latin) < len(kinds):

@@ -43,15 +43,15 @@ def is_hotline(digits: str) -> bool:
 
 def phone(window: Window, language: str) -> float:
     """How sure we are, in [0, 1], that a window is a phone number. 0: it is none."""
-    if not window.plus and window.near.foreign(_foreign_reach(window, language)):
+    if not window.plus and window.near.nearest_is_impersonal(_foreign_reach(window, language)):
         return 0.0
     if window.plus:
         return 0.97 if _international(window.digits) and window.whole else 0.0
     if window.near.nearest in ("card", "id") and language == "en" and not _cue(window):
         return 0.0
     if language == "zh":
-        found = max(_mobile(window), _landline(window), _beyond_the_mainland(window))
-        return found or _cued_english(window)
+        score = max(_mobile(window), _landline(window), _beyond_the_mainland(window))
+        return score or _cued_english(window)
     return _english(window)
 
 

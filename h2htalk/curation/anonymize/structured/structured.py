@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from h2htalk.curation.anonymize.normalization import HAN, Reading, read
-from h2htalk.curation.anonymize.spans import Places, Span, resolve
-from h2htalk.curation.anonymize.structured.alphanumeric_ids import lettered_spans
-from h2htalk.curation.anonymize.structured.deobfuscation import unveil
+from h2htalk.curation.anonymize.normalization import HAN, NormalizedText, normalize_text
+from h2htalk.curation.anonymize.spans import Span, TakenCharacters, resolve_overlaps
+from h2htalk.curation.anonymize.structured.alphanumeric_ids import alphanumeric_id_spans
+from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
 from h2htalk.curation.anonymize.structured.digit_spans import digit_spans
 from h2htalk.curation.anonymize.structured.emails import email_spans
 from h2htalk.curation.anonymize.structured.ip_addresses import ip_spans
@@ -31,7 +31,7 @@ _FIVE_DIGITS = re.compile(
 _BESIDE = 24
 _LATIN_WORD = re.compile(r"[a-z][\w \n~/.…(-]{4}")
 _PLATE_WORD = re.compile(r"vanity|plate|(?<![a-z])reg(?![a-z])|registration")
-_WEB = re.compile(
+_WEB_MARKS = re.compile(
     r"[a-z0-9][,_*~|](?:com|net|org|co[,_*~|]uk)(?![a-z])|[\"*|/]\s?at\s?[\"*|/]"
     r"|[a-z0-9]\s{0,2}[(\[{<]?\s?(?:[.。点·@#*&$]|dot(?![a-z])|d0t|at(?![a-z])|艾特|圈a|小老鼠)|://"
     r"|[-_]at[-_]|: //|hxxp"
@@ -44,16 +44,15 @@ def find_structured(text: str, language: str) -> list[Span]:
     `language`: `en` or `zh`; it decides which numbers and cue words are looked for. Places are characters of `text`.
     Scores: 0.95 and more where a check digit, a form of its own or a cue beside it speaks for it, else 0.6 to 0.9.
     """
-    reading = read(text)
-    language = "zh" if language == "zh" else "en"
-    spans = _disguised(reading, _found(reading, language), language)
-    spans = [_closed(span, reading.text) for span in spans]
-    if reading.offsets is None:
+    normalized = normalize_text(text)
+    spans = _with_deobfuscated(normalized, _find_all(normalized, language), language)
+    spans = [_with_brackets(span, normalized.text) for span in spans]
+    if normalized.offsets is None:
         return spans
-    return [Span(*reading.place(span.start, span.end), span.type, span.score) for span in spans]
+    return [Span(*normalized.original_span(span.start, span.end), span.type, span.score) for span in spans]
 
 
-def _closed(span: Span, text: str) -> Span:
+def _with_brackets(span: Span, text: str) -> Span:
     """The span with the bracket before or behind it that belongs to one inside: (219)(09)(9987)."""
     if span.type in ("URL", "EMAIL_ADDRESS"):
         return span
@@ -64,19 +63,19 @@ def _closed(span: Span, text: str) -> Span:
             return replace(span, start=span.start - 1, end=span.end + 1)
         lacking = inside.count(closing) - inside.count(opening)
         if lacking > 0 and span.start and text[span.start - 1] == opening:
-            return _closed(replace(span, start=span.start - 1), text)
+            return _with_brackets(replace(span, start=span.start - 1), text)
         if lacking < 0 and text[span.end : span.end + 1] == closing:
-            return _closed(replace(span, end=span.end + 1), text)
+            return _with_brackets(replace(span, end=span.end + 1), text)
     return span
 
 
-def _disguised(reading: Reading, spans: list[Span], language: str) -> list[Span]:
+def _with_deobfuscated(normalized: NormalizedText, spans: list[Span], language: str) -> list[Span]:
     """The spans, with those that show where a disguise is taken off. One that holds a plainer one takes its place."""
-    meant = unveil(reading, language)
+    meant = deobfuscate(normalized, language)
     if meant is None:
         return spans
     found = []
-    for span in _found(meant.reading, language):
+    for span in _find_all(meant.normalized, language):
         if meant.rewritten(max(0, span.start - _BESIDE), span.end + _BESIDE):
             found.append(replace(span, start=meant.starts[span.start], end=meant.ends[span.end - 1]))
     kept = list(spans)
@@ -87,27 +86,27 @@ def _disguised(reading: Reading, spans: list[Span], language: str) -> list[Span]
     return sorted(kept)
 
 
-def _found(reading: Reading, language: str) -> list[Span]:
-    plain = reading.text
+def _find_all(normalized: NormalizedText, language: str) -> list[Span]:
+    plain = normalized.text
     digits = _FIVE_DIGITS.search(plain) is not None
-    web = _WEB.search(plain) is not None
-    some = any(char.isdigit() for char in reading.digits)
+    web = _WEB_MARKS.search(plain) is not None
+    some = any(char.isdigit() for char in normalized.digits)
     messenger = language == "zh" and _LATIN_WORD.search(plain) is not None
     plate = language == "en" and _PLATE_WORD.search(plain) is not None
     if not (digits or web or some or messenger or plate or ":" in plain):
         return []
     cues = find_cues(plain, language)
-    taken = Places(len(plain))
+    taken = TakenCharacters(len(plain))
     spans: list[Span] = []
     if web:
-        spans += taken.keep(email_spans(reading, cues))
-        spans += url_spans(reading, cues, taken)
+        spans += taken.keep(email_spans(normalized, cues))
+        spans += url_spans(normalized, cues, taken)
     if some or digits or plate or ":" in plain:
-        spans += taken.keep(ip_spans(reading, cues, taken))
-        spans += taken.keep(plate_spans(reading, cues, language))
-        spans += lettered_spans(reading, cues, taken)
+        spans += taken.keep(ip_spans(normalized, cues, taken))
+        spans += taken.keep(plate_spans(normalized, cues, language))
+        spans += alphanumeric_id_spans(normalized, cues, taken)
     if messenger or (language == "en" and any(cue.kind == "wechat" for cue in cues.found)):
-        spans += wechat_spans(reading, cues, taken)
+        spans += wechat_spans(normalized, cues, taken)
     if digits:
-        spans += digit_spans(reading, cues, language, sorted((span.start, span.end) for span in spans))
-    return resolve(span for span in spans if span.score >= 0.5)
+        spans += digit_spans(normalized, cues, language, sorted((span.start, span.end) for span in spans))
+    return resolve_overlaps(span for span in spans if span.score >= 0.5)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from h2htalk.curation.anonymize.normalization import Reading
-from h2htalk.curation.anonymize.spans import Places, Span
+from h2htalk.curation.anonymize.normalization import NormalizedText
+from h2htalk.curation.anonymize.spans import Span, TakenCharacters
 from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cues
 
@@ -33,32 +33,32 @@ _LOOSE_STOP = re.compile(r"\.\s|。")
 _FULL_STOPS = frozenset("，。！？；、（）【】《》“”‘’：")
 
 
-def url_spans(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
+def url_spans(normalized: NormalizedText, cues: Cues, taken: TakenCharacters) -> list[Span]:
     """Spans (places of the reading) of web addresses outside of what is taken, which they join."""
-    found = taken.keep(_with_scheme(reading))
-    found += taken.keep(_bare(reading, cues, taken))
-    found += taken.keep(_stood_in(reading, cues))
-    if _hides(reading.text):
-        found += taken.keep(_hidden(reading, cues, taken))
-    return found
+    spans = taken.keep(_with_scheme(normalized))
+    spans += taken.keep(_bare(normalized, cues, taken))
+    spans += taken.keep(_stood_in(normalized, cues))
+    if _hides(normalized.text):
+        spans += taken.keep(_hidden(normalized, cues, taken))
+    return spans
 
 
-def _stood_in(reading: Reading, cues: Cues) -> list[Span]:
+def _stood_in(normalized: NormalizedText, cues: Cues) -> list[Span]:
     """Hosts with a comma or an underscore for every dot: bigkevwrites,wordpress,com."""
-    found = []
-    for match in _STAND_IN.finditer(reading.text):
+    spans = []
+    for match in _STAND_IN.finditer(normalized.text):
         near = cues.near(*match.span())
         labels = match["host"].split(match["sign"])
         if ("url" in near.around or len(labels) > 2) and len(labels[0]) > 2:
-            end = _after_host(reading, match.start(), match.end())
-            found.append(Span(match.start(), end, "URL", 0.85))
-    return found
+            end = _after_host(normalized, match.start(), match.end())
+            spans.append(Span(match.start(), end, "URL", 0.85))
+    return spans
 
 
-def _wrapped(reading: Reading, end: int) -> int:
+def _wrapped(normalized: NormalizedText, end: int) -> int:
     """Where an address ends that a line break cut behind a slash."""
-    more = _NEXT_LINE.match(reading.text, end) if "/" in reading.text[end - 1 : end + 3] else None
-    return end if more is None else max(end, _trimmed(reading, end + 1, more.end()))
+    more = _NEXT_LINE.match(normalized.text, end) if "/" in normalized.text[end - 1 : end + 3] else None
+    return end if more is None else max(end, _trimmed(normalized, end + 1, more.end()))
 
 
 def _hides(text: str) -> bool:
@@ -68,37 +68,37 @@ def _hides(text: str) -> bool:
     )
 
 
-def _with_scheme(reading: Reading) -> list[Span]:
-    found: list[Span] = []
+def _with_scheme(normalized: NormalizedText) -> list[Span]:
+    spans: list[Span] = []
     at = 0
-    text = reading.text
+    text = normalized.text
     while match := _WITH_SCHEME.search(text, at):
         path = _ANY_PATH.match(text, match.end())
-        end = _trimmed(reading, match.start(), path.end() if path else match.end())
-        end = _wrapped(reading, _on_through_dots(reading, match.end(), end))
+        end = _trimmed(normalized, match.start(), path.end() if path else match.end())
+        end = _wrapped(normalized, _on_through_dots(normalized, match.end(), end))
         if end > match.end():
-            found.append(Span(match.start(), end, "URL", 0.98))
+            spans.append(Span(match.start(), end, "URL", 0.98))
         at = max(end, match.end())
-    return found
+    return spans
 
 
-def _on_through_dots(reading: Reading, host: int, end: int) -> int:
+def _on_through_dots(normalized: NormalizedText, host: int, end: int) -> int:
     """Where an address with a scheme ends, if a dot of its host or file was hidden."""
-    text = reading.text
+    text = normalized.text
     hidden = _HIDDEN.match(text, host)
     if hidden is not None and hidden.end() > end:
         stop = _ending(text, host, hidden.end())
         if stop is not None and stop > end:
-            end = _after_host(reading, host, stop)
+            end = _after_host(normalized, host, stop)
     suffix = _SUFFIX.match(text, end)
     return suffix.end() if suffix else end
 
 
-def _bare(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
-    found: list[Span] = []
-    text = reading.text
+def _bare(normalized: NormalizedText, cues: Cues, taken: TakenCharacters) -> list[Span]:
+    spans: list[Span] = []
+    text = normalized.text
     if "." not in text:
-        return found
+        return spans
     last = 0
     for match in _HOST.finditer(text):
         start, end = match.span()
@@ -110,14 +110,16 @@ def _bare(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
             continue
         labels = match.group().split(".")
         host = end
-        end = _trimmed(reading, start, _REST.match(text, end).end())  # type: ignore[union-attr]
-        end = last = _wrapped(reading, max(end, host))
-        if _believed(labels, end > host + 1, reading, cues, start, end):
-            found.append(Span(start, end, "URL", 0.95 if end > host or labels[0] == "www" else 0.8))
-    return found
+        end = _trimmed(normalized, start, _REST.match(text, end).end())  # type: ignore[union-attr]
+        end = last = _wrapped(normalized, max(end, host))
+        if _believed(labels, end > host + 1, normalized, cues, start, end):
+            spans.append(Span(start, end, "URL", 0.95 if end > host or labels[0] == "www" else 0.8))
+    return spans
 
 
-def _believed(labels: list[str], path: bool, reading: Reading, cues: Cues, start: int, end: int) -> bool:
+def _believed(
+    labels: list[str], path: bool, normalized: NormalizedText, cues: Cues, start: int, end: int
+) -> bool:
     """Whether words with dots in between are a domain, and not a typing slip ("ok.thanks") or a file."""
     last = labels[-1]
     if not domains.is_ending(last) or not all(labels):
@@ -135,22 +137,22 @@ def _believed(labels: list[str], path: bool, reading: Reading, cues: Cues, start
         digit = any(char.isdigit() or char == "-" for char in labels[-2])
         cue = cues.near(start, end).distance("url") is not None
         told = digit or cue or (len(labels) > 2 and min(map(len, labels)) > 1)
-        return path or (told and len(labels[-2]) > 3 and not _sentence(reading, start, labels))
-    return path or not _sentence(reading, start, labels)
+        return path or (told and len(labels[-2]) > 3 and not _sentence(normalized, start, labels))
+    return path or not _sentence(normalized, start, labels)
 
 
 _WORDS = domains.words("words_as_endings")
 
 
-def _sentence(reading: Reading, start: int, labels: list[str]) -> bool:
+def _sentence(normalized: NormalizedText, start: int, labels: list[str]) -> bool:
     """A sentence's end glued to the next one: "tired.De", "home.In"."""
     last = start + sum(len(label) + 1 for label in labels[:-1])
-    return reading.shown[last].isupper() and not reading.shown[start].isupper()
+    return normalized.visible[last].isupper() and not normalized.visible[start].isupper()
 
 
-def _hidden(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
-    found: list[Span] = []
-    text = reading.text
+def _hidden(normalized: NormalizedText, cues: Cues, taken: TakenCharacters) -> list[Span]:
+    spans: list[Span] = []
+    text = normalized.text
     at = 0
     while match := _HIDDEN.search(text, at):
         at = match.end()
@@ -159,17 +161,17 @@ def _hidden(reading: Reading, cues: Cues, taken: Places) -> list[Span]:
         if stop is None or stop <= start or not taken.free(start, stop):
             continue
         host = text[start:stop]
-        end = _after_host(reading, start, stop)
+        end = _after_host(normalized, start, stop)
         if re.fullmatch(r"(?:[a-z0-9-]+\.)+[a-z]+", host):
             continue
-        if _hidden_believed(reading, start, stop, end, cues):
-            found.append(Span(start, end, "URL", 0.9))
+        if _hidden_believed(normalized, start, stop, end, cues):
+            spans.append(Span(start, end, "URL", 0.9))
             at = max(at, end)
-    return found
+    return spans
 
 
-def _hidden_believed(reading: Reading, start: int, stop: int, end: int, cues: Cues) -> bool:
-    text = reading.text
+def _hidden_believed(normalized: NormalizedText, start: int, stop: int, end: int, cues: Cues) -> bool:
+    text = normalized.text
     host = text[start:stop]
     labels = [label for label in _LABEL.findall(host) if label not in ("dot", "d0t", "point")]
     if len(labels) < 2 or all(label.isdigit() for label in labels[:-1]):
@@ -180,7 +182,7 @@ def _hidden_believed(reading: Reading, start: int, stop: int, end: int, cues: Cu
         return False
     if re.search(domains.HIDDEN_DOT, host):
         return True
-    if _LOOSE_STOP.search(text, start, stop) and reading.shown[stop - len(labels[-1])].isupper():
+    if _LOOSE_STOP.search(text, start, stop) and normalized.visible[stop - len(labels[-1])].isupper():
         return False
     common = labels[-1] in ("com", "cn", "net", "org", "io", "top", "xyz", "uk")
     near = labels[-1] in domains.words("strong") and not _LOOSE_STOP.search(text, start, stop)
@@ -200,23 +202,23 @@ def _ending(text: str, start: int, end: int) -> int | None:
     return best
 
 
-def _after_host(reading: Reading, start: int, host: int) -> int:
+def _after_host(normalized: NormalizedText, start: int, host: int) -> int:
     """Where an address ends whose host ends at `host`: ports, paths, "slash me"."""
-    text = reading.text
+    text = normalized.text
     rest = _REST.match(text, host)
-    end = max(host, _trimmed(reading, start, rest.end())) if rest else host
+    end = max(host, _trimmed(normalized, start, rest.end())) if rest else host
     while more := _SLASHES.match(text, end):
         end = more.end()
     suffix = _SUFFIX.match(text, end)
     if suffix is None:
         return end
     rest = _REST.match(text, suffix.end())
-    return max(suffix.end(), _trimmed(reading, start, rest.end()) if rest else 0)
+    return max(suffix.end(), _trimmed(normalized, start, rest.end()) if rest else 0)
 
 
-def _trimmed(reading: Reading, start: int, end: int) -> int:
+def _trimmed(normalized: NormalizedText, start: int, end: int) -> int:
     """The end of an address without the sentence's marks. A wide mark ends one that is itself in plain letters."""
-    shown, text = reading.shown, reading.text
+    shown, text = normalized.visible, normalized.text
     if shown[start].isascii():
         stop = next((i for i in range(start, end) if shown[i] in _FULL_STOPS and shown[i - 1].isascii()), end)
         end = min(end, stop)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from h2htalk.curation.anonymize.normalization import plain
-from h2htalk.curation.anonymize.surrogates.persons import in_case_of
+from h2htalk.curation.anonymize.surrogates.persons import match_case
 from h2htalk.curation.anonymize.surrogates.pools import pools
-from h2htalk.curation.anonymize.surrogates.seeded_random import DIGITS, LETTERS, Draw
-from h2htalk.curation.anonymize.values.value_shape import shape_of
+from h2htalk.curation.anonymize.surrogates.seeded_random import DIGITS, LETTERS, SeededRandom
+from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 _HAN = re.compile("[\u4e00-\u9fff]")
 _HAN_NUMBER = "〇零一二三四五六七八九十百"
@@ -26,21 +26,21 @@ _NUMBERS_FIRST = 20  # tries with other numbers before the names change too
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class AddressDraws:
     """What an address is drawn from: its numbers for itself, a name in it wherever the dialogue says that name."""
 
     secret: bytes
     value: str
     attempt: int
 
-    def name(self, word: str) -> Draw:
-        return Draw(self.secret, "place", word.lower(), str(self.attempt // _NUMBERS_FIRST))
+    def name(self, word: str) -> SeededRandom:
+        return SeededRandom(self.secret, "place", word.lower(), str(self.attempt // _NUMBERS_FIRST))
 
-    def numbers(self) -> Draw:
-        return Draw(self.secret, "place numbers", self.value, str(self.attempt))
+    def numbers(self) -> SeededRandom:
+        return SeededRandom(self.secret, "place numbers", self.value, str(self.attempt))
 
 
-def address(draws: Draws, value: str) -> str:
+def address(draws: AddressDraws, value: str) -> str:
     """An address of the same make."""
     return _chinese(draws, value) if _HAN.search(value) else _english(draws, value)
 
@@ -54,10 +54,10 @@ def _replaced(pattern: re.Pattern[str], value: str, other: Callable[[re.Match[st
     return "".join([*parts, value[at:]])
 
 
-def _drawn(draw: Draw, section: str, besides: str, length: int = 0) -> str:
+def _drawn(draw: SeededRandom, section: str, besides: str, length: int = 0) -> str:
     """A word of a section of `places_zh` or `places_en`, another than this, of a length if one is given."""
     pool = pools("places_zh" if _HAN.match(besides) else "places_en")[section]
-    return draw.one([w for w in pool if w.lower() != besides.lower() and length in (0, len(w))])
+    return draw.choice([w for w in pool if w.lower() != besides.lower() and length in (0, len(w))])
 
 
 @cache
@@ -74,7 +74,7 @@ def _chinese_parts() -> re.Pattern[str]:
     )
 
 
-def _chinese(draws: Draws, value: str) -> str:
+def _chinese(draws: AddressDraws, value: str) -> str:
     numbers = draws.numbers()
 
     def other(found: re.Match[str]) -> str:
@@ -88,24 +88,24 @@ def _chinese(draws: Draws, value: str) -> str:
     return _replaced(_chinese_parts(), value, other)
 
 
-def _letters(draw: Draw, written: str) -> str:
+def _letters(draw: SeededRandom, written: str) -> str:
     """A building's letter, another; a word in Latin letters, an invented one."""
     if len(written) == 1:
-        return in_case_of(written, draw.one([c for c in LETTERS[:12] if c != written.lower()]))
-    return in_case_of(written, draw.one(pools("places_en")["place"]))
+        return match_case(written, draw.choice([c for c in LETTERS[:12] if c != written.lower()]))
+    return match_case(written, draw.choice(pools("places_en")["place"]))
 
 
-def _renumbered(draw: Draw, written: str) -> str:
+def _renumbered(draw: SeededRandom, written: str) -> str:
     """Other digits for digits, as many, none beginning with 0; what they count stays."""
     numeric = [at for at, c in enumerate(plain(written)) if c.isdigit() or written[at] in _HAN_NUMBER[:11]]
     made = list(written)
     for n, at in enumerate(numeric):
         first = n == 0 or numeric[n - 1] != at - 1
-        old = shape_of(written[at], numeric=True)
-        digit = draw.one(DIGITS[1:] if first else DIGITS)
+        old = value_shape(written[at], numeric=True)
+        digit = draw.choice(DIGITS[1:] if first else DIGITS)
         if first and len(numeric) == 1 and digit == old.compact:
             digit = str(int(digit) % 9 + 1)
-        made[at] = old.dressed(digit)
+        made[at] = old.reformatted(digit)
     return "".join(made)
 
 
@@ -115,7 +115,7 @@ def _tiers() -> dict[str, str]:
     return {city: tier for tier in ("province", "city1", "city2", "city3") for city in own[tier]}
 
 
-def _place(draw: Draw, head: str, tail: str) -> str:
+def _place(draw: SeededRandom, head: str, tail: str) -> str:
     """Another name of a place, of its tier and as long."""
     if tail in ("省", "市", "自治区") or head in _tiers():
         return _drawn(draw, _tiers().get(head, "province" if tail == "省" else "city3"), head)
@@ -130,7 +130,7 @@ def _place(draw: Draw, head: str, tail: str) -> str:
     return _drawn(draw, section, head, len(head)) if section in pools("places_zh") else _composed(draw, head)
 
 
-def _composed(draw: Draw, written: str) -> str:
+def _composed(draw: SeededRandom, written: str) -> str:
     """Invented, as long, of characters that names of places are made of; a city in front becomes another city."""
     front = ""
     if written[:2] in _tiers():
@@ -138,13 +138,13 @@ def _composed(draw: Draw, written: str) -> str:
     return front + "".join(_letter(draw, letter) for letter in written)
 
 
-def _letter(draw: Draw, char: str) -> str:
+def _letter(draw: SeededRandom, char: str) -> str:
     """Another character of its kind."""
     if _HAN.match(char):
         return _drawn(draw, "character", char)
     if char.isdigit():
-        return draw.one(DIGITS[1:])
-    return in_case_of(char, draw.one(LETTERS)) if char.isalpha() and char.isascii() else char
+        return draw.choice(DIGITS[1:])
+    return match_case(char, draw.choice(LETTERS)) if char.isalpha() and char.isascii() else char
 
 
 @cache
@@ -167,7 +167,7 @@ def _kept(section: str) -> frozenset[str]:
     return frozenset(word.rstrip(".") for word in pools("places_en")[section])
 
 
-def _english(draws: Draws, value: str) -> str:
+def _english(draws: AddressDraws, value: str) -> str:
     draw, seen = draws.numbers(), plain(value)
     postcode, zipped = _POSTCODE.search(seen), _ZIP.search(seen)
     named = -2  # where the name before ends
@@ -186,25 +186,25 @@ def _english(draws: Draws, value: str) -> str:
             return _renumbered(draw, written)
         late = start > len(seen) // 2
         if word in _states() and (" " in word or (late and (written.isupper() or len(word) > 2))):
-            return in_case_of(written, _drawn(draws.name(word), _states()[word], word))
+            return match_case(written, _drawn(draws.name(word), _states()[word], word))
         if word in _kept("kept"):
             return written
         follows, named = start - named == 1, end
         if len(word) == 1:
             return _letters(draws.name(word), written)
-        return in_case_of(written, _drawn(draws.name(word), "place" if late or follows else "street", word))
+        return match_case(written, _drawn(draws.name(word), "place" if late or follows else "street", word))
 
     return _replaced(_english_parts(), value, other)
 
 
-def _of_postcode(draw: Draw, char: str, first: bool) -> str:
+def _of_postcode(draw: SeededRandom, char: str, first: bool) -> str:
     """Letters for letters and digits for digits; the first letter is one that no area begins with."""
     if char.isdigit():
-        return draw.one(DIGITS)
-    return in_case_of(char, draw.one("qvx" if first else LETTERS)) if char.isalpha() else char
+        return draw.choice(DIGITS)
+    return match_case(char, draw.choice("qvx" if first else LETTERS)) if char.isalpha() else char
 
 
-def organization(draws: Draws, value: str) -> str:
+def organization(draws: AddressDraws, value: str) -> str:
     """An organisation of the same kind under an invented name."""
     draw = draws.name(value) if draws.attempt == 0 else draws.numbers()
     if not _HAN.search(value):
@@ -222,7 +222,7 @@ def organization(draws: Draws, value: str) -> str:
     return front + "".join(_letter(draw, c) for c in head) + end
 
 
-def _english_organization(draw: Draw, value: str) -> str:
+def _english_organization(draw: SeededRandom, value: str) -> str:
     named = False
 
     def other(found: re.Match[str]) -> str:
@@ -232,10 +232,10 @@ def _english_organization(draw: Draw, value: str) -> str:
             return _renumbered(draw, written)
         if word in _kept("organization_kept") and (named or found.start() or found.end() < len(value)):
             return written
-        made = in_case_of(written, _drawn(draw, "street" if named else "place", word))
+        made = match_case(written, _drawn(draw, "street" if named else "place", word))
         named = True
         return made + (written[-2:] if word.endswith(("'s", "’s")) else "")
 
     made = _replaced(_english_parts(), value, other)
     # All of it says what kind it is ("the Community College"): a name in front makes it another.
-    return made if named else f"{in_case_of(value, draw.one(pools('places_en')['place']))} {made}"
+    return made if named else f"{match_case(value, draw.choice(pools('places_en')['place']))} {made}"

@@ -11,20 +11,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from h2htalk.curation.anonymize.allow_list import allowances, low
-from h2htalk.curation.anonymize.normalization import plain, read
+from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
+from h2htalk.curation.anonymize.normalization import normalize_text, plain
 from h2htalk.curation.anonymize.spans import TYPES, Span
-from h2htalk.curation.anonymize.surrogates.addresses import Draws, address, organization
-from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, national
+from h2htalk.curation.anonymize.surrogates.addresses import AddressDraws, address, organization
+from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS
 from h2htalk.curation.anonymize.surrogates.persons import person_surrogates
-from h2htalk.curation.anonymize.surrogates.seeded_random import Draw, dialogue_secret
+from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom, dialogue_secret
 from h2htalk.curation.anonymize.surrogates.web import email, ip_address, name_of_email, url
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData
-from h2htalk.curation.anonymize.values.value_shape import numbers_in, shape_of
-from h2htalk.curation.anonymize.values.value_variants import LEAKING, postcodes, shown_value
+from h2htalk.curation.anonymize.values.value_shape import numbers_in, value_shape
+from h2htalk.curation.anonymize.values.value_variants import (
+    LEAKING,
+    national_format,
+    postcodes,
+    visible_value,
+)
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
-_PATIENCE = 400
+_ENOUGH_DRAWS = 400
 PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _PROVINCE = re.compile(f"[{PROVINCES}]")
 _SPACE = re.compile(r"\s+")
@@ -52,10 +57,12 @@ class Surrogates:
         }
         people = {raw for kind, raw in raws if kind == "PERSON"}
         others = {(kind, raw) for kind, raw in raws if kind != "PERSON"}
-        self._taken = {norm(kind, raw) for kind, raw in others} | {low(shown_value(raw)) for raw in people}
+        self._taken = {normalized_value(kind, raw) for kind, raw in others} | {
+            to_lower(visible_value(raw)) for raw in people
+        }
         self._taken |= numbers_in(texts)
         self._people(people, texts)
-        self._others(others)
+        self._surrogates_of(others)
 
     def replace(self, text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
         """The text with a surrogate in the place of each span, and where the surrogates stand in it.
@@ -76,28 +83,28 @@ class Surrogates:
         return "".join([*parts, text[at:]]), placed
 
     def _people(self, names: Iterable[str], texts: Sequence[str]) -> None:
-        shown = {name: shown_value(name) for name in names}
+        shown = {name: visible_value(name) for name in names}
         if not shown:
             return
-        said = {low(word) for text in texts for word in _WORD.findall(plain(text))}
-        made = person_surrogates(self._secret, set(shown.values()), said, self._again)
+        spoken_words = {to_lower(word) for text in texts for word in _WORD.findall(plain(text))}
+        made = person_surrogates(self._secret, set(shown.values()), spoken_words, self._repeats_value)
         for name, seen in shown.items():
             self._made["PERSON", name] = made[seen]
-        self._taken |= {low(surrogate) for surrogate in made.values()}
+        self._taken |= {to_lower(surrogate) for surrogate in made.values()}
 
-    def _again(self, made: str) -> bool:
+    def _repeats_value(self, made: str) -> bool:
         """Whether a surrogate says one of the dialogue's own values, or is the name of a public figure."""
         return any(
             span.end - span.start >= LEAKING or span.end - span.start == len(made)
             for span in self._values.find(made)
-        ) or bool(allowances(made, self._language))
+        ) or bool(find_allowed(made, self._language))
 
-    def _others(self, raws: Iterable[tuple[str, str]]) -> None:
+    def _surrogates_of(self, raws: Iterable[tuple[str, str]]) -> None:
         """Of a value written in several dresses one surrogate, in each of them."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for kind, raw in sorted(raws):
-            groups.setdefault(norm(kind, raw), []).append((kind, raw))
-        parts = owners(groups)
+            groups.setdefault(normalized_value(kind, raw), []).append((kind, raw))
+        parts = containing_values(groups)
         told = set(parts.values())
         for value, written in sorted(groups.items()):
             if value in parts:
@@ -106,56 +113,58 @@ class Surrogates:
             kind = min((kind for kind, _ in written), key=TYPES.index)
             attempt = 0
             while True:
-                if attempt >= _PATIENCE:
+                if attempt >= _ENOUGH_DRAWS:
                     made = {raw: f"[{kind} {len(self._taken)}]" for _, raw in written}
                     break
                 made = {raw: self._render(kind, value, raw, attempt) for _, raw in written}
-                norms = {norm(kind, surrogate) for surrogate in made.values()}
+                norms = {normalized_value(kind, surrogate) for surrogate in made.values()}
                 if value in told:
-                    norms |= ends(kind, made.values())
-                if not norms & self._taken and not any(self._again(m) for m in made.values()):
+                    norms |= identifying_ends(kind, made.values())
+                if not norms & self._taken and not any(self._repeats_value(m) for m in made.values()):
                     break
                 attempt += 1
-            self._taken |= {norm(kind, surrogate) for surrogate in made.values()}
+            self._taken |= {normalized_value(kind, surrogate) for surrogate in made.values()}
             for own_kind, raw in written:
                 self._made[own_kind, raw] = made[raw]
         for value, owner in sorted(parts.items()):
             whole_kind, whole = groups[owner][0]
             for kind, raw in groups[value]:
-                end = part(kind, raw, whole, self._made[whole_kind, whole])
+                end = surrogate_part(kind, raw, whole, self._made[whole_kind, whole])
                 self._made[kind, raw] = f"[{kind}]" if end is None else end
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
-        draw = Draw(self._secret, kind, value, str(attempt))
+        draw = SeededRandom(self._secret, kind, value, str(attempt))
         if kind in NUMBERS:
-            shape = shape_of(raw, numeric=True)
+            shape = value_shape(raw, numeric=True)
             if not shape.compact:
                 return f"[{kind}]"
-            made = shape.dressed(NUMBERS[kind](draw, shape.compact, self._language, attempt))
+            made = shape.reformatted(NUMBERS[kind](draw, shape.compact, self._language, attempt))
             return (
-                _PROVINCE.sub(lambda m: draw.one(PROVINCES), made, count=1)
+                _PROVINCE.sub(lambda m: draw.choice(PROVINCES), made, count=1)
                 if kind == "LICENSE_PLATE"
                 else made
             )
         if kind == "EMAIL_ADDRESS":
-            return email(draw, read(raw).shown)
+            return email(draw, normalize_text(raw).visible)
         if kind == "URL":
-            return url(draw, read(raw).shown)
+            return url(draw, normalize_text(raw).visible)
         if kind == "IP_ADDRESS":
-            return ip_address(draw, read(raw).shown, attempt)
-        draws = Draws(self._secret, value, attempt)
+            return ip_address(draw, normalize_text(raw).visible, attempt)
+        draws = AddressDraws(self._secret, value, attempt)
         return (
-            address(draws, shown_value(raw)) if kind == "ADDRESS" else organization(draws, shown_value(raw))
+            address(draws, visible_value(raw))
+            if kind == "ADDRESS"
+            else organization(draws, visible_value(raw))
         )
 
 
-def norm(kind: str, value: str) -> str:
+def normalized_value(kind: str, value: str) -> str:
     """What two spellings of one value have in common: digits without marks, words in lower case without spaces."""
     if kind == "PHONE_NUMBER":
-        return national(shape_of(value, numeric=True).compact) or value
+        return national_format(value_shape(value, numeric=True).compact) or value
     if kind in NUMBERS or kind == "IP_ADDRESS":
-        return shape_of(value, numeric=True).compact or value
-    seen = low(shown_value(value))
+        return value_shape(value, numeric=True).compact or value
+    seen = to_lower(visible_value(value))
     return name_of_email(seen) if kind in ("EMAIL_ADDRESS", "URL") else _SPACE.sub("", seen)
 
 
@@ -164,11 +173,11 @@ LONG_NUMBER = 8  # a shorter one is not told by its end
 Written = Sequence[tuple[str, str]]  # (type, as written) of one value, sorted
 
 
-def owners(groups: Mapping[str, Written]) -> dict[str, str]:
+def containing_values(groups: Mapping[str, Written]) -> dict[str, str]:
     """Of each value that is a part of another one, that other; of several the last.
 
     Args:
-        groups: by what a value's spellings have in common (`surrogates.norm`), the types and spellings.
+        groups: by what a value's spellings have in common (`surrogates.normalized_value`), the types and spellings.
     """
     tails: dict[tuple[str, str], str] = {}
     codes: dict[str, str] = {}
@@ -187,24 +196,24 @@ def owners(groups: Mapping[str, Written]) -> dict[str, str]:
     return found
 
 
-def part(kind: str, raw: str, whole: str, made: str) -> str | None:
+def surrogate_part(kind: str, raw: str, whole: str, made: str) -> str | None:
     """The surrogate of a part, written as `raw`, of a value written as `whole` whose surrogate is `made`.
 
     None where the surrogate has no such part (a name of the type stands there).
     """
     if kind != "ADDRESS":
-        end = shape_of(made, numeric=True).compact[-TAIL:]
-        shape = shape_of(raw, numeric=True)
-        return shape.dressed(end) if len(shape.compact) == len(end) else None
-    told = shape_of(raw, numeric=False)
+        end = value_shape(made, numeric=True).compact[-TAIL:]
+        shape = value_shape(raw, numeric=True)
+        return shape.reformatted(end) if len(shape.compact) == len(end) else None
+    told = value_shape(raw, numeric=False)
     codes, others = postcodes(whole), postcodes(made)
     at = codes.index(told.compact) if told.compact in codes else len(others)
     same = at < len(others) and len(others[at]) == len(told.compact)
-    return told.dressed(others[at]) if same else None
+    return told.reformatted(others[at]) if same else None
 
 
-def ends(kind: str, surrogates: Iterable[str]) -> set[str]:
+def identifying_ends(kind: str, surrogates: Iterable[str]) -> set[str]:
     """What the surrogates would be told by: the last digits of numbers, postcodes of addresses."""
     if kind in NUMBERS:
-        return {shape_of(made, numeric=True).compact[-TAIL:] for made in surrogates}
+        return {value_shape(made, numeric=True).compact[-TAIL:] for made in surrogates}
     return {code for made in surrogates for code in postcodes(made)}

@@ -12,11 +12,18 @@ from functools import cache
 from h2htalk.curation.anonymize.english.word_lists import words
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.surrogates.pools import latin_names, pools
-from h2htalk.curation.anonymize.surrogates.seeded_random import LETTERS, Draw
-from h2htalk.curation.anonymize.values.name_parts import Gender, Part, Parts, Role, chinese_gender, name_parts
+from h2htalk.curation.anonymize.surrogates.seeded_random import LETTERS, SeededRandom
+from h2htalk.curation.anonymize.values.name_parts import (
+    Gender,
+    NamePart,
+    NameParts,
+    Role,
+    chinese_gender,
+    name_parts,
+)
 from h2htalk.text.chinese_surnames import DOUBLE_SURNAMES
 
-_ENOUGH = 60  # draws from a pool of one class before any of the kind will do
+_ENOUGH_DRAWS = 60  # draws from a pool of one class before any of the kind will do
 _LAST = 80  # drawings of a whole dialogue before names that still clash become placeholders
 _SHORT, _MIDDLE = 4, 7  # letters: length classes of Latin names end here
 _MAPPED: tuple[Role, ...] = (
@@ -43,14 +50,16 @@ def person_surrogates(
     parts = name_parts(names)
     for attempt in range(_LAST):
         mapped = _mapping(secret, parts.values(), said, "person" if attempt == 0 else f"person {attempt}")
-        made = {name: "".join(_said(part, mapped) for part in found.parts) for name, found in parts.items()}
+        made = {
+            name: "".join(_render_part(part, mapped) for part in found.parts) for name, found in parts.items()
+        }
         # A name that nothing can stand in for part by part (no letters) is a placeholder.
         made = {
             name: other if other.lower() != name.lower() else f"[PERSON {n}]"
             for n, (name, other) in enumerate(sorted(made.items()), 1)
         }
         clashing = _clashing(made)
-        if not clashing and (attempt >= _ENOUGH or not any(map(refused, made.values()))):
+        if not clashing and (attempt >= _ENOUGH_DRAWS or not any(map(refused, made.values()))):
             return made
     return made | {name: f"[PERSON {n}]" for n, name in enumerate(sorted(clashing), len(made) + 1)}
 
@@ -65,7 +74,7 @@ def _clashing(made: Mapping[str, str]) -> set[str]:
     return {name for name, surrogate in made.items() if surrogate.lower() in shared}
 
 
-def _mapping(secret: bytes, names: Collection[Parts], said: Collection[str], salt: str) -> dict[Key, str]:
+def _mapping(secret: bytes, names: Collection[NameParts], said: Collection[str], salt: str) -> dict[Key, str]:
     """What stands in for each part; the parts in an order of their own, so that where they were found says nothing."""
     genders = _genders(names)
     keys = {(part.role, part.key) for name in names for part in name.parts if part.role != "kept"}
@@ -76,24 +85,24 @@ def _mapping(secret: bytes, names: Collection[Parts], said: Collection[str], sal
         for key in sorted(key for own, key in keys if own == role):
             attempt, made = 0, ""
             while not made or made.lower() in taken:
-                draw = Draw(secret, salt, role, key, str(attempt))
-                made = _other(draw, role, key, genders.get(key, "neutral"), attempt)
+                draw = SeededRandom(secret, salt, role, key, str(attempt))
+                made = _draw_part(draw, role, key, genders.get(key, "neutral"), attempt)
                 attempt += 1
             taken.add(made.lower())
             mapped[role, key] = made
     # Each initial is the next one in a drawn round of all letters: another one, and no two alike.
-    draw, left = Draw(secret, salt, "initial"), list(LETTERS)
+    draw, left = SeededRandom(secret, salt, "initial"), list(LETTERS)
     order = "".join(left.pop(draw.below(len(left))) for _ in LETTERS)
     following = dict(zip(order, order[1:] + order[0], strict=True))
     initials = sorted(key for role, key in keys if role == "initial")
-    return mapped | {("initial", key): following.get(key[0]) or draw.one(LETTERS) for key in initials}
+    return mapped | {("initial", key): following.get(key[0]) or draw.choice(LETTERS) for key in initials}
 
 
-def _genders(names: Iterable[Parts]) -> dict[str, Gender]:
+def _genders(names: Iterable[NameParts]) -> dict[str, Gender]:
     """Of each given name (by its key) what it says itself, else what it is called by anywhere in the dialogue."""
     called: dict[str, set[Gender]] = {}
     for name in names:
-        for part in name.of(*_GIVEN):
+        for part in name.with_role(*_GIVEN):
             own = latin_gender(part.key) if part.role == "latin_given" else chinese_gender(part.key)
             known = own != "neutral" and part.role != "foreign"
             called.setdefault(part.key, set()).add(own if known else name.gender)
@@ -117,33 +126,33 @@ def latin_gender(name: str) -> Gender:
     )
 
 
-def _other(draw: Draw, role: Role, key: str, gender: Gender, attempt: int) -> str:
+def _draw_part(draw: SeededRandom, role: Role, key: str, gender: Gender, attempt: int) -> str:
     """One of the same kind; after many draws that were taken, any of the kind, then two of them joined."""
-    wide, joined = attempt >= _ENOUGH, attempt >= 2 * _ENOUGH
+    wide, joined = attempt >= _ENOUGH_DRAWS, attempt >= 2 * _ENOUGH_DRAWS
     own = pools("people_zh")
     if role.startswith(("latin", "pinyin")):
         pool = _latin_pool(role, len(key), gender, wide)
-        return draw.one(pool) + (f"-{draw.one(pool)}" if joined else "")
+        return draw.choice(pool) + (f"-{draw.choice(pool)}" if joined else "")
     if role == "surname":
         pool = own["surname2" if key in DOUBLE_SURNAMES and not wide else "surname"]
-        return draw.one(pool) + (draw.one(own["surname"]) if joined else "")
+        return draw.choice(pool) + (draw.choice(own["surname"]) if joined else "")
     if role == "doubled":
-        letter = draw.one(own["doubled"])
-        return letter + (draw.one(own["doubled"]) if joined else letter)
+        letter = draw.choice(own["doubled"])
+        return letter + (draw.choice(own["doubled"]) if joined else letter)
     if role == "nick":
         fitting = [n for n in own["nick"] if wide or gender in (chinese_gender(n), "neutral")]
-        return draw.one(fitting) + (draw.one(own["nick"]) if joined else "")
+        return draw.choice(fitting) + (draw.choice(own["nick"]) if joined else "")
     if role == "foreign":
-        made = draw.one(own[f"foreign{min(max(len(key), 2), 4)}"])
-        made += draw.one(own["foreign_last"]) if joined else ""
-        return made + "".join(draw.one(own["foreign2"]) for _ in range((len(key) - 3) // 2))
+        made = draw.choice(own[f"foreign{min(max(len(key), 2), 4)}"])
+        made += draw.choice(own["foreign_last"]) if joined else ""
+        return made + "".join(draw.choice(own["foreign2"]) for _ in range((len(key) - 3) // 2))
     ones = own[f"given1_{gender}"]
     if len(key) == 1 and not joined:
         every = [n for kind in ("neutral", "female", "male") for n in own[f"given1_{kind}"]]
-        return draw.one(every if wide else ones)
+        return draw.choice(every if wide else ones)
     if len(key) <= 2 and not wide:
-        return draw.one(own[f"given2_{gender}"])
-    return "".join(draw.one(ones) for _ in range(max(len(key), 2)))
+        return draw.choice(own[f"given2_{gender}"])
+    return "".join(draw.choice(ones) for _ in range(max(len(key), 2)))
 
 
 @cache
@@ -164,17 +173,17 @@ def _length_class(length: int) -> int:
     return 0 if length <= _SHORT else 1 if length <= _MIDDLE else 2
 
 
-def _said(part: Part, mapped: Mapping[Key, str]) -> str:
+def _render_part(part: NamePart, mapped: Mapping[Key, str]) -> str:
     """A part's surrogate, in the case it was written in."""
     other = mapped.get((part.role, part.key))
     if other is None:
         return part.text
     if part.role == "initial" and part.text.endswith("."):
         other += "."
-    return in_case_of(part.text, other)
+    return match_case(part.text, other)
 
 
-def in_case_of(written: str, other: str) -> str:
+def match_case(written: str, other: str) -> str:
     """`other` in lower case, in capitals or as it is, as `written` was."""
     if written.islower():
         return other.lower()

@@ -21,7 +21,7 @@ def dialogue_secret(key: bytes, texts: Sequence[str]) -> bytes:
     return hmac.new(key, b"surrogates\0" + digest.digest(), hashlib.sha256).digest()
 
 
-class Draw:
+class SeededRandom:
     """Draws for one value, seeded by HMAC-SHA256 of the secret and the words.
 
     They rest on `Random.random` alone, whose sequence Python keeps from version to version.
@@ -35,9 +35,13 @@ class Draw:
         """A whole number from 0 to n - 1."""
         return int(self._random() * n)
 
-    def one(self, pool: Sequence[T]) -> T:
+    def choice(self, pool: Sequence[T]) -> T:
         """One of a pool that is not empty."""
         return pool[int(self._random() * len(pool))]
 
     def digits(self, n: int) -> str:
-        return "".join(self.one(DIGITS) for _ in range(n))
+        return "".join(self.choice(DIGITS) for _ in range(n))
+
+    def scramble(self, compact: str) -> str:
+        """Other letters for letters, other digits for digits."""
+        return "".join(self.choice(DIGITS) if c.isdigit() else self.choice(LETTERS) for c in compact)

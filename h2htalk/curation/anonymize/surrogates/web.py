@@ -11,8 +11,8 @@ import re
 from itertools import pairwise
 
 from h2htalk.curation.anonymize.normalization import plain
-from h2htalk.curation.anonymize.surrogates.seeded_random import LETTERS, Draw
-from h2htalk.curation.anonymize.values.value_shape import scrambled, shape_of
+from h2htalk.curation.anonymize.surrogates.seeded_random import LETTERS, SeededRandom
+from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 _ENDINGS = ("com", "org", "net")
 # Between a name and its domain, and between a domain's parts, in every dress.
@@ -28,24 +28,24 @@ _ENOUGH = 40
 _RANGES = ("192.0.2", "198.51.100", "203.0.113")
 
 
-def email(draw: Draw, value: str) -> str:
+def email(draw: SeededRandom, value: str) -> str:
     """An address at example.com, .org or .net; the name before it has as many letters and digits."""
     seen = plain(value)
     at = _AT.search(seen)
     local = value[: at.start()] if at else ""
     if at is None or not local:
-        return f"{_scrambled(draw, value.split('@')[0] or value)}@example.{draw.one(_ENDINGS)}"
+        return f"{_scrambled(draw, value.split('@')[0] or value)}@example.{draw.choice(_ENDINGS)}"
     domain = seen[at.end() :]
     dots = [m for m in _DOT.finditer(domain) if m.start() > 0 and m.end() < len(domain)]
     dot = domain[dots[-1].start() : dots[-1].end()] if dots else "."
     return (
         _scrambled(draw, local)
         + value[at.start() : at.end()]
-        + _like(value, f"example{dot}{draw.one(_ENDINGS)}")
+        + _like(value, f"example{dot}{draw.choice(_ENDINGS)}")
     )
 
 
-def url(draw: Draw, value: str) -> str:
+def url(draw: SeededRandom, value: str) -> str:
     """The same address at example.com, .org or .net, other letters and digits in its path."""
     seen = plain(value)
     scheme = _SCHEME.match(seen)
@@ -57,7 +57,7 @@ def url(draw: Draw, value: str) -> str:
     # Where no path tells two of them apart, a name before the domain does.
     path = _scrambled(draw, value[end:])
     front = "" if any(c.isalnum() for c in path) else _name(draw) + dot
-    return value[:start] + _like(value, f"{front}example{dot}{draw.one(_ENDINGS)}") + path
+    return value[:start] + _like(value, f"{front}example{dot}{draw.choice(_ENDINGS)}") + path
 
 
 def name_of_email(value: str) -> str:
@@ -65,7 +65,7 @@ def name_of_email(value: str) -> str:
     return _DOT.sub(".", _AT.sub("@", value)).replace(" ", "")
 
 
-def ip_address(draw: Draw, value: str, attempt: int = 0) -> str:
+def ip_address(draw: SeededRandom, value: str, attempt: int = 0) -> str:
     """One of the 768 addresses kept for documentation, or of 2001:db8::/32; the marks between numbers stay.
 
     In a dialogue that holds more, those kept for measurements (198.18.0.0/15, RFC 2544) come after them.
@@ -74,9 +74,9 @@ def ip_address(draw: Draw, value: str, attempt: int = 0) -> str:
     if seen.count(":") > 1 or re.search("[a-f]", seen, re.IGNORECASE):
         groups = [f"{draw.below(0x10000):x}" for _ in range(3)]
         return _like(value, "2001:db8::" + ":".join(groups))
-    shape = shape_of(value, numeric=True)
-    marks = _between(shape.places, value)
-    net = draw.one(_RANGES) if attempt < _ENOUGH else f"198.{18 + draw.below(2)}.{draw.below(256)}"
+    shape = value_shape(value, numeric=True)
+    marks = _between(shape.offsets, value)
+    net = draw.choice(_RANGES) if attempt < _ENOUGH else f"198.{18 + draw.below(2)}.{draw.below(256)}"
     numbers = f"{net}.{1 + draw.below(254)}".split(".")
     if len(marks) != 3:
         return ".".join(numbers)
@@ -88,15 +88,15 @@ def _between(places: tuple[tuple[int, int], ...], value: str) -> list[str]:
     return [value[end:start] for (_, end), (start, _) in pairwise(places) if start > end]
 
 
-def _scrambled(draw: Draw, value: str) -> str:
+def _scrambled(draw: SeededRandom, value: str) -> str:
     # Letters of other scripts spell a name too: they become Latin ones.
-    latin = "".join(draw.one(LETTERS) if c.isalnum() and not plain(c).isascii() else c for c in value)
-    shape = shape_of(latin, numeric=False)
-    return shape.dressed(scrambled(draw, shape.compact))
+    latin = "".join(draw.choice(LETTERS) if c.isalnum() and not plain(c).isascii() else c for c in value)
+    shape = value_shape(latin, numeric=False)
+    return shape.reformatted(draw.scramble(shape.compact))
 
 
-def _name(draw: Draw) -> str:
-    return "".join(draw.one("bcdfghjklmnprstvwz" if at % 2 == 0 else "aeiou") for at in range(6))
+def _name(draw: SeededRandom) -> str:
+    return "".join(draw.choice("bcdfghjklmnprstvwz" if at % 2 == 0 else "aeiou") for at in range(6))
 
 
 def _like(value: str, made: str) -> str:

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from h2htalk.curation.anonymize.normalization import HAN_DIGITS, plain, read
+from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain
 
 LONG = 4  # characters: shorter values are too often part of something else
 _NUMBER = 6
@@ -23,7 +23,7 @@ _NO_NUMBER = re.compile("[^0-9a-z]+")
 _MARKS = re.compile(r"(?<=[0-9])[^\w\n]{1,3}(?=[0-9])")
 
 
-class Leaks:
+class LeakCheck:
     """Texts in one dress, asked for values."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -31,7 +31,7 @@ class Leaks:
         self._streams: list[tuple[str, frozenset[int], frozenset[int]]] = []
         self._numbers: list[str] = []
         for text in texts:
-            dressed = _undressed(text)
+            dressed = _folded(text)
             tokens = _TOKEN.findall(dressed)
             starts, ends, at = set(), set(), 0
             for token in tokens:
@@ -43,27 +43,27 @@ class Leaks:
             self._numbers.append(_MARKS.sub("", dressed.translate(_DIGITS)))
         self._words = frozenset(token for tokens in self._tokens for token in tokens)
 
-    def holds(self, values: Sequence[str]) -> bool:
+    def contains(self, values: Sequence[str]) -> bool:
         """Whether one of the values, as written, stands in a text."""
-        return any(self._number(value) or self._name(value) for value in values)
+        return any(self._contains_number(value) or self._contains_name(value) for value in values)
 
-    def _number(self, value: str) -> bool:
-        digits = _NO_NUMBER.sub("", _undressed(value).translate(_DIGITS))
+    def _contains_number(self, value: str) -> bool:
+        digits = _NO_NUMBER.sub("", _folded(value).translate(_DIGITS))
         if not digits.isdigit() or len(digits) < _NUMBER:
             return False
         return any(digits in text for text in self._numbers)
 
-    def _name(self, value: str) -> bool:
-        tokens = _TOKEN.findall(_undressed(value))
+    def _contains_name(self, value: str) -> bool:
+        tokens = _TOKEN.findall(_folded(value))
         whole = "".join(tokens)
         if len(whole) < (_HAN_NAME if _HAN.match(whole) else LONG):
             return False
         if len(tokens) == 1:
             return whole in self._words
-        return any(_stands(whole, *stream) for stream in self._streams)
+        return any(_occurs(whole, *stream) for stream in self._streams)
 
 
-def _stands(value: str, stream: str, starts: frozenset[int], ends: frozenset[int]) -> bool:
+def _occurs(value: str, stream: str, starts: frozenset[int], ends: frozenset[int]) -> bool:
     """Whether a value stands in a text as words of its own, whatever parts its own words."""
     at = stream.find(value)
     while at >= 0:
@@ -74,9 +74,9 @@ def _stands(value: str, stream: str, starts: frozenset[int], ends: frozenset[int
 
 
 @lru_cache(maxsize=4096)
-def _undressed(text: str) -> str:
+def _folded(text: str) -> str:
     """In one case and width, without what nobody sees."""
-    folded = unicodedata.normalize("NFKC", plain(read(text).shown)).casefold()
+    folded = unicodedata.normalize("NFKC", plain(normalize_text(text).visible)).casefold()
     return (
         "".join([c for c in folded if unicodedata.category(c) not in ("Cf", "Mn")])
         if not folded.isascii()

@@ -51,7 +51,7 @@ _PARTICLES = frozenset(_SMALL.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NamePart:
     """A piece of a name as it is written, and what it is; `kept` pieces stay as they are."""
 
     text: str
@@ -64,26 +64,28 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class NameParts:
     """A name in its parts; joined they are the name. `gender` is what its form of address says."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[NamePart, ...]
     gender: Gender = "neutral"
 
-    def of(self, *roles: Role) -> list[Part]:
+    def with_role(self, *roles: Role) -> list[NamePart]:
         """The parts that are one of these."""
         return [part for part in self.parts if part.role in roles]
 
 
-def name_parts(names: Iterable[str]) -> dict[str, Parts]:
+def name_parts(names: Iterable[str]) -> dict[str, NameParts]:
     """The parts of all names of a dialogue, each read with the others in mind: 文静 is a given name beside 张文静.
 
     The order of the names makes no difference.
     """
     every = sorted(set(names))
-    givens = frozenset(p.key for n in every for p in _chinese(n, frozenset()).of("given") if len(_han(n)) > 2)
+    givens = frozenset(
+        p.key for n in every for p in _chinese(n, frozenset()).with_role("given") if len(_han(n)) > 2
+    )
     surnames = frozenset(
-        p.key for n in every if not _HAN.search(n) for p in _latin(n, frozenset()).of("latin_surname")
+        p.key for n in every if not _HAN.search(n) for p in _latin(n, frozenset()).with_role("latin_surname")
     )
     return {n: _chinese(n, givens) if _HAN.search(n) else _latin(n, surnames) for n in every}
 
@@ -98,7 +100,7 @@ def _titles() -> tuple[str, ...]:
     return tuple(sorted(words("persons", "titles", "after_surname"), key=lambda title: (-len(title), title)))
 
 
-def _chinese(name: str, givens: frozenset[str]) -> Parts:
+def _chinese(name: str, givens: frozenset[str]) -> NameParts:
     """A name that holds Han characters."""
     title = next((t for t in _titles() if name.endswith(t) and len(t) < len(name)), "")
     core = name.removesuffix(title)
@@ -107,20 +109,20 @@ def _chinese(name: str, givens: frozenset[str]) -> Parts:
         gender = (
             "female" if _FEMALE_TITLES.search(title) else "male" if _MALE_TITLES.search(title) else "neutral"
         )
-    prefix = core[0] if len(core) in (2, 3) and core[0] in _PREFIXES and _known(core[1:]) else ""
+    prefix = core[0] if len(core) in (2, 3) and core[0] in _PREFIXES and _is_form_of_address(core[1:]) else ""
     rest = core.removeprefix(prefix)
-    parts = [Part(prefix, "kept")] if prefix else []
-    parts += _core(rest, givens, called=bool(prefix))
-    parts += [Part(title, "kept")] if title else []
-    return Parts(tuple(parts), gender)
+    parts = [NamePart(prefix, "kept")] if prefix else []
+    parts += _core(rest, givens, addressed=bool(prefix))
+    parts += [NamePart(title, "kept")] if title else []
+    return NameParts(tuple(parts), gender)
 
 
-def _known(rest: str) -> bool:
+def _is_form_of_address(rest: str) -> bool:
     """Whether 小 before it is a form of address: 小王, 小婷婷; 小林志 is no such."""
     return len(rest) == 1 or rest in DOUBLE_SURNAMES or (len(rest) == 2 and rest[0] == rest[1])
 
 
-def _core(core: str, givens: frozenset[str], *, called: bool) -> list[Part]:
+def _core(core: str, givens: frozenset[str], *, addressed: bool) -> list[NamePart]:
     """The name itself, without what stands around it."""
     if not core:
         return []
@@ -128,22 +130,22 @@ def _core(core: str, givens: frozenset[str], *, called: bool) -> list[Part]:
         return _mixed(core)
     if len(core) == 1:
         surname = core in SURNAMES or core in _surnames()
-        return [Part(core, "surname" if surname else "nick")]
+        return [NamePart(core, "surname" if surname else "nick")]
     if core in DOUBLE_SURNAMES:
-        return [Part(core, "surname")]
+        return [NamePart(core, "surname")]
     if len(core) == 2 and core[0] == core[1]:
-        return [Part(core, "doubled")]
-    if core in givens or called:
-        return [Part(core, "given")]
+        return [NamePart(core, "doubled")]
+    if core in givens or addressed:
+        return [NamePart(core, "given")]
     if looks_foreign(core) and (len(core) > 3 or core[0] not in SURNAMES):
-        return [Part(core, "foreign")]
+        return [NamePart(core, "foreign")]
     if core[:2] in DOUBLE_SURNAMES and len(core) <= 4:
-        return [Part(core[:2], "surname"), Part(core[2:], "given")]
+        return [NamePart(core[:2], "surname"), NamePart(core[2:], "given")]
     if core[0] in _surnames() and len(core) <= 3 and core not in _given_alone():
-        return [Part(core[0], "surname"), Part(core[1:], "given")]
+        return [NamePart(core[0], "surname"), NamePart(core[1:], "given")]
     if len(core) == 4 and core[0] in SURNAMES and core[1] in SURNAMES:  # 王李思琪: both parents'
-        return [Part(core[0], "surname"), Part(core[1], "surname"), Part(core[2:], "given")]
-    return [Part(core, "given" if len(core) <= 3 else "foreign")]
+        return [NamePart(core[0], "surname"), NamePart(core[1], "surname"), NamePart(core[2:], "given")]
+    return [NamePart(core, "given" if len(core) <= 3 else "foreign")]
 
 
 @cache
@@ -159,22 +161,22 @@ def _given_alone() -> frozenset[str]:
     return frozenset(w for w in words("persons", "nicknames", "given") if w[0] not in SURNAMES[:60])
 
 
-def _mixed(core: str) -> list[Part]:
+def _mixed(core: str) -> list[NamePart]:
     """Han and other characters: 买买提·阿不都, Vivian姐, 阿May."""
-    parts: list[Part] = []
+    parts: list[NamePart] = []
     runs = re.findall("[\u4e00-\u9fff]+|[^\u4e00-\u9fff]+", core)
     dotted = any(run.strip() in "·•・‧.-" for run in runs if not _HAN.match(run))
     for run in runs:
         if _HAN.match(run):
             short = len(run) == 1 and not dotted
             role: Role = "kept" if short and run in _PREFIXES else "nick" if short else "foreign"
-            parts.append(Part(run, role))
+            parts.append(NamePart(run, role))
         else:
             parts += _latin(run, frozenset()).parts
     return parts
 
 
-def _latin(name: str, surnames: frozenset[str]) -> Parts:
+def _latin(name: str, surnames: frozenset[str]) -> NameParts:
     """A name in Latin (or other) letters."""
     pieces = _WORD.findall(name)
     keys = [plain(p).lower().rstrip(".") for p in pieces]
@@ -201,12 +203,12 @@ def _latin(name: str, surnames: frozenset[str]) -> Parts:
     for at, piece in enumerate(pieces):
         role = roles.get(at, "kept")
         if role != "kept" and piece.endswith(("'s", "’s")) and len(piece) > 3:
-            parts += [Part(piece[:-2], role), Part(piece[-2:], "kept")]
+            parts += [NamePart(piece[:-2], role), NamePart(piece[-2:], "kept")]
         elif role != "kept" and piece.endswith(".") and role != "initial":
-            parts += [Part(piece[:-1], role), Part(".", "kept")]
+            parts += [NamePart(piece[:-1], role), NamePart(".", "kept")]
         else:
-            parts.append(Part(piece, role))
-    return Parts(tuple(parts), gender)
+            parts.append(NamePart(piece, role))
+    return NameParts(tuple(parts), gender)
 
 
 def _roles(keys: Sequence[str], shown: Sequence[str], titled: bool, surnames: frozenset[str]) -> list[Role]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from h2htalk.curation.anonymize.allow_list import low
+from h2htalk.curation.anonymize.allow_list import to_lower
 from h2htalk.curation.anonymize.normalization import HAN_DIGITS
 from h2htalk.curation.anonymize.spans import Span
 
 SHORTEST = 6  # digits and letters: shorter ones are met by chance
 _START = 4
-_FEW = 50  # values that are looked for one by one before a text is walked over
+_FEW_VALUES = 50  # values that are looked for one by one before a text is walked over
 _HAN = re.compile("[\u4e00-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGITS = str.maketrans(HAN_DIGITS)
@@ -26,7 +26,7 @@ _NAME_MARKS = re.compile(r"[ ._*·'\-]?")
 Known = tuple[str, float]  # type, score
 
 
-class Dresses:
+class ReformattedValues:
     """The numbers and full names of one dialogue, by their letters and digits."""
 
     def __init__(self, numbers: Iterable[tuple[str, Known]], names: Iterable[tuple[str, Known]]) -> None:
@@ -38,13 +38,13 @@ class Dresses:
 
     def find(self, shown: str) -> list[Span]:
         """Where they stand in a text (plain), in order."""
-        lowered = low(shown)
-        found: list[Span] = []
+        lowered = to_lower(shown)
+        hits: list[Span] = []
         if self._numbers.values:
             text = lowered.translate(_DIGITS)
             for start, end, (kind, score) in self._numbers.find(text, _NUMBER_CHARS, _NUMBER_MARKS):
-                if _alone(text, start, end):
-                    found.append(Span(start, end, kind, score))
+                if _stands_alone(text, start, end):
+                    hits.append(Span(start, end, kind, score))
         if self._names.values:
             for start, end, (kind, score) in self._names.find(lowered, _NAME_CHARS, _NAME_MARKS):
                 # Han characters that stand together are looked for as they are.
@@ -54,8 +54,8 @@ class Dresses:
                     and not _latin(lowered, start - 1, start)
                     and not _latin(lowered, end, end + 1)
                 ):
-                    found.append(Span(start, end, kind, score))
-        return sorted(found)
+                    hits.append(Span(start, end, kind, score))
+        return sorted(hits)
 
 
 class _Stream:
@@ -72,33 +72,37 @@ class _Stream:
     def find(self, text: str, chars: re.Pattern[str], marks: re.Pattern[str]) -> list[tuple[int, int, Known]]:
         places = [m.start() for m in chars.finditer(text)]
         stream = "".join([text[at] for at in places])
-        found: list[tuple[int, int, Known]] = []
-        if len(self.values) <= _FEW and not any(value in stream for value in self.values):
-            return found
+        hits: list[tuple[int, int, Known]] = []
+        if len(self.values) <= _FEW_VALUES and not any(value in stream for value in self.values):
+            return hits
         at = 0
         while at < len(stream):
             length = 0
             for size in self._sizes(stream, at):
                 known = self.values.get(stream[at : at + size])
-                if known is not None and at + size <= len(stream) and _close(text, places, at, size, marks):
-                    found.append((places[at], places[at + size - 1] + 1, known))
+                if (
+                    known is not None
+                    and at + size <= len(stream)
+                    and _is_close(text, places, at, size, marks)
+                ):
+                    hits.append((places[at], places[at + size - 1] + 1, known))
                     length = size
                     break
             at += max(length, 1)
-        return found
+        return hits
 
     def _sizes(self, stream: str, at: int) -> list[int]:
         return [n for size in self._starts for n in self._lengths.get(stream[at : at + size], ())]
 
 
-def _close(text: str, places: list[int], at: int, size: int, marks: re.Pattern[str]) -> bool:
+def _is_close(text: str, places: list[int], at: int, size: int, marks: re.Pattern[str]) -> bool:
     """Whether nothing but a mark or two stands between the characters."""
     return all(
         marks.fullmatch(text, places[n] + 1, places[n + 1]) is not None for n in range(at, at + size - 1)
     )
 
 
-def _alone(text: str, start: int, end: int) -> bool:
+def _stands_alone(text: str, start: int, end: int) -> bool:
     """Whether a number is not part of a longer one; one of digits in a row may stand in anything."""
     if text[start:end].isdigit():
         return True

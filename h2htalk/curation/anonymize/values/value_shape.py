@@ -8,58 +8,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from h2htalk.curation.anonymize.normalization import HAN_DIGITS, plain
-from h2htalk.curation.anonymize.surrogates.seeded_random import DIGITS, LETTERS, Draw
 
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_SPOKEN = re.compile(
+_DIGIT_SOUNDS = re.compile(
     r"(?<![a-z])(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?![a-z])", re.IGNORECASE
 )
 _HAN_SETS = ("〇一二三四五六七八九", "零一二三四五六七八九", "零壹贰叁肆伍陆柒捌玖", "零一二三四五六七八九")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ValueShape:
     """A value as written, and where its letters and digits stand: `compact` in plain lower case, one for each place."""
 
     value: str
-    places: tuple[tuple[int, int], ...]
+    offsets: tuple[tuple[int, int], ...]
     compact: str
 
     @property
     def digits(self) -> str:
         return "".join(char for char in self.compact if char.isdigit())
 
-    def dressed(self, compact: str) -> str:
+    def reformatted(self, compact: str) -> str:
         """The value with other letters and digits, each in the dress of the one it stands for."""
         parts = []
         at = 0
-        for (start, end), char in zip(self.places, compact, strict=True):
-            parts += [self.value[at:start], _dressed(self.value[start:end], char)]
+        for (start, end), char in zip(self.offsets, compact, strict=True):
+            parts += [self.value[at:start], _in_format_of(self.value[start:end], char)]
             at = end
         return "".join([*parts, self.value[at:]])
 
 
-def shape_of(value: str, *, numeric: bool) -> Shape:
+def value_shape(value: str, *, numeric: bool) -> ValueShape:
     """The shape of a value; of a `numeric` one, Han digits, words for digits and `o` among digits count as digits."""
     seen = plain(value)
-    places: list[tuple[int, int]] = []
+    offsets: list[tuple[int, int]] = []
     compact: list[str] = []
-    spoken = {m.start(): m for m in _SPOKEN.finditer(seen)} if numeric else {}
+    spoken = {m.start(): m for m in _DIGIT_SOUNDS.finditer(seen)} if numeric else {}
     at = 0
     while at < len(value):
         word = spoken.get(at)
         if word is not None:
-            places.append(word.span())
+            offsets.append(word.span())
             said = word.group().lower()
             compact.append("0" if said == "oh" else str(_WORDS.index(said)))
             at = word.end()
             continue
         char = _plain_char(value, seen, at, numeric)
         if char:
-            places.append((at, at + 1))
+            offsets.append((at, at + 1))
             compact.append(char)
         at += 1
-    return Shape(value, tuple(places), "".join(compact))
+    return ValueShape(value, tuple(offsets), "".join(compact))
 
 
 def _plain_char(value: str, seen: str, at: int, numeric: bool) -> str:
@@ -78,7 +77,7 @@ def _among_digits(text: str, at: int) -> bool:
     return any(c.isdigit() for c in around) and not any(c.isalpha() and c not in "oO" for c in around)
 
 
-def _dressed(written: str, char: str) -> str:
+def _in_format_of(written: str, char: str) -> str:
     """`char` (a plain lower-case letter or digit) as `written` was."""
     if len(written) > 1:  # a word for a digit
         word = _WORDS[int(char)] if char.isdigit() else char
@@ -102,11 +101,6 @@ def _digit_like(written: str, digit: int) -> str:
         return "⓪" if digit == 0 else chr(ord("①") + digit - 1)
     other = chr(ord(written) - known + digit)
     return other if unicodedata.digit(other, None) == digit else str(digit)
-
-
-def scrambled(draw: Draw, compact: str) -> str:
-    """Other letters for letters, other digits for digits."""
-    return "".join(draw.one(DIGITS) if c.isdigit() else draw.one(LETTERS) for c in compact)
 
 
 def numbers_in(texts: Sequence[str]) -> set[str]:

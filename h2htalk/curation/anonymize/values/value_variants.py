@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from h2htalk.curation.anonymize.allow_list import low
+from h2htalk.curation.anonymize.allow_list import to_lower
 from h2htalk.curation.anonymize.english.word_lists import WORD_NAME, words
-from h2htalk.curation.anonymize.normalization import plain, read
+from h2htalk.curation.anonymize.normalization import normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.surrogates.numbers import national
 from h2htalk.curation.anonymize.surrogates.pools import pools
-from h2htalk.curation.anonymize.values.name_parts import Parts, name_parts
-from h2htalk.curation.anonymize.values.value_shape import shape_of
+from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts
+from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 # A value this long must not be seen again, in whatever place; shorter ones are too often part of something else.
 LEAKING = 4
@@ -48,105 +47,119 @@ _MONTHS_AND_DAYS = frozenset(_TIMES.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class KnownValue:
     """A piece of personal data: `form` in plain lower case, as it is looked for.
 
     `written` is its case where that counts: a name that is a word as well ("Will", "Grace") is only meant with its
-    capital, inside a sentence. A `cued` name is a Chinese word as well (周末): only what stands beside it tells.
-    `dress`: the letters and digits by which a number or a full name is known in whatever other marks.
+    capital, inside a sentence. A `needs_cue` name is a Chinese word as well (周末): only what stands beside it tells.
+    `compact`: the letters and digits by which a number or a full name is known in whatever other marks.
     """
 
     form: str
     type: str
     score: float
     written: str = ""
-    cued: bool = False
-    dress: str = ""
+    needs_cue: bool = False
+    compact: str = ""
 
 
-def spoken_again(texts: Sequence[str], found: Sequence[Sequence[Span]]) -> list[Value]:
+def variants_of(texts: Sequence[str], spans_of_texts: Sequence[Sequence[Span]]) -> list[KnownValue]:
     """The values of a dialogue in every form in which they are looked for again."""
     values = []
     people: dict[str, float] = {}
-    for text, spans in zip(texts, found, strict=True):
+    for text, spans in zip(texts, spans_of_texts, strict=True):
         for span in spans:
-            written = shown_value(text[span.start : span.end])
+            written = visible_value(text[span.start : span.end])
             if span.type == "PERSON":
                 people[written] = max(span.score, people.get(written, 0.0))
             elif len(written) >= LEAKING:
-                values += _forms_of_thing(written, span)
+                values += _other_variants(written, span)
     parts = name_parts(people)
     for name, score in people.items():
-        values += _forms_of(name, parts[name], score)
+        values += _name_variants(name, parts[name], score)
     return values
 
 
-def shown_value(value: str) -> str:
+def visible_value(value: str) -> str:
     """A value in plain characters, without unseen ones."""
-    return plain(read(value).shown)
+    return plain(normalize_text(value).visible)
 
 
-def _forms_of_thing(written: str, span: Span) -> list[Value]:
+def _other_variants(written: str, span: Span) -> list[KnownValue]:
     """How what is no person is said again."""
     kind, score = span.type, span.score
     if kind in _NUMBERED:
-        dress = shape_of(written, numeric=True).compact
-        dress = dress if any(map(str.isdigit, dress)) else ""
-        values = [Value(low(written), kind, score, dress=dress)]
-        home = national(dress).removeprefix("0") if kind == "PHONE_NUMBER" else dress
-        return values if home == dress or len(home) < 9 else [*values, Value(home, kind, score, dress=home)]
-    values = [Value(low(written), kind, score)]
+        compact = value_shape(written, numeric=True).compact
+        compact = compact if any(map(str.isdigit, compact)) else ""
+        values = [KnownValue(to_lower(written), kind, score, compact=compact)]
+        home = national_format(compact).removeprefix("0") if kind == "PHONE_NUMBER" else compact
+        return (
+            values
+            if home == compact or len(home) < 9
+            else [*values, KnownValue(home, kind, score, compact=home)]
+        )
+    values = [KnownValue(to_lower(written), kind, score)]
     if kind == "ADDRESS":
         values += [
-            Value(form, kind, score)
-            for form in address_forms(written)
+            KnownValue(form, kind, score)
+            for form in address_variants(written)
             if not (_HAN.search(form) and _is_word(form))
         ]
-        values += [Value(code, kind, score, dress=code) for code in postcodes(written)]
+        values += [KnownValue(code, kind, score, compact=code) for code in postcodes(written)]
     elif kind == "ORGANIZATION":
-        values += [Value(form, kind, score) for form in organization_forms(written)]
+        values += [KnownValue(form, kind, score) for form in organization_variants(written)]
     return values
 
 
 def _letters(name: str) -> str:
     """The letters of a full name, as it is written in one word; '' where it has one part."""
-    words = _WORDS.findall(low(name))
+    words = _WORDS.findall(to_lower(name))
     if _HAN.search(name):
         return name if len(words) == 1 and len(name) <= 4 else ""
     return "".join(words) if len(words) > 1 and all(len(word) > 1 for word in words) else ""
 
 
-def _forms_of(name: str, parts: Parts, score: float) -> list[Value]:
+def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue]:
     """How a person is called again."""
     values = []
     if len(name) > 1 and (" " in name or _HAN.search(name)):
-        cued = _HAN.search(name) is not None and _is_word(name)
-        values.append(Value(low(name), "PERSON", score, cued=cued, dress="" if cued else _letters(name)))
+        needs_cue = _HAN.search(name) is not None and _is_word(name)
+        values.append(
+            KnownValue(
+                to_lower(name),
+                "PERSON",
+                score,
+                needs_cue=needs_cue,
+                compact="" if needs_cue else _letters(name),
+            )
+        )
     if _HAN.search(name):
         core = "".join(p.text for p in parts.parts if p.role not in ("kept", "nick"))
         if len(core) > 1 and len(core) < len(name) and _HAN.search(core) and not _is_word(core):
-            values.append(Value(low(core), "PERSON", score))
+            values.append(KnownValue(to_lower(core), "PERSON", score))
         values += [
-            Value(p.key, "PERSON", score) for p in parts.of("given") if len(p.key) > 1 and not _is_word(p.key)
+            KnownValue(p.key, "PERSON", score)
+            for p in parts.with_role("given")
+            if len(p.key) > 1 and not _is_word(p.key)
         ]
-    for part in parts.of("latin_given", "latin_surname", "foreign", "pinyin_given"):
+    for part in parts.with_role("latin_given", "latin_surname", "foreign", "pinyin_given"):
         if part.role == "foreign":
             if len(part.text) > 2:
-                values.append(Value(part.key, "PERSON", score))
+                values.append(KnownValue(part.key, "PERSON", score))
         elif part.role != "pinyin_given" or len(part.key) > 4:
-            single = _latin_form(part.text, score, surname=part.role == "latin_surname")
+            single = _latin_variant(part.text, score, surname=part.role == "latin_surname")
             values += [single] if single is not None else []
     return values
 
 
-def _latin_form(word: str, score: float, *, surname: bool = False) -> Value | None:
+def _latin_variant(word: str, score: float, *, surname: bool = False) -> KnownValue | None:
     """One word of a name: in any case, or with its capital alone where it could be something else."""
-    key = low(plain(word)).replace("’", "'")
+    key = to_lower(plain(word)).replace("’", "'")
     if len(key) < 2 or key in _MONTHS_AND_DAYS:
         return None
     if len(key) == 2 or key in _english_words() or (surname and (len(key) == 3 or key in _SURNAME_WORDS)):
-        return Value(low(plain(word)), "PERSON", score, plain(word)) if word[0].isupper() else None
-    return Value(low(plain(word)), "PERSON", score)
+        return KnownValue(to_lower(plain(word)), "PERSON", score, plain(word)) if word[0].isupper() else None
+    return KnownValue(to_lower(plain(word)), "PERSON", score)
 
 
 @cache
@@ -178,13 +191,13 @@ _WORD = re.compile(r"[^\W\d_]+")
 _OWN_NAME = 5  # letters: a firm's first word is its own name, and long enough to mean nothing else
 
 
-def address_forms(written: str) -> Iterator[str]:
+def address_variants(written: str) -> Iterator[str]:
     """Streets (with the kind of street in full and short) and estates of an address, in lower case."""
     if _HAN.search(written):
-        for found in (*_ROAD.finditer(written), *_ESTATE.finditer(written)):
-            yield found.group()
+        for match in (*_ROAD.finditer(written), *_ESTATE.finditer(written)):
+            yield match.group()
         return
-    for street in _STREET.finditer(low(written)):
+    for street in _STREET.finditer(to_lower(written)):
         name, kind = street.groups()
         for other in {kind, _SHORT.get(kind, kind), _LONG.get(kind, kind)}:
             yield f"{name} {other}"
@@ -192,11 +205,11 @@ def address_forms(written: str) -> Iterator[str]:
 
 def postcodes(written: str) -> list[str]:
     """British postcodes of an address, letters and digits alone; else the ZIP code that ends an American one."""
-    british = ["".join(found.groups()) for found in _POSTCODE.finditer(low(written))]
+    british = ["".join(match.groups()) for match in _POSTCODE.finditer(to_lower(written))]
     return british or _ZIP.findall(written)
 
 
-def organization_forms(written: str) -> Iterator[str]:
+def organization_variants(written: str) -> Iterator[str]:
     """An organisation without the words that many have: 云帆科技, "Bluefin"."""
     if _HAN.search(written):
         core = _FIRM.sub("", written)
@@ -210,9 +223,19 @@ def organization_forms(written: str) -> Iterator[str]:
         ):
             yield core
         return
-    found = _WORD.match(low(written))
-    if found is not None and len(found.group()) >= _OWN_NAME and found.end() < len(written):
-        first = found.group()
+    match = _WORD.match(to_lower(written))
+    if match is not None and len(match.group()) >= _OWN_NAME and match.end() < len(written):
+        first = match.group()
         lists = words()
         if first not in lists.words | lists.hints["places"] and lists.given.get(first) != WORD_NAME:
             yield first
+
+
+def national_format(digits: str) -> str:
+    """A telephone number as it is dialled at home: without the code of China or Britain."""
+    bare = digits.removeprefix("00")
+    if len(bare) == 13 and bare.startswith("861"):
+        return bare[2:]
+    if len(bare) == 12 and bare.startswith("44"):
+        return "0" + bare[2:]
+    return digits

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.curation.anonymize import find_spans
+from h2htalk.curation.anonymize.find_spans import find_spans
 from h2htalk.curation.anonymize.ner_models import _gliner, name_finder
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.parsing.parsing import MODELS

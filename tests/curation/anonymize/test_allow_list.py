@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.curation.anonymize.allow_list import NameIndex, allowances, called, claimed, spoken_to
+from h2htalk.curation.anonymize.allow_list import (
+    NameIndex,
+    addressed_personas,
+    companion_names,
+    find_allowed,
+    private_namesakes,
+)
 
 
 def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:
-    return [(text[a.start : a.end], a.kind) for a in allowances(text, language, names)]
+    return [(text[a.start : a.end], a.kind) for a in find_allowed(text, language, names)]
 
 
 @pytest.mark.parametrize(
@@ -47,8 +53,8 @@ def test_the_longest_name_counts_and_latin_ones_stand_alone() -> None:
 
 
 def test_bundled_personas_are_spoken_to_where_they_are_named_in_full() -> None:
-    assert spoken_to(["I am NORA VALE."]) == ["Nora Vale"]
-    assert spoken_to(["I am Nora."]) == []
+    assert addressed_personas(["I am NORA VALE."]) == ["Nora Vale"]
+    assert addressed_personas(["I am Nora."]) == []
 
 
 @pytest.mark.parametrize(
@@ -63,19 +69,19 @@ def test_a_private_person_with_a_figures_name_was_kept_unless_my_name_is_stood_b
     language: str, text: str, name: str
 ) -> None:
     assert stays(text, language) == []
-    assert [text[s.start : s.end] for s in claimed(text, language)] == [name]
+    assert [text[s.start : s.end] for s in private_namesakes(text, language)] == [name]
 
 
 def test_a_figure_somebody_is_fond_of_stays() -> None:
-    assert claimed("I'm Harry Styles obsessed, my idol Harry Styles", "en") == []
+    assert private_namesakes("I'm Harry Styles obsessed, my idol Harry Styles", "en") == []
 
 
 def test_a_chinese_companions_name_was_kept_inside_longer_names() -> None:
     said = "小雨你好，我叫小雨婷，我妈叫陈小雨。小雨明天见"
     assert stays(said, "zh", "小雨") == [("小雨", "companion"), ("小雨", "companion")]
-    assert [said[s.start : s.end] for s in claimed(said, "zh", ["小雨"])] == ["小雨婷", "陈小雨"]
+    assert [said[s.start : s.end] for s in private_namesakes(said, "zh", ["小雨"])] == ["小雨婷", "陈小雨"]
 
 
 def test_the_first_word_alone_is_a_companions_only() -> None:
-    assert called(["Nora Vale", "艾薇"]) == ["Nora Vale", "Nora", "艾薇"]
+    assert companion_names(["Nora Vale", "艾薇"]) == ["Nora Vale", "Nora", "艾薇"]
     assert stays("Hi John", "en", "John Lewis") == []

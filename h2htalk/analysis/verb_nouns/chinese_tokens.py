@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LONGEST_CLAUSE = 200
 _QUOTES = frozenset("“”‘’《》〈〉「」『』\"'")
 # The characters of a word or of a part of one, the parser's tag or "", the place of the word in the doc.
-Part = tuple[str, str, int]
+WordPart = tuple[str, str, int]
 
 
 class Kind:
@@ -33,7 +33,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ChineseToken:
     """A word or part of one; `kind` is one of Kind, `token` the place of its word in the doc."""
 
     text: str
@@ -57,19 +57,19 @@ _CLASSES = {
 _KIND_OF = {word: kind for kind, words in reversed(_CLASSES.items()) for word in words}
 
 
-def pieces(doc: Doc) -> list[Piece]:
+def chinese_tokens(doc: Doc) -> list[ChineseToken]:
     """The doc's words in order, white space and quotation marks left out, each with its kind."""
     words = [(t.text, t.pos_, t.i) for t in doc if not t.is_space and t.text not in _QUOTES]
     parts = [(part, tag, at) for text, was, at in _joined(words) for part, tag in cut(text, was)]
-    found: list[Piece] = []
+    found: list[ChineseToken] = []
     for (text, tag, token), after in zip(parts, [*parts[1:], ("", "", 0)], strict=False):
-        found.append(Piece(text, _kind(text, tag, found, after), token))
+        found.append(ChineseToken(text, _kind(text, tag, found, after), token))
     return found
 
 
-def _joined(words: list[Part]) -> list[Part]:
+def _joined(words: list[WordPart]) -> list[WordPart]:
     """Words with borders moved: 充电|器 and 掌控|感 are one, 看场|电影 has a verb and a measure."""
-    found: list[Part] = []
+    found: list[WordPart] = []
     for (text, tag, at), (after, _, _) in zip(words, [*words[1:], ("", "", 0)], strict=False):
         before, was, _ = found[-1] if found else ("", "", 0)
         suffix = text == "感" and was in ("NOUN", "VERB", "ADJ")
@@ -135,17 +135,17 @@ def _is_verb(word: str) -> bool:
     return word in lists.FREE_VERBS or (len(word) > 1 and lists.word_class(word)[:1] == "v")
 
 
-def _is_thing(part: Part) -> bool:
+def _is_thing(part: WordPart) -> bool:
     return part[1] in ("NOUN", "PROPN")
 
 
-def _starts_object(part: Part) -> bool:
+def _starts_object(part: WordPart) -> bool:
     text, tag, _ = part
     completed = text[:1] in lists.FREE_VERBS and text[1:] in lists.AFTER_VERB
     return not completed and (tag in ("NOUN", "PROPN", "NUM", "DET") or text in lists.NUMERALS)
 
 
-def _kind(text: str, tag: str, before: list[Piece], after: Part) -> str:
+def _kind(text: str, tag: str, before: list[ChineseToken], after: WordPart) -> str:
     last = before[-1].kind if before else Kind.STOP
     if not text[0].isalnum():
         return _CLOSED.get(text, Kind.STOP)
@@ -164,7 +164,7 @@ def _kind(text: str, tag: str, before: list[Piece], after: Part) -> str:
     return _closed_kind(text, before, after) or _open_kind(text, tag, before, after)
 
 
-def _closed_kind(text: str, before: list[Piece], after: Part) -> str | None:
+def _closed_kind(text: str, before: list[ChineseToken], after: WordPart) -> str | None:
     last = before[-1].kind if before else Kind.STOP
     if text in lists.NOUNS or (text in lists.PEOPLE and len(text) > 1):
         return Kind.NOUN
@@ -184,7 +184,7 @@ def _closed_kind(text: str, before: list[Piece], after: Part) -> str | None:
     return None if acts and kind in (Kind.ADVERB, Kind.PARTICLE, Kind.NUMERAL) else kind
 
 
-def _open_kind(text: str, tag: str, before: list[Piece], after: Part) -> str:
+def _open_kind(text: str, tag: str, before: list[ChineseToken], after: WordPart) -> str:
     """Verb, noun, adjective or adverb, where parser and dictionary may disagree."""
     last = before[-1].kind if before else Kind.STOP
     listed = "n" if text in lists.NOUNS else lists.word_class(text)[:1]
@@ -212,7 +212,7 @@ def _open_kind(text: str, tag: str, before: list[Piece], after: Part) -> str:
     return Kind.NOUN if deed or owned or named or (last == Kind.OF and len(text) > 1) else Kind.VERB
 
 
-def _nominal(tag: str, before: list[Piece], listed: str, modified: bool, after: Part) -> str:
+def _nominal(tag: str, before: list[ChineseToken], listed: str, modified: bool, after: WordPart) -> str:
     """The kind of a longer word that the parser calls anything but a verb."""
     last = before[-1].kind if before else Kind.STOP
     takes = _starts_object(after) and last in "BXR"
@@ -227,7 +227,7 @@ def _nominal(tag: str, before: list[Piece], listed: str, modified: bool, after: 
     return {"n": Kind.NOUN, "v": Kind.VERB, "a": Kind.ADJECTIVE}.get(listed, Kind.ADVERB)
 
 
-def _awaited(before: list[Piece]) -> bool:
+def _awaited(before: list[ChineseToken]) -> bool:
     """Whether 把 or 将 and its noun stand before, and no verb yet."""
     for piece in islice(reversed(before), LONGEST_CLAUSE):
         if piece.kind in (Kind.VERB, Kind.STOP):

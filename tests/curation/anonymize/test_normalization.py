@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize.normalization import plain, read
+from h2htalk.curation.anonymize.normalization import normalize_text, plain
 
 
 @pytest.mark.parametrize(
@@ -39,21 +39,21 @@ def test_the_length_never_changes(text: str) -> None:
 
 @given(st.text())
 def test_all_strings_of_a_reading_have_one_length_and_places_lie_in_the_text(text: str) -> None:
-    reading = read(text)
-    assert len({len(reading.shown), len(reading.text), len(reading.digits)}) == 1
+    reading = normalize_text(text)
+    assert len({len(reading.visible), len(reading.text), len(reading.digits)}) == 1
     for place in range(len(reading.text)):
-        start, end = reading.place(place, place + 1)
+        start, end = reading.original_span(place, place + 1)
         assert 0 <= start < end <= len(text)
-        assert text[start] == reading.shown[place]
+        assert text[start] == reading.visible[place]
 
 
 def test_unseen_characters_are_left_out_and_key_caps_belong_to_their_digit() -> None:
-    reading = read("a1\u200b\ufe0f2\ufe0f\u20e3b")
+    reading = normalize_text("a1\u200b\ufe0f2\ufe0f\u20e3b")
     assert reading.text == "a12b"
-    assert reading.place(1, 3) == (1, 7)
+    assert reading.original_span(1, 3) == (1, 7)
 
 
 def test_han_digits_and_lone_letters_o_read_as_digits_only_for_numbers() -> None:
-    reading = read("幺三八 1o2O你")
+    reading = normalize_text("幺三八 1o2O你")
     assert reading.text == "幺三八 1o2o你"
     assert reading.digits == "138 1020你"

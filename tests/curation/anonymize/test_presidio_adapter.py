@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.curation.anonymize import find_spans
+from h2htalk.curation.anonymize.find_spans import find_spans
 from h2htalk.errors import ConfigError
 
 pytest.importorskip("presidio_analyzer")

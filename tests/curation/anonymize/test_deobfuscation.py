@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize.normalization import read
-from h2htalk.curation.anonymize.structured.deobfuscation import unveil
+from h2htalk.curation.anonymize.normalization import normalize_text
+from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ from h2htalk.curation.anonymize.structured.deobfuscation import unveil
     ],
 )
 def test_a_disguise_reads_as_what_it_means(text: str, language: str, meant: str | None) -> None:
-    found = unveil(read(text), language)
+    found = deobfuscate(normalize_text(text), language)
     if meant is None:
         assert found is None
     else:
         assert found is not None
-        assert found.reading.text == meant
+        assert found.normalized.text == meant
 
 
 _PIECES = st.sampled_from(
@@ -59,10 +59,10 @@ _PIECES = st.sampled_from(
 
 @given(st.lists(_PIECES, max_size=40).map("".join), st.sampled_from(["en", "zh"]))
 def test_every_character_of_what_is_meant_stands_for_a_place_of_the_text(text: str, language: str) -> None:
-    reading = read(text)
-    found = unveil(reading, language)
+    normalized = normalize_text(text)
+    found = deobfuscate(normalized, language)
     if found is not None:
-        size = len(found.reading.text)
+        size = len(found.normalized.text)
         assert len(found.starts) == len(found.ends) == len(found.edited) == size
-        assert all(0 <= a < b <= len(reading.text) for a, b in zip(found.starts, found.ends, strict=True))
+        assert all(0 <= a < b <= len(normalized.text) for a, b in zip(found.starts, found.ends, strict=True))
         assert list(found.starts) == sorted(found.starts)

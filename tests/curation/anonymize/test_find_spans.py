@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize import TYPES, Span, find_spans, find_spans_many
-from h2htalk.curation.anonymize.find_spans import MARGIN, WINDOW
+from h2htalk.curation.anonymize.find_spans import MARGIN, WINDOW, find_spans, find_spans_many
+from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.errors import ConfigError
 
 
