@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.metrics.composite import SampleScore, composite_score, item_score
+from h2htalk.benchmark.metrics.composite import SampleScore, item_score
 from h2htalk.benchmark.metrics.lexical import LexicalScores
+from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.metrics.null_class import NullClass
-from h2htalk.benchmark.metrics.scoring import Metrics, score_answers
+from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.report.html_page import ItemView
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summarize import Scored, summarize
@@ -156,7 +157,7 @@ def made_item(
 ) -> ItemView:
     """An answered item."""
     response = Response(scenario.id, 0, text, **{"finish_reason": "stop", "usage": Usage(11, 7), **reply})
-    score = SampleScore(scenario.id, 0, LEXICAL, ss, composite_score(LEXICAL, ss), violations)
+    score = SampleScore(scenario.id, 0, {**LEXICAL._asdict(), "ss": ss}, violations)
     messages = (Message("system", prompt), Message("user", f"about {scenario.id}"))
     return ItemView(scenario, messages, (response,), item_score(scenario.id, [score]))
 

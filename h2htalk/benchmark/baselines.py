@@ -1,4 +1,4 @@
-"""Trivial answers that every model should beat: the baselines of a table."""
+"""Baselines: trivial answers that every model should beat."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Baseline = Callable[[Sequence[Scenario], Sequence[Scenario]], list[Response | Fa
 
 
 def constant(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Response | FailedResponse]:
-    """The same line for every item; for recollection_synthesis the null line (64 % of the authors' references)."""
+    """Answer every item with one line; recollection_synthesis with the null line (64 % of the authors' references)."""
     return [
         Response(
             s.id,
@@ -41,7 +41,7 @@ def constant(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Re
 def copy_last_turn(
     scenarios: Sequence[Scenario], pool: Sequence[Scenario]
 ) -> list[Response | FailedResponse]:
-    """The last thing the model was shown: the last turn, memory, plan or text among the inputs."""
+    """Answer with the last turn, memory, plan or text among the inputs."""
     return [Response(s.id, 0, last_input(s), "stop") for s in scenarios]
 
 
@@ -57,7 +57,7 @@ def last_input(scenario: Scenario) -> str:
 def random_reference(
     scenarios: Sequence[Scenario], pool: Sequence[Scenario]
 ) -> list[Response | FailedResponse]:
-    """The reference of another scenario of the same subtask and language, chosen by a hash of the id.
+    """Answer with the reference of another scenario of the same subtask and language, chosen by a hash of the id.
 
     `pool` holds the scenarios and may hold more. The choice does not depend on row order; an item without such
     a neighbour is a failure.
@@ -88,7 +88,7 @@ BASELINES: dict[str, Baseline] = {
 
 
 def find_baseline(name: str) -> Baseline:
-    """The baseline of that name, else a ConfigError with the choices."""
+    """Return the baseline of that name. Raises ConfigError, with the choices, for another name."""
     if name not in BASELINES:
         raise ConfigError(
             f"unknown baseline {name!r}; {suggest(name, BASELINES)}choose from {', '.join(BASELINES)}"
@@ -97,9 +97,9 @@ def find_baseline(name: str) -> Baseline:
 
 
 def write_baselines(folder: RunFolder, split: Split, whole: Split | None) -> None:
-    """Store the baselines' answers, so that a later scoring finds the same baselines.
+    """Store the baselines' answers, so that a later scoring uses the same ones.
 
-    `whole` is the split before selection: random references are drawn from it. None takes baselines away.
+    `whole` is the split before selection, from which random references are drawn. None removes the baselines.
     """
     if whole is None:
         shutil.rmtree(folder.baselines, ignore_errors=True)
@@ -110,7 +110,7 @@ def write_baselines(folder: RunFolder, split: Split, whole: Split | None) -> Non
 
 
 def read_baselines(folder: RunFolder) -> dict[str, Answers]:
-    """The stored answers of each baseline, by name; empty when baselines were not asked for."""
+    """Read the stored answers of each baseline, by name; empty where the run has none."""
     baselines: dict[str, Answers] = {}
     for name in BASELINES:
         path = folder.baselines / f"{name}.jsonl"

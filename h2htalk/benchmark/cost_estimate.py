@@ -1,4 +1,4 @@
-"""`--dry-run`: what an evaluation would ask and what that would cost; no model is opened, nothing asked or written."""
+"""`--dry-run`: what an evaluation would ask and cost. Neither model nor embedder is opened, and nothing is written."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from h2htalk.text.embeddings.embedders import check_embedder
 
 
 def estimate(spec: EvaluateSpec) -> str:
-    """What the evaluation would ask and cost, in a few words.
+    """Describe in a few sentences what the evaluation would ask and cost.
 
     Tokens are a rough count (four letters or one and a half Chinese characters a token), since the model's
     tokenizer is not loaded.
 
     Raises:
-        ConfigError, DataError: what `evaluate` would refuse, as far as it shows without opening the model.
+        ConfigError, DataError: as `evaluate` would raise, as far as that is known without opening the model.
     """
     engine = ENGINES.get(spec.engine)  # None: a baseline, or refused by the plan
     if engine is not None and spec.engine_options:
@@ -65,7 +65,7 @@ def _asked(calls: int, answered: str, sent: int, budget: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The calls of a hosted model. `usages`: what each is expected to use; dollars are None where unknown."""
+    """The calls of a hosted model. `usages`: the expected usage of each; dollars are None where unknown."""
 
     calls: int
     usages: Sequence[Usage]
@@ -80,7 +80,7 @@ class _Work:
 
 
 def _not_in_batches(spec: EvaluateSpec, requests: MissingRequests) -> MissingRequests:
-    """What is to be asked anew: without the samples that an open batch job will bring."""
+    """Leave out the samples that an open batch job will bring."""
     waiting = open_batch_items(spec)
     return replace(requests, missing=tuple(m for m in requests.missing if (m[0].id, m[1]) not in waiting))
 
@@ -114,8 +114,8 @@ def _hosted_work(plan: EvaluationPlan, requests: Sequence[Request]) -> _Work:
 
 
 def _expected_usage(call: Call, reply: int, batch: bool, begun: set[str]) -> Usage:
-    """A reply as long as the reference after all the reasoning that is allowed; the first call of a prefix writes it
-    to the cache, the others read it there. `begun`: the prefixes so far, added to."""
+    """Estimate the usage of a call: a reply as long as the reference after all allowed reasoning. The first call of a
+    prefix writes the cache, the others read it. `begun`: the prefixes so far; the call's own is added."""
     request = call.request
     output = (reply + (request.sampling.thinking or 0)) * len(call.requests)
     sent = _prompt_tokens(request)
@@ -131,7 +131,7 @@ def _expected_usage(call: Call, reply: int, batch: bool, begun: set[str]) -> Usa
 
 
 def _price(spec: EvaluateSpec, work: _Work) -> str:
-    """The sentences about money."""
+    """Describe the price."""
     before = read_costs(spec.out_path).get(GENERATE, Totals())
     paid = f" Paid already: {_paid_already(before)}." if before.calls else ""
     if not work.calls:
@@ -160,7 +160,7 @@ def _paid_already(before: Totals) -> str:
 
 
 def _limit(spec: EvaluateSpec, before: Totals, greatest: Decimal) -> str:
-    """Whether `--max-cost` may stop the run before its end."""
+    """Describe whether `--max-cost` may stop the run before its end."""
     limit, committed = cost_limit(spec), before.usd_committed
     if limit is None or committed is None or committed + greatest <= limit:
         return ""

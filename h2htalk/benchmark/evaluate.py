@@ -1,7 +1,7 @@
-"""The whole evaluation, top to bottom: a specification in, a run folder and its summary out.
+"""Evaluate a model: a specification in, a run folder and its summary out.
 
-What can fail is opened first, so that a wrong name costs nothing; then the model is asked what the run still
-lacks, each answer stored as it arrives; then everything is scored (`score_run.score_run_data`).
+Everything that can fail is opened first, so that a wrong name costs nothing. Then the model is asked for what the run
+still lacks, each answer is stored as it arrives, and the run is scored (`score_run.score_run_data`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from h2htalk.benchmark.baselines import find_baseline, write_baselines
 from h2htalk.benchmark.generate import MissingRequests, generate
-from h2htalk.benchmark.metrics.scoring import Metrics
+from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run_costs import RunCosts
@@ -30,12 +30,12 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError
 
-MODELS_OWN = "model's own"  # in a signature: how the model draws by itself, where its API takes no sampling
+MODELS_OWN = "model's own"  # in a signature: the sampling of a model whose API takes none
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """An evaluation before anything is asked: the split, whole and as selected, and the prompts."""
+    """An evaluation before the model is asked: the split, whole and as selected, and the prompts."""
 
     spec: EvaluateSpec
     whole: Split
@@ -44,12 +44,12 @@ class EvaluationPlan:
     sap: Sap
 
     def prompt_of(self, scenario: Scenario) -> tuple[Message, ...]:
-        """Exactly what a model sees for a scenario."""
+        """Return the messages that the model gets for a scenario."""
         return self.prompts.messages(scenario, self.split.personas[scenario.persona], self.sap)
 
 
 def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
-    """Load and select; raises ConfigError or DataError for whatever the specification names wrongly."""
+    """Load the split and the prompts. Raises ConfigError or DataError for a wrong name in the specification."""
     engine, _, name = spec.model.partition(":")
     if engine == "baseline":
         find_baseline(name)
@@ -74,11 +74,11 @@ def evaluate(spec: EvaluateSpec) -> Summary:
         22
 
     Returns:
-        The summary, also in the run folder with scores, tables and page. `summary.incomplete` says whether
-        items are unscored (exit code 3); the same call again asks for those alone.
+        The summary, which is also in the run folder with scores, tables and page. `summary.incomplete`: items are
+        unscored (exit code 3); the same call again asks for those alone, and scores a finished run no more.
 
     Raises:
-        ConfigError, DataError, MissingExtraError, ModelCallError: nothing was asked, or nothing more can be.
+        ConfigError, DataError, MissingExtraError, ModelCallError: the model cannot be asked, or not any further.
     """
     plan = make_plan(spec)
     metrics = open_metrics(spec.embedder, spec.rouge)
@@ -137,7 +137,7 @@ def _finish(plan: EvaluationPlan, metrics: Metrics, writer: RunWriter, data: Run
 
 
 def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metrics) -> Signature:
-    """What the run's numbers will stand on."""
+    """Return the signature of the run."""
     spec = plan.spec
     protocol = {
         "items": plan.split.fingerprint,
@@ -159,7 +159,7 @@ def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metr
 
 
 def _budgets(split: Split) -> str:
-    """The reply budgets of the subtasks at hand, as one short word."""
+    """Return one short name for the reply budgets of the subtasks in the split."""
     names = in_table_order(s.subtask for s in split.scenarios)
     listed = ",".join(f"{name}={SUBTASKS[name].max_tokens}" for name in names)
     return f"by-subtask@{hashlib.sha256(listed.encode()).hexdigest()[:8]}"

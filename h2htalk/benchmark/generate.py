@@ -1,4 +1,4 @@
-"""Ask a model what a run still lacks, and store each answer the moment it is there."""
+"""Ask a model for the answers that a run still lacks, and store each as it arrives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 
-# So many replies without a word show that the rest, which may cost money, would be as empty.
+# After so many empty replies the run stops: the others, which may cost money, would be empty too.
 STARVED_REPLIES = 8
 
 PromptOf = Callable[[Scenario], tuple[Message, ...]]
@@ -25,8 +25,7 @@ PromptOf = Callable[[Scenario], tuple[Message, ...]]
 class MissingRequests(Sequence[Request]):
     """The calls that a run still lacks, in split order: samples without an answer, failed ones included.
 
-    A request is built when it is looked at, since thousands of prompts that repeat the same persona and SAP
-    need not lie in memory at once.
+    A request is built when it is accessed: thousands of prompts with the same persona and SAP would fill the memory.
     """
 
     spec: EvaluateSpec
@@ -71,16 +70,16 @@ def generate(
 
     Args:
         chat: an open model.
-        requests: what the run lacks.
-        writer: its folder.
-        spent: what was paid so far, for the line of progress.
+        requests: the requests that the run lacks.
+        writer: of the run's folder.
+        spent: returns what was paid so far, for the progress line.
 
     Raises:
         DataError: an answer could not be stored (disk full); what was stored before is kept.
         ConfigError, ModelCallError: no item can succeed, or the first replies are all cut before their first
-            word (a model that reasons first, without room to do so).
+            word (a model that reasons within the reply budget).
     """
-    hungry = True  # no reply with a word in it has come
+    hungry = True  # no reply with text has arrived
     starved = 0
     with Progress("generate", len(requests), money=spent) as progress:
 
@@ -102,12 +101,12 @@ def generate(
 def _starved(spec: EvaluateSpec) -> ConfigError:
     return ConfigError(
         f"the first {STARVED_REPLIES} replies of {spec.model} were cut before their first word: the model reasons "
-        "first; give that room with --thinking 2048, or switch it off with --thinking 0, and choose a new --out"
+        "first; add tokens for it with --thinking 2048, or switch it off with --thinking 0, and choose a new --out"
     )
 
 
 def as_response(item_id: str, sample: int, outcome: Outcome) -> Response | FailedResponse:
-    """What the run folder keeps of an outcome."""
+    """Return the record that the run folder stores for an outcome."""
     if isinstance(outcome, Failure):
         return FailedResponse(item_id, sample, outcome)
     return Response(

@@ -1,4 +1,4 @@
-"""Make a run of responses that another tool produced, so that they are scored like any other."""
+"""Import responses that another tool produced as a run, and score them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from h2htalk.errors import ConfigError, DataError
 def import_responses(path: Path, name: str, split_name: str, out: Path, embedder: str = "bge-m3") -> Summary:
     """Score a JSONL file of `id`, `response` against a split.
 
-    How the model was asked is not known: the signature says `prompts:unknown`, and the run compares only with
-    other imported ones.
+    The prompts are not known: the signature holds `prompts:unknown`, and the run compares only with imported ones.
 
     Args:
         path: the responses; ids that it lacks stay unscored.

@@ -89,6 +89,6 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     scores = read_scores(data.folder.scores(summary.signature), ids)
     answers = data.folder.answers(ids, data.spec.samples)
     answered = {key for key, answer in answers.items() if isinstance(answer, Response)}
-    if answered != {(s.id, s.sample) for item in scores.values() for s in item.samples if s.lexical}:
+    if answered != {(s.id, s.sample) for item in scores.values() for s in item.samples if s.values}:
         raise DataError(f"{folder}: its answers are not those that were scored; run `h2htalk score {folder}`")
     return Run(data, summary, answers, scores)

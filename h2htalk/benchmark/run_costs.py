@@ -1,10 +1,10 @@
-"""What a run on a hosted model pays: its prices, its ledger and its batch jobs, and where they lie in the run folder.
+"""The costs of a run on a hosted model: prices, ledger and batch jobs, and their files in the run folder.
 
-costs/STAGE.jsonl            every paid call of a stage, reserved before it is sent (`chat.journal`)
-batches/jobs.jsonl           the batch jobs, by `chat.batch_jobs`
+costs/STAGE.jsonl            every paid call of a stage, reserved before it is sent (`chat/costs/cost_log`)
+batches/jobs.jsonl           the batch jobs (`chat/batch/job_journal`)
 
-`RunCosts` is what `evaluate` holds beside the writer; for engines that cost nothing it is empty. The readers at the
-end need no lock and write nothing.
+`evaluate` holds a `RunCosts` beside the writer; for engines that cost nothing it is empty. The readers at the end need
+no lock and write nothing.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from h2htalk.data.run_folder import Answers, RunWriter
 from h2htalk.errors import ConfigError
 
 GENERATE = "generate"
-GIVEN_UP = "given_up"  # why a call of a batch is lost whose journal somebody removed
+GIVEN_UP = "given_up"  # the reason of calls of a batch whose journal was removed
 
 
 def costs_folder(run: Path) -> Path:
-    """Where the journals of paid calls lie, one a stage."""
+    """Return the folder of the cost logs, one for each stage."""
     return run / "costs"
 
 
 def batch_folder(run: Path) -> BatchFolder:
-    """Where the batch jobs of a run are written down."""
+    """Return the folder of the journal of batch jobs."""
     return BatchFolder(run / "batches")
 
 
@@ -47,15 +47,15 @@ def read_price(spec: EvaluateSpec) -> Price | None:
 
 
 def cost_limit(spec: EvaluateSpec) -> Decimal | None:
-    """`max_cost` as the decimal that was typed, not as the binary fraction beside it."""
+    """Return `max_cost` as the decimal that was typed, not as the nearest binary fraction."""
     return None if spec.max_cost is None else Decimal(str(spec.max_cost))
 
 
 def open_batch_items(spec: EvaluateSpec) -> frozenset[SampleKey]:
-    """The samples that batch jobs of this run still wait for.
+    """Return the samples of this run's open batch jobs.
 
     Raises:
-        ConfigError: there are such jobs and the specification is not to use batches: they would be paid twice.
+        ConfigError: there are such jobs, and the specification uses no batches: they would be paid twice.
         DataError: the journal of jobs is damaged.
     """
     records = batch_folder(spec.out_path).open_jobs()
@@ -67,7 +67,7 @@ def open_batch_items(spec: EvaluateSpec) -> frozenset[SampleKey]:
 
 
 class RunCosts:
-    """The books of one evaluation."""
+    """The ledger and batch jobs of one evaluation."""
 
     def __init__(self, spec: EvaluateSpec) -> None:
         """Look up the price; nothing in the run folder is read or made before `open`.
@@ -123,8 +123,8 @@ class RunCosts:
             self._batches.drop_unsent(self._ledger)
 
     def _settle_given_up(self, ledger: Ledger) -> None:
-        """A job whose journal was removed is never collected: its calls are possibly paid. (The journal has a job
-        before the ledger has its calls.)"""
+        """Settle the calls of jobs whose journal was removed as possibly paid: they are never collected. (The journal
+        has a job before the ledger has its calls.)"""
         groups = {record.group for record in self._batches.records()}
         for reservation in ledger.open_reservations():
             if reservation.batch not in groups:
@@ -143,7 +143,7 @@ class RunCosts:
         return self._ledger.open_count > 0 or bool(self._batches.open_jobs())
 
     def spent(self) -> str:
-        """What all calls so far cost, for the line of progress; empty for engines that cost nothing."""
+        """Return the cost of all calls so far, for the progress line; empty for engines that cost nothing."""
         if self._ledger is None:
             return ""
         totals = self._ledger.totals()
@@ -155,7 +155,7 @@ class RunCosts:
         return f"{dollars_text(totals.usd_paid)}{possible} US dollars"
 
     def close(self) -> None:
-        """Give the ledger back. Harmless when called twice."""
+        """Release the ledger. Calling it twice does no harm."""
         if self._ledger is not None:
             self._ledger.close()
 
@@ -181,7 +181,7 @@ class RunCosts:
 
 
 def read_costs(run: Path) -> dict[str, Totals]:
-    """What each stage of a run paid; empty where no call cost anything.
+    """Read the totals of each stage of a run; empty where no call cost anything.
 
     Raises:
         DataError: a damaged line; names file and line.

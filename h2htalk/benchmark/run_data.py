@@ -16,13 +16,13 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError
 
-UNKNOWN = "unknown"  # how answers from elsewhere were asked for
+UNKNOWN = "unknown"  # the prompts of imported answers
 REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
 
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """A run folder, read: what was asked and how, and what each item was shown (None for answers from elsewhere)."""
+    """The content of a run folder: the split, the specification, and each item's prompt (None for imported answers)."""
 
     folder: RunFolder
     spec: EvaluateSpec
@@ -32,7 +32,7 @@ class RunData:
 
 
 def read_run_data(path: Path) -> RunData:
-    """Read a run folder, and see that it still holds what its signature says.
+    """Read a run folder, and check it against its signature.
 
     Raises:
         DataError: it is no run folder, or its scenarios, templates or specification are not those it was
@@ -49,9 +49,7 @@ def read_run_data(path: Path) -> RunData:
     _require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
     _require_agreement(path / "run.json", "sap", str(sap), signature.subject)
     if prompts.assembly != ASSEMBLY_VERSION:
-        note = (
-            "this version of h2htalk builds prompts in another way: leaks were looked for without the prompts"
-        )
+        note = "this version of h2htalk builds prompts in another way: prompt leaks were searched for by phrases only"
         return RunData(folder, spec, split, None, note)
 
     def prompt_of(scenario: Scenario) -> tuple[Message, ...]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from h2htalk.benchmark.baselines import read_baselines
 from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.metrics.composite import METRICS_VERSION
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
-from h2htalk.benchmark.metrics.scoring import Metrics, score_answers, write_scores
+from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
+from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
 from h2htalk.benchmark.report_run import write_report
 from h2htalk.benchmark.run_costs import read_costs
 from h2htalk.benchmark.run_data import REVISION_LENGTH, RunData, read_run_data
@@ -27,10 +27,10 @@ from h2htalk.version import __version__
 
 
 def open_metrics(embedder: str, rouge: str) -> Metrics:
-    """How to score, by name.
+    """Open the metrics by the names of embedder and ROUGE kind.
 
     Raises:
-        ConfigError, MissingExtraError: the embedder is not at hand; the message lists the choices.
+        ConfigError, MissingExtraError: the embedder is not on this machine; the message lists the choices.
     """
     if rouge not in ROUGE_KINDS:
         raise ConfigError(f"--rouge {rouge!r}: choose from {', '.join(ROUGE_KINDS)}")
@@ -43,7 +43,7 @@ def open_metrics(embedder: str, rouge: str) -> Metrics:
 
 
 def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
-    """The protocol keys that scoring decides."""
+    """Return the protocol keys that depend on scoring alone."""
     embedder = "none"
     if metrics.embedder is not None:
         embedder = f"{metrics.embedder.name}@{metrics.embedder.revision[:REVISION_LENGTH]}"
@@ -52,7 +52,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
             embedder += f"({','.join(filter(metrics.asks_s, languages)) or 'no language here'})"
     return {
         "tokens": tokenizer_signature(),
-        "metrics": METRICS_VERSION,
+        "metrics": metrics_version(),
         "contracts": CONTRACTS_VERSION,
         "rouge": metrics.rouge,
         "embedder": embedder,
@@ -61,11 +61,11 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
 
 
 def score(path: Path, embedder: str | None = None, rouge: str | None = None) -> Summary:
-    """Score a run folder's stored answers again; nothing is asked of the model.
+    """Score the stored answers of a run again, without the model.
 
     Args:
         path: a run folder.
-        embedder, rouge: None takes what the run was made with.
+        embedder, rouge: None uses those of the run.
     """
     data = read_run_data(path)
     metrics = open_metrics(embedder or data.spec.embedder, rouge or data.spec.rouge)
@@ -98,7 +98,7 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
 
 
 def score_run_data(data: RunData, metrics: Metrics) -> Summary:
-    """Score what a run holds, and write scores, summary, tables and page."""
+    """Score the answers of a run, and write scores, summary, tables and page."""
     folder, split, samples = data.folder, data.split, data.spec.samples
     made = folder.signature()
     signature = Signature({**made.protocol, **metric_keys(metrics, split)}, made.subject)
@@ -121,7 +121,7 @@ def score_run_data(data: RunData, metrics: Metrics) -> Summary:
 
 
 def model_label(signature: Signature) -> str:
-    """What a table calls a model: `engine:model`, with the SAP variant when it is not the full one."""
+    """Return a model's name in tables: `engine:model`, with the SAP variant where it is not the full one."""
     label = f"{signature.subject['engine']}:{signature.subject['model']}"
     sap = signature.subject.get("sap", "full")
     return label if sap in ("full", "unknown") else f"{label} (SAP {sap})"

@@ -1,4 +1,4 @@
-"""What an evaluation is: one frozen record, from the command line or from a TOML file."""
+"""The specification of an evaluation: one frozen record, from the command line or a TOML file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, quoted, suggest
 
-# Least and most of the whole numbers and times; beyond the most is a slip of the keyboard, or a damaged file.
+# Bounds of the whole numbers and times; larger values are typing errors or damaged files.
 _RANGES: dict[str, tuple[float, int | None]] = {
     "limit": (1, None),
     "samples": (1, 1000),
@@ -35,8 +35,8 @@ _RANGES: dict[str, tuple[float, int | None]] = {
 class EvaluateSpec:
     """One model on one split.
 
-    The first block names the work; the second decides the numbers (it is in the signature); the third only
-    how it is carried out.
+    The first block of fields names the work, the second decides the numbers (it is in the signature), and the third
+    decides how the work is done.
 
     Attributes:
         model: `ENGINE:NAME` (`h2htalk.chat.engines.open_chat`) or `baseline:NAME`.
@@ -48,7 +48,7 @@ class EvaluateSpec:
         rouge: `f1` or `recall`.
         samples: answers an item; more than one needs a temperature.
         temperature, top_p, seed: sampling; temperature 0 is greedy.
-        model_sampling: leave all three to the model, for APIs that refuse them; `anthropic:` always does.
+        model_sampling: leave all three to the model, for APIs that refuse them; always so for `anthropic:`.
         max_tokens: reply budget; None takes each subtask's own.
         thinking: tokens of reasoning on top of that; 0 switches reasoning off, None leaves it to the model.
         engine_options: options of the engine itself, as text (`vllm:` only).
@@ -127,7 +127,7 @@ class EvaluateSpec:
 
     @property
     def sampling_temperature(self) -> float | None:
-        """The temperature that replies are drawn with; None where the model draws as it does by itself."""
+        """The sampling temperature; None where the model uses its own."""
         return None if self.model_sampling or _draws_by_itself(self) else self.temperature
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,14 +161,14 @@ class EvaluateSpec:
 
 
 def _as_text(value: object) -> object:
-    """An engine's option as the command line would give it."""
+    """Return an engine option as the command line gives it."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
 
 
 def _typed(value: object, kind: Any, where: str) -> Any:
-    """A value of exactly that type: `true` is no number and `"no"` no truth value; a whole number is a float too."""
+    """Check a value strictly: `true` is no number and `"no"` no boolean; a whole number is a float too."""
     try:
         return TypeAdapter(kind).validate_python(
             tuple(value) if isinstance(value, list) else value, strict=True
@@ -180,7 +180,7 @@ def _typed(value: object, kind: Any, where: str) -> Any:
 
 
 def _check_engine(spec: EvaluateSpec) -> None:
-    """What only some engines can do."""
+    """Raise ConfigError for settings that the engine does not support."""
     engine = ENGINES.get(spec.engine)
     if engine is None and spec.engine != "baseline":
         return  # refused, with the choices, where models are opened
@@ -211,7 +211,7 @@ def _draws_by_itself(spec: EvaluateSpec) -> bool:
 
 
 def _check_own_sampling(spec: EvaluateSpec) -> None:
-    """Where the model draws as it does by itself, nothing may say how: it would be ignored without a word."""
+    """Raise ConfigError for sampling settings that the model would ignore."""
     given = {"temperature": bool(spec.temperature), "top_p": spec.top_p != 1.0, "seed": bool(spec.seed)}
     options = " and ".join(_option(name) for name, value in given.items() if value)
     if options and _draws_by_itself(spec):
@@ -226,7 +226,7 @@ def _check_own_sampling(spec: EvaluateSpec) -> None:
 
 
 def _option(name: str) -> str:
-    """What the command line calls an attribute."""
+    """Return the command line's name of an attribute."""
     return "MODEL" if name == "model" else f"--{name.replace('_', '-')}"
 
 
@@ -252,9 +252,9 @@ def _check_ranges(spec: EvaluateSpec) -> None:
 
 
 def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> EvaluateSpec:
-    """A spec from a TOML file, or from the `run.json` of an earlier run; `overrides` win over the file.
+    """Read a specification from a TOML file or the `run.json` of a run; `overrides` replace its values.
 
-    A run's `out` is the folder that its run.json lies in: the one it was made in may be another by now.
+    The `out` of a run is the folder of its run.json, which may have been moved.
 
     Raises:
         ConfigError: the file cannot be read, holds a wrong key or value, or is of imported answers.

@@ -1,13 +1,13 @@
-"""From item scores to a Summary: rows of the model and the baselines, slices, counts, warnings."""
+"""Summarize item scores: rows of the model and the baselines, slices, counts, warnings."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from h2htalk.benchmark.metrics.composite import METRIC_NAMES, ItemScore
+from h2htalk.benchmark.metrics.composite import ItemScore
+from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, columns
 from h2htalk.benchmark.metrics.null_class import null_class
-from h2htalk.benchmark.metrics.scoring import Metrics
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
 from h2htalk.data.responses import FailedResponse, Response
@@ -20,7 +20,7 @@ from h2htalk.text.contracts.memory_blocks import is_null_memory
 from h2htalk.version import __version__
 
 SLICES = ("emotion", "complexity", "interaction", "risk", "language")
-# Beyond this share of replies cut at their token budget the run says so.
+# Warn when more than this share of the replies was cut at the token budget.
 TRUNCATED_SHARE = 0.1
 
 Scored = tuple[Answers, Mapping[str, ItemScore]]
@@ -34,7 +34,7 @@ def summarize(
     contender: Scored,
     baselines: Mapping[str, Scored],
 ) -> Summary:
-    """Fold a run into its summary.
+    """Build the summary of a run.
 
     Args:
         model: what the table calls the contender.
@@ -84,7 +84,7 @@ def measure_results(
 
 
 def _on_same_items(baseline: Mapping[str, ItemScore], model: Mapping[str, ItemScore]) -> dict[str, ItemScore]:
-    """A baseline's scores without the items that the model has none for: both stand on the same items."""
+    """Leave out the items that the model has no score for, so that both are compared on the same items."""
     return {
         item_id: ItemScore(item_id, unscored=model[item_id].unscored) if model[item_id].unscored else score
         for item_id, score in baseline.items()
@@ -141,7 +141,7 @@ def null_shares(
 
 
 def score_rows(scenarios: Sequence[Scenario], scored: Scored, measure: Measure) -> ScoreRows:
-    """Fold item scores into rows.
+    """Aggregate item scores into rows.
 
     Args:
         scenarios: the items of a part, scored or not.
@@ -181,11 +181,11 @@ def slices_of(
 def metric_means(
     scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]
 ) -> dict[str, dict[str, Cell]]:
-    """A cell for each metric of each subtask; SS only where it was asked for."""
+    """A cell for each metric of each subtask; others than the lexical ones only where they have values."""
     rows: dict[str, dict[str, Cell]] = {}
-    for name in (*METRIC_NAMES, "ss"):
+    for name in columns():
         values = [ItemValue(s.id, s.subtask, scores[s.id].metric(name)) for s in scenarios]
-        if name == "ss" and all(value.value is None for value in values):
+        if name not in METRICS["lexical"].columns and all(value.value is None for value in values):
             continue
         for subtask, cell in aggregate_slices(values).items():
             rows.setdefault(subtask, {})[name] = cell
@@ -193,8 +193,8 @@ def metric_means(
 
 
 def baseline_warnings(part: MeasureResults, measure: Measure) -> list[str]:
-    """Where a trivial answer scores at least as high as the model: one line that names the subtasks, and one
-    more for RecollectionSynthesis, whose constant answer is right as often as its references are null."""
+    """Return a warning that names the subtasks in which a baseline reaches the model, and one more for
+    RecollectionSynthesis, where the constant answer is right as often as the reference is null."""
     rows, baselines = part.rows, part.baselines
     beaten = [name for name in SUBTASKS if any(_beats(f, rows, name, measure) for f in baselines.values())]
     if not beaten:

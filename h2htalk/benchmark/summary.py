@@ -1,4 +1,4 @@
-"""What a finished run says: rows, slices, baselines, counts and warnings, as `summary.json` holds them."""
+"""The summary of a run: rows, slices, baselines, counts and warnings, as in `summary.json`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from h2htalk.benchmark.metrics.composite import METRIC_NAMES
+from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.chat.costs.reservations import Totals
@@ -20,7 +20,7 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError, quoted, shorten
 
-# The two measures a row can be made of: the composite S, or the mean of its six lexical parts.
+# The two measures of a row: the composite S, or the mean of its six lexical parts.
 Measure = Literal["s", "lexical"]
 
 
@@ -48,7 +48,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRows:
-    """The rows of one contender, the model or a baseline. `s` is None where S was not asked for."""
+    """The rows of the model or of a baseline. `s` is None where no embedder was used."""
 
     s: Row | None
     lexical: Row
@@ -69,7 +69,7 @@ class ScoreRows:
 
 @dataclass(frozen=True, slots=True)
 class MeasureResults:
-    """The figures of the items that share a measure: those with S, or those for which S was not asked for.
+    """The figures of the items with the same measure: S, or the lexical mean where no embedder was used.
 
     `languages` are the items' own. `metrics` holds a cell for each metric of each subtask, `slices` one for each
     value of each tag.
@@ -167,7 +167,7 @@ class Summary:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> Summary:
-        """Read what `to_dict` wrote, and believe none of it: the file may be of another version, edited or damaged.
+        """Read and check what `to_dict` wrote: the file may be of another version, edited or damaged.
 
         Raises:
             DataError: a field is missing, of the wrong kind, or holds what no run could give; starts with `where`.
@@ -176,7 +176,7 @@ class Summary:
 
         try:
             Signature.from_dict(raw.get("signature"), where)
-            # By way of JSON, whose strict reading takes a list for a tuple and a whole number for a float alone.
+            # As JSON, whose strict validation accepts a list for a tuple and a whole number for a float, nothing else.
             text = json.dumps(raw, allow_nan=False)
             summary = TypeAdapter(cls).validate_json(text, strict=True)
         except ValidationError as error:
@@ -196,7 +196,7 @@ class Summary:
 
 
 def find_problem(summary: Summary) -> str | None:
-    """What no run could give, in words, or None: figures out of range, names that are no subtask's or metric's."""
+    """Describe the first impossible value, or return None: figures out of range, unknown subtasks or metrics."""
     counts = asdict(summary.counts)
     counts.pop("failure_messages")
     numbers = [*counts.pop("failures").values(), *counts.values(), *summary.violations.values()]
@@ -218,7 +218,7 @@ def _find_in_part(part: MeasureResults, measure: str) -> str | None:
     names = {
         "subtask": ([*part.metrics, *(name for row in rows for name in row.cells)], SUBTASKS),
         "dimension": ([name for row in rows for name in row.dimensions], DIMENSIONS),
-        "metric": ([name for means in part.metrics.values() for name in means], (*METRIC_NAMES, "ss")),
+        "metric": ([name for means in part.metrics.values() for name in means], columns()),
     }
     for what, (named, known) in names.items():
         unknown = [name for name in named if name not in known]

@@ -1,7 +1,7 @@
-"""What hosted APIs have in common, live or in a batch: a call, its answer, its failed, and who speaks the wire.
+"""A call to a hosted API, its answer or failure, and the wire format that builds and reads it.
 
-No connection is made here. `hosted` sends calls one by one, `batches` as jobs; both build the same bodies and read
-the same replies, through an `WireFormat` (`openai_api`, `anthropic_api`).
+No connection is made here. `hosted/` sends calls one by one, `batch/` as jobs; both build the same bodies and read the
+same replies through a `WireFormat` (`openai_wire`, `anthropic_wire`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, Literal, Protocol
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.responses import Failure, SampleKey, Usage
 
-# What a call without a usable reply cost. `free`: the API itself refused it, or it never left this machine.
-# `paid`: a reply came that cannot be used. `lost`: no reply arrived, so nobody knows: possibly paid.
+# What a call without a usable reply cost. `free`: the API refused it, or it was never sent. `paid`: a reply arrived
+# that cannot be used. `possibly_paid`: no reply arrived, so its cost is unknown.
 Billing = Literal["free", "paid", "possibly_paid"]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One paid call: the samples of one item that it asks for (several where the API has `n`).
+    """One paid call for the samples of one item (several where the API has `n`).
 
-    `indexes`: the places of `requests` among all; messages and sampling are the first one's. `prefix`: names the
-    start of the prompt that is to be cached on request, None where it is not; `sharers`: calls with that prefix.
+    `indexes`: the positions of `requests` among all; messages and sampling are those of the first. `prefix`: identifies
+    the start of the prompt that is to be cached, None where it is not; `sharers`: the number of calls with that prefix.
     """
 
     indexes: tuple[int, ...]
@@ -33,12 +33,12 @@ class Call:
 
     @property
     def request(self) -> Request:
-        """The first one: messages and sampling of all."""
+        """The first request, whose messages and sampling hold for all."""
         return self.requests[0]
 
     @property
     def items(self) -> tuple[SampleKey, ...]:
-        """Item and sample of each request, as the books name the call."""
+        """Item and sample of each request, as the cost log records them."""
         return tuple((request.id, request.sample) for request in self.requests)
 
 
@@ -52,9 +52,9 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply that arrived: one `Reply` a request of the call, in order; `usage` is the whole call's.
+    """A reply that arrived: one `Reply` for each request of the call, in order; `usage` is that of the whole call.
 
-    A `Reply`'s own usage is the call's where it holds one reply, unknown where it holds several.
+    The usage of a `Reply` is that of the call where it holds one reply, and unknown where it holds several.
     """
 
     replies: tuple[Reply, ...]
@@ -69,14 +69,14 @@ class FailedCall:
     Attributes:
         reason: short code to count by, as in `Failure`.
         message: for people, without any part of a key.
-        charge: what it cost (see `Billing`).
-        retry: whether asking again can help. A call whose reply arrived is never asked again by itself.
-        wait: seconds that the API asks to be left alone, None where it does not say.
-        limited: the whole account is asked to slow down (429, 529), so all calls wait.
-        fatal: no other call can succeed either (wrong key, unknown model, no credit): advice for people.
-        refusal: the provider's own filter declined the prompt; for the benchmark that is a reply without text.
+        billing: what it cost (see `Billing`).
+        retry: whether sending it again can help. A call whose reply arrived is never sent again automatically.
+        wait: seconds that the API asks the client to wait, None where it does not say.
+        limited: the whole account is rate-limited (429, 529), so all calls wait.
+        fatal: no other call can succeed either (wrong key, unknown model, no credit): advice for the user.
+        refusal: the provider's filter declined the prompt; the benchmark counts that as a reply without text.
         usage: of a paid call, where it is known.
-        request_id: the API's own name of the call.
+        request_id: the id that the API gave the call.
     """
 
     reason: str
@@ -92,7 +92,7 @@ class FailedCall:
 
 
 class WireFormat(Protocol):
-    """One provider's wire."""
+    """Builds the calls of one provider and reads its answers."""
 
     @property
     def model(self) -> str:
@@ -100,11 +100,11 @@ class WireFormat(Protocol):
         ...
 
     def calls(self, requests: Sequence[Request]) -> list[Call]:
-        """The calls that ask for all requests, in an order that reads caches soonest after they were written."""
+        """Return the calls for all requests, in an order that reads each cache soon after it was written."""
         ...
 
     def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
-        """The JSON of a call, the same live and in a batch but for the lifetime of caches.
+        """Return the JSON of a call, the same live and in a batch except for the lifetime of caches.
 
         Raises:
             ConfigError: the request asks for what the API does not have.
@@ -112,23 +112,23 @@ class WireFormat(Protocol):
         ...
 
     def bound(self, call: Call) -> Bound:
-        """The most that a call can be billed for: a token is at least one byte of UTF-8."""
+        """Return the most that a call can be billed for: a token is at least one byte of UTF-8."""
         ...
 
     def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
-        """The answer in the JSON of a successful call. FailedCall is `paid` then: something arrived."""
+        """Read the JSON of a successful call. A `FailedCall` is `paid` then: a reply arrived."""
         ...
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
-        """What an error of the API means, live or in a batch's result.
+        """Read an error of the API, live or in the result of a batch.
 
-        `status` 0: not known, as in a batch's results of Anthropic; the error's own type tells then.
+        `status` 0: unknown, as in the batch results of Anthropic; the type of the error decides then.
         """
         ...
 
 
 def outcomes(found: Answer | FailedCall, call: Call, attempts: int = 1) -> list[Outcome]:
-    """What each request of a call gets, in order, when the call is not asked again."""
+    """Return the outcome of each request of a call, in order, when the call is not sent again."""
     if isinstance(found, Answer):
         return list(found.replies)
     outcome: Outcome = Failure(found.reason, found.message, attempts)

@@ -1,4 +1,4 @@
-"""How an engine is run: what the user may set, whichever engine it is."""
+"""Options of running an engine, the same for every engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from h2htalk.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """How to run an engine. Only `engine_options` may change what it answers (the engine's `subject` then says so).
+    """How to run an engine. Only `engine_options` may change its answers; the engine's `subject` then names them.
 
     Attributes:
         concurrency: requests in flight at once.
@@ -21,8 +21,8 @@ class ChatOptions:
         deadline: seconds one request to a hosted API may take in all, its tries and the waits between included.
         engine_options: options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
         download: fetch a model of the Hugging Face Hub that is not in the local cache.
-        ledger: where paid calls are reserved before they are sent; None books them in memory only.
-        batch: send everything as batch jobs, whose ids are kept in this folder.
+        ledger: where paid calls are reserved before they are sent; None keeps reservations in memory only.
+        batch: send everything as batch jobs, and keep their ids in this folder.
     """
 
     concurrency: int = 64

@@ -15,21 +15,21 @@ from h2htalk.errors import ConfigError, quoted, suggest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What answers requests, and what the rest of the package must know of it.
+    """An engine: what answers requests, and what the rest of the package must know about it.
 
     Attributes:
-        name: what stands before the colon of a model.
+        name: the part of a model's name before the colon.
         path: `module:Class`, called as `Class(model_name, options)`.
         hosted: every call costs money, so each is reserved in a ledger.
         local: it runs on the user's own machine and costs nothing but time.
         batches: it can send everything as batch jobs.
         sampling: whether temperature, top_p and seed are `taken`, may be left out (`optional`), or never taken
-            (`none`: the model draws as it does by itself).
+            (`none`: the model uses its own).
         reasons: a model of it may reason before it answers.
         options: `module:Class` whose `parse` reads the engine's own options; empty where it has none.
         wire: `module:Class` that builds and reads the calls of a hosted API; empty for others.
-        model_is: what a model's name may be: a `name`, a `folder` (or a name on the Hub), a `file`, or a name
-            with a `url`.
+        model_is: what the part after the colon may be: a `name`, a `folder` (or a name on the Hub), a `file`, or a
+            name with a `url`.
         downloads: it fetches a model of the Hub only where `ChatOptions.download` is set.
     """
 
@@ -58,7 +58,7 @@ class Engine:
             _load(self.options).parse(given)
 
     def open_wire(self, model_name: str) -> WireFormat:
-        """The wire of a hosted API, without a key or a connection."""
+        """Return the wire format of a hosted API, without a key or a connection."""
         return cast(WireFormat, _load(self.wire)(model_name))
 
 
@@ -121,10 +121,10 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
 
 
 def parse_model(model: str, *others: str) -> tuple[Engine, str]:
-    """The engine and the name of a model, such as `hf:PATH`.
+    """Split a model such as `hf:PATH` into its engine and its name.
 
     Raises:
-        ConfigError: no such engine; the choices are named, with `others` that the caller knows besides.
+        ConfigError: no such engine; names the choices, the caller's `others` included.
     """
     name, _, model_name = model.partition(":")
     if name in ENGINES:
@@ -135,7 +135,7 @@ def parse_model(model: str, *others: str) -> tuple[Engine, str]:
 
 
 def engine_names(**fields: object) -> str:
-    """The engines whose record has these values, for messages: `openai and anthropic`."""
+    """List the engines whose record has these values, for messages: `openai and anthropic`."""
     return " and ".join(
         engine.name
         for engine in ENGINES.values()

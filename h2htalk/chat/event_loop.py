@@ -1,4 +1,4 @@
-"""How a synchronous `complete` runs its workers: in an event loop of its own, and all of them to their end."""
+"""Run the workers of a synchronous `complete` in an event loop of its own, all of them to their end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def in_running_loop() -> bool:
 
 
 def inside_loop(call: str) -> str:
-    """What to say to who calls from inside one; `call`: what to hand to a thread instead."""
+    """Return the error message for a call inside a running loop; `call`: the call to run in a thread instead."""
     name = call.partition(",")[0].rpartition(".")[2]
     return (
         f"{name}() cannot run inside a running event loop (a notebook, an async function); "
@@ -41,7 +41,7 @@ def inside_loop(call: str) -> str:
 
 
 async def run_all(workers: Sequence[asyncio.Task[None]]) -> None:
-    """Wait for all; when one raises, or this is cancelled (Ctrl-C), cancel the others and see them end."""
+    """Wait for all workers; when one raises, or this is cancelled (Ctrl-C), cancel the others and wait for them."""
     try:
         await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
     finally:

@@ -31,7 +31,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a reply is drawn.
+    """How a reply is sampled.
 
     `temperature`: 0 is greedy; None leaves temperature, top_p and seed to the model, for APIs that take none.
     `max_tokens`: of the reply, without reasoning. `seed`: the request's own (see `request_seed`).
@@ -60,7 +60,7 @@ class Sampling:
 
 
 class ReplySchema(Protocol):
-    """The JSON that a reply must be (`structured.Form`)."""
+    """The JSON schema that a reply must follow (`response_schema.ResponseSchema`)."""
 
     @property
     def name(self) -> str: ...
@@ -72,7 +72,7 @@ class ReplySchema(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call: the sample-th answer to item `id`; `form`: the JSON that the reply must be."""
+    """One call: the sample-th answer to item `id`; `response_schema`: what the reply must follow."""
 
     id: str
     messages: tuple[Message, ...]
@@ -86,7 +86,7 @@ class Reply:
     """What a model answered. An empty text or a refusal is a reply.
 
     `finish_reason`: `stop`; `length` (cut at the budget); `refusal` (the model or its provider declined; the
-    text may be empty); `context` (cut where the model's context ends); `unknown`; or the engine's own word.
+    text may be empty); `context` (cut where the model's context ends); `unknown`; or the engine's own reason.
     """
 
     text: str
@@ -126,7 +126,7 @@ class Chat(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back memory and connections. Harmless when called twice."""
+        """Release memory and connections. Calling it twice does no harm."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What the readers of hosted APIs' answers share: counts, names of calls, bodies that are no answer."""
+"""Read what the answers of hosted APIs have in common: token counts, request ids, errors, malformed bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from h2htalk.chat.protocol import Request
 from h2htalk.chat.server.wire import CONTEXT_TOO_LONG, asked_wait, clean, error_text, well_formed
 from h2htalk.data.responses import Usage
 
-# A gateway gave up waiting, or the connection behind it broke: the model may have answered, and been paid for it.
+# A gateway timed out, or the connection behind it broke: the model may have answered, and the call may be billed.
 _PERHAPS_ANSWERED = frozenset({408, 499, 502, 504, 520, 524})
 _SLOW_DOWN = frozenset({429, 529})
 _RETRIED = _SLOW_DOWN | _PERHAPS_ANSWERED | {409, 500, 503, 521, 522, 523}
@@ -25,7 +25,7 @@ _KEY = re.compile(r"\b(?:sk|sess|pk)-[\w*.…-]{4,}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """What an error's JSON says: `kind` and `code` are for programs, `text` is for people, and scrubbed."""
+    """The fields of an error's JSON. `text` is for the user and holds no part of a key."""
 
     kind: str = ""
     code: str = ""
@@ -34,18 +34,18 @@ class ErrorBody:
 
 
 def scrub(text: str, key: str | None) -> str:
-    """A provider's text as messages carry it: one short line without control characters or any part of a key."""
+    """Return a provider's text as one short line without control characters or any part of a key."""
     return clean(_KEY.sub("[key]", _spelled(key).sub("[key]", text) if key else text))
 
 
 @lru_cache(maxsize=8)
 def _spelled(key: str) -> re.Pattern[str]:
-    """The key as it may stand in a text, broken over lines too."""
+    """Match the key in a text, also where white space breaks it."""
     return re.compile(r"\s*".join(map(re.escape, key)))
 
 
 def read_error_body(body: object, key: str | None) -> ErrorBody:
-    """The error in a body: parsed JSON in the shape both providers use, or whatever a gateway sent as text."""
+    """Read the error in a body: parsed JSON in the shape of both providers, or the text that a gateway sent."""
     inner: Any = body.get("error", body) if isinstance(body, dict) else None
     if isinstance(inner, dict):
         kind, code, param = (_word(inner.get(name)) for name in ("type", "code", "param"))
@@ -57,7 +57,7 @@ def read_error_body(body: object, key: str | None) -> ErrorBody:
 
 
 def failed_call(status: int, error: ErrorBody, headers: Mapping[str, str], key: str | None) -> FailedCall:
-    """The failed that a status stands for, where nothing more is known of it."""
+    """Return the failed call for an HTTP status of which nothing more is known."""
     message = f"HTTP {status}: {error.text}" if error.text else f"HTTP {status}"
     failed = FailedCall(
         _reason(status, error), message, _billing(status), request_id=_request_id(headers, key)
@@ -91,8 +91,7 @@ def _word(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# Tokens that an API may put around a prompt: marks of turns, a few words of its own, and the instructions that
-# come with structured output.
+# Tokens that an API may add to a prompt: turn marks, a few of its own, and the instructions of structured output.
 _AROUND_PROMPT, _AROUND_MESSAGE, _AROUND_FORM = 256, 16, 1024
 _MOST_TOKENS = 10**9  # of one call: beyond it a count makes no sense
 
@@ -107,19 +106,19 @@ def input_bound(request: Request) -> int:
 
 
 def _most_bytes(text: str) -> int:
-    """Bytes of a text, also where a tokenizer normalizes it first (NFKC): a ligature may become many letters."""
+    """Return the bytes of a text, also where a tokenizer normalizes it (NFKC): a ligature may become many letters."""
     plain = len(text.encode())
     return plain if text.isascii() else max(plain, len(unicodedata.normalize("NFKC", text).encode()))
 
 
 def count(raw: object, name: str) -> int | None:
-    """A count in a provider's usage; None where it is absent or makes no sense."""
+    """Return a count of a provider's usage, None where it is absent or implausible."""
     value = raw.get(name) if isinstance(raw, dict) else None
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def whole_counts(usage: Usage) -> Usage:
-    """The usage; parts that are larger than their whole cannot be priced, so then both become unknown."""
+    """Return the usage with parts that exceed their whole set to unknown, as they cannot be priced."""
     cached = [usage.cache_read_tokens, usage.cache_write_tokens, usage.cache_write_1h_tokens]
     if usage.input_tokens is not None and sum(part or 0 for part in cached) > usage.input_tokens:
         usage = replace(
@@ -135,7 +134,7 @@ def whole_counts(usage: Usage) -> Usage:
 
 
 def request_name(header: str | None, body: object, key: str | None) -> str | None:
-    """What the API calls this call: by its header, else by the body's id."""
+    """Return the id that the API gave the call, from its header or else its body."""
     value = header or (body.get("id") if isinstance(body, dict) else None)
     return scrub(value, key) or None if isinstance(value, str) else None
 
@@ -143,7 +142,7 @@ def request_name(header: str | None, body: object, key: str | None) -> str | Non
 def malformed_answer(
     why: str, body: object, key: str | None, usage: Usage, request_id: str | None
 ) -> FailedCall:
-    """The failed of a call whose answer arrived and is none: paid, and never asked again by itself."""
+    """Return the failed call for a malformed answer: it is paid, and never sent again automatically."""
     said = scrub(_start(body), key)
     message = f"{why}: {said}" if said else f"{why}: empty body"
     return FailedCall("malformed_reply", message, "paid", usage=usage, request_id=request_id)

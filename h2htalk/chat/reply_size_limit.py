@@ -1,6 +1,6 @@
-"""Answers of hosted APIs are read so far and no further: one that never ends must not fill the memory.
+"""Limit the size of answers of hosted APIs, so that one that never ends cannot fill the memory.
 
-Imports the SDKs' transport, so it is itself imported only where a connection is opened.
+It imports the transport of the SDKs, so it is imported only where a connection is opened.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ReplyTooLarge(httpx2.TransportError):
 
 
 def bound_reply(response: httpx2.Response) -> None:
-    """Have the body, of which nothing was read yet, end in ReplyTooLarge where it is too large."""
+    """Make reading the body raise ReplyTooLarge where it is too large."""
     if response.is_success and response.request.headers.get("accept") == BINARY:
         return
     plain = response.headers.get("content-encoding", "identity") == "identity"
@@ -32,7 +32,7 @@ def bound_reply(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream, httpx2.SyncByteStream):
-    """A stream of either kind, of so many bytes at most."""
+    """A byte stream, synchronous or asynchronous, of limited length."""
 
     def __init__(self, stream: httpx2.AsyncByteStream | httpx2.SyncByteStream, most: int) -> None:
         self._stream, self._most = stream, most

@@ -1,7 +1,7 @@
-"""Replies that must be JSON of one form: the strict reading of what comes. Schemas are in `schemas`.
+"""Response schemas: the strict JSON schema that a provider gets, and the strict reading of the reply.
 
-A provider's promise that a reply follows its schema is checked, not trusted: some keep it but for number ranges,
-and a reply that was cut or refused follows none.
+A provider's promise that a reply follows its schema is checked, not trusted: some enforce all but number ranges, and a
+reply that was cut or refused follows no schema.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 _CUT = frozenset({"length", "context"})
-# A reply that ended by itself, or of which its server does not say how it ended.
+# A reply that ended normally, or whose server does not report how it ended.
 _ENDED = frozenset({"stop", "unknown"})
-# What pydantic calls a bound that is broken, of numbers, texts and lists.
+# The error types of pydantic for numbers, texts and lists that are out of bounds.
 _BOUNDS = frozenset(
     {
         "greater_than",
@@ -42,24 +42,26 @@ _BOUNDS = frozenset(
         "too_long",
     }
 )
-_MOST_DIGITS = 1000  # of a whole number: Python itself refuses a few thousand, in words for programmers
+_MOST_DIGITS = 1000  # of a whole number: beyond a few thousand Python raises an error of its own
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseSchema:
-    """A form by name (up to 64 letters, digits, `_` and `-`). Fields are written in the model's order: put evidence
-    before score."""
+    """A named schema. The name has up to 64 letters, digits, `_` and `-`. Replies hold the fields in the order of the
+    model: put evidence before the score."""
 
     name: str
     model: type[BaseModel]
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise ConfigError(f"form {quoted(self.name)}: a name has 1 to 64 letters, digits, _ and -")
+            raise ConfigError(
+                f"response schema {quoted(self.name)}: a name has 1 to 64 letters, digits, _ and -"
+            )
 
     def schema(self) -> dict[str, Any]:
-        """JSON schema: every object closed, every property required, in field order.
+        """Return the JSON schema: every object closed, every property required, in field order.
 
         Raises:
             ConfigError: the model holds what no provider can promise, such as an object with free keys.
@@ -67,14 +69,11 @@ class ResponseSchema:
         return copy.deepcopy(strict_schema(self.model, f"form {self.name}"))
 
     def read(self, reply: Reply) -> BaseModel | Failure:
-        """The filled form, or why the reply is none.
-
-        Exactly one JSON object and white space around it; every field there and of its type, none besides; and the
-        reply ended by itself.
+        """Read a reply: exactly one JSON object with every field, of its type, and no other.
 
         Returns:
-            The model, or a Failure: `refusal`, `truncated`, `malformed_output`, `out_of_range` (the form is whole,
-            but a number, text or list breaks a bound).
+            The model, or a Failure: `refusal`, `truncated` (the reply did not end normally), `malformed_output`, or
+            `out_of_range` (all fields are there, but a number, text or list is out of bounds).
         """
         from pydantic import ValidationError
 
@@ -97,12 +96,12 @@ class ResponseSchema:
             return Failure("malformed_output", f"form {self.name}: {missing} is missing")
         if reply.finish_reason in _ENDED:
             return filled
-        # One that was cut may lack its last digit, and be closed by the server's constraint.
+        # A reply that was cut may lack its last digit and still be closed by the server's grammar.
         reason = "refusal" if reply.finish_reason == "content_filter" else "truncated"
         return Failure(reason, f"form {self.name}: the reply did not end by itself ({reply.finish_reason})")
 
     def _wrong(self, errors: Sequence[ErrorDetails]) -> Failure:
-        """The failure for what pydantic found: a form with a wrong type is no form, whatever its numbers are."""
+        """Return the failure for pydantic's errors: wrong types come before values out of bounds."""
         types = [error for error in errors if error["type"] not in _BOUNDS]
         first = (types or errors)[0]
         where = clean(".".join(map(str, first["loc"]))) or "the object"
@@ -113,7 +112,7 @@ class ResponseSchema:
 
 
 def _check_object(text: str) -> None:
-    """Raise ValueError unless the text is one JSON object, without doubled keys and numbers that are none."""
+    """Raise ValueError unless the text is one JSON object with distinct keys and finite numbers."""
     value = json.loads(
         text,
         object_pairs_hook=_without_doubles,
@@ -150,7 +149,7 @@ def _short(text: str) -> int:
 
 
 def _missing(filled: object) -> str | None:
-    """The first property that has a default and was left out: the schema asked for every one."""
+    """Return the first property that was left out because it has a default; the schema requires every property."""
     from pydantic import BaseModel
 
     parts: Iterable[tuple[object, object]] = ()
@@ -173,9 +172,9 @@ STRING_FORMATS = frozenset(
 )
 
 
-@lru_cache(maxsize=64)  # every call of a run asks for its form's
+@lru_cache(maxsize=64)  # every call of a run asks for its schema
 def strict_schema(model: type[BaseModel], where: str) -> dict[str, Any]:
-    """The schema of a model, with its `$defs`. It is remembered: whoever changes it takes a copy.
+    """Return the schema of a model, with its `$defs`. It is cached: copy it before changing it.
 
     Raises:
         ConfigError: it holds an object with free keys, a tuple, or a value of any type; starts with `where`.
@@ -197,7 +196,7 @@ def strict_schema(model: type[BaseModel], where: str) -> dict[str, Any]:
 
 
 def _resolved(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema with a reference that has words beside it (or is the root) replaced by what it names."""
+    """Replace a reference that has other keys beside it (or is the root) by its target."""
     name = schema["$ref"].rpartition("/")[2] if "$ref" in schema else ""
     return {**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}} if name else schema
 
@@ -222,7 +221,7 @@ def _close(schema: dict[str, Any], definitions: dict[str, Any], where: str) -> d
 def _with_parts(
     schema: dict[str, Any], change: Callable[[dict[str, Any], str], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The schema with its direct parts changed; `change` gets each and what it is called."""
+    """Return the schema with `change(part, name)` in place of each direct part."""
     changed = dict(schema)
     for key in ("properties", "$defs"):
         if key in changed:
@@ -236,8 +235,7 @@ def _with_parts(
 
 
 def described(schema: dict[str, Any], unenforced: Callable[[str, Any], bool]) -> dict[str, Any]:
-    """The schema with the keywords of which `unenforced(keyword, value)` is true moved into descriptions, as in
-    `{minimum: 1, maximum: 10}`."""
+    """Move the keywords for which `unenforced` holds into descriptions, as `{minimum: 1, maximum: 10}`."""
     told = {key: value for key, value in schema.items() if unenforced(key, value)}
     kept = {key: value for key, value in schema.items() if key not in told}
     if told:

@@ -85,7 +85,7 @@ class ScriptedChat:
         return outcomes
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
     def _find(self, request: Request) -> Line:
         for name, sample in ((request.id, request.sample), *self._defaults(request.id)):
@@ -95,7 +95,7 @@ class ScriptedChat:
         return Line(request.id, request.sample, Failure("missing", what), 0.0)
 
     def _defaults(self, item_id: str) -> list[tuple[str, int]]:
-        """The keys of the lines for many items that fit an id, the longest first."""
+        """Return the keys of the lines for many items that match an id, the longest first."""
         fitting = [ending for ending in self._endings if item_id.endswith(ending[1:])]
         return [(ending, 0) for ending in fitting]
 

@@ -1,4 +1,4 @@
-"""`h2htalk evaluate`: ask and score. Parse, call one library function, print."""
+"""`h2htalk evaluate`: ask a model and score its answers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def evaluate(
         str | None, typer.Argument(help="hf:, vllm:, openai:, anthropic: NAME; server:NAME@URL; embedded ...")
     ] = None,
     split: Annotated[str | None, typer.Option(help="A bundled split, a folder or a file.")] = None,
-    out: Annotated[str | None, typer.Option(help="The run folder; an unfinished run goes on.")] = None,
+    out: Annotated[str | None, typer.Option(help="The run folder; an unfinished run is continued.")] = None,
     spec: Annotated[
-        Path | None, typer.Option(help="A TOML file with any of these; options win over it.")
+        Path | None, typer.Option(help="A TOML file with any of these settings; options override it.")
     ] = None,
     language: Annotated[str | None, typer.Option(help="en or zh; both when left out.")] = None,
     subtask: Annotated[list[str] | None, typer.Option(help="A subtask; may be repeated.")] = None,
@@ -28,7 +28,7 @@ def evaluate(
     sap: Annotated[str | None, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = None,
     embedder: Annotated[str | None, typer.Option(help=EMBEDDER_HELP)] = None,
     rouge: Annotated[
-        str | None, typer.Option(help="f1 (the authors' code) or recall (the paper's words).")
+        str | None, typer.Option(help="f1 (the authors' code) or recall (the paper's text).")
     ] = None,
     samples: Annotated[int | None, typer.Option(help="Answers an item; above 1 needs a temperature.")] = None,
     temperature: Annotated[float | None, typer.Option(help="0 is greedy.")] = None,
@@ -36,18 +36,19 @@ def evaluate(
     max_tokens: Annotated[
         int | None, typer.Option(help="Reply budget; each subtask's own when left out.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the sampling.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed of the sampling.")] = None,
     prompts: Annotated[
-        str | None, typer.Option(help="A folder of templates laid over the bundled ones.")
+        str | None, typer.Option(help="A folder of templates that replace bundled ones.")
     ] = None,
     concurrency: Annotated[int | None, typer.Option(help="Requests in flight.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds an attempt may take.")] = None,
     baselines: Annotated[
-        bool | None, typer.Option("--baselines/--no-baselines", help="Score trivial answers beside.")
+        bool | None,
+        typer.Option("--baselines/--no-baselines", help="Score trivial answers beside the model."),
     ] = None,
     model_sampling: Annotated[
         bool | None,
-        typer.Option("--model-sampling", help="Leave sampling to a hosted model."),
+        typer.Option("--model-sampling", help="Leave temperature, top-p and seed to the model."),
     ] = None,
     thinking: Annotated[
         int | None,
@@ -55,7 +56,7 @@ def evaluate(
     ] = None,
     engine_option: Annotated[
         list[str] | None,
-        typer.Option(help="KEY=VALUE for vllm: itself; may be repeated."),
+        typer.Option(help="KEY=VALUE, an option of vllm: itself; may be repeated."),
     ] = None,
     download: Annotated[
         bool | None, typer.Option("--download", help="Fetch an hf: model from the Hub if it is not cached.")
@@ -65,7 +66,7 @@ def evaluate(
         typer.Option("--batch", help="Send batch jobs (openai:, anthropic:)."),
     ] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars that the run may cost in all.")] = None,
-    prices: Annotated[str | None, typer.Option(help="A price file laid over the bundled one.")] = None,
+    prices: Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print what would be asked and what it would cost; write nothing."),
@@ -97,7 +98,7 @@ def evaluate(
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
-    """`KEY=VALUE` words as a table."""
+    """Parse `KEY=VALUE` arguments into a table."""
     pairs = {}
     for word in words:
         key, equals, value = word.partition("=")

@@ -1,4 +1,4 @@
-"""What several commands share: options, and how a command ends."""
+"""Options that several commands share, and the end of a command."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 from summaries_made import SIGNATURE, FirstLetters, scored, summary_of
 
 from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.metrics.scoring import Metrics
+from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.summarize import SLICES, summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.languages import find_language

@@ -1,57 +1,65 @@
-"""One response's values: lexical mean, semantic similarity and the composite S (paper, Eq. 1 and 2)."""
+"""The scores of a response: the lexical mean and the composite S (paper, Eq. 2)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from h2htalk.benchmark.metrics.lexical import LexicalScores
-
-METRICS_VERSION = "1"
-METRIC_NAMES = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l")
+from h2htalk.benchmark.metrics.metric_table import METRICS, columns
 
 
-def composite_score(lexical: LexicalScores, ss: float) -> float:
-    """S: the plain mean of BLEU-1..4, ROUGE-1, ROUGE-L and SS (Eq. 2), in [0, 1].
+def composite_score(values: Mapping[str, float]) -> float | None:
+    """S: the plain mean of BLEU-1..4, ROUGE-1, ROUGE-L and SS (Eq. 2), in [0, 1]; None where a part is missing.
 
-    A cosine can fall just below zero; S does not.
+    A cosine can be just below zero; S is not.
     """
-    return max(0.0, (math.fsum(lexical) + ss) / 7)
+    parts = columns(in_composite=True)
+    if not all(name in values for name in parts):
+        return None
+    return max(0.0, math.fsum(values[name] for name in parts) / len(parts))
 
 
-def lexical_mean(lexical: LexicalScores) -> float:
-    """The mean of the six lexical values, in [0, 1]: what stands where no embedder was asked for."""
-    return math.fsum(lexical) / 6
+def lexical_mean(values: Mapping[str, float]) -> float | None:
+    """The mean of the six lexical values, in [0, 1], which replaces S where there is no embedder."""
+    parts = METRICS["lexical"].columns
+    if not all(name in values for name in parts):
+        return None
+    return math.fsum(values[name] for name in parts) / len(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class SampleScore:
     """The scores of one sample of one item.
 
-    `unscored` is why it has none (a failed call, an embedder that failed); then the values are None.
-    `ss` and `s` are also None, without a reason, where no embedder was asked for.
-    `violations` are the codes of the contract rules that the answer breaks.
+    Attributes:
+        values: by column of `metric_table`; empty for a failed call, without `ss` where no embedder was used.
+        violations: the codes of the contract rules that the answer breaks.
+        unscored: why it has no score (a failed call, an embedder that failed), else None.
     """
 
     id: str
     sample: int
-    lexical: LexicalScores | None = None
-    ss: float | None = None
-    s: float | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
     violations: tuple[str, ...] = ()
     unscored: str | None = None
 
+    @property
+    def lexical(self) -> float | None:
+        return lexical_mean(self.values)
+
+    @property
+    def s(self) -> float | None:
+        return composite_score(self.values)
+
     def to_dict(self) -> dict[str, Any]:
         """Flat, for a Parquet row."""
-        lexical = self.lexical or (None,) * 6
         return {
             "id": self.id,
             "sample": self.sample,
-            **dict(zip(METRIC_NAMES, lexical, strict=True)),
-            "lexical": None if self.lexical is None else lexical_mean(self.lexical),
-            "ss": self.ss,
+            **{name: self.values.get(name) for name in columns()},
+            "lexical": self.lexical,
             "s": self.s,
             "violations": list(self.violations),
             "unscored": self.unscored,
@@ -71,36 +79,28 @@ class ItemScore:
     samples: tuple[SampleScore, ...] = field(default=())
 
     def metric(self, name: str) -> float | None:
-        """The mean of one metric (METRIC_NAMES, or `ss`) over the samples; None when a sample lacks it."""
-        if name == "ss":
-            return self.ss
-        values = [getattr(s.lexical, name) for s in self.samples if s.lexical is not None]
+        """Return the mean of one column over the samples, None where a sample lacks it."""
+        values = [s.values[name] for s in self.samples if name in s.values]
         return _mean(values) if values and len(values) == len(self.samples) else None
 
 
 def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
-    """Fold an item's samples (one or more) into its score."""
+    """Average an item's samples (one or more) into its score."""
     ordered = tuple(sorted(samples, key=lambda s: s.sample))
-    reasons = [s.unscored for s in ordered if s.unscored]
-    lexical = (
-        None
-        if any(s.lexical is None for s in ordered)
-        else _mean([lexical_mean(s.lexical) for s in ordered if s.lexical])
-    )
+    reason = next((s.unscored for s in ordered if s.unscored), None)
+    lexical = _mean_of_all([s.lexical for s in ordered])
     compliance = None if lexical is None else _mean([float(not s.violations) for s in ordered])
-    if reasons:
-        return ItemScore(item_id, lexical, None, None, compliance, reasons[0], ordered)
-    ss = [s.ss for s in ordered if s.ss is not None]
-    composite = [s.s for s in ordered if s.s is not None]
-    return ItemScore(
-        item_id,
-        lexical,
-        _mean(ss) if ss else None,
-        _mean(composite) if composite else None,
-        compliance,
-        None,
-        ordered,
+    ss, composite = (
+        None if reason else _mean_of_all(values)
+        for values in ([s.values.get("ss") for s in ordered], [s.s for s in ordered])
     )
+    return ItemScore(item_id, lexical, ss, composite, compliance, reason, ordered)
+
+
+def _mean_of_all(values: Sequence[float | None]) -> float | None:
+    """The mean, None as soon as one value is missing."""
+    known = [value for value in values if value is not None]
+    return _mean(known) if known and len(known) == len(values) else None
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,23 +1,17 @@
-"""Answers in, item scores out: lexical values, semantic similarity, S, and the contract's verdict."""
+"""Score answers with every metric of the table and with the contract; store and read the scores."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.generate import PromptOf
-from h2htalk.benchmark.metrics.composite import (
-    METRIC_NAMES,
-    ItemScore,
-    SampleScore,
-    composite_score,
-    item_score,
-)
-from h2htalk.benchmark.metrics.lexical import LexicalScores, Rouge, lexical_scores
+from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore, item_score
+from h2htalk.benchmark.metrics.lexical import lexical_scores
+from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, Pair, Values, columns
 from h2htalk.benchmark.metrics.semantic import similarities
 from h2htalk.benchmark.prompts.prompt_set import repeatable
 from h2htalk.chat.protocol import Message
@@ -28,21 +22,6 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, quoted
 from h2htalk.text.contracts.contract import check_scenario
-from h2htalk.text.embeddings.vectors import Embedder
-
-_NUMBERS = (*METRIC_NAMES, "lexical", "ss", "s")
-
-
-@dataclass(frozen=True, slots=True)
-class Metrics:
-    """How to score: the embedder (None: SS and S are not asked for) and ROUGE's kind."""
-
-    embedder: Embedder | None = None
-    rouge: Rouge = "f1"
-
-    def asks_s(self, language: str) -> bool:
-        """Whether items of a language get SS and S."""
-        return self.embedder is not None and language in self.embedder.languages
 
 
 def score_answers(
@@ -67,40 +46,38 @@ def score_answers(
             else:
                 reason = answer.failure.reason if isinstance(answer, FailedResponse) else "missing"
                 by_item[scenario.id].append(SampleScore(scenario.id, sample, unscored=reason))
-    texts = [response.answer for _, response in answered]
-    references = [scenario.reference for scenario, _ in answered]
-    lexical = lexical_scores(
-        texts, references, [scenario.language for scenario, _ in answered], metrics.rouge
-    )
-    semantic = _semantic(answered, texts, metrics)
-    for (scenario, response), text, values, ss in zip(answered, texts, lexical, semantic, strict=True):
-        violations = contract_violations(text, scenario, split, prompt_of)
-        by_item[scenario.id].append(_sample_score(response, values, ss, violations))
+    pairs = [Pair(response.answer, scenario.reference, scenario.language) for scenario, response in answered]
+    scored = {metric: metric.score(pairs, metrics) for metric in METRICS.values()}
+    for index, (scenario, response) in enumerate(answered):
+        values: dict[str, float] = {}
+        unscored = None
+        for metric, all_values in scored.items():
+            found = all_values[index]
+            if isinstance(found, tuple):
+                values |= zip(metric.columns, found, strict=True)
+            else:
+                unscored = unscored or found
+        violations = contract_violations(pairs[index].response, scenario, split, prompt_of)
+        by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored))
     return {item_id: item_score(item_id, scores) for item_id, scores in by_item.items()}
 
 
-def _semantic(
-    answered: Sequence[tuple[Scenario, Response]], texts: Sequence[str], metrics: Metrics
-) -> list[float | str | None]:
-    """SS a sample; None where it is not asked for, a text where the embedder failed."""
-    values: list[float | str | None] = [None] * len(answered)
-    if metrics.embedder is not None:
-        chosen = [i for i, (scenario, _) in enumerate(answered) if metrics.asks_s(scenario.language)]
-        found = similarities(
-            metrics.embedder, [texts[i] for i in chosen], [answered[i][0].reference for i in chosen]
-        )
-        for i, value in zip(chosen, found, strict=True):
-            values[i] = value
-    return values
+def score_lexical(pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
+    """BLEU and ROUGE of each pair."""
+    if not pairs:
+        return []
+    responses, references, languages = zip(*pairs, strict=True)
+    return lexical_scores(responses, references, languages, metrics.rouge)
 
 
-def _sample_score(
-    response: Response, lexical: LexicalScores, ss: float | str | None, violations: tuple[str, ...]
-) -> SampleScore:
-    if isinstance(ss, str):
-        return SampleScore(response.id, response.sample, lexical, None, None, violations, ss)
-    s = None if ss is None else composite_score(lexical, ss)
-    return SampleScore(response.id, response.sample, lexical, ss, s, violations)
+def score_semantic(pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
+    """SS of each pair in a language of the embedder; a text where the embedder failed."""
+    if metrics.embedder is None:
+        return [None] * len(pairs)
+    asked = [pair for pair in pairs if metrics.asks_s(pair.language)]
+    found = iter(similarities(metrics.embedder, [p.response for p in asked], [p.reference for p in asked]))
+    values = (next(found) if metrics.asks_s(pair.language) else None for pair in pairs)
+    return [(value,) if isinstance(value, float) else value for value in values]
 
 
 def contract_violations(
@@ -123,7 +100,7 @@ def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
     """One Parquet row a sample: `SampleScore.to_dict`."""
     import pyarrow as pa
 
-    numbers = [(name, pa.float64()) for name in _NUMBERS]
+    numbers = [(name, pa.float64()) for name in _numbers()]
     violations: Any = ("violations", pa.list_(pa.string()))
     ends = [violations, ("unscored", pa.string())]
     schema = pa.schema([("id", pa.string()), ("sample", pa.int32()), *numbers, *ends])
@@ -160,7 +137,7 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
 
 
 def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
-    missing = [name for name in ("id", "sample", *_NUMBERS, "violations", "unscored") if name not in row]
+    missing = [name for name in ("id", "sample", *_numbers(), "violations", "unscored") if name not in row]
     if missing:
         raise DataError(f"{where}: column {missing[0]} is missing; {SCORE_AGAIN}")
     item_id, sample, violations, unscored = (row[key] for key in ("id", "sample", "violations", "unscored"))
@@ -171,19 +148,25 @@ def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
             "sample": type(sample) is int and sample >= 0,
             "violations": isinstance(violations, list) and all(isinstance(v, str) for v in violations),
             "unscored": unscored is None or (isinstance(unscored, str) and unscored != ""),
-            **{name: _is_number(row[name]) for name in _NUMBERS},
+            **{name: _is_number(row[name]) for name in _numbers()},
         }.items()
         if not right
     ]
     if wrong:
         raise DataError(f"{where}: {wrong[0]} is {quoted(row[wrong[0]])}, which no score is; {SCORE_AGAIN}")
-    values = [row[name] for name in METRIC_NAMES]
+    lexical = [row[name] for name in METRICS["lexical"].columns]
     # Values are there all or none; none, or S without its parts, only where a reason says why.
-    whole = None not in values or (values == [None] * len(values) and unscored is not None)
-    if not whole or (row["s"] is None) != (row["ss"] is None):
+    whole = None not in lexical or (lexical == [None] * len(lexical) and unscored is not None)
+    parts = [row[name] for name in columns(in_composite=True)]
+    if not whole or (row["s"] is None) != (None in parts):
         raise DataError(f"{where}: some of its values are missing; {SCORE_AGAIN}")
-    lexical = None if None in values else LexicalScores(*values)
-    return SampleScore(item_id, sample, lexical, row["ss"], row["s"], tuple(violations), unscored)
+    values = {name: row[name] for name in columns() if row[name] is not None}
+    return SampleScore(item_id, sample, values, tuple(violations), unscored)
+
+
+def _numbers() -> tuple[str, ...]:
+    """The columns of numbers in a file of scores."""
+    return (*columns(), "lexical", "s")
 
 
 def _is_number(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""`h2htalk costs`: what a run paid, as lines for people, or as CSV or JSON for programs."""
+"""`h2htalk costs`: the costs of a run as text, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _CALL_FIELDS = (
 )
 
 
-# What people are told of a charge; files have the journal's own words.
+# How calls ended, for people; files hold the values of the cost log.
 _BILLING = {"possibly_paid": "possibly paid"}
 
 # --- Lines ------------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def cost_lines(costs: Mapping[str, Totals]) -> list[str]:
 
 
 def totals_text(totals: Totals) -> str:
-    """Money, calls and tokens in words."""
+    """Describe money, calls and tokens."""
     cached = f", {totals.cache_read_tokens:,} from cache" if totals.cache_read_tokens else ""
     price = "price unknown" if totals.usd_paid is None else f"{dollars_text(totals.usd_paid)} US dollars"
     parts = [

@@ -13,7 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.metrics.composite import METRIC_NAMES, ItemScore, SampleScore
+from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
+from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.report.html_view import page_view
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Message
@@ -69,7 +70,7 @@ def _chunks(before: str, items: Iterable[ItemView], after: str) -> Iterator[str]
     yield before
     head = {
         "subtasks": [[s.name, s.title] for s in SUBTASKS.values()],
-        "metrics": [*METRIC_NAMES, "ss"],
+        "metrics": list(columns()),
         "rules": RULES,
     }
     yield _script_json(head)[:-1] + ',"items":['
@@ -120,8 +121,14 @@ def _packed_sample(response: Response | FailedResponse, score: SampleScore | Non
     """A sample as `unpackSample` of records.js reads it. An answer equal to the raw text is not written twice."""
     scored: list[Any] = [None, None, None, [], None]
     if score is not None:
-        metrics = None if score.lexical is None else [_short(value) for value in (*score.lexical, score.ss)]
-        scored = [metrics, _short(score.ss), _short(score.s), list(score.violations), score.unscored]
+        metrics = [_short(score.values.get(name)) for name in columns()] if score.values else None
+        scored = [
+            metrics,
+            _short(score.values.get("ss")),
+            _short(score.s),
+            list(score.violations),
+            score.unscored,
+        ]
     if isinstance(response, FailedResponse):
         failure = response.failure
         return [response.sample, scored, None, [failure.reason, failure.message, failure.attempts]]

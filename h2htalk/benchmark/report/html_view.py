@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.benchmark.metrics.composite import METRIC_NAMES
+from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.report.costs import cost_lines, cost_view
 from h2htalk.benchmark.report.number_format import (
     count_text,
@@ -310,7 +310,7 @@ def _bar(cell: Cell | None, baselines: Sequence[Cell | None], scale: float) -> B
 
 def _metrics(part: Summary) -> dict[str, Any]:
     """A figure for each metric of each subtask, with the items that all of them are of."""
-    names = [*METRIC_NAMES, *(["ss"] if any("ss" in cells for cells in part.metrics.values()) else [])]
+    names = [name for name in columns() if any(name in cells for cells in part.metrics.values())]
     rows = [
         (SUBTASKS[subtask].title, items_text(cells.get(names[0])), [figure_of(cells.get(n)) for n in names])
         for subtask, cells in part.metrics.items()

@@ -99,7 +99,7 @@ def _heading(summary: Summary, say: PlainConsole) -> Text:
 
 
 def _elsewhere(summary: Summary) -> str:
-    """Where the intervals and items stand that the table has no room for."""
+    """Name the files with the intervals and items that the table leaves out."""
     names = ["the contract"]
     if summary.measure == "s":
         names.insert(0, "the lexical mean")

@@ -1,8 +1,8 @@
-"""Anthropic's Message Batches: one call hands over all requests, one streams all results.
+"""Anthropic's Message Batches: one call submits all requests, one streams all results.
 
-Half the price, up to 24 hours, 100,000 requests and 256 MB a job; results are kept for 29 days. A job carries
-nothing of ours but the `custom_id` of each request, and these are seen in its results only: a job whose id never
-arrived is looked for among those that were made since, by the number of its requests.
+Half the price, up to 24 hours, 100,000 requests and 256 MB a job; results are kept for 29 days. A job holds nothing of
+ours but the `custom_id` of each request, which only its results show: a job whose id never arrived is searched for
+among the later ones by the number of its requests.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class AnthropicJobs:
                     candidates.append(job)
         running, unreadable = [], []
         for listed in candidates:
-            # A list may lag behind; the job itself does not.
+            # The list may be out of date.
             job = listed if listed.state == "ended" else self.retrieve(listed.id)
             if job.state == "running":
                 running.append(job)
@@ -97,7 +97,7 @@ class AnthropicJobs:
         return Search(None, tuple(running), tuple(unreadable))
 
     def _is_ours(self, job: BatchJob, record: BatchRecord) -> bool | None:
-        """Whether an ended job's first result has a name that we gave; None: it can no longer be read."""
+        """Whether the first result of an ended job has one of our names; None where it can no longer be read."""
         try:
             for result in self.results(job):
                 if result is not None:
@@ -120,7 +120,7 @@ class AnthropicJobs:
             raise JobCallError("the job's results are no longer kept", status=404)
         with (
             sdk_errors(anthropic),
-            # Read as bytes: the SDK's own reader ends at the first line that is not JSON.
+            # Read as bytes: the SDK's reader stops at the first line that is not JSON.
             self._batches.with_streaming_response.results(job.id) as response,
         ):
             for line in JsonLines(response.iter_bytes()):
@@ -128,7 +128,7 @@ class AnthropicJobs:
 
 
 def _read_job(made: MessageBatch) -> BatchJob:
-    """The SDK takes any answer for a job, so nothing in it is taken for granted."""
+    """Read a job. The SDK accepts any answer, so every field is checked."""
     job_id = text_or_none(getattr(made, "id", None))
     status = text_or_none(getattr(made, "processing_status", None))
     if job_id is None or not job_id.isprintable() or status is None:

@@ -1,12 +1,12 @@
-"""Batch jobs of hosted APIs: half the price, hours to wait, and no job lost or paid twice when this is killed.
+"""Answer requests by batch jobs: half the price, hours to wait, and no job lost or paid twice after a kill.
 
-Everything is written down before it is done (`batch_jobs`), so that what a killed run left behind can be told apart:
+Each step is recorded before it is made (`job_journal`), so that a restart knows the state of every job:
 
-planned     nothing was sent: its calls are free, and are planned anew
-sending     the job may exist: it is looked for; found, proven absent, or, where that cannot be told, possibly paid
-submitted   the job is waited for by its id and its results are read, again if need be: reading costs nothing
+planned     nothing was sent: its calls are free, and are planned again
+sending     the job may exist: it is searched for; where its existence stays unknown, its calls are possibly paid
+submitted   the job is polled by its id and its results are read, repeatedly if need be: reading costs nothing
 
-A job goes on at the provider while nobody waits; nothing is cancelled from here.
+A job continues at the provider when the run ends; jobs are never cancelled.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def run_batches(
         wire: builds the bodies and reads the replies.
         requests: any number; with none, what is open is collected and settled.
         options: `batch` is the folder of the journal; `attempts`: batches that may ask for an item.
-        on_done: as in `Chat.complete`, called in this thread in whatever order results come.
-        pace: when to ask again.
+        on_done: as in `Chat.complete`, called in this thread in the order of the results.
+        pace: when to poll.
 
     Returns:
         One outcome a request, in the order of `requests`.
@@ -94,7 +94,7 @@ class _Run:
     fruitless: int = 0  # jobs in a row that came to nothing
 
     def finish(self) -> list[Outcome]:
-        """Collect what is open, ask for what is missing, until nothing is."""
+        """Collect open jobs and submit missing requests, until every request has an outcome."""
         for record in self.journal.open_records():
             if record.model != self.wire.model:
                 raise ConfigError(
@@ -115,7 +115,7 @@ class _Run:
             submitter.submit(missing, self.pace.clock)
 
     def report_running(self) -> None:
-        """Ctrl-C: say what goes on without us."""
+        """Print which jobs continue at the provider after Ctrl-C."""
         running = [record for record in self.journal.open_records() if record.state != "planned"]
         if running:
             labels = ", ".join(record.label for record in running)
@@ -125,7 +125,7 @@ class _Run:
     # --- Waiting ------------------------------------------------------------------------------------------------
 
     def _wait_for_all(self) -> None:
-        """Until no job is open."""
+        """Wait until no job is open."""
         pause = self.pace.first
         while records := self.journal.open_records():
             moved = [record for record in records if self._step(record)]
@@ -136,7 +136,7 @@ class _Run:
             pause = min(pause * self.pace.growth, self.pace.longest)
 
     def _step(self, record: BatchRecord) -> bool:
-        """Look after one job; whether it came further."""
+        """Advance one job; returns whether its state changed."""
         if record.state == "planned":
             self._abandon(record, UNSENT)
             return True
@@ -160,7 +160,7 @@ class _Run:
         return True
 
     def _look_for(self, record: BatchRecord) -> bool:
-        """A job that may have been made: attach to it, or find out that there is none."""
+        """Search for a job that may exist, and attach to it; returns whether the search ended."""
         search = self.jobs.find(record, self.journal.jobs())
         self.polling.rest()
         if search.job is not None:
@@ -174,14 +174,14 @@ class _Run:
         if search.unreadable:
             jobs = ", ".join(search.unreadable)
             self._abandon(
-                record, f"cannot be told from {jobs}, whose results are no longer kept", possibly_paid=True
+                record, f"may be one of {jobs}, whose results are no longer kept", possibly_paid=True
             )
         else:
             self._abandon(record, "never submitted")
         return True
 
     def _abandon(self, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
-        """Give up a job that gives no results; what is still missing is asked for anew."""
+        """Give up a job without results; its missing items are submitted again."""
         free_calls(self.outcomes.ledger, record, reason, possibly_paid)
         self.journal.note(
             record, "abandoned", reason=reason, billing="possibly_paid" if possibly_paid else "free"
@@ -198,13 +198,13 @@ class _Run:
             )
 
     def _take_refusal(self, record: BatchRecord, job: BatchJob) -> None:
-        """A job that failed before it began: nothing was computed."""
+        """Handle a job that was refused before it began: nothing was computed."""
         others = [other for other in self.journal.open_records() if other.batch != record.batch]
         problem = scrub(job.problem, None) or job.status
         free_calls(self.outcomes.ledger, record, "refused")
         self.journal.note(record, "abandoned", reason=problem, billing="free")
         if job.crowded and any(other.state == "submitted" for other in others):
-            self.outcomes.asked(record, -1)  # sent anew when the others have made room
+            self.outcomes.asked(record, -1)  # submitted again when the others have ended
             return
         advice = "wait until other batches of the account have ended" if job.crowded else "correct that"
         raise ConfigError(
@@ -217,7 +217,7 @@ class _Run:
         try:
             results = self.polling.read(record, lambda: self.jobs.results(job))
             counts = self.outcomes.take(record, job, results)
-        except JobCallError as error:  # they are gone, and what was not read may well have been paid
+        except JobCallError as error:  # the results are gone; calls without a result are possibly paid
             self._abandon(record, f"its results are no longer kept ({error.message})", possibly_paid=True)
             return
         self.journal.note(record, "collected", **counts)
@@ -228,7 +228,7 @@ class _Run:
             )
 
     def _show(self, record: BatchRecord, job: BatchJob) -> None:
-        """How a job stands, and what it may cost at most."""
+        """Show the state of a job and the most that it can cost."""
         calls = frozenset(record.calls)
         reservations = self.outcomes.ledger.open_reservations(record.group)
         worst = add(*(reservation.worst for reservation in reservations if reservation.items in calls))
@@ -236,5 +236,5 @@ class _Run:
         minutes = max(self.pace.clock() - record.when, 0.0) / 60
         done = "?" if job.finished is None else f"{job.finished:,}"
         counts = f"batch  {done}/{len(record.calls):,}  {job.status}"
-        # The id comes last: it is long, and a narrow terminal cuts what stands there.
+        # The id comes last, because a narrow terminal cuts the end of the line.
         self.line.show(f"{counts}  {minutes:,.0f} min{money}  {job.id}", f"{job.id} {counts}")

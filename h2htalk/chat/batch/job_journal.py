@@ -1,6 +1,6 @@
-"""The journal of batch jobs: what was handed to whom, written before it is sent, so that no job is ever lost.
+"""The journal of batch jobs: each step of a job is recorded before it is made, so that no job is lost.
 
-A job is known here by its mark, 12 random hex digits, long before the provider gives it an id:
+A job is identified by its mark, 12 random hex digits, before the provider gives it an id:
 
     {"event": "submitting", "batch": "3f0a...", "group": "3f0a...", "model": "openai:gpt-4o", "calls": [[["a", 0]]]}
     {"event": "uploaded", "batch": "3f0a...", "file": "file-9x"}           OpenAI only: the file of its requests
@@ -9,7 +9,7 @@ A job is known here by its mark, 12 random hex digits, long before the provider 
     {"event": "ended", "batch": "3f0a...", "status": "completed"}
     {"event": "collected", "batch": "3f0a...", "succeeded": 460, ...}      or "abandoned", with a reason
 
-Between `sending` and `submitted` nobody here knows whether the job exists; before `sending` it surely does not.
+Between `sending` and `submitted` the job may exist; before `sending` it does not.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from h2htalk.data.files import read_jsonl, write_problem
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import DataError, quoted
 
-# planned: never sent. sending: sent perhaps. submitted: runs, or ended and waits to be collected.
+# planned: not sent. sending: possibly sent. submitted: it runs, or has ended and is not collected.
 State = Literal["planned", "sending", "submitted", "closed"]
 _MARK = re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """One batch job, as far as it came.
+    """The state of one batch job.
 
     Attributes:
         batch: its mark.
         group: the mark under which its calls are reserved: jobs that are made together are reserved together.
         model: `ENGINE:MODEL`.
-        calls: the samples that each of its calls asks for; a call's place is its number.
-        when: Unix time of the last thing that was sent.
+        calls: the samples that each of its calls asks for; the position of a call is its number.
+        when: Unix time of the last request that was sent.
         file: OpenAI's id of the uploaded requests.
-        after: the provider's newest job before this one was sent, where it can be recognised by its place only.
+        after: the provider's newest job before this one, where a job is recognised by its position only.
         job: the provider's id.
     """
 
@@ -63,15 +63,15 @@ class BatchRecord:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The job's id, or its mark while it has none, for messages."""
         return self.job or f"{self.batch} (without an id yet)"
 
     def custom_id(self, number: int) -> str:
-        """The name of a call in the job."""
+        """Return the name of a call in the job."""
         return f"{self.batch}-{number}"
 
     def number(self, custom_id: str) -> int | None:
-        """Which call a result belongs to; None: to none of this job."""
+        """Return the number of the call that a result belongs to, None where it is not of this job."""
         batch, _, digits = custom_id.partition("-")
         if batch != self.batch or not (digits.isascii() and digits.isdigit()) or len(digits) > 9:
             return None
@@ -79,7 +79,7 @@ class BatchRecord:
 
 
 def apply_event(records: dict[str, BatchRecord], raw: Mapping[str, Any], where: str) -> BatchRecord:
-    """Take one line of the journal; raises DataError for one that cannot stand there."""
+    """Apply one line of the journal to the records. Raises DataError for a line that cannot follow."""
     event, batch = raw.get("event"), raw.get("batch")
     try:
         if not isinstance(batch, str) or not _MARK.fullmatch(batch):
@@ -145,12 +145,12 @@ def _whole(value: object) -> int:
     return value
 
 
-UNSENT = "not sent"  # why the calls of a job are free that was only planned
+UNSENT = "not sent"  # the reason of calls of a job that was only planned
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFolder:
-    """Where the journal of batch jobs lies. Looking at it takes no lock and makes no file."""
+    """The folder of a journal of batch jobs. Reading it takes no lock and creates no file."""
 
     path: Path
 
@@ -172,12 +172,12 @@ class BatchFolder:
         return list(found.values())
 
     def open_jobs(self) -> list[BatchRecord]:
-        """Jobs that may exist at the provider and are not collected. While there are any, a run without batches
-        would pay for the same answers twice."""
+        """Return the jobs that may exist at the provider and are not collected. A run without batches would pay for
+        their answers again."""
         return [record for record in self.records() if record.state in ("sending", "submitted")]
 
     def drop_unsent(self, ledger: Ledger) -> int:
-        """Give up what was planned and never sent, so that a run without batches may spend its money.
+        """Abandon jobs that were planned and never sent, so that their reservations are free again.
 
         Returns how many jobs these were.
 
@@ -218,7 +218,7 @@ class BatchJournal:
     def plan(
         self, model: str, jobs: Sequence[Sequence[tuple[SampleKey, ...]]], when: float
     ) -> list[BatchRecord]:
-        """Write down jobs that are to be made together, each with the items of its calls."""
+        """Record jobs that are submitted together, each with the items of its calls."""
         marks = [secrets.token_hex(6) for _ in jobs]
         records = [
             BatchRecord(mark, marks[0], model, tuple(calls), when)
@@ -230,7 +230,7 @@ class BatchJournal:
         return records
 
     def note(self, record: BatchRecord, event: str, when: float | None = None, **details: Any) -> BatchRecord:
-        """Write down what became of a job; returns it as it stands now."""
+        """Record an event of a job; returns its new state."""
         return self._append(record.batch, event, when, **details)
 
     def _append(self, batch: str, event: str, when: float | None, **details: Any) -> BatchRecord:
@@ -243,7 +243,7 @@ class BatchJournal:
         return apply_event(self._records, raw, str(self.folder.journal))
 
     def _sync(self) -> None:
-        """Have the line outlive a loss of power: few are written, and each may stand for hours of paid calls."""
+        """Flush the line to disk: few are written, and each may stand for hours of paid calls."""
         try:
             with self.folder.journal.open("ab") as file:
                 os.fsync(file.fileno())
@@ -251,7 +251,7 @@ class BatchJournal:
             raise DataError(f"{self.folder.journal}: {write_problem(error)}") from error
 
     def close(self) -> None:
-        """Give the journal back. Harmless when called twice."""
+        """Release the journal. Calling it twice does no harm."""
         self._log.close()
 
     def __enter__(self) -> Self:
@@ -264,7 +264,7 @@ class BatchJournal:
 
 
 def free_calls(ledger: Ledger, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
-    """Settle what is still reserved for a job that gives no results: free, or `lost` (possibly paid)."""
+    """Settle the open reservations of a job without results: free, or possibly paid."""
     calls = frozenset(record.calls)
     for reservation in ledger.open_reservations(record.group):
         if reservation.items in calls:

@@ -1,7 +1,7 @@
-"""OpenAI's Batch API: a file of requests goes up, a job reads it, a file of replies and one of errors come down.
+"""OpenAI's Batch API: upload a file of requests, start a job, download a file of replies and one of errors.
 
-Half the price, up to 24 hours, 50,000 requests and 200 MB a job. A job carries our mark in its metadata, so one
-whose id never arrived can be told from all others.
+Half the price, up to 24 hours, 50,000 requests and 200 MB a job. A job has our mark in its metadata, by which one
+whose id never arrived is recognised.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class OpenAIJobs:
         return file_id
 
     def newest(self) -> str | None:
-        return None  # the mark tells all
+        return None  # the mark identifies the job
 
     def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         import openai
 
-        assert record.file is not None  # the journal has it before it says `sending`
+        assert record.file is not None  # the journal records it before `sending`
         with sdk_errors(openai):
             made = self._client.batches.create(
                 input_file_id=record.file,
@@ -120,7 +120,7 @@ class OpenAIJobs:
 
 
 def _read_job(made: Batch) -> BatchJob:
-    """The SDK takes any answer for a job, so nothing in it is taken for granted."""
+    """Read a job. The SDK accepts any answer, so every field is checked."""
     job_id, status = text_or_none(getattr(made, "id", None)), text_or_none(getattr(made, "status", None))
     if job_id is None or not job_id.isprintable() or status is None:
         raise JobCallError("the answer describes no job", status=200)
@@ -148,7 +148,7 @@ def _read_job(made: Batch) -> BatchJob:
 
 
 def _read_problems(made: Batch) -> tuple[str, bool]:
-    """The first errors of a job that was refused, and whether all of them are a full queue."""
+    """Return the first errors of a refused job, and whether all of them report a full queue."""
     errors = getattr(made.errors, "data", None)
     if not isinstance(errors, list):
         return "", False
@@ -164,7 +164,7 @@ def _read_problems(made: Batch) -> tuple[str, bool]:
 
 
 def _read_result(line: Mapping[str, Any] | None) -> Result | None:
-    """A line of either file: `response` with a status of its own, or `error` where none was made."""
+    """Read a line of either file: a `response` with its status, or an `error`."""
     custom_id = text_or_none(pick(line, "custom_id"))
     if custom_id is None:
         return None
@@ -176,6 +176,6 @@ def _read_result(line: Mapping[str, Any] | None) -> Result | None:
     code = text_or_none(pick(line, "error", "code"))
     if code is None:
         return None
-    # An error without a response is the batch's own (`request_timeout`, say): as of a server that broke.
+    # An error without a response is that of the batch, such as `request_timeout`: treated as a server error.
     kind = _KINDS.get(code, "errored")
     return Result(custom_id, kind, {"error": pick(line, "error")}, 500)

@@ -1,4 +1,4 @@
-"""How long batch jobs are waited for, and which failed on the way is waited out."""
+"""Poll batch jobs: when to ask again, and which errors to wait out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOG_EVERY = 300.0  # seconds between two lines where no terminal is
 
 
 class WaitLine:
-    """One line on standard error. It shares its place with the progress line of finished items."""
+    """One status line on standard error, on the row of the progress line."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -28,7 +28,7 @@ class WaitLine:
         self._written = float("-inf")
 
     def show(self, text: str, status: str = "") -> None:
-        """Draw `text`; where no terminal is, a line is written when `status` changes, or every five minutes."""
+        """Draw `text`; outside a terminal a line is written when `status` changes, or every five minutes."""
         now, text = time.monotonic(), printable(text)
         if self._terminal:
             self._stream.write(f"\r\x1b[K{one_row(text, self._stream)}")
@@ -38,12 +38,12 @@ class WaitLine:
         self._stream.flush()
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self._stream.write(("\r\x1b[K" if self._terminal else "") + printable(text) + "\n")
         self._stream.flush()
 
     def clear(self) -> None:
-        """Leave a terminal without the line."""
+        """Remove the line from a terminal."""
         if self._terminal:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
@@ -54,12 +54,12 @@ _FIRST_REREAD = 1.0  # seconds until results are read again whose stream broke
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often is asked, and for how long.
+    """How often and for how long to poll.
 
     Attributes:
-        first, longest: seconds between two looks at a job; the pause grows from the one to the other by `growth`.
-        settle: seconds after which a job that was made must show in the provider's list.
-        patience: seconds of network failed in a row that are waited out.
+        first, longest: seconds between two polls; the pause grows from the first to the longest by `growth`.
+        settle: seconds after which a new job must be in the provider's list.
+        patience: seconds of consecutive network errors that are waited out.
         sleep, clock: of the system; `clock` is Unix time.
     """
 
@@ -74,11 +74,11 @@ class Pace:
 
 @dataclass(slots=True)
 class Polling:
-    """FailedCall that passes is waited out for hours; other failed is an error that names the job.
+    """Polling of one run: transient errors are waited out for hours, others end the run and name the job.
 
     Attributes:
-        since: when failed began, in Unix time; None while there is none.
-        hold: seconds that the API asks to be left alone.
+        since: Unix time of the first of the current errors; None while there is none.
+        hold: seconds that the API asks the client to wait.
     """
 
     wire: WireFormat
@@ -89,7 +89,7 @@ class Polling:
     hold: float = 0.0
 
     def rest(self) -> None:
-        """The provider answers."""
+        """Note that the provider answers."""
         self.since = None
 
     def pause(self, seconds: float) -> None:
@@ -98,10 +98,10 @@ class Polling:
         self.hold = 0.0
 
     def endure(self, error: JobCallError, record: BatchRecord) -> None:
-        """Take note of failed; the caller asks again after a pause.
+        """Note an error; the caller polls again after a pause.
 
         Raises:
-            ModelCallError: it does not pass by itself, or has lasted too long.
+            ModelCallError: the error is permanent, or has lasted too long.
         """
         goes_on = f"batch job {record.label} is not lost, the same command attaches to it"
         if error.status in (404, 410):
@@ -127,8 +127,7 @@ class Polling:
     def read(
         self, record: BatchRecord, results: Callable[[], Iterator[Result | None]]
     ) -> Iterator[Result | None]:
-        """All results of a job, though the stream breaks: it is read from its start then, and what came before is
-        left out.
+        """Yield all results of a job. A broken stream is read from its start again, without repeating results.
 
         Raises:
             JobCallError: they are no longer kept.

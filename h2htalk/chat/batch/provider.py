@@ -1,4 +1,4 @@
-"""What the loop over batch jobs asks of a provider, and the words in which both providers answer it."""
+"""The interface of a provider's batch jobs, and the records that both providers return."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from h2htalk.chat.batch.job_journal import BatchRecord
 
-# What a call came to. The two last were never computed and cost nothing.
+# How a call ended. The last two were never computed and cost nothing.
 Kind = Literal["succeeded", "errored", "expired", "canceled"]
 LONGEST_LINE = 1 << 26  # bytes of one result; beyond it the results are broken (64 MiB)
 CONNECT_TIMEOUT = 30.0  # seconds
@@ -22,14 +22,14 @@ class BatchJob:
     """A batch job as its provider describes it.
 
     Attributes:
-        id, status: the provider's own words.
+        id, status: as the provider names them.
         state: `failed` means that it was refused whole: none of its calls was computed.
-        calls, finished: how many it holds, and how many of them are done; None where not said.
-        succeeded: how many gave a reply; None where not said.
-        leftover: what calls are that have no result, once it has ended.
+        calls, finished: how many it holds, and how many of them are done; None where unknown.
+        succeeded: how many gave a reply; None where unknown.
+        leftover: the kind of calls without a result, once it has ended.
         outputs: where its results are.
         problem: of a failed one, why.
-        crowded: it failed only because too much waits in the account's queue already.
+        crowded: it failed only because the account's queue is full.
     """
 
     id: str
@@ -46,10 +46,10 @@ class BatchJob:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call of a job came to.
+    """The result of a call of a job.
 
-    `status` (0: not said) and `body` are those of the live API. `free`: the provider charges nothing for it; of an
-    error where it does not say so, the live API's rules hold.
+    `status` (0: unknown) and `body` are those of the live API. `free`: the provider charges nothing for it; errors
+    without it follow the rules of the live API.
     """
 
     custom_id: str
@@ -62,10 +62,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What looking for a job found whose id is not known.
+    """The outcome of a search for a job whose id is unknown.
 
-    `job`: it is this one. Otherwise it can still be one of `running`, which their results will tell; or one of
-    `unreadable`, which have ended and can no longer be read. All empty: there is none.
+    `job`: the job that was found. Else it may be one of `running`, which their results will show, or one of
+    `unreadable`, which have ended and can no longer be read. All empty: there is no such job.
     """
 
     job: BatchJob | None = None
@@ -74,7 +74,7 @@ class Search:
 
 
 class JobCallError(Exception):
-    """A call about a job gave no usable answer. Internal: `batches` turns it into a wait or into an error.
+    """A call about a job gave no usable answer. Internal: `polling` waits or raises an error.
 
     Attributes:
         status: of HTTP; None where no answer was read.
@@ -114,23 +114,23 @@ class JobsApi(Protocol):
         ...
 
     def upload(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> str | None:
-        """Store the requests ahead, where the provider wants that; returns their id. Costs nothing."""
+        """Upload the requests where the provider requires it; returns their id. Costs nothing."""
         ...
 
     def newest(self) -> str | None:
-        """The newest job there is, where `find` needs to know it; None where not, or there is none."""
+        """Return the newest job where `find` needs it, else None."""
         ...
 
     def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
-        """Submit the job. It may exist even if this raises, unless the answer was a plain refusal."""
+        """Submit the job. It may exist even if this raises, unless the answer was a refusal."""
         ...
 
     def find(self, record: BatchRecord, known: Collection[str]) -> Search:
-        """Look for a job that may have been made; `known`: ids that belong to others of our jobs."""
+        """Search for a job that may exist; `known`: ids of our other jobs."""
         ...
 
     def retrieve(self, job: str) -> BatchJob:
-        """How a job stands."""
+        """Return the state of a job."""
         ...
 
     def results(self, job: BatchJob) -> Iterator[Result | None]:
@@ -140,13 +140,13 @@ class JobsApi(Protocol):
 
 @dataclass(slots=True)
 class JsonLines:
-    """Cuts a stream of bytes into JSON objects. Only a line feed ends a line: text may hold other separators."""
+    """Split a stream of bytes into JSON objects. Only a line feed ends a line: text may hold other separators."""
 
     chunks: Iterable[bytes]
     _parts: list[bytes] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Mapping[str, Any] | None]:
-        """Objects, in order; None for a line that is none. Empty lines are left out."""
+        """Yield objects in order, None for a line that is none. Empty lines are left out."""
         size = 0
         for chunk in self.chunks:
             *ended, rest = chunk.split(b"\n")
@@ -175,7 +175,7 @@ def _read_object(line: bytes) -> Mapping[str, Any] | None:
 
 
 def line_bytes(line: Mapping[str, Any]) -> bytes:
-    """A call as it goes over the wire. Half a surrogate pair becomes the escape that JSON has for it."""
+    """Return a call as JSON bytes. Half a surrogate pair becomes its JSON escape."""
     return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
@@ -187,7 +187,7 @@ def pick(raw: object, *path: str) -> Any:
 
 
 def text_or_none(value: object) -> str | None:
-    """A text that says something; None for anything else."""
+    """Return a text that is not empty, None for anything else."""
     return value if isinstance(value, str) and value else None
 
 
@@ -228,7 +228,7 @@ def sdk_errors(sdk: Any) -> Iterator[None]:
 
 
 def _connection_error(error: BaseException) -> JobCallError:
-    """The errors' own texts may hold URLs with what is secret in them, so none is repeated."""
+    """Return the error of a connection without its text, which may hold a URL with a secret."""
     import httpx2
 
     from h2htalk.chat.reply_size_limit import ReplyTooLarge

@@ -1,4 +1,4 @@
-"""From the results of batch jobs to outcomes: each one is stored first, then its call is settled in the ledger."""
+"""Turn the results of batch jobs into outcomes: each is stored first, then its call is settled in the ledger."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Outcomes:
 
     Attributes:
         attempts: batches that may ask for an item, the first included.
-        done: one outcome a request, None while there is none.
+        done: one outcome for each request, None while there is none.
         tries: how many batches asked for a request so far.
-        fatal: advice, once a whole job came to nothing for a reason that no call survives.
+        fatal: advice, once a whole job failed for a reason that every call would meet.
     """
 
     wire: WireFormat
@@ -64,7 +64,7 @@ class Outcomes:
                     self.tries[index] += times
 
     def give(self, call: Call, found: Sequence[Outcome]) -> None:
-        """Hand the outcomes of a call on, those that are still asked for."""
+        """Deliver the outcomes of a call that are still asked for."""
         for index, outcome in zip(call.indexes, found, strict=True):
             if index >= 0 and self.done[index] is None:
                 self.done[index] = outcome
@@ -72,9 +72,9 @@ class Outcomes:
                     self.on_done(index, outcome)
 
     def take(self, record: BatchRecord, job: BatchJob, results: Iterable[Result | None]) -> Counter[str]:
-        """Take all results of an ended job, in whatever order they come; returns how many there were of each kind.
+        """Take all results of an ended job, in any order; returns how many there were of each kind.
 
-        Results that cannot be read, are of another job or come twice are `ignored`.
+        Results that cannot be read, are of another job or repeat one are `ignored`.
         """
         calls = frozenset(record.calls)
         open_reservations = self.ledger.open_reservations(record.group)
@@ -100,8 +100,8 @@ class Outcomes:
         return counts
 
     def _call(self, items: tuple[SampleKey, ...]) -> Call:
-        """The call that a job made. Samples that are not asked for any more have the place -1: a reply to them is
-        read for what it cost."""
+        """Return a call of a job. Samples that are no longer asked for have the index -1: their replies are read for
+        their cost."""
         places = [self._places.get(item, -1) for item in items]
         wanted = next((self.requests[place] for place in places if place >= 0), None)
         like = wanted or Request(items[0][0], (), Sampling())
@@ -112,7 +112,7 @@ class Outcomes:
         return Call(tuple(places), requests)
 
     def _take_one(self, call: Call, reservation: Reservation | None, result: Result) -> FailedCall | None:
-        """One result; returns the failed that a whole job may have died of."""
+        """Take one result; returns the failed call where its reason may concern the whole job."""
         if result.kind == "succeeded":
             found = self.wire.read(result.body, call, result.request_id)
             self.give(call, outcomes(found, call, self._tries(call)))
@@ -133,7 +133,7 @@ class Outcomes:
         return None
 
     def _give_failed(self, call: Call, reservation: Reservation | None, failed: FailedCall) -> None:
-        """An item without a reply: left for the next batch, or a failure."""
+        """Leave an item without a reply to the next batch, or deliver its failure."""
         tries = self._tries(call)
         if not failed.retry or tries >= self.attempts:
             self.give(call, outcomes(failed, call, tries))
@@ -147,8 +147,8 @@ class Outcomes:
         reservations: dict[tuple[SampleKey, ...], Reservation],
         counts: Counter[str],
     ) -> None:
-        """Calls without a result. Where every reply that the provider counts has come, they were never computed;
-        else one of them may have been, and been paid."""
+        """Take calls without a result. They were never computed where every reply that the provider counts arrived;
+        else each may have been paid."""
         whole = job.succeeded is not None and counts["succeeded"] >= job.succeeded
         failed = replace(_LEFTOVER[job.leftover], billing="free" if whole else "possibly_paid")
         for number in sorted(left):
@@ -157,7 +157,7 @@ class Outcomes:
             self._give_failed(call, reservations.pop(call.items, None), failed)
 
     def _take_hopeless(self, hopeless: Sequence[tuple[Call, FailedCall]], succeeded: int) -> None:
-        """What no call survives is fatal if none did. Beside replies it is the items' own failure."""
+        """Treat such failures as fatal where no call succeeded, else as failures of their items."""
         if hopeless and not succeeded:
             self.fatal = hopeless[0][1].fatal
             return
@@ -168,10 +168,6 @@ class Outcomes:
         return max(1, *(self.tries[index] for index in call.indexes))
 
     def _settle(self, reservation: Reservation | None, failed: FailedCall) -> None:
-        """Settle a call that gave no reply; one that was settled before a kill is no longer reserved."""
-        if reservation is None:
-            return
-        if failed.billing == "possibly_paid":
-            self.ledger.possibly_paid(reservation, failed.reason)
-        else:
-            self.ledger.free(reservation, failed.reason)
+        """Settle a call without a reply, unless it was settled before a kill."""
+        if reservation is not None:
+            self.ledger.failed(reservation, failed)

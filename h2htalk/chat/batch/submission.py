@@ -1,4 +1,4 @@
-"""Hand requests over as batch jobs: split by the provider's limits, reserved all or none, written down, sent."""
+"""Submit requests as batch jobs: split by the provider's limits, reserved all or none, recorded, sent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_ID = "0" * 12 + "-" + "9" * 9  # of `BatchRecord.custom_id`: jobs are m
 
 @dataclass(frozen=True, slots=True)
 class Submitter:
-    """Makes jobs of requests. It says only that they were sent: `batches` waits for them.
+    """Submits jobs; `batch_runner` waits for them.
 
     Attributes:
         outcomes: knows the requests, how often each was asked for, and the ledger.
@@ -36,13 +36,13 @@ class Submitter:
     pause: Callable[[float], None]
 
     def submit(self, places: Sequence[int], clock: Callable[[], float]) -> None:
-        """Make jobs that ask for the requests at these places.
+        """Submit jobs for the requests at these indexes.
 
-        A job of which it is not known whether it was made is left `sending` in the journal.
+        A job that may or may not exist stays `sending` in the journal.
 
         Raises:
-            CostLimitError: they might pass the limit; nothing was sent. (In a later round, when others have their
-                outcomes, these requests fail with `max_cost` instead.)
+            CostLimitError: they might exceed the limit; nothing was sent. (Once others have their outcomes, these
+                requests fail with `max_cost` instead.)
             ConfigError, ModelCallError: the provider refuses.
         """
         chunks = self._split(self._calls(places))
@@ -60,7 +60,7 @@ class Submitter:
                 self.outcomes.asked(record)
                 self._send(record, chunk, [next(reservations) for _ in chunk], clock)
         except H2HTalkError:
-            # Those that were not sent yet. What Ctrl-C or a kill leaves is resolved by the next run.
+            # Jobs that were not sent yet. Those that Ctrl-C or a kill leaves are resolved by the next run.
             for record in self.journal.open_records():
                 if record.state == "planned":
                     free_calls(self.outcomes.ledger, record, "refused")
@@ -110,7 +110,7 @@ class Submitter:
         reservations: Sequence[Reservation],
         clock: Callable[[], float],
     ) -> None:
-        """Submit one job. Only plain refusals are tried again here; after anything else it may exist."""
+        """Submit one job. Only refusals are retried here; after any other error the job may exist."""
         worst = add(*(reservation.worst for reservation in reservations))
         deadline = clock() + self.options.deadline
         tries = 0
@@ -145,8 +145,8 @@ class Submitter:
 
 
 def _is_refusal(error: JobCallError) -> bool:
-    """Whether a job that was to be made surely was not: nothing was sent, or the API itself said no. A server that
-    broke may have made it before."""
+    """Whether a job certainly does not exist: nothing was sent, or the API refused it. A server that broke may have
+    created it before."""
     if error.status is None:
         return not error.reached
     return (400 <= error.status < 500 and error.status not in (408, 499)) or error.status == 529

@@ -1,6 +1,6 @@
-"""The journal of paid calls, read: what was sent, how each call ended, and what that makes in all.
+"""Read the cost log: which calls were sent, how each ended, and the totals.
 
-A journal is a JSONL file. A call is written before it goes out and once more when its end is known:
+A cost log is a JSONL file. A call is written before it is sent and again when its outcome is known:
 
     {"event": "opened", "stage": "generate", "model": "openai:gpt-4o", "prices": "2026-11-20", "limit": "5"}
     {"event": "sent", "call": 1, "items": [["item-1", 0]], "bound": [1200, 256], "usd": "0.00556"}
@@ -8,7 +8,7 @@ A journal is a JSONL file. A call is written before it goes out and once more wh
     {"event": "free", "call": 2, "reason": "rate_limited"}
     {"event": "possibly_paid", "call": 3, "reason": "timeout"}
 
-`usd` of `sent` is the call's worst case, of `paid` what it cost; null where the price was unknown then. A call in a
+`usd` of `sent` is the worst case of the call, of `paid` what it cost; null where the price was unknown. A call in a
 batch names its `batch`.
 """
 
@@ -36,9 +36,9 @@ _TOKENS = ("input_tokens", "cache_read_tokens", "output_tokens")
 
 @dataclass(slots=True)
 class RunningTotals:
-    """Folds a journal: the same sums whether calls are reserved now or read again.
+    """Sums of a cost log, the same whether its calls are made now or read again.
 
-    `price` is for calls whose price was unknown when they were reserved; what was known then stays as it was.
+    `price` is for calls whose price was unknown when they were reserved; known amounts stay as recorded.
     """
 
     price: Price | None = None
@@ -54,7 +54,7 @@ class RunningTotals:
     _unknown_open: int = 0
 
     def totals(self) -> Totals:
-        """What all calls so far come to."""
+        """Return the totals of all calls so far."""
         return Totals(
             calls=self.last,
             open=len(self.open),
@@ -79,14 +79,14 @@ class RunningTotals:
         self.stage, self.model, self.prices = stage, model, prices
 
     def sent(self, reservation: Reservation) -> None:
-        """A call was reserved."""
+        """Add a reserved call."""
         self.last = reservation.number
         self.open[reservation.number] = reservation
         self._unknown_open += reservation.worst is None
         self._open += reservation.worst or 0
 
     def settled(self, end: Settlement) -> None:
-        """An open call ended. Raises KeyError for one that is not open."""
+        """Settle an open call. Raises KeyError for a call that is not open."""
         reservation = self.open.pop(end.reservation.number)
         self._unknown_open -= reservation.worst is None
         self._open -= reservation.worst or 0
@@ -101,10 +101,10 @@ class RunningTotals:
             self._counts[name] += getattr(end.usage, name) or 0
 
     def read(self, record: Mapping[str, Any], where: str) -> Settlement | None:
-        """Take one line of a journal; returns how a call ended where the line says that.
+        """Add one line of a cost log; returns the settlement where the line holds one.
 
         Raises:
-            DataError: it is no such line, or one that cannot follow those before it; starts with `where`.
+            DataError: it is no such line, or cannot follow the lines before it; starts with `where`.
         """
         event = record.get("event")
         try:
@@ -152,9 +152,9 @@ class RunningTotals:
 
 
 def read_cost_log(path: Path, account: RunningTotals) -> Iterator[Settlement]:
-    """Stream how the calls of a journal ended, folding it into `account`; what is left open is in `account.open`.
+    """Stream the settlements of a cost log while adding it to `totals`; open calls are in `totals.open`.
 
-    A last line that was torn by a kill is left out. Nothing is written and no lock is needed.
+    A last line that a kill cut is left out. Nothing is written and no lock is needed.
 
     Raises:
         DataError: a damaged line; names file and line.

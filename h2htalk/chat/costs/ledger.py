@@ -1,9 +1,9 @@
-"""The ledger of paid calls: each one reserved before it is sent and settled when its end is known.
+"""The ledger of paid calls: each call is reserved before it is sent and settled when its outcome is known.
 
-What makes it safe is the order. A call's worst case is reserved on disk first, then the call goes out, then its
-reply is stored among the answers, and only then is the call settled. Whatever a kill leaves open is therefore
-resolved by looking at the answers: stored means paid, anything else possibly paid, at its worst case. So the sum
-of what was paid, what was possibly paid and what is reserved never passes the limit.
+The order makes it safe. The worst case of a call is reserved on disk, the call is sent, its reply is stored among the
+answers, and only then is the call settled. A call that a kill left open is therefore resolved from the answers: paid
+where its reply is stored, else possibly paid at its worst case. The sum of what was paid, possibly paid and reserved
+never exceeds the limit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from h2htalk.chat.calls import Bound
+from h2htalk.chat.calls import Bound, FailedCall
 from h2htalk.chat.costs.cost_log import RunningTotals
 from h2htalk.chat.costs.prices import Price
 from h2htalk.chat.costs.reservations import Reservation, Settlement, Totals, add, dollars_text
@@ -23,17 +23,17 @@ from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import ConfigError, DataError
 
 Stored = Callable[[SampleKey], Usage | None]
-UNSETTLED = "interrupted"  # why a call is lost that a kill left open
+UNSETTLED = "interrupted"  # the reason of a call that a kill left open
 
 
 class CostLimitError(ConfigError):
-    """A call's worst case would pass the limit. It was not reserved and must not be sent."""
+    """The worst case of a call would exceed the limit. It was not reserved and must not be sent."""
 
 
 class Ledger:
-    """The one writer of a journal of paid calls. Not for several threads at once.
+    """The one writer of a cost log. Not for several threads at once.
 
-    The journal is opened, and made, by `open` or by the first other use; until then nothing is read or written.
+    The cost log is opened, and created, by `open` or by the first other use; until then nothing is read or written.
     """
 
     def __init__(
@@ -49,13 +49,12 @@ class Ledger:
         """Nothing is touched yet.
 
         Args:
-            path: the journal; None keeps books in memory only.
+            path: the cost log; None keeps it in memory only.
             model: `ENGINE:MODEL`, as price files name it.
-            price: None: unknown; everything is counted, and its dollars stay unknown.
-            limit: US dollars that all calls of this journal may cost at most, those of earlier starts included.
+            price: None where it is unknown; calls are counted, and their dollars stay unknown.
+            limit: US dollars that all calls of this cost log may cost, those of earlier starts included.
             stage: what the calls are for.
-            stored: the usage of an answer that is stored already, None where there is none: settles what a kill
-                left open.
+            stored: returns the usage of a stored answer, None where there is none; settles what a kill left open.
 
         Raises:
             ConfigError: a limit without a price.
@@ -69,7 +68,7 @@ class Ledger:
         self._announced = False
 
     def open(self) -> Self:
-        """Read the journal, and settle what a kill left open. Harmless when it is open already.
+        """Read the cost log and settle what a kill left open. Calling it twice does no harm.
 
         Raises:
             DataError: another process writes it, a line is damaged (named by file and line), or it is of another
@@ -105,7 +104,7 @@ class Ledger:
             raise
 
     def _resolve(self, reservation: Reservation) -> None:
-        """Settle a call that a kill left open: its reply is stored, or nobody knows whether it came."""
+        """Settle a call that a kill left open: paid where its reply is stored, else possibly paid."""
         found = [self._stored(item) for item in reservation.items] if self._stored is not None else []
         usages = [usage for usage in found if usage is not None]
         if not usages:
@@ -117,15 +116,15 @@ class Ledger:
     # --- Before a call ------------------------------------------------------------------------------------------
 
     def reserve(self, items: tuple[SampleKey, ...], bound: Bound, batch: str | None = None) -> Reservation:
-        """Book one call at its worst case; it is on disk when this returns.
+        """Reserve one call at its worst case; the reservation is on disk when this returns.
 
         Args:
             items: the samples that it asks for.
             bound: the most tokens that it can be billed for.
-            batch: the mark of the batch that it is part of.
+            batch: the mark of the batch that it belongs to.
 
         Raises:
-            CostLimitError: it might pass the limit.
+            CostLimitError: it might exceed the limit.
             DataError: it cannot be written; then it must not be sent.
         """
         return self.reserve_all([(items, bound)], batch)[0]
@@ -133,7 +132,7 @@ class Ledger:
     def reserve_all(
         self, calls: Sequence[tuple[tuple[SampleKey, ...], Bound]], batch: str | None = None
     ) -> list[Reservation]:
-        """Book calls together, each `(items, bound)`: all or none. See `reserve`."""
+        """Reserve calls together, each `(items, bound)`: all or none. See `reserve`."""
         account = self._account
         worst = [self._worst(bound, batch is not None) for _, bound in calls]
         self._require_room(worst)
@@ -192,26 +191,35 @@ class Ledger:
         return "" if self._price is None else self._price.date
 
     def _announcement(self) -> dict[str, Any]:
-        """What stands before the first call of a start: what the calls to come are reserved under."""
+        """Return the record before the first call of a start: model, prices and limit of the calls that follow."""
         record = {"event": "opened", "stage": self.stage, "model": self.model, "prices": self._prices}
         return record if self._limit is None else record | {"limit": f"{self._limit:f}"}
 
     # --- After a call -------------------------------------------------------------------------------------------
 
     def paid(self, reservation: Reservation, usage: Usage | None, request_id: str | None = None) -> None:
-        """A reply arrived. Without a whole usage it is reserved as possibly paid, at its worst case."""
+        """Record that a reply arrived. Without a complete usage it counts as possibly paid, at its worst case."""
         usd = None
         if usage is not None and self._price is not None:
             usd = self._price.cost(usage, reservation.batch is not None)
         self._settle(Settlement(reservation, "paid", usage, usd, request_id))
 
     def free(self, reservation: Reservation, reason: str) -> None:
-        """The call was refused, or never left: it costs nothing."""
+        """Record that the call was refused, or never sent: it costs nothing."""
         self._settle(Settlement(reservation, "free", reason=reason))
 
     def possibly_paid(self, reservation: Reservation, reason: str) -> None:
-        """No reply arrived, so nobody knows: possibly paid, at its worst case."""
+        """Record that no reply arrived: possibly paid, at its worst case."""
         self._settle(Settlement(reservation, "possibly_paid", reason=reason))
+
+    def failed(self, reservation: Reservation, call: FailedCall) -> None:
+        """Settle a call without a usable reply by its billing."""
+        if call.billing == "paid":
+            self.paid(reservation, call.usage, call.request_id)
+        elif call.billing == "free":
+            self.free(reservation, call.reason)
+        else:
+            self.possibly_paid(reservation, call.reason)
 
     def _settle(self, end: Settlement) -> None:
         account = self._account
@@ -221,7 +229,7 @@ class Ledger:
             self._log.append(end.to_dict())
         account.settled(end)
 
-    # --- What it says -------------------------------------------------------------------------------------------
+    # --- Totals -------------------------------------------------------------------------------------------------
 
     @property
     def open_count(self) -> int:
@@ -229,16 +237,16 @@ class Ledger:
         return len(self._account.open)
 
     def open_reservations(self, batch: str | None = None) -> list[Reservation]:
-        """The calls of a batch (None: of all batches and none) that are not settled, in their order."""
+        """The calls of a batch (None: all calls) that are not settled, in their order."""
         found = self._account.open.values()
         return [reservation for reservation in found if batch is None or reservation.batch == batch]
 
     def totals(self) -> Totals:
-        """What all calls of the journal come to."""
+        """Return the totals of all calls of the cost log."""
         return self._account.totals()
 
     def close(self) -> None:
-        """Give the journal back; what is open stays open in it. Harmless when called twice."""
+        """Release the cost log; open calls stay open in it. Calling it twice does no harm."""
         if self._log is not None:
             self._log.close()
 

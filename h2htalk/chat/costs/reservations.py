@@ -1,4 +1,4 @@
-"""A paid call as the books know it: what was reserved, how it ended, what all come to (`journal` folds them)."""
+"""Reservations of paid calls, their settlements and totals; `cost_log` reads them, `ledger` writes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """One call that was reserved: its number in the journal, and the most that it can cost (None: unknown)."""
+    """One reserved call: its number in the cost log, and the most that it can cost (None: unknown)."""
 
     number: int
     items: tuple[SampleKey, ...]
@@ -24,7 +24,7 @@ class Reservation:
     batch: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Its line in the journal."""
+        """Return its line in the cost log."""
         record: dict[str, Any] = {
             "event": "sent",
             "call": self.number,
@@ -41,7 +41,7 @@ class Reservation:
 class Settlement:
     """How a call ended.
 
-    `usd`: of a paid one, None where price or usage are unknown. `reason`: of one that was free or lost.
+    `usd`: of a paid call, None where price or usage are unknown. `reason`: of a call that was free or possibly paid.
     """
 
     reservation: Reservation
@@ -60,7 +60,7 @@ class Settlement:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Its line in the journal."""
+        """Return its line in the cost log."""
         record: dict[str, Any] = {"event": self.billing, "call": self.reservation.number}
         if self.billing != "paid":
             return record | {"reason": self.reason}
@@ -72,15 +72,15 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a stage's calls come to. Every attempt is a call; dollars are exact, and None where unknown.
+    """The totals of a stage's calls. Every attempt is a call; dollars are exact, and None where unknown.
 
     Attributes:
-        calls: all that were sent, `open` ones included.
-        paid, free, lost: how they ended; `unmetered` of the paid ones came without a count of tokens.
+        calls: all that were sent, open ones included.
+        paid, free, possibly_paid: how they ended; `unmetered` of the paid ones came without a token count.
         input_tokens, cache_read_tokens, output_tokens: of the paid ones, as far as they were counted.
         usd_paid: for replies that arrived and were counted.
-        usd_possible: at most, for calls whose bill nobody knows: lost and unmetered ones.
-        usd_open: at most, for calls that have not ended (a batch that runs).
+        usd_possible: the most for possibly paid and unmetered calls.
+        usd_open: the most for calls that have not ended (a running batch).
         prices: the date of the prices of the last calls; empty where their price is unknown.
     """
 
@@ -110,7 +110,7 @@ class Totals:
 
 
 def add(*dollars: Decimal | None) -> Decimal | None:
-    """A sum, unknown as soon as one part is."""
+    """Return a sum, None as soon as one part is unknown."""
     total = _NOTHING
     for amount in dollars:
         if amount is None:
@@ -120,7 +120,7 @@ def add(*dollars: Decimal | None) -> Decimal | None:
 
 
 def sum_totals(stages: Iterable[Totals]) -> Totals:
-    """Stages together; `prices` names every date that is among them."""
+    """Add the totals of several stages; `prices` lists each date among them."""
     stages = list(stages)
     sums: dict[str, Any] = {}
     for name in (item.name for item in fields(Totals)):
@@ -133,7 +133,7 @@ def sum_totals(stages: Iterable[Totals]) -> Totals:
 
 
 def dollars_text(dollars: Decimal | None, at_most: bool = False) -> str:
-    """Money for people: cents from a dollar on, below it four decimals; `at_most` is rounded up, never down."""
+    """Format dollars: cents from one dollar on, four decimals below it; `at_most` is rounded up, never down."""
     if dollars is None:
         return "unknown"
     places = Decimal("0.01") if dollars >= 1 or not dollars else Decimal("0.0001")
@@ -143,5 +143,5 @@ def dollars_text(dollars: Decimal | None, at_most: bool = False) -> str:
 
 
 def money_text(dollars: Decimal | None) -> str | None:
-    """Money as files hold it: plain decimal digits, never an exponent."""
+    """Format dollars for files: plain decimal digits, never an exponent."""
     return None if dollars is None else f"{dollars:f}"

@@ -22,7 +22,7 @@ ANTHROPIC = Provider(
 
 
 class AnthropicChat(HostedChat):
-    """An Anthropic model. The API takes no temperature, top_p or seed: the model draws by itself."""
+    """An Anthropic model. The API takes no temperature, top_p or seed."""
 
     provider = ANTHROPIC
 

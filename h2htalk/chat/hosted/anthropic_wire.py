@@ -1,6 +1,6 @@
-"""What Anthropic's messages API is told, and how its answers and errors are read. No connection is made here.
+"""Build calls of Anthropic's messages API and read its answers and errors. No connection is made here.
 
-It takes no temperature, seed or `n`: several samples are several calls, drawn as the model draws by itself.
+The API takes no temperature, seed or `n`: several samples are several calls with the model's own sampling.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from h2htalk.chat.server.wire import well_formed
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
-# The least that any model caches is 1,024 tokens (some take 2,048 or 4,096). Three bytes a token err towards
-# marking, which costs nothing: a mark on less is ignored.
+# The least that any model caches is 1,024 tokens (some need 2,048 or 4,096). Three bytes a token mark too much rather
+# than too little, which costs nothing: a mark on less is ignored.
 LEAST_CACHED_BYTES = 3 * 1024
 # Calls from which on a cached prefix pays: writing it costs 1.25 times its tokens for five minutes and twice for
 # an hour, reading it a tenth.
 LEAST_SHARERS, LEAST_SHARERS_IN_BATCH = 2, 3
 
-# Models that replaced the word for no reasoning, and families that reason by a budget only
+# Models with another value for no reasoning, and families that reason only with a budget
 # (platform.claude.com/docs: "What's new in Claude Sonnet 5.5", "Extended thinking"; seen 2026-11-20).
 _NO_THINKING = {"claude-sonnet-5-5": "between_tools"}
 _BUDGETED = ("claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5")
@@ -75,13 +75,13 @@ _NOT_ENFORCED = frozenset(
         "uniqueItems",
     }
 )
-# Stands for what opened a conversation before its first message: the API begins every one with the user.
+# Placeholder for a user's first message: the API requires that the user begins.
 _OPENING = "…"
 
 
 @dataclass(frozen=True, slots=True)
 class AnthropicWire:
-    """Anthropic's wire, for one model; the key is known only to be taken out of what the API says."""
+    """The wire format of one Anthropic model; the key is held only to remove it from messages of the API."""
 
     name: str
     key: str | None = field(default=None, repr=False)
@@ -91,7 +91,7 @@ class AnthropicWire:
         return f"anthropic:{self.name}"
 
     def calls(self, requests: Sequence[Request]) -> list[Call]:
-        """A call a request; those that share a prefix one after the other, in the order of the first ones."""
+        """Return one call for each request; calls with the same prefix follow each other."""
         asked = list(requests)  # a sequence may write each prompt anew
         prefixes = [_prefix_name(request) for request in asked]
         sharers = Counter(prefixes)
@@ -153,7 +153,7 @@ class AnthropicWire:
         failed = failed_call(status, error, headers, self.key)
         said = error.text.lower()
         if status == 400 and "content filtering" in said:
-            # The reply was blocked, not the prompt: somebody may have to pay for what was written.
+            # The reply was blocked, not the prompt: what was generated may be billed.
             return replace(failed, reason="refusal", refusal=True, billing="possibly_paid")
         if status == 402 or (status == 400 and "credit balance" in said):
             advice = (
@@ -190,7 +190,7 @@ class AnthropicWire:
 
 
 def _thinking(model: str, tokens: int) -> Mapping[str, Any]:
-    """How a model is told to reason, or not to. Only the oldest take a budget; the others size their own."""
+    """Return the reasoning setting of a model. Only older models take a budget; others choose their own."""
     if not tokens:
         return {"type": _NO_THINKING.get(model, "disabled")}
     if not model.startswith(_BUDGETED):
@@ -201,14 +201,14 @@ def _thinking(model: str, tokens: int) -> Mapping[str, Any]:
 
 
 def _unenforced(keyword: str, value: Any) -> bool:
-    """What the server does not enforce; the SDK moves the same into descriptions. One item at least it does."""
+    """Whether the server does not enforce a keyword; the SDK moves the same keywords into descriptions."""
     if keyword == "format":
         return value not in STRING_FORMATS
     return keyword in _NOT_ENFORCED and (keyword != "minItems" or value > 1)
 
 
 def _conversation(messages: Sequence[Message]) -> tuple[Message, list[dict[str, Any]]]:
-    """The system text in one, and the turns as the API wants them: the user first, in turns, none of them blank."""
+    """Return the system text, and turns as the API requires: the user first, alternating, none of them blank."""
     parts = [message for message in messages if message.role == "system" and message.content.strip()]
     system = Message("system", "\n\n".join(part.content for part in parts), parts[0].shared if parts else 0)
     turns: list[dict[str, Any]] = []
@@ -226,14 +226,14 @@ def _conversation(messages: Sequence[Message]) -> tuple[Message, list[dict[str, 
 
 
 def _system_blocks(system: Message, lifetime: str | None) -> list[dict[str, Any]]:
-    """The system text as blocks: the shared part by itself where it is to be cached."""
+    """Return the system text as blocks, the shared part alone in one where it is to be cached."""
     content = well_formed(system.content)
     if lifetime is None:
         return [{"type": "text", "text": content}] if content else []
     cached, rest = content[: system.shared], content[system.shared :]
     control = {"type": "ephemeral", "ttl": lifetime}
     blocks: list[dict[str, Any]] = [{"type": "text", "text": cached, "cache_control": control}]
-    # A block of white space is refused; the little that is lost ends the text.
+    # A block of white space is refused; leaving it out shortens the text by its end only.
     return [*blocks, {"type": "text", "text": rest}] if rest.strip() else blocks
 
 
@@ -244,12 +244,12 @@ def _lifetime(call: Call, batch: bool) -> str | None:
 
 
 def _prefix_name(request: Request) -> str | None:
-    """What names the start of a prompt that can be cached; None where it is too short."""
+    """Return an identifier of the start of a prompt that can be cached, None where it is too short."""
     system, _ = _conversation(request.messages)
     shared = well_formed(system.content)[: system.shared].encode()
     if len(shared) < LEAST_CACHED_BYTES:
         return None
-    # A form changes what stands before the system text, and reasoning how the turns are read.
+    # A response schema changes what precedes the system text, and reasoning changes how turns are read.
     form = "" if request.response_schema is None else request.response_schema.name
     kind = f"\0{form}\0{request.sampling.thinking is None}\0{bool(request.sampling.thinking)}"
     return hashlib.sha256(shared + kind.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Which call goes next and when: caches are written once before they are read, and all wait when the API says so."""
+"""The order of calls: each cached prefix is written once before it is read, and all calls wait on a rate limit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from h2htalk.chat.server.wire import doubling_wait
 
 
 class CallQueue:
-    """Calls by their cached prefix. The first call of each goes ahead alone, as only its answer says that the cache
-    is there; the others follow in turns, so that no cache grows old. Must be made inside an event loop."""
+    """Calls by cached prefix. The first call of a prefix is sent alone, because its answer shows that the cache is
+    written; the others follow in turns, so that no cache expires. Create it inside an event loop."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._groups: OrderedDict[str | None, deque[Call]] = OrderedDict()
@@ -24,7 +24,7 @@ class CallQueue:
         self._changed = asyncio.Event()
 
     async def take(self) -> Call | None:
-        """The next call; waits while all that are left wait for a first one. None: all are taken."""
+        """Return the next call, None when all are taken; waits while all others wait for the first of their prefix."""
         while self._groups:
             prefix = next((p for p in self._groups if p in self._warm or p not in self._ahead), None)
             if prefix in self._groups:
@@ -44,7 +44,7 @@ class CallQueue:
         return call
 
     def done(self, call: Call, answered: bool) -> None:
-        """A taken call came to its end: with an answer the others of its prefix go, else the next goes ahead."""
+        """Release the calls of a prefix after its first call was answered, else send the next one alone."""
         if call.prefix is None or call.prefix in self._warm:
             return
         if answered:
@@ -55,7 +55,7 @@ class CallQueue:
 
 
 class RateLimitPause:
-    """Closed for all calls while the API asks to be left alone. Must be made inside an event loop."""
+    """A pause of all calls while the API limits the account. Create it inside an event loop."""
 
     def __init__(self) -> None:
         self._clock = asyncio.get_running_loop().time
@@ -63,31 +63,31 @@ class RateLimitPause:
         self._spread = 0.0
 
     def close(self, seconds: float) -> None:
-        """Keep all waiting for so long, at least."""
+        """Pause all calls for at least so many seconds."""
         self._until = max(self._until, self._clock() + seconds)
         self._spread = min(0.1 * seconds, 2.0)
 
     def remaining(self) -> float:
-        """Seconds to wait, spread so that not all come at once; 0 when it is open."""
+        """Return the seconds to wait, with random jitter; 0 where there is no pause."""
         left = self._until - self._clock()
         return left + random.uniform(0, self._spread) if left > 0 else 0.0
 
 
 def wait_for_next(found: FailedCall, tries: int, refusals: int) -> float:
-    """Seconds until a call's next attempt: as the API asks, else doubling.
+    """Return the seconds until the next attempt of a call: as the API asks, else doubling.
 
-    `tries`: its attempts so far that failed; `refusals`: those that the API refused, with the whole account, for now.
+    `tries`: its failed attempts so far; `refusals`: those that a rate limit refused.
     """
     if found.limited:
-        # Whoever asks for no wait at all, and refuses again, is not asked over and over.
+        # An API that asks for no wait and refuses again is not called in a tight loop.
         least = doubling_wait(refusals - 1) if refusals > 1 else 0.0
         return doubling_wait(refusals) if found.wait is None else max(found.wait, least)
     if found.wait is not None:
         return found.wait
-    # The time that was lost in a timeout has been wait enough.
+    # A timeout is itself a wait.
     return 0.0 if found.reason == "timeout" else doubling_wait(tries)
 
 
 def seconds_text(seconds: float) -> str:
-    """Seconds as people read them, also where an API asks for very many."""
+    """Format seconds, also where an API asks for very many."""
     return f"{seconds:,.0f} s" if 10 <= seconds <= 1e9 else f"{seconds:.3g} s"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from h2htalk.chat.server.endpoint import is_loopback
 from h2htalk.errors import ConfigError
 
 if TYPE_CHECKING:
     import httpx2
 
-# Answers come as they are: compressed ones could not be bounded before they are unpacked.
+# No compression: the size of compressed answers cannot be limited before they are unpacked.
 _PLAIN = {"accept-encoding": "identity"}
 KEEP_ALIVE = 15.0  # seconds: shorter than any gateway's, whose closing in the same moment would lose a call
 
 
 def open_pool(url: str, concurrency: int) -> httpx2.AsyncClient:
-    """A connection pool that follows no redirect: a call goes where it was reserved to go."""
+    """Open a connection pool that follows no redirect: a reserved call goes to its own address only."""
     import httpx2
 
     async def prepare(response: httpx2.Response) -> None:
@@ -31,28 +31,28 @@ def open_pool(url: str, concurrency: int) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
             limits=limits,
             follow_redirects=False,
-            trust_env=not _is_loopback(url),
+            trust_env=not is_loopback(url),
             headers=_PLAIN,
             event_hooks={"response": [prepare]},
         )
 
 
 def open_client(url: str) -> httpx2.Client:
-    """A connection for calls one after the other, such as those about batch jobs."""
+    """Open a connection for calls one after the other, such as those about batch jobs."""
     import httpx2
 
     with _network_settings():
         return httpx2.Client(
             follow_redirects=True,
-            trust_env=not _is_loopback(url),
+            trust_env=not is_loopback(url),
             headers=_PLAIN,
             event_hooks={"response": [_prepare]},
         )
 
 
 def _prepare(response: httpx2.Response) -> None:
-    """Before an answer is read: bound it, and take it for UTF-8, as JSON is, whatever a header says. The SDKs'
-    reading of an error breaks at charsets that are none."""
+    """Limit the size of an answer before it is read, and decode it as UTF-8 whatever its header names: unknown charsets
+    break the error reading of the SDKs."""
     from h2htalk.chat.reply_size_limit import bound_reply
 
     response.encoding = "utf-8"
@@ -61,7 +61,7 @@ def _prepare(response: httpx2.Response) -> None:
 
 @contextmanager
 def _network_settings() -> Iterator[None]:
-    """Proxies and certificates come from the environment. A proxy's address may hold a password: none is quoted."""
+    """Turn errors of proxies and certificates into a ConfigError that quotes no address: it may hold a password."""
     try:
         yield
     except (ValueError, ImportError, OSError):
@@ -69,9 +69,3 @@ def _network_settings() -> Iterator[None]:
         raise ConfigError(
             f"no connection can be set up: correct or unset what is wrong among {names}"
         ) from None
-
-
-def _is_loopback(url: str) -> bool:
-    """Whether it is this machine itself, which no proxy stands before."""
-    host = urlsplit(url).hostname or ""
-    return host in {"localhost", "::1"} or host.startswith("127.")

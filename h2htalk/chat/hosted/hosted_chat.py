@@ -1,4 +1,4 @@
-"""An engine over a hosted API, live or as batch jobs; what differs by provider is its record and its wire."""
+"""The base of the engines of hosted APIs, live or as batch jobs; providers differ by record and wire format."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class HostedChat(ABC):
 
     @abstractmethod
     def wire(self, name: str, key: str) -> WireFormat:
-        """What builds the calls of a model and reads its answers."""
+        """Return what builds the calls of a model and reads its answers."""
 
     @property
     def subject(self) -> Mapping[str, str]:
@@ -75,7 +75,7 @@ class HostedChat(ABC):
             return run_batches(jobs, self._wire, requests, self._options, on_done)
 
     def close(self) -> None:  # noqa: B027  part of the protocol of engines
-        """Connections live no longer than a call of `complete`: nothing is held."""
+        """Do nothing: connections are closed at the end of `complete`."""
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Send]:

@@ -1,7 +1,7 @@
-"""One attempt through a provider's SDK: what came back over the wire, or how the connection failed.
+"""One attempt through a provider's SDK: the answer, or how the connection failed.
 
-The SDKs bring today's headers, addresses and authentication. Their retries, redirects, logs and typed models stay
-unused: every attempt is reserved, and what arrives is read strictly in `openai_wire` and `anthropic_wire`.
+The SDKs supply headers, addresses and authentication. Their retries, redirects, logs and typed models are not used:
+every attempt is reserved, and answers are read strictly in `openai_wire` and `anthropic_wire`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from h2htalk.chat.calls import Answer, Call, FailedCall, WireFormat
 from h2htalk.chat.provider_replies import scrub
-from h2htalk.chat.server.endpoint import holds_secret
+from h2htalk.chat.server.endpoint import holds_secret, read_key
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ CONNECT_TIMEOUT = 30.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider's names: for people, in its SDK, and of the variables that hold key and address.
+    """The names of a provider: its title, its SDK, and the variables that hold key and address.
 
     Attributes:
         module: of the SDK, and the engine's name. client: the SDK's class; the asynchronous one begins with `Async`.
@@ -54,7 +54,7 @@ class Provider:
     client_options: Mapping[str, Any] = field(default_factory=dict)
 
     def open_client(self, key: str, url: str, http_client: Any) -> Any:
-        """The SDK's client over a connection of ours; asynchronous where the connection is."""
+        """Return the SDK's client over the given connection; asynchronous where the connection is."""
         import httpx2
 
         name = ("Async" if isinstance(http_client, httpx2.AsyncClient) else "") + self.client
@@ -70,23 +70,21 @@ class Provider:
         )
 
     def read_key(self) -> str:
-        """The key in the environment. No message repeats it.
+        """Read the key from the environment. No message repeats it.
 
         Raises:
             ConfigError: there is none, or it cannot be one.
         """
-        key = os.environ.get(self.key_variable, "").strip()
-        if not key:
+        key = read_key(self.key_variable)
+        if key is None:
             raise ConfigError(f"{self.module}: needs a key: set {self.key_variable}")
-        if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
-            raise ConfigError(f"{self.key_variable} holds characters that no key has; set it again")
         return key
 
     def read_url(self) -> str:
-        """The address that the SDK will use: its own variable's, else the provider's.
+        """Return the address that the SDK will use: that of its variable, else the provider's.
 
         Raises:
-            ConfigError: it is no address, or holds a user or password.
+            ConfigError: it is no address, or holds a user, a password or a key.
         """
         import httpx2
 
@@ -112,7 +110,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """An answer that arrived whole, whatever its status."""
+    """A complete answer of any status."""
 
     status: int
     headers: Mapping[str, str]
@@ -125,7 +123,7 @@ Send = Callable[[Mapping[str, Any], float], Awaitable[Arrived | FailedCall]]
 
 @dataclass(frozen=True, slots=True)
 class ApiConnection:
-    """A provider's wire: who and where it is, how its bodies read, how a connection is opened (in the event loop)."""
+    """A connection to a provider: its address, its wire format, and how to open it (in the event loop)."""
 
     provider: Provider
     url: str
@@ -133,7 +131,7 @@ class ApiConnection:
     connect: Callable[[], AbstractAsyncContextManager[Send]]
 
     def read(self, arrived: Arrived, call: Call) -> Answer | FailedCall:
-        """What an answer that arrived means."""
+        """Read an answer that arrived."""
         status, headers = arrived.status, arrived.headers
         if 300 <= status < 400:
             variable = self.provider.url_variable
@@ -148,7 +146,7 @@ class ApiConnection:
         return self.wire.read(body, call, headers.get("x-request-id") or headers.get("request-id"))
 
     def end_of_all(self, found: FailedCall, answered: bool) -> H2HTalkError | None:
-        """The error for a failed that no call survives; `answered`: something has answered a call before."""
+        """Return the error for a failure that ends the run; `answered`: an earlier call was answered."""
         if found.fatal is not None:
             return (ModelCallError if found.reason == "no_credit" else ConfigError)(found.fatal)
         if found.reason == "connection" and found.billing == "free" and not answered:
@@ -157,20 +155,20 @@ class ApiConnection:
         return None
 
     def not_the_api(self, why: str) -> ConfigError:
-        """The error where something answers that is not the provider's API."""
+        """Return the error for an address that is not the provider's API."""
         return ConfigError(
             f"{self._place} is no {self.provider.title} API ({why}): check {self.provider.url_variable}"
         )
 
     @property
     def _place(self) -> str:
-        """The host alone: the path of a gateway may hold what is nobody's business."""
+        """The host without the path, which may hold something secret."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}"
 
 
 def check_name(name: str, provider: Provider) -> str:
-    """A model's name, which is written to every run; raises ConfigError when it cannot be one."""
+    """Return the name of a model. Raises ConfigError for a name that cannot be one."""
     if not name or not name.isprintable() or any(c.isspace() for c in name):
         engine = provider.module
         raise ConfigError(f"{engine}: needs the name of a model, such as {engine}:{provider.example}")
@@ -178,13 +176,13 @@ def check_name(name: str, provider: Provider) -> str:
 
 
 def silence_sdks() -> None:
-    """Keep what the SDKs and their transport log or warn of from the terminal: it may quote whole prompts."""
+    """Silence the logs and warnings of the SDKs and their transport, which may quote whole prompts."""
     for name in ("openai", "anthropic", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
         logger.propagate = False
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-    # The SDK warns of models that are to be switched off, wherever its caller happens to be.
+    # The SDK warns of models that will be switched off.
     warnings.filterwarnings("ignore", r"The model .* is deprecated", DeprecationWarning)
 
 
@@ -200,7 +198,7 @@ _UNSENT = FailedCall(
 async def exchange(
     post: Callable[[Any], Awaitable[Any]], seconds: float, sdk: ModuleType, key: str
 ) -> Arrived | FailedCall:
-    """One attempt, the reading of its answer included, in `seconds`: an answer that drips is cut there.
+    """Make one attempt, the reading of its answer included, in `seconds`: a slow answer is cut off then.
 
     Args:
         post: sends, given the transport's timeouts, and returns the SDK's raw response.
@@ -208,7 +206,7 @@ async def exchange(
     """
     import httpx2
 
-    # The transport's own limits only tell a connection that was never made from an answer that did not come.
+    # The transport's own limits only distinguish a failed connection from a missing answer.
     timeouts = httpx2.Timeout(seconds + 1, connect=min(CONNECT_TIMEOUT, seconds / 2))
     try:
         async with asyncio.timeout(seconds):
@@ -231,7 +229,7 @@ def _arrived(response: httpx2.Response) -> Arrived:
 
 
 def _broken(error: BaseException, key: str) -> FailedCall:
-    """The failed of a connection that failed: before anything was sent it is free, later nobody knows."""
+    """Return the failed call of a broken connection: free before anything was sent, else possibly paid."""
     import httpx2
 
     from h2htalk.chat.reply_size_limit import ReplyTooLarge

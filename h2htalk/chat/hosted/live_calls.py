@@ -1,7 +1,7 @@
-"""The live loop of hosted APIs: every attempt is reserved before it is sent, and settled when its end is known.
+"""The loop of live calls to hosted APIs: every attempt is reserved before it is sent, then settled.
 
-Asked again are only calls whose reply never arrived, and calls that were refused free of charge. A reply goes to
-`on_done`, which stores it, before its reservation is settled: whatever is killed in between was stored and is paid.
+Only calls whose reply never arrived, and calls that were refused free of charge, are sent again. A reply goes to
+`on_done`, which stores it, before its reservation is settled: after a kill in between it is stored and counts as paid.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from h2htalk.data.responses import Failure
 from h2htalk.errors import H2HTalkError
 
 SHORTEST_TRY = 0.1  # of `timeout`
-# So many answers that are none, from the first on: what is there is not the API, and may cost money.
+# After so many malformed answers, from the first on, the address is not that of the API.
 MOST_NONSENSE = 8
 INTERRUPTED = "interrupted"
 CLOSED = FailedCall("rate_limited", "the API asked to be left alone", "free")
@@ -38,12 +38,12 @@ def run_calls(
 ) -> list[Outcome]:
     """Answer all requests by live calls; see `Chat.complete`.
 
-    Calls that the ledger's limit does not let out become `Failure("max_cost", ...)` with 0 attempts.
+    Calls that would exceed the limit of the ledger become `Failure("max_cost", ...)` with 0 attempts.
 
     Raises:
         ConfigError: the key or the model is refused, the address is wrong.
-        ModelCallError: nothing answers there, or the account has no credit left. What was finished is with
-            `on_done`, what was in flight has been waited for.
+        ModelCallError: nothing answers there, or the account has no credit left. Finished outcomes went to
+            `on_done`, and calls in flight have ended.
     """
     calls = connection.wire.calls(requests)
     return run_alone(lambda: _complete(connection, calls, len(requests), options, on_done)) if calls else []
@@ -68,13 +68,13 @@ class _Run:
     """One call of `complete`, shared by its workers.
 
     Attributes:
-        answered: something has answered one call: from here on a dead connection is one call's own failed.
-        nonsense: how many answers were none, from the first on; None once there was one.
-        flying: workers whose call is on its way.
-        desk: one worker at a time books, so that a large call is not overtaken for ever by smaller ones.
-        settled: set whenever a call is settled, which may make room under the limit.
-        over: why the limit lets nothing more out; None while it does.
-        stopped: what no call can survive; calls on their way are waited for.
+        answered: a call was answered: later a broken connection fails single calls only.
+        nonsense: the number of malformed answers from the first on; None after a well-formed one.
+        flying: workers whose call is in flight.
+        desk: a lock, so that one worker at a time reserves and small calls do not starve a large one.
+        settled: set when a call is settled, which may free part of the limit.
+        over: why the limit admits no more calls; None while it does.
+        stopped: the error that ends the run after the calls in flight.
     """
 
     connection: ApiConnection
@@ -106,7 +106,7 @@ class _Run:
             self.queue.done(call, answered)
 
     async def _ask(self, call: Call) -> bool:
-        """One call with its attempts, until it is delivered or the run is stopped; whether an answer came."""
+        """Send one call until it is delivered or the run stops; returns whether it was answered."""
         clock = asyncio.get_running_loop().time
         body = self.connection.wire.body(call)
         deadline = clock() + self.options.deadline
@@ -122,7 +122,7 @@ class _Run:
                 return False
             started = clock()
             reservation = await self._reserve(call)
-            deadline += clock() - started  # waiting for room under the limit is nobody's fault
+            deadline += clock() - started  # waiting for the limit does not count
             if reservation is None:
                 self._deliver(call, [Failure("max_cost", str(self.over), sent)] * len(call.requests))
                 return False
@@ -141,7 +141,7 @@ class _Run:
             wait = wait_for_next(found, tries, refusals)
             late = clock() + wait > deadline - self._shortest
             if found.limited:
-                # After an absurd wait the others try for themselves, but not all at once.
+                # A wait beyond the deadline does not stop the other calls for as long.
                 self.rate_limit.close(min(wait, doubling_wait(refusals)) if late else wait)
             if late:
                 self._deliver(call, outcomes(self._too_late(found), call, sent))
@@ -151,11 +151,11 @@ class _Run:
 
     @property
     def _shortest(self) -> float:
-        """Seconds that must be left for an attempt: one with less would only hide why the one before it failed."""
+        """The least seconds for an attempt: a shorter one would only hide why the attempt before it failed."""
         return SHORTEST_TRY * min(self.options.timeout, self.options.deadline)
 
     async def _wait_for_rate_limit(self, deadline: float) -> bool:
-        """Wait until the gate is open; False where it stays closed until the deadline."""
+        """Wait until the rate limit ends; False where it lasts until the deadline."""
         clock = asyncio.get_running_loop().time
         while (closed := self.rate_limit.remaining()) > 0:
             if clock() + closed > deadline - self._shortest:
@@ -164,9 +164,9 @@ class _Run:
         return clock() < deadline
 
     async def _reserve(self, call: Call) -> Reservation | None:
-        """The reservation of one attempt; None where the limit has no room, even when nothing is on its way."""
+        """Reserve one attempt; None where the limit does not admit it even with nothing in flight."""
         bound = self.connection.wire.bound(call)
-        async with self.desk:  # who waits for room is served first
+        async with self.desk:  # in the order of waiting
             while self.over is None:
                 try:
                     return self.ledger.reserve(call.items, bound)
@@ -185,7 +185,7 @@ class _Run:
         self.flying.add(worker)
         try:
             arrived = await self.send(body, seconds)
-        except BaseException:  # Ctrl-C, or a bug: whoever catches it sees the exception, the ledger the call
+        except BaseException:  # Ctrl-C or a bug: passed on after the call is settled
             self.ledger.possibly_paid(reservation, INTERRUPTED)
             raise
         finally:
@@ -199,18 +199,10 @@ class _Run:
             finally:
                 self.ledger.paid(reservation, found.usage, found.request_id)
         else:
-            self._settle(reservation, found)
+            self.ledger.failed(reservation, found)
         self.settled.set()
         self.settled = asyncio.Event()
         return found
-
-    def _settle(self, reservation: Reservation, failed: FailedCall) -> None:
-        if failed.billing == "free":
-            self.ledger.free(reservation, failed.reason)
-        elif failed.billing == "paid":
-            self.ledger.paid(reservation, failed.usage, failed.request_id)
-        else:
-            self.ledger.possibly_paid(reservation, failed.reason)
 
     def _deliver(self, call: Call, found: Sequence[Outcome]) -> None:
         for index, outcome in zip(call.indexes, found, strict=True):
@@ -219,13 +211,12 @@ class _Run:
                 try:
                     self.on_done(index, outcome)
                 except BaseException:  # passed on
-                    # What cannot be stored is not asked for: nothing goes out from here on, and what is on its way
-                    # is possibly paid.
+                    # An answer that cannot be stored ends the run: calls in flight are possibly paid.
                     self._cancel(set(self.workers))
                     raise
 
     def _stops(self, found: FailedCall) -> bool:
-        """Whether the run ends here. Calls on their way are waited for: what they bring is paid."""
+        """Whether the run ends. Calls in flight are waited for, because their replies are paid."""
         error = self.connection.end_of_all(found, self.answered)
         if self.nonsense is not None and found.reason == "malformed_reply":
             self.nonsense += 1
@@ -239,7 +230,7 @@ class _Run:
         return error is not None or self.stopped is not None
 
     def _cancel(self, workers: set[asyncio.Task[None]]) -> None:
-        """End these workers where they wait, but not the one that runs."""
+        """Cancel these workers except the current one."""
         for worker in workers - {asyncio.current_task()}:
             worker.cancel()
 

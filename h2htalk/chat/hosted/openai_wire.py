@@ -1,6 +1,6 @@
-"""What OpenAI's chat completions are told, and how their answers and errors are read. No connection is made here.
+"""Build OpenAI chat completions and read their answers and errors. No connection is made here.
 
-Chat completions rather than responses: they have `n`, `seed` and `temperature`, and a batch endpoint.
+Chat completions, not responses, because they have `n`, `seed`, `temperature` and a batch endpoint.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FINISH = {"content_filter": "refusal"}
 _DECLINED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _STATUS = {"invalid_request_error": 400, "rate_limit_exceeded": 429, "requests": 429, "tokens": 429}
-# What some models refuse, and what to do then.
+# Parameters that some models refuse, with the advice.
 _ADVICE = {
     "reasoning_effort": "leave out --thinking",
     "response_format": "it has no structured output: choose another model",
@@ -49,7 +49,7 @@ _NOT_STRICT = frozenset({"minLength", "maxLength", "uniqueItems"})
 
 @dataclass(frozen=True, slots=True)
 class OpenAIWire:
-    """OpenAI's wire, for one model; the key is known only to be taken out of what the API says."""
+    """The wire format of one OpenAI model; the key is held only to remove it from messages of the API."""
 
     name: str
     key: str | None = field(default=None, repr=False)
@@ -59,9 +59,9 @@ class OpenAIWire:
         return f"openai:{self.name}"
 
     def calls(self, requests: Sequence[Request]) -> list[Call]:
-        """One call for the samples of an item, in the order of the first ones.
+        """Return one call for the samples of an item, in the order of their first ones.
 
-        Models that draw by themselves get a call a sample: among them are those that refuse `n`.
+        Models that take no sampling get one call for each sample, because some of them refuse `n`.
         """
         asked = list(requests)  # a sequence may write each prompt anew
         groups: dict[object, list[int]] = {}
@@ -129,7 +129,7 @@ class OpenAIWire:
             advice = f"the OpenAI account has no credit left ({failed.message}): add credit, then start again"
             return replace(failed, reason="no_credit", retry=False, limited=False, wait=None, fatal=advice)
         if status == 401 or error.code == "invalid_api_key":
-            # Its text likes to quote the key.
+            # Its text may quote the key.
             message = f"HTTP {status}: the key was refused"
             advice = f"OpenAI refused the key (HTTP {status}): check OPENAI_API_KEY"
             return replace(failed, reason="unauthorized", message=message, retry=False, fatal=advice)
@@ -176,7 +176,7 @@ def _sampling(sampling: Sampling) -> dict[str, Any]:
 
 
 def _cache_key(request: Request) -> str | None:
-    """One name for all prompts that start alike: the API caches prefixes by itself, where it routes them together."""
+    """Return one name for all prompts with the same start, so that the API routes them to the same cache."""
     shared = "\0".join(m.content[: m.shared] for m in request.messages if m.shared)
     return f"h2htalk-{hashlib.sha256(well_formed(shared).encode()).hexdigest()[:24]}" if shared else None
 

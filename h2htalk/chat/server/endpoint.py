@@ -1,4 +1,4 @@
-"""Where an OpenAI-compatible server is, and what it takes to reach it: URL, key, proxy."""
+"""The URL, key and proxy of an OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -26,11 +26,6 @@ class Endpoint:
 
     model: str
     url: str
-
-    @property
-    def is_loopback(self) -> bool:
-        host = urlsplit(self.url).hostname or ""
-        return host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def parse_endpoint(name: str) -> Endpoint:
@@ -67,18 +62,28 @@ def holds_secret(query: str) -> bool:
     return any(_SECRET.search(name) for name in names)
 
 
-def read_key() -> str | None:
-    """The key in the environment, None when there is none. No message repeats it."""
-    key = os.environ.get(KEY_VARIABLE, "").strip()
+def is_loopback(url: str) -> bool:
+    """Whether a URL is on this machine, which is reached without a proxy."""
+    host = urlsplit(url).hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def read_key(variable: str = KEY_VARIABLE) -> str | None:
+    """Read a key from the environment, None where there is none. No message repeats it.
+
+    Raises:
+        ConfigError: it holds characters that no header can carry.
+    """
+    key = os.environ.get(variable, "").strip()
     if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
-        raise ConfigError(f"{KEY_VARIABLE} holds characters that no key has; set it again")
+        raise ConfigError(f"{variable} holds characters that no key has; set it again")
     return key or None
 
 
 def read_proxy(endpoint: Endpoint) -> str | None:
     """The proxy that the environment names for this URL; never one for this machine itself."""
     parts = urlsplit(endpoint.url)
-    if endpoint.is_loopback or proxy_bypass(parts.hostname or ""):
+    if is_loopback(endpoint.url) or proxy_bypass(parts.hostname or ""):
         return None
     proxy = getproxies().get(parts.scheme)
     if proxy and not proxy.startswith(("http://", "https://")):

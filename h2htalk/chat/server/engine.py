@@ -1,7 +1,7 @@
-"""`server:MODEL@URL`: any OpenAI-compatible server, spoken to over aiohttp.
+"""`server:MODEL@URL`: any OpenAI-compatible server, over aiohttp.
 
-This is the hot path of an evaluation: the official SDK costs 1.0-1.5 ms of CPU a call, this about a tenth
-(docs/measurements.md). A fixed number of workers takes requests from one iterator, over one connection pool.
+The official SDK costs 1.0-1.5 ms of CPU a call, this engine about a tenth of it (docs/measurements.md). A fixed number
+of workers takes requests from one iterator, over one connection pool.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Batch:
     todo: Iterator[tuple[int, Request]]
     outcomes: list[Outcome | None]
     on_done: OnDone | None
-    answered: bool = False  # the server has answered one request: from here on failures are the items' own
+    answered: bool = False  # the server has answered one request: later failures concern single items
 
 
 class ServerChat:
@@ -67,13 +67,12 @@ class ServerChat:
 
     @property
     def subject(self) -> Mapping[str, str]:
-        """`engine` and `model`. The URL is where the model is, not what it is: a server may move between
-        a run and its restart."""
+        """`engine` and `model`, without the URL: a server may move between a run and its restart."""
         return {"engine": "server", "model": self._endpoint.model}
 
     @property
     def url(self) -> str:
-        """Where requests go."""
+        """The URL that requests are sent to."""
         return self._endpoint.url
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
@@ -87,7 +86,7 @@ class ServerChat:
         return run_alone(lambda: self._complete(requests, on_done))
 
     def close(self) -> None:
-        """Connections live no longer than a call of `complete`: nothing is held."""
+        """Do nothing: connections are closed at the end of `complete`."""
 
     async def _complete(self, requests: Sequence[Request], on_done: OnDone | None) -> list[Outcome]:
         if not requests:
@@ -115,11 +114,11 @@ class ServerChat:
                 try:
                     batch.on_done(index, outcome)
                 except BaseException:
-                    batch.on_done = None  # nor is it called for what ends before the others are cancelled
+                    batch.on_done = None  # not called for requests that end before the workers are cancelled
                     raise
 
     async def _ask(self, batch: _Batch, request: Request) -> Outcome:
-        """One request with its retries, in 2 x `timeout` seconds at most: two tries that time out fill it."""
+        """Send one request with its retries, in 2 x `timeout` seconds at most: time for two timeouts."""
         body = request_body(self._endpoint.model, request)
         clock, timeout = asyncio.get_running_loop().time, self._options.timeout
         deadline = clock() + 2 * timeout
@@ -144,7 +143,7 @@ class ServerChat:
     async def _try(
         self, session: aiohttp.ClientSession, body: bytes, seconds: float
     ) -> Reply | FailedAttempt:
-        """One try, its body included, in `seconds`."""
+        """Make one attempt, the reading of the body included, in `seconds`."""
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -171,7 +170,7 @@ class ServerChat:
         return read_reply(content, answer.headers.get("x-request-id"), self._key)
 
     def _raise_if_hopeless(self, failed: FailedAttempt) -> None:
-        """Before the first answer, what went wrong for one request goes wrong for all."""
+        """Raise, before the first answer, for a failure that all requests would meet."""
         url, model = self._endpoint.url, self._endpoint.model
         if not failed.reached:
             what = "check host, port and proxy" if self._proxy else "start it, or check host and port"
@@ -204,7 +203,7 @@ async def _read_body(answer: aiohttp.ClientResponse) -> bytes | None:
 
 
 def _reason(error: Exception) -> str:
-    """What broke, in the system's words where it has some (OpenSSL numbers its errors apart)."""
+    """Describe a broken connection by the system's error message where there is one."""
     number = getattr(error, "errno", None)
     if number and number > 0 and not isinstance(error, aiohttp.ClientSSLError):
         return os.strerror(number)

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server is told, and how its answers are read. No connection is made here."""
+"""Build the requests to an OpenAI-compatible server and read its answers. No connection is made here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_RETRY_AFTER = 30.0  # seconds
 _QUOTED = 200  # characters of a server's text that an error message may carry
 _RETRIED = frozenset({408, 409, 429})
 _FINISH = {"content_filter": "refusal"}
-# vLLM, OpenAI, llama.cpp, SGLang and TGI, in that order, say no more than this in common.
+# The common part of the messages of vLLM, OpenAI, llama.cpp, SGLang and TGI, in that order.
 CONTEXT_TOO_LONG = re.compile(
     r"context[ _](?:length|window|size)|prompt is too long|too many tokens|inputs.{1,40}tokens",
     re.IGNORECASE | re.DOTALL,
@@ -31,9 +31,9 @@ CONTEXT_TOO_LONG = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """Why one try gave no reply.
+    """Why one attempt gave no reply.
 
-    `status`: the HTTP status, None where none was read. `wait`: seconds the server asks to be left alone.
+    `status`: the HTTP status, None where none was read. `wait`: seconds that the server asks the client to wait.
     `reached`: False when there was no connection at all.
     """
 
@@ -46,7 +46,7 @@ class FailedAttempt:
 
 
 def request_body(model: str, request: Request) -> bytes:
-    """The JSON of one call. What is left to the model, or not asked for, is left out."""
+    """Return the JSON of one call, without the settings that are left to the model."""
     sampling = request.sampling
     body: dict[str, Any] = {
         "model": model,
@@ -69,10 +69,10 @@ def request_body(model: str, request: Request) -> bytes:
 
 
 def read_reply(body: bytes, request_id: str | None, key: str | None = None) -> Reply | FailedAttempt:
-    """The reply in the body of a 200 answer; a `malformed_reply` fault when it is not a chat completion.
+    """Read the body of a 200 answer; a `malformed_reply` failure where it is not a chat completion.
 
-    What is scored is read strictly (choice, message, content, finish reason). Token counts that make no
-    sense become unknown: no reason to lose a text that was paid for.
+    What is scored is read strictly (choice, message, content, finish reason). Implausible token counts become unknown,
+    so that no paid text is lost.
     """
     try:
         payload = json.loads(body)
@@ -99,7 +99,7 @@ def read_reply(body: bytes, request_id: str | None, key: str | None = None) -> R
 
 
 def read_error(status: int, headers: Mapping[str, str], body: bytes, key: str | None = None) -> FailedAttempt:
-    """The fault that an answer other than 200 tells of."""
+    """Read an answer other than 200."""
     code, text = error_text(body)
     said = clean(text, key)
     message = f"HTTP {status}: {said}" if said else f"HTTP {status}"
@@ -118,19 +118,19 @@ def read_error(status: int, headers: Mapping[str, str], body: bytes, key: str | 
 
 
 def malformed(why: str, body: bytes, key: str | None = None, retry: bool = True) -> FailedAttempt:
-    """A `malformed_reply` fault that quotes the start of the body."""
+    """Return a `malformed_reply` failure that quotes the start of the body."""
     start = clean(body[:4096].decode("utf-8", "replace"), key)
     return FailedAttempt("malformed_reply", f"{why}: {start}" if start else f"{why}: empty body", retry)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to be left alone, at most 30; None: not said."""
+    """Return the seconds that a server asks the client to wait, at most 30; None where it does not."""
     asked = asked_wait(headers)
     return None if asked is None else min(asked, LONGEST_RETRY_AFTER)
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds by `retry-after-ms` or `retry-after` (seconds or an HTTP date), 0 or more; None: not said."""
+    """Read `retry-after-ms` or `retry-after` (seconds or an HTTP date) as seconds, 0 or more; None where absent."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -148,22 +148,22 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def wait_before_retry(failed: FailedAttempt, tries: int) -> float:
-    """Seconds until the next try: as the server asks, else doubling; spread, so they do not come at once."""
+    """Return the seconds until the next attempt: as the server asks, else doubling, with random jitter."""
     if failed.reason == "timeout":
-        return 0.0  # the time that was lost has been wait enough
+        return 0.0  # the timeout itself was the wait
     if failed.wait is not None:
         return failed.wait * random.uniform(1.0, 1.1)
     return doubling_wait(tries)
 
 
 def doubling_wait(tries: int) -> float:
-    """Seconds to wait after the tries-th failure (from 1): doubling up to a limit, spread."""
+    """Return the seconds to wait after the tries-th failure (from 1): doubling up to a limit, with random jitter."""
     doubling: float = min(FIRST_WAIT * 2 ** min(tries - 1, 10), LONGEST_WAIT)
     return doubling * random.uniform(0.75, 1.25)
 
 
 def clean(text: str, key: str | None = None) -> str:
-    """At most 200 characters on one line, without control characters and without the key."""
+    """Return at most 200 characters on one line, without control characters and without the key."""
     if key:
         text = text.replace(key, "[key]")
     one_line = " ".join(text[: 20 * _QUOTED].split())
@@ -171,14 +171,14 @@ def clean(text: str, key: str | None = None) -> str:
 
 
 def error_text(body: bytes) -> tuple[str, str]:
-    """Codes and message of an error body: OpenAI's shape, a few relatives of it, or the body as it is."""
+    """Read codes and message of an error body: OpenAI's shape, similar ones, or the body as it is."""
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError):
         return "", body[:4096].decode("utf-8", "replace")
     error: Any = payload.get("error", payload) if isinstance(payload, dict) else payload
     if isinstance(error, dict):
-        code = f"{error.get('code')} {error.get('type')}"  # llama.cpp has its word in the second
+        code = f"{error.get('code')} {error.get('type')}"  # llama.cpp uses the second
         text = error.get("message") or error.get("detail") or error
         return code, text if isinstance(text, str) else json.dumps(text)
     return "", error if isinstance(error, str) else json.dumps(error)
@@ -196,7 +196,7 @@ def _read_request_id(value: object) -> str | None:
 
 
 def well_formed(text: str) -> str:
-    """JSON may hold half a surrogate pair, which no UTF-8 file can: it becomes U+FFFD."""
+    """Replace half surrogate pairs, which JSON may hold and UTF-8 files cannot, by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

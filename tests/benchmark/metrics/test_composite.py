@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.benchmark.metrics.composite import (
-    METRIC_NAMES,
-    SampleScore,
-    composite_score,
-    item_score,
-    lexical_mean,
-)
+from h2htalk.benchmark.metrics.composite import SampleScore, composite_score, item_score, lexical_mean
 from h2htalk.benchmark.metrics.lexical import LexicalScores
+from h2htalk.benchmark.metrics.metric_table import columns
 
 HALF = LexicalScores(0.5, 0.4, 0.3, 0.2, 0.6, 0.4)
 ONES = LexicalScores(1, 1, 1, 1, 1, 1)
 ZEROS = LexicalScores(0, 0, 0, 0, 0, 0)
 
 
-def sample(
-    number: int, lexical: LexicalScores | None, ss: float | None = None, **more: object
-) -> SampleScore:
-    s = composite_score(lexical, ss) if lexical is not None and ss is not None else None
-    return SampleScore("a", number, lexical, ss, s, **more)  # type: ignore[arg-type]
+def values(lexical: LexicalScores, ss: float | None = None) -> dict[str, float]:
+    return lexical._asdict() | ({} if ss is None else {"ss": ss})
+
+
+def sample(number: int, lexical: LexicalScores, ss: float | None = None, **more: object) -> SampleScore:
+    return SampleScore("a", number, values(lexical, ss), **more)  # type: ignore[arg-type]
 
 
 def test_s_is_the_mean_of_the_seven() -> None:
-    assert composite_score(HALF, 0.8) == pytest.approx((2.4 + 0.8) / 7, abs=1e-12)
-    assert lexical_mean(HALF) == pytest.approx(0.4, abs=1e-12)
+    assert composite_score(values(HALF, 0.8)) == pytest.approx((2.4 + 0.8) / 7, abs=1e-12)
+    assert lexical_mean(values(HALF)) == pytest.approx(0.4, abs=1e-12)
 
 
 def test_s_stays_in_its_range() -> None:
-    assert composite_score(ONES, 1.0) == 1.0
-    assert composite_score(ZEROS, 0.0) == 0.0
-    assert composite_score(ZEROS, -0.2) == 0.0  # a cosine can be below zero
-    assert composite_score(HALF, -0.2) == pytest.approx(2.2 / 7)
+    assert composite_score(values(ONES, 1.0)) == 1.0
+    assert composite_score(values(ZEROS, 0.0)) == 0.0
+    assert composite_score(values(ZEROS, -0.2)) == 0.0  # a cosine can be below zero
+    assert composite_score(values(HALF, -0.2)) == pytest.approx(2.2 / 7)
 
 
 def test_an_item_is_the_mean_of_its_samples() -> None:
@@ -76,9 +72,9 @@ def test_s_that_was_not_asked_for_is_missing_without_a_reason() -> None:
 
 def test_a_row_names_every_metric() -> None:
     row = sample(0, HALF, 0.8, violations=("too_long",)).to_dict()
-    assert [row[name] for name in METRIC_NAMES] == list(HALF)
+    assert [row[name] for name in LexicalScores._fields] == list(HALF)
     assert row["lexical"] == pytest.approx(0.4)
     assert (row["ss"], row["violations"], row["unscored"]) == (0.8, ["too_long"], None)
     empty = SampleScore("a", 0, unscored="timeout").to_dict()
     assert list(empty) == list(row)
-    assert {empty[name] for name in (*METRIC_NAMES, "lexical", "ss", "s")} == {None}
+    assert {empty[name] for name in (*columns(), "lexical", "s")} == {None}
