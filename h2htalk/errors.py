@@ -1,4 +1,4 @@
-"""Every error a user can meet, in one tree. Each message says what, where and what to do next."""
+"""Define every error a user can meet, in one tree. Each message says what happened, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from string import ascii_letters
 
 
 class H2HTalkError(Exception):
-    """Base of all errors whose cause lies outside this package. `exit_code` is the command line's."""
+    """Base of all errors whose cause lies outside this package; `exit_code` is the command line's."""
 
     exit_code = 2
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A worker process sends its error to its parent; `MissingExtraError` takes other arguments than it keeps.
+        # Pickling between processes: `MissingExtraError` takes other arguments than it keeps.
         return Exception.__new__, (type(self), *self.args), self.__dict__
 
 
 class DataError(H2HTalkError):
-    """A file, record or split that is not what it should be. The message names file, line or id."""
+    """A file, record or split is invalid. The message names file, line or id."""
 
 
 class ConfigError(H2HTalkError):
-    """An option, specification, model or key that cannot work as given."""
+    """An option, specification, model or key cannot work as given."""
 
 
 class MissingExtraError(ConfigError):
@@ -58,7 +58,7 @@ def shorten(text: str, limit: int = 60) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """`1 item`, `1,200 items`; `many` where it is more than `one` and an s."""
+    """Format a count: `1 item`, `1,200 items`; `many` is the plural where it is not `one` and an s."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
@@ -69,10 +69,10 @@ def suggest(name: object, choices: Iterable[str]) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as a message shows it: quoted and short; what cannot be told from something else stands as its escape.
+    """Quote a value for a message: short, and with an escape for each character that could be taken for another.
 
-    Shown as they are: ASCII, Chinese and other wide characters, letters with accents in one piece. Not so full-width
-    letters, a Cyrillic `а`, quotation marks that are not ASCII's, and whatever is invisible.
+    ASCII, Chinese and other wide characters, and letters with accents in one piece are shown as they are; full-width
+    letters, a Cyrillic `а`, quotation marks that are not ASCII's, and invisible characters are not.
     """
     text = repr(value)
     if len(text) > 4 * _QUOTED:

@@ -1,4 +1,4 @@
-"""A pool of worker processes that ends with its parent, and a Ctrl-C that ends the pool.
+"""Run functions in worker processes that end with their parent; Ctrl-C ends the pool.
 
 The processes are started by `spawn`: a script that uses the pool does its work under `if __name__ == "__main__":`.
 """
@@ -31,21 +31,21 @@ _BROKEN = (
 
 
 def usable_cores() -> int:
-    """The number of processor cores that this process may use."""
-    with contextlib.suppress(AttributeError):  # Linux knows; elsewhere all cores count
+    """Count the processor cores that this process may use."""
+    with contextlib.suppress(AttributeError):  # only Linux has it; elsewhere all cores count
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class ProcessPool(ProcessPoolExecutor):
-    """A `ProcessPoolExecutor` to be used in a `with` block, which waits for the work.
+    """A `ProcessPoolExecutor` for a `with` block, which waits for the work.
 
-    An error or Ctrl-C in the block cancels what has not begun and gives running work 5 seconds. Where a worker process
-    was killed, the block raises ConfigError.
+    An error or Ctrl-C in the block cancels what has not begun and gives running work 5 seconds. The block raises
+    ConfigError where a worker process was killed.
     """
 
     def __init__(self, processes: int) -> None:
-        """`processes`: at least 1; each starts when there is work for it."""
+        """Create a pool of at most `processes` workers (1 or more); each starts when there is work for it."""
         context = get_context("spawn")
         # Nothing is ever sent: the end of the pipe, closed here or by the death of this process, ends the workers.
         parent_closed, self._lifeline = context.Pipe(duplex=False)
@@ -81,7 +81,7 @@ class ProcessPool(ProcessPoolExecutor):
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """A second Ctrl-C while the first is handled would leave locks taken and processes behind."""
+    """Ignore a second Ctrl-C while the first is handled: it would leave locks taken and processes behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -101,7 +101,7 @@ def _exit_with_parent(parent_closed: Connection) -> None:
 
 @contextlib.contextmanager
 def _sigint_blocked() -> Iterator[None]:
-    """Delay Ctrl-C while a worker starts: it inherits the mask, and prints no traceback."""
+    """Delay Ctrl-C while a worker starts: the worker inherits the mask and prints no traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -1,4 +1,4 @@
-"""One line of progress on standard error: done, rate, time left, failures, money."""
+"""Show one line of progress on standard error: done, rate, time left, failures, money."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Self, TextIO
 _TERMINAL_EVERY = 0.2  # seconds between two drawings
 _LOG_EVERY = 15.0
 _ETA_AFTER, _ETA_ITEMS = 2.0, 10  # seconds, and items, before the time left is shown
-_COLUMNS = 80  # of a terminal that does not say
+_COLUMNS = 80  # of a terminal whose width is unknown
 
 
 class Progress:
-    """Counts finished items and redraws a line on a terminal; writes a line every 15 s elsewhere."""
+    """Count finished items; redraw one line on a terminal, or write a line every 15 s elsewhere."""
 
     def __init__(
         self,
@@ -31,9 +31,9 @@ class Progress:
         Args:
             label: what is done.
             total: how many items there are.
-            stream: where to write; standard error.
-            money: asked at each drawing what was spent so far; an empty text is not shown.
-            silent: seconds within which nothing is drawn; work that is done by then leaves no line.
+            stream: where to write; None is standard error.
+            money: called at each update; returns what was spent so far, or "".
+            silent: seconds before the first line; work that ends earlier writes nothing.
         """
         self._label, self._total, self._money = label, total, money
         self._stream = stream or sys.stderr
@@ -43,7 +43,7 @@ class Progress:
         self._speaks = self._start + silent
 
     def advance(self, failed: bool = False) -> None:
-        """One item more is finished."""
+        """Count one finished item, and redraw when it is time."""
         self._done += 1
         self._failed += failed
         now = time.monotonic()
@@ -79,8 +79,7 @@ class Progress:
 
 
 def one_row(text: str, stream: TextIO) -> str:
-    """The text, cut to one row of the stream's terminal: a longer one wraps, and drawing it anew leaves its start
-    standing above."""
+    """Cut a text to one row of the stream's terminal: a longer line would wrap, and redrawing would leave its start."""
     try:
         columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):  # no terminal behind it

@@ -1,4 +1,4 @@
-"""`h2htalk analyze`: what a split is made of. Parse, call one library function, print."""
+"""`h2htalk analyze`: lengths, words, verb-noun pairs, diversity and coverage of a split."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ def analyze(
     split: Annotated[str, typer.Argument(help="A bundled split, a folder or a file.")],
     out: OutOption,
     compare_with: Annotated[str | None, typer.Option(help="A split to compare it with.")] = None,
-    language: Annotated[str | None, typer.Option(help="en or zh; both when left out.")] = None,
+    language: Annotated[str | None, typer.Option(help="en or zh; default: both.")] = None,
     limit: Annotated[int | None, typer.Option(help="A stratified sample of this many scenarios.")] = None,
     tokenizer: Annotated[
-        str | None, typer.Option(help="A tokenizer.json, or embedded (where installed, the default).")
+        str | None, typer.Option(help="A tokenizer.json, or embedded (the default where installed).")
     ] = None,
     spacy_model: Annotated[
         list[str] | None, typer.Option(help="A spaCy pipeline to parse with; may be repeated.")
     ] = None,
     embedder: Annotated[
-        str, typer.Option(help="bge-m3, minilm (English), none, or a name: measures the spread.")
+        str, typer.Option(help="Measures the spread: bge-m3, minilm (English), none, or a name.")
     ] = "none",
     processes: Annotated[
-        int | None, typer.Option(help="That parse and draw; as many as there are cores.")
+        int | None, typer.Option(help="Processes that parse and draw; default: one a core.")
     ] = None,
 ) -> None:
-    """Show what a split is made of: lengths, words, verb-noun pairs, diversity, coverage."""
+    """Measure a split: lengths, words, verb-noun pairs, diversity, coverage."""
     from h2htalk.analysis.analyze import AnalyzeSpec
     from h2htalk.analysis.analyze import analyze as run
     from h2htalk.analysis.report.terminal import overview

@@ -1,4 +1,4 @@
-"""What the command line prints: harmless on a terminal, short where it is an error, and never lost unsaid."""
+"""Print to the terminal: control characters escaped, errors in one line, output that cannot be written reported."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def ignore_sigint() -> None:
-    """Let no further Ctrl-C break into the end of a command that one has ended."""
+    """Ignore Ctrl-C from now on, so that it cannot interrupt the end of an interrupted command."""
     with contextlib.suppress(ValueError):  # not in the main thread: signals are none of ours
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def say(text: str, err: bool = False) -> None:
-    """Print text that may come from a file: line by line, without what acts on a terminal."""
+    """Print text that may come from a file, line by line, with control characters escaped."""
     print("\n".join(map(printable, text.split("\n"))), file=sys.stderr if err else sys.stdout, flush=True)
 
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Around a whole command: an error of the user's world is one line and its exit code.
+    """Turn errors of a whole command into one line and an exit code.
 
-    Anything else is a bug and shows its traceback. An output that cannot be written (a full disk) counts as the
-    user's world; a reader that has seen enough (`| head`) ends the command quietly; Ctrl-C is exit code 130, and no
-    second one breaks into the end.
+    Other exceptions are bugs and show their traceback. An output that cannot be written (a full disk) is an error too;
+    a reader that has closed the pipe (`| head`) ends the command quietly; Ctrl-C is exit code 130, and a second one
+    is ignored.
     """
     for stream in (sys.stdout, sys.stderr):
-        # A path that is not UTF-8, or a terminal that is not, is shown by escapes and not by a crash.
+        # Escape what the terminal's encoding lacks (a path that is not UTF-8) instead of raising.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -60,10 +60,10 @@ def one_line_errors() -> Iterator[None]:
         say(f"error: {shorten(printable(str(error)), LONGEST_ERROR)}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
-        # Files are written with a DataError around every OSError: what comes here is stdout's.
+        # Writers of files turn OSError into DataError: this one is stdout's.
         if error.errno not in (*_LOST, errno.EPIPE):
             raise
-        # What is still buffered has nowhere to go; the interpreter would try again at its end, and complain.
+        # The interpreter would try to flush what is still buffered at its end, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.EPIPE:
             sys.exit(1)

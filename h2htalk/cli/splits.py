@@ -1,4 +1,4 @@
-"""Commands on splits and on what other tools made. Parse, call one library function, print."""
+"""Commands on splits and on what other tools made."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ from h2htalk.errors import ConfigError
 
 def prompt(
     scenario_id: Annotated[
-        str | None, typer.Argument(help="A scenario's id; `all` stands for --all unless one is called so.")
+        str | None, typer.Argument(help="A scenario's id; `all` is the same as --all unless it is an id.")
     ] = None,
     split: SplitOption = "mini",
     sap: Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = "full",
     prompts: Annotated[
-        Path | None, typer.Option(help="A folder of templates laid over the bundled ones.")
+        Path | None, typer.Option(help="A folder of templates that replace bundled ones of the same name.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="JSONL of every scenario: id, messages.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Print every scenario as JSONL: id, messages.")
+    ] = False,
 ) -> None:
-    """Print exactly what a model sees for a scenario."""
+    """Print exactly what a model is sent for a scenario."""
     from h2htalk.benchmark.prompts.show_prompt import prompt_lines
 
     if (scenario_id is None) != every:
         raise ConfigError("name a scenario by its id, or every one with --all")
     for line in prompt_lines(scenario_id, split, sap, prompts):
-        typer.echo(line)  # harmless already, and a line may be long
+        typer.echo(line)  # control characters are escaped already, and a line may be long
 
 
 def split_list() -> None:
-    """The bundled splits."""
+    """List the bundled splits."""
     from h2htalk.data.splits import list_splits
 
     for name, description in list_splits().items():
@@ -41,7 +43,7 @@ def split_list() -> None:
 
 
 def split_info(name: Annotated[str, typer.Argument(help="A bundled split, a folder or a file.")]) -> None:
-    """What a split holds: counts by subtask and language, personas, fingerprint."""
+    """Describe a split: counts by subtask and language, personas, fingerprint."""
     from h2htalk.data.splits import describe_split, load_split
 
     say(describe_split(load_split(name)).rstrip("\n"))
@@ -66,7 +68,7 @@ def import_responses(
     file: Annotated[Path, typer.Argument(help="JSONL of id, response.")],
     split: SplitOption,
     out: OutOption,
-    name: Annotated[str, typer.Option("--name", help="What the table calls the model.")] = "imported",
+    name: Annotated[str, typer.Option("--name", help="The model's name in tables.")] = "imported",
     embedder: Annotated[str, typer.Option(help=EMBEDDER_HELP)] = "bge-m3",
 ) -> None:
     """Score responses that another tool produced."""
@@ -78,7 +80,7 @@ def import_responses(
 def import_authors(
     folder: Annotated[Path, typer.Argument(help="The folder of the authors' released files.")], out: OutOption
 ) -> None:
-    """Read the authors' released references under their true subtasks, and say what is missing."""
+    """Import the authors' released references under their true subtasks, and list what is missing."""
     from h2htalk.data.imports.authors_release import read_authors_release, write_authors_references
 
     release = read_authors_release(folder)

@@ -1,1 +1,1 @@
-"""What things are and where they lie. No model is called here."""
+"""Define the records and read and write their files: splits, runs, rounds, analyses. No model is called here."""

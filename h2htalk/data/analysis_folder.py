@@ -1,4 +1,4 @@
-"""The folder an analysis lies in: recognised, refused or replaced, and never left half written."""
+"""The folder of an analysis: recognise, refuse or replace it, and never leave it half written."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
 
 SUMMARY, PAGE = "summary.json", "index.html"
 MADE_BY = "h2htalk analyze"
-_WRITING = ".analysis-"  # how the folder of a writing begins that is not finished, or was killed
+_WRITING = ".analysis-"  # prefix of the temporary folder of an unfinished or killed write
 _OURS = re.compile(r"(?:tables|figures)/[a-z0-9_]+\.(?:csv|svg|pdf|png)|index\.html")
 
 
 def require_folder(folder: Path) -> None:
     """Refuse a folder that an analysis must not be written into, before the work begins.
 
-    Good is a folder that is not there yet, an empty one, or that of an earlier analysis.
+    Allowed are a folder that does not exist yet, an empty one, and that of an earlier analysis.
 
     Raises:
-        ConfigError: a file, a folder that holds other things, or a place where nothing can be written.
+        ConfigError: a file, a folder that holds other things, or no permission to write.
     """
     try:
         if os.path.lexists(folder) and not folder.is_dir():
             raise ConfigError(f"--out {folder} is not a folder; name a new one")
         nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
         if not nearest.is_dir():
-            raise ConfigError(f"--out {folder}: {nearest} is not a folder; name another place")
+            raise ConfigError(f"--out {folder}: {nearest} is not a folder; name another one")
         if not os.access(nearest, os.W_OK | os.X_OK):
-            raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another place")
+            raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another one")
         others = (
             sorted(name for name in os.listdir(folder) if not name.startswith(_WRITING))
             if folder.exists()
             else []
         )
     except OSError as error:
-        raise ConfigError(f"--out {folder}: {error.strerror or error}; name another place") from error
+        raise ConfigError(f"--out {folder}: {error.strerror or error}; name another one") from error
     if others and not _is_analysis(folder):
         raise ConfigError(
             f"--out {folder} holds other things ({', '.join(map(quoted, others[:3]))}"
@@ -59,11 +59,11 @@ def _is_analysis(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """A new folder inside `folder` to write an analysis into; it takes the old one's place when the block ends.
+    """Create a folder inside `folder` to write an analysis into; it replaces the old analysis when the block ends.
 
     The files move one by one, `summary.json` first, the page last: a killed move leaves a folder that is known as
-    an analysis, and a page that is whole. What an earlier analysis wrote and this one does not is removed; other
-    files stay. Where the block fails, nothing has changed.
+    an analysis, and a complete page. Files that only the earlier analysis wrote are removed; other files stay. When
+    the block fails, nothing has changed.
 
     Raises:
         ConfigError: see `require_folder`.
@@ -88,7 +88,7 @@ def replaced(folder: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """No other process writes an analysis into the folder: the first to end would clear away what the other writes."""
+    """Exclude other processes that write an analysis here: the first to end would remove the other's files."""
     lock = folder / f"{_WRITING}writer.lock"
     with writer_lock(lock):
         try:
@@ -105,12 +105,12 @@ def _move(new: Path, folder: Path) -> None:
         target = folder / name
         target.parent.mkdir(exist_ok=True)
         os.replace(new / name, target)
-    for left in folder.glob(f"{_WRITING}*"):  # of writings that were killed
+    for left in folder.glob(f"{_WRITING}*"):  # of killed writes
         shutil.rmtree(left, ignore_errors=True)
 
 
 def _listed(folder: Path) -> set[str]:
-    """The files that the analysis in `folder` says it wrote; nothing outside of it, whatever it says."""
+    """The files that the analysis in `folder` lists as its own; none outside of it."""
     try:
         names = read_json_object(folder / SUMMARY).get("files")
     except (FileNotFoundError, H2HTalkError):

@@ -16,7 +16,7 @@ from h2htalk.errors import DataError
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-# What to do where somebody else writes.
+# Advice where another process writes.
 _ADVICE = "wait for it, or choose another --out"
 
 
@@ -24,7 +24,7 @@ class AppendLog:
     """An append-only JSONL file with one writer.
 
     Each `append` is one write to the operating system, so a killed process loses at most the line it was
-    writing; opening cuts a torn last line, and ends a whole one that lacks its line end (somebody edited the
+    writing. Opening cuts a torn last line, and completes a whole one that lacks its line end (somebody edited the
     file). A full disk leaves the file at its last whole line.
     """
 
@@ -32,11 +32,11 @@ class AppendLog:
         """Open for appending and take the writer's lock.
 
         Args:
-            path: the log; its folder is made when missing.
-            check: called with each record that is there already and where it stands.
+            path: the file; its folder is created when missing.
+            check: called with each existing record and its position (`name:line`).
 
         Raises:
-            DataError: another process writes this log, or a whole line is not a record.
+            DataError: another process writes this file, or a whole line is not a record.
         """
         self.path = path
         self._lock = _take_lock(path)
@@ -55,7 +55,7 @@ class AppendLog:
             raise
 
     def _mend_tail(self) -> None:
-        """See to a last line without a line end: end a whole one, cut a torn one."""
+        """Repair a last line without a line end: complete a whole one, cut a torn one."""
         size = self.path.stat().st_size
         with self.path.open("rb") as file:
             end = size
@@ -75,7 +75,7 @@ class AppendLog:
             os.truncate(self.path, end)
 
     def _write(self, lines: bytes, size: int) -> None:
-        """Add lines to the file of `size` bytes, whole or not at all; raises OSError."""
+        """Add lines to the file of `size` bytes, all or nothing; raises OSError."""
         try:
             if self._file.write(lines) != len(lines):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -88,9 +88,7 @@ class AppendLog:
         self.append_all((record,))
 
     def append_all(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Store records in one write: all of them, or none.
-
-        A kill in the middle of it may leave the first ones.
+        """Store records in one write: all of them or none. A kill during the write may leave the first ones.
 
         Raises:
             DataError: they cannot be stored whole; the file stays intact.
@@ -103,7 +101,7 @@ class AppendLog:
             raise DataError(f"{self.path}: {write_problem(error)}") from error
 
     def close(self) -> None:
-        """Close the file and give the lock back."""
+        """Close the file and release the lock."""
         if not self._file.closed:
             self._file.close()
         self._lock.release()
@@ -119,7 +117,7 @@ class AppendLog:
 
 @contextmanager
 def writer_lock(path: Path, advice: str = _ADVICE) -> Iterator[None]:
-    """Hold a log's lock without reading or editing the log: nobody writes it meanwhile.
+    """Hold a log's lock without opening the log: no other process writes it meanwhile.
 
     Raises:
         DataError: another process writes the log; ends with `advice`.
@@ -132,12 +130,12 @@ def writer_lock(path: Path, advice: str = _ADVICE) -> Iterator[None]:
 
 
 def _take_lock(path: Path, advice: str = _ADVICE) -> BaseFileLock:
-    """The lock of a log, taken; its folder is made when missing."""
+    """Take the lock of a log; create its folder when missing."""
     from filelock import FileLock, Timeout
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Not of one thread: a log may be closed by another one than opened it.
+        # thread_local=False: a log may be closed by another thread than opened it.
         lock = FileLock(path.with_suffix(".lock"), thread_local=False)
         lock.acquire(timeout=0)
     except Timeout:

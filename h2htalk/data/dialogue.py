@@ -20,7 +20,7 @@ MAX_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a conversation: who spoke (`user` or `companion`) and what they said."""
+    """One message of a conversation: the speaker's role and the text."""
 
     role: Role
     content: str
@@ -88,7 +88,7 @@ class Dialogue:
 
 
 def read_id(raw: Mapping[str, Any], where: str) -> str:
-    """The record's `id`: printable text, not empty, NFC, no white space around it, so that equal ids look equal."""
+    """Read the record's `id`: printable NFC text without outer white space, so that equal ids look equal."""
     value = raw.get("id")
     if (
         not isinstance(value, str)
@@ -105,7 +105,7 @@ def read_id(raw: Mapping[str, Any], where: str) -> str:
 
 
 def read_language(raw: Mapping[str, Any], where: str) -> Language:
-    """The record's `language`, one of LANGUAGES."""
+    """Read the record's `language`, one of LANGUAGES."""
     value = raw.get("language")
     if value not in LANGUAGES:
         raise DataError(f"{where}: language is {quoted(value)}; choose from {', '.join(LANGUAGES)}")
@@ -113,7 +113,7 @@ def read_language(raw: Mapping[str, Any], where: str) -> Language:
 
 
 def read_mapping(raw: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
-    """An optional object field; absent means empty."""
+    """Read an optional object field; absent means empty."""
     value = raw.get(key, {})
     if not isinstance(value, Mapping):
         raise DataError(f"{where}: {key} must be an object, not {type(value).__name__}")
@@ -122,7 +122,7 @@ def read_mapping(raw: Mapping[str, Any], key: str, where: str) -> dict[str, Any]
 
 
 def _require_json(value: object, levels: int, where: str) -> None:
-    """Raise DataError unless JSON can hold a value: what is read must be written again, and hashed, as it was."""
+    """Raise DataError unless JSON can hold a value: what is read must be written again, and hashed, unchanged."""
     if value is None or isinstance(value, (str, bool, int)):
         return
     if isinstance(value, float):

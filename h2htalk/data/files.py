@@ -1,4 +1,4 @@
-"""Files: streaming JSONL, and whole-file writes that are atomic. Parquet is in `parquet.py`."""
+"""Read and write files: streaming JSONL, and whole-file writes that are atomic. Parquet is in `parquet.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from h2htalk.errors import ConfigError, DataError, quoted
 
-# A line longer than this is not a record but a broken file (64 MiB).
+# A longer line (64 MiB) means a broken file.
 MAX_LINE = 1 << 26
 
 
@@ -27,8 +27,8 @@ def read_jsonl(
     Args:
         path: UTF-8, with or without a byte order mark.
         torn_tail: leave out a last line without a line end that does not parse (a writer was killed in the
-            middle of it). One that parses is a whole record: an editor left the line end out.
-        unique_keys: refuse an object that names a key twice, of which JSON readers keep the last one silently.
+            middle of it). One that parses is a whole record: an editor removed the line end.
+        unique_keys: refuse an object with a repeated key, of which JSON readers silently keep the last.
 
     Raises:
         DataError: not readable, not UTF-8, not JSON, or not an object; names file and line.
@@ -53,7 +53,7 @@ def read_jsonl(
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a last line without a line end parses: no beginning of a JSON object does but the whole of it."""
+    """Whether a last line without a line end parses: no part of a JSON object does."""
     try:
         json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -65,7 +65,7 @@ def _parse_object(
     line: bytes, where: str, unique: Callable[[Sequence[tuple[str, Any]]], dict[str, Any]] | None
 ) -> dict[str, Any]:
     try:
-        # Without its line end, so that what is missing there is at a column of this line, not in a second one.
+        # Without its line end, so that an error at the end is reported at a column of this line.
         text = line.rstrip(b"\r\n").decode()
         record = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
     except UnicodeDecodeError as error:
@@ -80,24 +80,24 @@ def _parse_object(
 
 
 def refuse_constant(name: str) -> None:
-    """For `json.loads`: NaN and infinities are Python's, not JSON's."""
+    """Refuse NaN and infinities, which are Python's and not JSON's; for `json.loads`."""
     raise ValueError(f"{name} is not JSON; write null or leave the field out")
 
 
 def unique_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """For `json.loads`: the pairs of an object, unless a key stands there twice."""
+    """Refuse an object with a repeated key; for `json.loads`."""
     record = dict(pairs)
     if len(record) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {quoted(twice)} stands there twice; keep one")
+        raise ValueError(f"the key {quoted(twice)} is repeated; keep one")
     return record
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
-    """A whole JSON file that holds one object.
+    """Read a JSON file that holds one object.
 
     Raises:
-        FileNotFoundError: not there; the caller knows what it would have been.
+        FileNotFoundError: no such file; the caller knows what it should have been.
         DataError: not readable, not JSON, or not an object.
     """
     try:
@@ -114,7 +114,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's content, in hexadecimal. Raises ConfigError where the file cannot be read."""
+    """Return the SHA-256 of a file's content in hexadecimal. Raises ConfigError where it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -123,9 +123,9 @@ def sha256_of(path: Path) -> str:
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
-    """Replace a whole file at once: a reader sees the old text or the new, never half of one.
+    """Replace a whole file at once: a reader sees the old text or the new one, never half of one.
 
-    `text` may come in pieces, so that a large file never lies in memory whole. A lone surrogate (a model's half
+    `text` may come in pieces, so that a large file is never whole in memory. A lone surrogate (a model's half
     of a character) is written as its JSON escape.
 
     Raises:
@@ -147,12 +147,12 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """`write_text` of indented JSON, keys in the order given."""
+    """Write indented JSON with `write_text`, keys in the order given."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
-    """Stream records to a JSONL file that appears only when it is whole. Returns the number of lines."""
+    """Stream records to a JSONL file that appears only when it is complete. Returns the number of lines."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     count = 0
     try:
@@ -170,26 +170,26 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file if it is there. Its folder may be no folder at all; that was the error then, and is reported."""
+    """Remove a file if it exists. Errors are ignored: the error that made the file useless is reported instead."""
     with contextlib.suppress(OSError):
         path.unlink()
 
 
 def missing_folders(path: Path) -> list[Path]:
-    """The folders that making `path` would make, innermost first: for `remove_folders` when the work fails."""
-    # os.path, as pathlib raises on a folder that may not be entered; making it then says so.
+    """List the folders that creating `path` would create, innermost first: for `remove_folders` when the work fails."""
+    # os.path: pathlib raises on a folder without permission to enter; creating it reports that.
     return [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
 
 
 def remove_folders(folders: Iterable[Path]) -> None:
-    """Remove folders, innermost first. One that holds something stays: somebody has put it there meanwhile."""
+    """Remove empty folders, innermost first; one that somebody has put something into stays."""
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.rmdir()
 
 
 def json_line(record: object) -> str:
-    """One line of JSONL, line end included. Lone surrogates are escaped, so that it is always UTF-8.
+    """Format one line of JSONL, line end included. Lone surrogates are escaped, so it is always valid UTF-8.
 
     Raises:
         DataError: a number that JSON cannot hold (NaN, infinity).
@@ -206,7 +206,7 @@ def json_line(record: object) -> str:
 
 
 def write_problem(error: OSError) -> str:
-    """An OSError of writing, as advice."""
+    """Describe an OSError of writing, with advice."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return "the disk is full; what was stored is kept: free space and start the same command again"
     return f"cannot be written: {error.strerror or error}"

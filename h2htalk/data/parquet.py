@@ -1,4 +1,4 @@
-"""Parquet files as streams of records. Objects and lists may lie in a column as JSON text, which the file says."""
+"""Stream records from and to Parquet files. A column may hold objects and lists as JSON text; the metadata names it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a Parquet file; columns written as JSON text by `write_parquet` are parsed.
 
     Raises:
-        DataError: not a Parquet file, a column of a kind that JSON does not know (a date, bytes), or a column
+        DataError: not a Parquet file, a column of a kind that JSON lacks (a date, bytes), or a column
             whose JSON is broken; names the file, and the row or the column.
     """
     import pyarrow as pa
@@ -43,7 +43,7 @@ def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _require_json_types(schema: Any, path: Path) -> None:
-    """Raise DataError unless every value of every column is what JSON could hold."""
+    """Raise DataError unless JSON can hold every value of every column."""
     from pyarrow import types
 
     plain = (
@@ -66,7 +66,7 @@ def _require_json_types(schema: Any, path: Path) -> None:
 
 
 def _json_columns(schema: Any, path: Path) -> list[str]:
-    """The columns that hold JSON text, as the file's metadata name them."""
+    """The columns that hold JSON text, according to the file's metadata."""
     note = (schema.metadata or {}).get(_JSON_COLUMNS, b"[]")
     try:
         names = json.loads(note)
@@ -77,7 +77,7 @@ def _json_columns(schema: Any, path: Path) -> list[str]:
     missing = [name for name in names if name not in schema.names]
     if missing:
         raise DataError(
-            f"{path}: its metadata {_JSON_COLUMNS.decode()} name column {quoted(missing[0])}, which is not there"
+            f"{path}: its metadata {_JSON_COLUMNS.decode()} name column {quoted(missing[0])}, which is missing"
         )
     return names
 
@@ -98,14 +98,14 @@ def write_parquet(
     schema: Any = None,
     batch_size: int = 2048,
 ) -> int:
-    """Stream records with equal keys to a Parquet file that appears only when it is whole.
+    """Stream records with equal keys to a Parquet file that appears only when it is complete.
 
     Parquet holds whole characters only: a lone surrogate outside `json_columns` is a DataError.
 
     Args:
         path: the file.
         records: at least one.
-        json_columns: keys whose objects or lists are stored as JSON text (`read_parquet` undoes it).
+        json_columns: keys whose objects or lists are stored as JSON text (`read_parquet` parses it).
         schema: a `pyarrow.Schema`; None infers it from the first batch.
         batch_size: rows a row group.
 
@@ -168,10 +168,10 @@ def _write_batches(
 
 
 def _table(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:
-    """The rows as a `pyarrow.Table` of that schema.
+    """Convert rows to a `pyarrow.Table` of that schema.
 
     By way of JSON, which holds every number exactly: `Table.from_pylist` loads pandas where it is installed,
-    50 MB and 0.3 s that every run would pay.
+    which costs every run 50 MB and 0.3 s.
     """
     import pyarrow as pa
     import pyarrow.json as pj

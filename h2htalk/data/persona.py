@@ -55,7 +55,7 @@ class Persona:
 
 
 def read_persona(path: Path) -> Persona:
-    """One persona from a TOML file."""
+    """Read one persona from a TOML file."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -64,7 +64,7 @@ def read_persona(path: Path) -> Persona:
 
 
 def bundled_personas() -> dict[str, Persona]:
-    """The personas that come with the package, by id."""
+    """Read the personas that come with the package, by id."""
     folder = Path(str(files("h2htalk.data") / "bundled" / "personas"))
     personas = [read_persona(path) for path in sorted(folder.glob("*.toml"))]
     return {persona.id: persona for persona in personas}

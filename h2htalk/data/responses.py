@@ -1,4 +1,4 @@
-"""What a run stores: responses, typed failures, usage."""
+"""What a run stores: responses, typed failures and token usage."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from h2htalk.data.dialogue import read_id
 from h2htalk.errors import DataError
 
-# Which answer: an item's id and the number of the sample, from 0.
+# An item's id and the number of the sample, from 0.
 SampleKey = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call. None means the engine did not say: unknown, never zero.
+    """Tokens of one call. None means that the engine did not report it: unknown, never zero.
 
     `input_tokens` counts the whole prompt; `cache_read_tokens`, `cache_write_tokens` and `cache_write_1h_tokens`
-    are the parts of it that a provider read from its cache, or wrote there (for an hour: the last), at other
-    prices. `output_tokens` counts all that was written, `reasoning_tokens` is the part of it before the reply.
+    are the parts of it that a provider read from its cache or wrote there (for an hour: the last), at other
+    prices. `output_tokens` counts all that was written, `reasoning_tokens` the part of it before the reply.
     """
 
     input_tokens: int | None = None
@@ -52,7 +52,7 @@ class Failure:
 
     `reason` is a short code to count by (`timeout`, `http_500`, `rate_limited`, `malformed_reply`,
     `connection`, `context_length`, `missing`, ...); `message` is for people; `attempts` is 0 where nothing was
-    called at all.
+    called.
     """
 
     reason: str
@@ -74,7 +74,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a model answered to one sample of one scenario, as it came.
+    """A model's answer to one sample of one scenario, unchanged.
 
     `text` may still hold a thinking block; `answer` is what is scored. `thinking` is reasoning that the
     engine delivered apart from the text.
@@ -121,7 +121,7 @@ class FailedResponse:
 
 
 def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedResponse:
-    """One line of `responses/*.jsonl`. `sample` may be absent (0) in files made elsewhere.
+    """Read one line of `responses/*.jsonl`. `sample` may be absent (0) in files made elsewhere.
 
     Raises:
         DataError: neither text nor failure, or a field of the wrong kind; starts with `where`.
@@ -147,26 +147,26 @@ def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedRespon
 
 
 _TAG = re.compile(r"<(/?)think(?:ing)?\s*>", re.IGNORECASE)
-# Marks that make a tag between them a word about the tag. Plain quotation marks do so for an opening tag only:
+# Marks that make a tag between them plain text. Straight quotation marks do so for an opening tag only:
 # reasoning often ends with a draft of the reply in quotes, which a closing tag follows at once.
 _QUOTES = frozenset(("``", "“”", "‘’", "「」", "『』"))
 _QUOTES_AROUND_OPEN = _QUOTES | {'""', "''"}
 
 
 def strip_thinking(text: str) -> str:
-    """The text without `<think>` (or `<thinking>`) blocks and outer white space. Linear in the text's length.
+    """Remove `<think>` (or `<thinking>`) blocks and outer white space. Linear in the text's length.
 
     A block goes from its tag to the first closing one; blocks do not nest, as reasoning may mention the tag. Some
-    chat templates open the block in the prompt, so a lone `</think>` ends one and all before it goes. A block that
-    was cut off before it closed leaves no answer behind it. A tag in quotation marks or backticks is text.
+    chat templates open the block in the prompt: everything before a lone `</think>` is removed too. A block that
+    was cut off before it closed leaves no answer after it. A tag in quotation marks or backticks is text.
     """
     return split_thinking(text)[0]
 
 
 def split_thinking(text: str, opened: bool = False) -> tuple[str, str | None]:
-    """The answer, as `strip_thinking` gives it, and the reasoning beside it; None where there is no block.
+    """Split a text into the answer, as `strip_thinking` gives it, and the reasoning; None where there is no block.
 
-    `opened`: the prompt ended inside a block, so that the text begins with reasoning even where no tag says so.
+    `opened`: the prompt ended inside a block, so the text begins with reasoning even without an opening tag.
     """
     if "<" not in text:
         return ("", text.strip()) if opened else (text.strip(), None)

@@ -1,7 +1,7 @@
-"""A run as a folder: what was asked, what came back, and the numbers made of it.
+"""A run as a folder: the request, the responses, and the numbers computed from them.
 
 run.json                     spec, signature, package version
-inputs/split, inputs/prompts what was asked: the scenarios and templates, so that a run stands alone
+inputs/split, inputs/prompts the scenarios and templates that were used, so that a run is complete by itself
 responses/part-0.jsonl       append-only, one writer
 baselines/NAME.jsonl            the baselines' answers
 costs/, batches/             of hosted models: every paid call, every batch job
@@ -34,17 +34,17 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.version import __version__
 
-SCORE_AGAIN = "run `h2htalk score` again"  # the advice where what scoring wrote is damaged
-# The protocol keys that scoring alone decides: they can change on stored answers.
+SCORE_AGAIN = "run `h2htalk score` again"  # advice where a file of scoring is damaged
+# Protocol keys that only scoring sets: they can change for stored answers.
 SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "embedder", "judge"})
-_HALF_WRITTEN = ".run.json.*"  # `write_text` was killed in it
+_HALF_WRITTEN = ".run.json.*"  # left by a killed `write_text`
 
 Answers = dict[SampleKey, Response | FailedResponse]
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Paths and readers of one run folder. `writer` makes or resumes it."""
+    """Paths and readers of one run folder. `RunWriter` creates or resumes it."""
 
     path: Path
 
@@ -54,7 +54,7 @@ class RunFolder:
 
     @property
     def shard(self) -> Path:
-        """Where answers are appended; whoever writes into the folder holds its lock."""
+        """The log that answers are appended to; a writer of the folder holds its lock."""
         return self.path / "responses" / "part-0.jsonl"
 
     @property
@@ -78,11 +78,11 @@ class RunFolder:
         return self.path / "summary.json"
 
     def scores(self, signature: Signature) -> Path:
-        """Where the scores under that protocol lie."""
+        """The file of the scores under that protocol."""
         return self.path / "scores" / f"{signature.fingerprint}.parquet"
 
     def read_run(self) -> dict[str, Any]:
-        """`run.json`: spec, signature and package_version.
+        """Read `run.json`: spec, signature and package_version.
 
         Raises:
             DataError: the folder is not a run, or its run.json is damaged.
@@ -97,33 +97,33 @@ class RunFolder:
         return raw
 
     def signature(self) -> Signature:
-        """The signature that the run was made with."""
+        """Read the signature that the run was made with."""
         return Signature.from_dict(self.read_run().get("signature"), str(self.path / "run.json"))
 
     def require_usable(self, signature: Signature, partial: bool = False) -> None:
-        """Raise unless a run of that signature can begin or go on here; nothing is written.
+        """Raise unless a run of that signature can begin or continue here; write nothing.
 
         Args:
             signature: the run's.
-            partial: neither model nor embedder was opened: what the subject does not name is not compared, nor is
-                the revision of the embedder.
+            partial: the subject is incomplete (no model and no embedder were opened): only the keys that it has are
+                compared, and the revision of the embedder is not.
 
         Raises:
             ConfigError: the folder holds a run of another signature (the keys are named).
             DataError: it is some other folder, or cannot be read.
         """
-        # os.path, as pathlib raises on a folder that may not be entered; making it then says so.
+        # os.path: pathlib raises on a folder without permission to enter; creating it reports that.
         if os.path.exists(self.path / "run.json"):
             _require_same(self, signature, partial)
         else:
             _require_free(self.path)
 
     def split(self) -> Split:
-        """The scenarios that were asked, as they were."""
+        """Load the scenarios that were asked, unchanged."""
         return load_split(str(self.inputs / "split"))
 
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
-        """The last word on each sample: an answer wins over a failure, a later line over an earlier one.
+        """Read the final result of each sample: an answer wins over a failure, a later line over an earlier one.
 
         Args:
             ids: the scenarios that were asked; None takes any.
@@ -148,30 +148,30 @@ class RunFolder:
 def require_asked(
     response: Response | FailedResponse, ids: Collection[str] | None, samples: int | None, where: str
 ) -> None:
-    """Raise DataError for an answer to something that the run never asked: it would count nowhere, or twice."""
+    """Raise DataError for a response to something that the run did not ask: it would not count, or count twice."""
     if ids is not None and response.id not in ids:
         raise DataError(
-            f"{where}: {quoted(response.id)} is none of the scenarios of this run; "
-            "take the line out, or put the file back as it was"
+            f"{where}: {quoted(response.id)} is not a scenario of this run; "
+            "remove the line, or restore the file"
         )
     if samples is not None and response.sample >= samples:
         raise DataError(
             f"{where}: sample {response.sample} of {quoted(response.id)}, but this run asks {samples} an item, "
-            "counted from 0; take the line out, or put the file back as it was"
+            "counted from 0; remove the line, or restore the file"
         )
 
 
 def fold_answer(answers: Answers, response: Response | FailedResponse) -> None:
-    """Take one more line into account; see `RunFolder.answers`."""
+    """Add one response; see `RunFolder.answers` for which of two wins."""
     key = (response.id, response.sample)
     if isinstance(response, Response) or not isinstance(answers.get(key), Response):
         answers[key] = response
 
 
 class RunWriter:
-    """The one writer of a run folder: makes or resumes it, stores answers as they come.
+    """The one writer of a run folder: creates or resumes it, and stores answers as they come.
 
-    `answers` holds what was there when it was opened.
+    `answers` holds what the folder held when it was opened.
     """
 
     def __init__(
@@ -186,8 +186,8 @@ class RunWriter:
 
         Raises:
             ConfigError: the folder holds a run of another signature (the keys are named).
-            DataError: another process writes it, it is some other folder, it holds an answer to something that is
-                not asked, or it cannot be written. Nothing that this made is left then.
+            DataError: another process writes it, it is some other folder, it holds a response to something that was
+                not asked, or it cannot be written. Then everything created here is removed.
         """
         self.folder = folder
         self.answers: Answers = {}
@@ -202,7 +202,7 @@ class RunWriter:
             remove_folders(self._made)
             raise
         try:
-            # Asked again now that this is the one writer: another may have begun the run meanwhile.
+            # Checked again with the lock held: another process may have begun the run meanwhile.
             self._new = not (folder.path / "run.json").exists()
             if not self._new:
                 _require_same(folder, signature)
@@ -220,7 +220,7 @@ class RunWriter:
         fold_answer(self.answers, response)
 
     def _write_inputs(self, split: Split, prompts: Mapping[str, str]) -> None:
-        # A killed start may have left half of them; without run.json they count for nothing.
+        # A killed start may have left half of them; without run.json they are not used.
         shutil.rmtree(self.folder.inputs, ignore_errors=True)
         for half_written in self.folder.path.glob(_HALF_WRITTEN):
             half_written.unlink()
@@ -236,7 +236,7 @@ class RunWriter:
         self._log.close()
 
     def discard(self) -> None:
-        """Close, and remove what this writer made, folders included, unless an answer lies in it."""
+        """Close, and remove what this writer created unless an answer was stored."""
         self.close()
         if self._new and self._log.path.stat().st_size == 0:
             for name in ("inputs", "responses"):
@@ -246,7 +246,7 @@ class RunWriter:
 
 
 def _require_free(path: Path) -> None:
-    """A new run needs a new or empty folder, or one in which an earlier start was killed."""
+    """Raise unless a new run can use the folder: it is new, empty, or left by a killed start."""
     if not os.path.isdir(path):
         if os.path.exists(path):
             raise DataError(f"{path}: is a file; name a folder with --out")
@@ -260,7 +260,7 @@ def _require_free(path: Path) -> None:
 
 
 def _is_half_made(path: Path) -> bool:
-    # The log is made first and filled last: inputs without an empty log beside them are somebody else's.
+    # The log is created first and filled last: inputs without an empty log beside them are another program's.
     log = path / "responses" / "part-0.jsonl"
     names = {p.name for p in path.iterdir() if not p.match(_HALF_WRITTEN)}
     if names == {"responses"} and not log.exists():
@@ -294,11 +294,11 @@ def _require_same(folder: RunFolder, signature: Signature, partial: bool = False
 
 
 def _scoring_options(there: Signature, asked: Signature) -> str:
-    """The options of `h2htalk score` that give what is asked for: without them it scores as the run was made."""
+    """The options of `h2htalk score` that differ from those the run was made with."""
     changed = [
         (key, asked.protocol[key])
         for key in ("embedder", "rouge")
         if key in asked.protocol and asked.protocol[key] != there.protocol.get(key)
     ]
-    # An embedder is signed as `name@revision`.
+    # The signature holds an embedder as `name@revision`.
     return "".join(f" --{key} {value.rpartition('@')[0] or value}" for key, value in changed)

@@ -1,4 +1,4 @@
-"""A scenario: one benchmark item, as it lies in a split's files."""
+"""A scenario: one benchmark item, as a split's files hold it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FIELDS = ("id", "subtask", "language", "persona", "inputs", "reference", "tags"
 
 @dataclass(frozen=True, slots=True)
 class ScheduleEntry:
-    """One entry of a schedule: a 24-hour `HH:MM` time and what happens then."""
+    """One entry of a schedule: a 24-hour `HH:MM` time and an activity."""
 
     time: str
     activity: str
@@ -156,7 +156,7 @@ class Scenario:
 
 
 def _refuse_unknown(raw: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    # A field that is read past would be lost on export, and out of the fingerprint.
+    # An ignored field would be lost on export and missing from the fingerprint.
     unknown = sorted(set(map(str, raw)) - set(known))
     if unknown:
         raise DataError(f"{where}: unknown field {', '.join(unknown)} (open fields go into metadata)")

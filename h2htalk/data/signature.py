@@ -1,4 +1,4 @@
-"""Signatures: what a number stands on. Two parts decide what may be compared with what (DESIGN: protocol, subject)."""
+"""Signatures: how a number was measured (protocol) and what was measured (subject). Equal protocols may be compared."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _texts(raw: object, part: str, where: str) -> dict[str, str]:
 
 
 def differing_keys(a: Mapping[str, str], b: Mapping[str, str]) -> list[str]:
-    """Keys that are not the same in both, as `key (a's, b's)`."""
+    """List the keys whose values differ, as `key (a's, b's)`."""
     keys = [*a, *(key for key in b if key not in a)]
     return [f"{key} ({a.get(key, '-')}, {b.get(key, '-')})" for key in keys if a.get(key) != b.get(key)]
 

@@ -1,4 +1,4 @@
-"""Write a split as a folder that `load_split` reads again, whole or not at all."""
+"""Write a split as a folder that `load_split` reads again, completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from h2htalk.errors import DataError
 def export_split(
     split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl"
 ) -> list[Path]:
-    """Write a split as a folder that `load_split` reads; returns the files written.
+    """Write a split as a folder that `load_split` reads; return the files written.
 
     Raises:
-        DataError: the folder holds files already, or cannot be written; then nothing of it is left.
+        DataError: the folder holds files already, or cannot be written; then everything written is removed.
     """
     if os.path.lexists(folder) and (not os.path.isdir(folder) or any(folder.iterdir())):
         raise DataError(f"{folder}: not an empty folder; name a new one")
@@ -40,7 +40,7 @@ def export_split(
 
 
 def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"]) -> Iterator[Path]:
-    """Write the files of a split, each yielded once it is there."""
+    """Write the files of a split, yielding each once it exists."""
     data = folder / f"scenarios.{file_format}"
     records = (scenario.to_dict() for scenario in split.scenarios)
     if file_format == "parquet":
@@ -67,11 +67,11 @@ def _persona_toml(persona: Persona) -> str:
 
 
 def toml_string(text: str) -> str:
-    """A TOML basic string (JSON's escapes are TOML's, but for DEL)."""
+    """Format a TOML basic string (JSON's escapes are TOML's, except DEL)."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _file_name(persona_id: str) -> str:
-    # An id comes from data: never trust it as a path.
+    # An id comes from data and is not safe as a path.
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in persona_id[:64])
     return safe if safe == persona_id else f"{safe}-{hashlib.sha256(persona_id.encode()).hexdigest()[:8]}"

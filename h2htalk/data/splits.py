@@ -1,4 +1,4 @@
-"""Splits: named, versioned sets of scenarios. `mini` is bundled; a folder or one file is read as it lies."""
+"""Splits: named, versioned sets of scenarios. `mini` is bundled; a folder or one file is read in place."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Split:
         subtasks: Sequence[str] = (),
         limit: int | None = None,
     ) -> Split:
-        """The scenarios of one language, of some subtasks, and of those a stratified sample.
+        """Select the scenarios of one language and of some subtasks, and of those a stratified sample.
 
         Args:
             language: `en`, `zh`, or None for both.
@@ -71,7 +71,7 @@ class Split:
 
 
 def fingerprint_of(scenarios: Iterable[Scenario], personas: Mapping[str, Persona]) -> str:
-    """See `Split.fingerprint`."""
+    """Compute `Split.fingerprint`."""
     digest = hashlib.sha256()
     used: set[str] = set()
     for scenario in sorted(scenarios, key=lambda s: s.id):
@@ -87,7 +87,7 @@ def _canonical(record: Mapping[str, Any]) -> bytes:
 
 
 def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenario]:
-    """At most `limit` scenarios, one a stratum (subtask, language) in turn, chosen by a hash of the id.
+    """Sample at most `limit` scenarios, one a stratum (subtask, language) in turn, chosen by a hash of the id.
 
     The sample of a smaller limit is part of the sample of a larger one; row order does not matter.
     """
@@ -106,7 +106,7 @@ def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenari
 
 
 def list_splits() -> dict[str, str]:
-    """Bundled splits: name -> description."""
+    """List the bundled splits: name -> description."""
     return {
         path.name: _read_header(path)["description"]
         for path in sorted(BUNDLED_FOLDER.iterdir())
@@ -118,7 +118,7 @@ def load_split(name: str) -> Split:
     """Load a split whole: a bundled name (`mini`), a folder, or one `.jsonl` or `.parquet` file.
 
     A folder holds `*.jsonl` and `*.parquet` files of scenarios, optionally `split.toml` (name, version,
-    description, licence) and `personas/*.toml`. A persona there takes the place of a bundled one of the same id.
+    description, licence) and `personas/*.toml`. A persona there replaces a bundled one of the same id.
 
     Examples:
         >>> import h2htalk
@@ -127,7 +127,7 @@ def load_split(name: str) -> Split:
 
     Raises:
         ConfigError: no such split; the message lists what there is.
-        DataError: a broken record (file and line), a duplicate id, or a persona that is nowhere described.
+        DataError: a broken record (file and line), a duplicate id, or a persona without a description.
     """
     source = resolve_split(name)
     header = _read_header(source)
@@ -161,7 +161,7 @@ def load_split(name: str) -> Split:
 
 
 def _own_personas(folder: Path) -> dict[str, Persona]:
-    """The personas described beside the scenarios, by id."""
+    """Read the personas beside the scenarios, by id."""
     found: dict[str, tuple[Persona, Path]] = {}
     for path in sorted(folder.glob("personas/*.toml")):
         persona = read_persona(_require_file(path))
@@ -174,7 +174,7 @@ def _own_personas(folder: Path) -> dict[str, Persona]:
 
 
 def resolve_split(name: str) -> Path:
-    """Where a split lies: a folder or a file.
+    """Find the folder or file of a split.
 
     Raises:
         ConfigError: there is no such split, or two: a bundled one, and a folder of that name here.
@@ -195,7 +195,7 @@ def resolve_split(name: str) -> Path:
                 f"split {name}: both a bundled split and a folder here: write ./{name} for the folder"
             )
         return BUNDLED_FOLDER / name
-    # os.path, as pathlib raises on a name that is too long or a folder that may not be entered.
+    # os.path: pathlib raises on a name that is too long or a folder without permission to enter.
     if os.path.isdir(path) or (os.path.isfile(path) and _is_scenario_file(path)):
         return path
     raise ConfigError(
@@ -207,7 +207,7 @@ def resolve_split(name: str) -> Path:
 def _holds_scenarios(folder: Path) -> bool:
     try:
         return any(_is_scenario_file(path) for path in folder.iterdir())
-    except OSError:  # not there, no folder, or not to be entered: then nobody means it
+    except OSError:  # missing, no folder, or no permission to enter
         return False
 
 
@@ -216,7 +216,7 @@ def _is_scenario_file(path: Path) -> bool:
 
 
 def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
-    """Stream `(where, scenario)` from a folder or file, in bounded memory; ids are not compared."""
+    """Stream `(where, scenario)` from a folder or file in bounded memory; ids are not compared."""
     if source.is_dir():
         paths = sorted(filter(_is_scenario_file, source.iterdir()))
         if not paths:
@@ -231,19 +231,19 @@ def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
 
 
 def _require_file(path: Path) -> Path:
-    # A pipe would wait for its writer for ever.
+    # Reading a pipe would block for ever.
     if not path.is_file():
-        raise DataError(f"{path}: is not a file; take it out of the split's folder")
+        raise DataError(f"{path}: is not a file; remove it from the split's folder")
     return path
 
 
 def _read_header(source: Path) -> dict[str, str]:
-    """`split.toml` of a split's folder, with defaults for what it does not say.
+    """Read `split.toml` of a split's folder, with defaults for missing keys.
 
     Raises:
-        DataError: not TOML, a key that no header has, or a value that is no text.
+        DataError: not TOML, an unknown key, or a value that is not text.
     """
-    # The name is written into tables and TOML, where a file name's bytes that are not UTF-8 have no place.
+    # The name is written into tables and TOML, which must be UTF-8; a file name may hold other bytes.
     absolute = Path(os.path.abspath(source))
     name = os.fsencode(absolute.name if source.is_dir() else absolute.stem).decode(errors="replace")
     header = {
@@ -268,7 +268,7 @@ def _read_header(source: Path) -> dict[str, str]:
 
 
 def describe_split(split: Split) -> str:
-    """Name, licence and fingerprint, a table of counts beside Table 1's, and the tags."""
+    """Describe a split: name, licence, fingerprint, counts beside Table 1's, and the tags."""
     counts = Counter((s.subtask, s.language) for s in split.scenarios)
     languages = sorted({s.language for s in split.scenarios})
     lines = [

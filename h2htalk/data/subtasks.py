@@ -41,7 +41,7 @@ class Subtask:
 
     @property
     def is_chat(self) -> bool:
-        """Whether the scenario's turns are the conversation itself (not material to work on)."""
+        """Whether the scenario's turns are the conversation itself, not material to work on."""
         return self.dimension == "dialogue"
 
 
@@ -151,7 +151,7 @@ MEMORY_IMPORTANCE = {0: "a week", 1: "three months", 2: "long-term"}
 
 
 def find_subtask(name: str, where: str = "subtask") -> Subtask:
-    """The subtask of that name, else a DataError that lists the eleven."""
+    """Return the subtask of that name, else raise a DataError that lists the eleven."""
     try:
         return SUBTASKS[name]
     except (KeyError, TypeError):
@@ -161,6 +161,6 @@ def find_subtask(name: str, where: str = "subtask") -> Subtask:
 
 
 def in_table_order(names: Iterable[str]) -> list[str]:
-    """Those subtasks, in Table 2's column order."""
+    """Sort subtask names in Table 2's column order."""
     chosen = set(names)
     return [name for name in SUBTASKS if name in chosen]

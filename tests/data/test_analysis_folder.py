@@ -109,5 +109,5 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 def test_a_place_where_nothing_can_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises((ConfigError, DataError), match="/proc"), replaced(Path("/proc/nowhere/out")):
         pass  # pragma: no cover
-    with pytest.raises(ConfigError, match="name another place"):
+    with pytest.raises(ConfigError, match="name another one"):
         require_folder(tmp_path / ("x" * 300))

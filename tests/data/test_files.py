@@ -160,7 +160,7 @@ def test_a_key_that_stands_twice_is_refused_where_asked(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"id": "a", "inputs": {"n": 1}}\n{"id": "b", "inputs": {"n": 1, "m": 2, "n": 3}}\n')
     assert read(path)[1] == {"id": "b", "inputs": {"n": 3, "m": 2}}
-    with pytest.raises(DataError, match=r"x\.jsonl:2: broken JSON: the key 'n' stands there twice; keep one"):
+    with pytest.raises(DataError, match=r"x\.jsonl:2: broken JSON: the key 'n' is repeated; keep one"):
         list(read_jsonl(path, unique_keys=True))
 
 

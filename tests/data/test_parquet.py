@@ -106,13 +106,13 @@ def test_lists_structures_and_categories_of_others_are_read(tmp_path: Path) -> N
         (b"5", "{}", ": its metadata h2htalk_json_columns must be a JSON list of column names"),
         (b"[1]", "{}", ": its metadata h2htalk_json_columns must be a JSON list of column names"),
         (b"[" * 100_000, "{}", ": its metadata h2htalk_json_columns must be a JSON list of column names"),
-        (b'["nope"]', "{}", ": its metadata h2htalk_json_columns name column 'nope', which is not there"),
+        (b'["nope"]', "{}", ": its metadata h2htalk_json_columns name column 'nope', which is missing"),
         (b'["tags"]', None, ":row 1: tags must be JSON text, not NoneType"),
         (b'["tags"]', 5, ":row 1: tags must be JSON text, not int"),
         (b'["tags"]', "{", ":row 1: tags: broken JSON: "),
         (b'["tags"]', "[" * 100_000, ":row 1: tags: broken JSON: "),
         (b'["tags"]', '{"n": NaN}', ":row 1: tags: broken JSON: NaN is not JSON"),
-        (b'["tags"]', '{"n": 1, "n": 2}', ":row 1: tags: broken JSON: the key 'n' stands there twice"),
+        (b'["tags"]', '{"n": 1, "n": 2}', ":row 1: tags: broken JSON: the key 'n' is repeated"),
     ],
 )
 def test_wrong_json_in_a_column_is_named(tmp_path: Path, note: bytes, cell: object, message: str) -> None:

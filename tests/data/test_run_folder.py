@@ -184,9 +184,9 @@ def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id":"e","sample":0,"text":"x"}', "'e' is none of the scenarios of this run; take the line out"),
+        ('{"id":"e","sample":0,"text":"x"}', "'e' is not a scenario of this run; remove the line"),
         ('{"id":"a","sample":2,"text":"x"}', "sample 2 of 'a', but this run asks 2 an item, counted from 0"),
-        ('{"id":"z","sample":0,"failure":{"reason":"timeout"}}', "'z' is none of the scenarios of this run"),
+        ('{"id":"z","sample":0,"failure":{"reason":"timeout"}}', "'z' is not a scenario of this run"),
     ],
 )
 def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resuming(

@@ -200,9 +200,7 @@ def test_a_key_that_stands_twice_is_named(tmp_path: Path, records: list[dict[str
     write(tmp_path, records)
     with (tmp_path / "scenarios.jsonl").open("a") as file:
         file.write(json.dumps(records[0])[:-1] + ', "reference": "second"}\n')
-    with pytest.raises(
-        DataError, match=r"scenarios\.jsonl:13: broken JSON: the key 'reference' stands there twice"
-    ):
+    with pytest.raises(DataError, match=r"scenarios\.jsonl:13: broken JSON: the key 'reference' is repeated"):
         load_split(str(tmp_path))
 
 
@@ -215,7 +213,7 @@ def test_what_is_no_file_is_named(
     path = write(tmp_path, records) / name
     path.parent.mkdir(exist_ok=True)
     {"pipe": os.mkfifo, "folder": Path.mkdir, "link to nothing": lambda p: p.symlink_to("x")}[made](path)
-    with pytest.raises(DataError, match=f"^{path}: is not a file; take it out of the split's folder"):
+    with pytest.raises(DataError, match=f"^{path}: is not a file; remove it from the split's folder"):
         load_split(str(tmp_path))
 
 

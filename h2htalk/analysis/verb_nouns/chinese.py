@@ -1,8 +1,7 @@
-"""Chinese verbs and the nouns they act on, from the order of the words.
+"""Find Chinese verbs and the nouns they act on, from the order of the words.
 
-A small parser is often wrong on Chinese, the surface rarely: after a verb, aspect, numbers and modifiers lead to the
-head noun, which is the last of its phrase. So the rules walk over kinds of words (`chinese_pieces.py`), clause by
-clause.
+A small parser is often wrong on Chinese, the word order rarely: after a verb, aspect, numbers and modifiers lead to the
+head noun, the last of its phrase. So the rules read the kinds of words (`chinese_tokens`), clause by clause.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _MODIFIERS = Kind.NUMERAL + Kind.CLASSIFIER + Kind.ADJECTIVE + Kind.PRONOUN
-# What may stand between a subject and its verb.
-_BEFORE_VERB = Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.ASPECT
 _PLACE_ENDINGS = frozenset("在进到向往成回入至为作")
 
 
@@ -31,24 +28,25 @@ def chinese_pairs(doc: Doc) -> list[VerbNounPair]:
     `写`, `打开` stays); verb-object compounds of two free words are cut (`喝水` -> 喝 水), bound ones (`散步`) give
     nothing. The noun of 把 and 将 is an object, the subject of 被 is none; of two objects the thing given counts.
     """
-    found: list[tuple[int, int, VerbNounPair]] = []
+    pairs: list[tuple[int, int, VerbNounPair]] = []
     for words in _clauses(chinese_tokens(doc)):
-        found += [(words[noun].token, noun, pair) for noun, pair in _Clause(words).pairs()]
-    return [pair for _, _, pair in sorted(found, key=lambda item: item[:2])]
+        for noun, verb in _Clause(words).pairs():
+            pairs.append((words[noun].token, noun, VerbNounPair(verb, words[noun].text)))
+    return [pair for _, _, pair in sorted(pairs, key=lambda item: item[:2])]
 
 
 def _clauses(words: Sequence[ChineseToken]) -> Iterator[list[ChineseToken]]:
-    for stops, group in groupby(words, key=lambda piece: piece.kind == Kind.STOP):
+    for stops, group in groupby(words, key=lambda token: token.kind == Kind.STOP):
         clause = [] if stops else list(group)
         yield from (clause[start : start + LONGEST_CLAUSE] for start in range(0, len(clause), LONGEST_CLAUSE))
 
 
 class _Clause:
-    """The words between two punctuation marks; places are indices into `words`, kinds one character a word."""
+    """The words between two punctuation marks; every index counts `words`, `kinds` holds one character a word."""
 
     def __init__(self, words: Sequence[ChineseToken]) -> None:
         self.words = words
-        self.kinds = "".join(piece.kind for piece in words)
+        self.kinds = "".join(token.kind for token in words)
         self.served: set[int] = set()  # verbs whose object stands before them, behind 把
 
     def kind(self, at: int) -> str:
@@ -58,46 +56,40 @@ class _Clause:
         return self.words[at].text if 0 <= at < len(self.words) else ""
 
     def after(self, at: int, kinds: str) -> int:
-        """The place behind the words of these kinds that start here."""
+        """The index behind the words of these kinds that start here."""
         while self.kind(at) in kinds:
             at += 1
         return at
 
-    def pairs(self) -> list[tuple[int, VerbNounPair]]:
-        """(place of the noun, pair), in the order found."""
-        found = [
-            pair for at, kind in enumerate(self.kinds) if kind == Kind.DISPOSAL for pair in self._moved(at)
-        ]
+    def pairs(self) -> list[tuple[int, str]]:
+        """(index of the noun, verb), not in order."""
+        disposals = [at for at, kind in enumerate(self.kinds) if kind == Kind.DISPOSAL]
+        pairs = [pair for at in disposals for pair in self._moved(at)]
         only_gives = Kind.VERB not in self.kinds
         for at, kind in enumerate(self.kinds):
             if kind == Kind.VERB or (kind == Kind.GIVE and only_gives):
-                found += self._verb(at)
-        return found
+                pairs += self._verb(at)
+        return pairs
 
-    def _pair(self, verb: str, noun: int) -> tuple[int, VerbNounPair]:
-        text, before = self.text(noun), self.text(noun - 1)
-        both = len(text) == len(before) == 1 and self.kind(noun - 1) == Kind.NOUN
-        return noun, VerbNounPair(verb, before + text if both else text)  # 青|团 is one word
-
-    def _verb(self, at: int) -> list[tuple[int, VerbNounPair]]:
+    def _verb(self, at: int) -> list[tuple[int, str]]:
         verb, end = self._chunk(at)
         if at in self.served or any(word in lists.LINKING | lists.CAUSING for word in (verb, self.text(at))):
             return []
         if self.kind(end) == Kind.OF:
-            return self._described(at, verb, end)
+            return self._described(verb, end)
         if self.kind(end) == Kind.GIVE and verb not in lists.MODALS:
-            head, after = self._object(at, verb, end + 1)  # 送给她一束花
+            head, after = self._object(verb, end + 1)  # 送给她一束花
         elif self._leads_to_place(at, end):
             head, after = None, end
         else:
-            head, after = self._object(at, verb, end)
+            head, after = self._object(verb, end)
         if head is None and self.kinds[end : end + 2] == Kind.CONJUNCTION + Kind.VERB:
             _, after = self._chunk(end + 1)  # 清洗并晾干衣服
-            head, after = self._object(end + 1, verb, after)
-        return [] if head is None else [self._pair(verb, noun) for noun in self._with_others(head, after)]
+            head, after = self._object(verb, after)
+        return [] if head is None else [(noun, verb) for noun in self._with_others(head, after)]
 
     def _chunk(self, at: int) -> tuple[str, int]:
-        """(dictionary form of the verb that starts here, place after its results and aspect)."""
+        """(dictionary form of the verb that starts here, index after its results and aspect)."""
         verb, end = bare_verb(self.text(at)), at + 1
         while self.kind(end) == Kind.RESULT:
             joined = verb + self.text(end)
@@ -116,28 +108,27 @@ class _Clause:
             return True
         return self.text(end) in ("在", "到", "成", "进")
 
-    def _object(self, at: int, verb: str, end: int) -> tuple[int | None, int]:
-        """The direct object that follows and the place after it."""
+    def _object(self, verb: str, end: int) -> tuple[int | None, int]:
+        """The direct object that follows and the index after it."""
         head, after = self._noun_after(end, direct=verb in lists.MODALS or verb in lists.CLAUSAL)
         if head is None or verb in lists.GOING:
             return None, after
-        noun, of = self.text(head), self.kinds.rfind(Kind.OF, end, head)
+        of = self.kinds.rfind(Kind.OF, end, head)
         own = self.kind(of - 1) == Kind.NOUN and Kind.VERB not in self.kinds[end:of]
-        if of > end and own and (noun in lists.ADJUNCTS or (noun in lists.PEOPLE and not self._subject(at))):
+        if of > end and own and self.text(head) in lists.ADJUNCTS:
             return of - 1, after  # 解决问题的方法
         says = verb in lists.CLAUSAL and verb not in lists.PERCEIVING
-        there = noun == "人" and verb in ("有", "没", "没有")
-        return (None if (says or there) and self._predicate(after) else head), after
+        return (None if says and self._predicate(after) else head), after
 
     def _predicate(self, at: int) -> bool:
-        """Whether what follows says something of the noun before it."""
+        """Whether a predicate of the noun before follows."""
         at = self.after(at, Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.PREPOSITION)
         return self.kind(at) in Kind.VERB + Kind.ADJECTIVE + Kind.DISPOSAL + Kind.PASSIVE + Kind.GIVE
 
     def _noun_after(self, at: int, *, direct: bool = False) -> tuple[int | None, int]:
-        """(head of the noun phrase that starts here or None, place after the phrase).
+        """(head of the noun phrase that starts here or None, index after the phrase).
 
-        `direct`: a verb whose object may be what another verb does (想, 开始); a verb right after it is that one.
+        `direct`: the verb before may take another verb (想, 开始), which then follows at once.
         """
         head: int | None = None
         start = at
@@ -156,29 +147,24 @@ class _Clause:
                     return None, at
             elif kind in _MODIFIERS + Kind.TIME and head is None:
                 pass
-            elif kind == Kind.TIME and self.kind(at + 1) == Kind.OF:
-                head = None
-            elif (jump := self._of_after(at, start, head, direct)) is not None:
+            elif (jump := self._of_after(at, start, direct)) is not None:
                 at, head = jump, None
             else:
                 break
             at += 1
         return head, at
 
-    def _of_after(self, at: int, start: int, head: int | None, direct: bool) -> int | None:
+    def _of_after(self, at: int, start: int, direct: bool) -> int | None:
         """The 的 that closes a relative clause or an attribute beginning here, None if there is none."""
         first = self.after(at, Kind.ADVERB + Kind.AUXILIARY)
-        if (
-            direct
-            and at == start
-            and self.kind(first) in Kind.VERB + Kind.PREPOSITION + Kind.DISPOSAL + Kind.GIVE
-        ):
+        verbal = self.kind(first) in Kind.VERB + Kind.PREPOSITION + Kind.DISPOSAL + Kind.GIVE
+        if direct and at == start and verbal:
             return None  # 想[尽量控制自己的情绪]
         end = self.kinds.find(Kind.OF, at + 1)
         inside = self.kinds[at:end]
         if end < 0 or self.kind(at) in Kind.CONJUNCTION + Kind.PARTICLE or not self._noun_follows(end + 1):
             return None
-        if any(kind in inside for kind in Kind.PASSIVE + Kind.PARTICLE + Kind.MANNER):
+        if not set(Kind.PASSIVE + Kind.PARTICLE + Kind.MANNER).isdisjoint(inside):
             return None
         if at == start and self.kind(at) == Kind.VERB and inside[-1] == Kind.PRONOUN:
             return None  # 调整自己的心态
@@ -204,35 +190,26 @@ class _Clause:
             at = end
         return heads
 
-    def _moved(self, at: int) -> list[tuple[int, VerbNounPair]]:
-        """把 and 将: the noun that follows, the verb after it."""
+    def _moved(self, at: int) -> list[tuple[int, str]]:
+        """The object after 把 or 将, with the verb behind it."""
         head, end = self._noun_after(at + 1)
         verb = self.kinds.find(Kind.VERB, end)
         if head is None or verb < 0:
             return []
         form, _ = self._chunk(verb)
         self.served.add(verb)
-        return [self._pair(form, noun) for noun in self._with_others(head, end)]
+        return [(noun, form) for noun in self._with_others(head, end)]
 
-    def _described(self, at: int, verb: str, of: int) -> list[tuple[int, VerbNounPair]]:
-        """A relative clause: the noun after 的 is the object when the clause has a subject and no object."""
+    def _described(self, verb: str, of: int) -> list[tuple[int, str]]:
+        """The noun after 的 is the object of a relative clause without one."""
         head, _ = self._noun_after(of + 1)
-        noun = "" if head is None else self.text(head)
-        other = (
-            verb in lists.GOING or noun in lists.ADJUNCTS or (noun in lists.PEOPLE and not self._subject(at))
-        )
-        return [] if head is None or other else [self._pair(verb, head)]
-
-    def _subject(self, at: int) -> bool:
-        """Whether a subject stands before the verb, adverbs between."""
-        before = at - 1
-        while self.kind(before) in _BEFORE_VERB:
-            before -= 1
-        return self.kind(before) in Kind.PRONOUN + Kind.NOUN
+        if head is None or verb in lists.GOING or self.text(head) in lists.ADJUNCTS:
+            return []
+        return [(head, verb)]
 
 
 def bare_verb(text: str) -> str:
-    """A verb without doubling, result and direction: 看看 -> 看, 写完 -> 写; 打开 stays, a dictionary has it."""
+    """Strip doubling, result and direction from a verb: 看看 -> 看, 写完 -> 写; 打开 is in the dictionary and stays."""
     if text[: len(text) // 2] * 2 == text:
         return text if text in lists.DOUBLED else text[: len(text) // 2]
     for size in (2, 1):

@@ -1,4 +1,4 @@
-"""A parsed Chinese text as the verb-noun rules read it: its words, verb-object compounds cut, each with its kind.
+"""Cut a parsed Chinese text into words and verb-object compounds into their parts, each with its kind.
 
 Closed classes decide first, then the parser's tag, the dictionary's class and the neighbours together: parser and
 dictionary are both often wrong about everyday words.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from h2htalk.analysis.verb_nouns import chinese_words as lists
@@ -16,25 +15,23 @@ from h2htalk.analysis.verb_nouns import chinese_words as lists
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-# Words without a mark between them; the rules look back and forth, so what nobody writes is cut here.
-LONGEST_CLAUSE = 200
+LONGEST_CLAUSE = 200  # tokens; the rules look back and forth, so a longer clause is cut
 _QUOTES = frozenset("“”‘’《》〈〉「」『』\"'")
-# The characters of a word or of a part of one, the parser's tag or "", the place of the word in the doc.
+# The characters of a word or of a part of it, the parser's tag or "", the index of the word in the doc.
 WordPart = tuple[str, str, int]
 
 
 class Kind:
-    """What a piece is, one character a kind, so that a clause is a string."""
+    """The kind of a token: one character each, so that a clause is a string."""
 
     VERB, NOUN, PRONOUN, NUMERAL, CLASSIFIER, ADJECTIVE, ADVERB = "VNRMQAB"
     OF, ASPECT, RESULT, LOCALIZER, TIME, CONJUNCTION, PREPOSITION = "ULCFTKP"
-    DISPOSAL, GIVE, PASSIVE, MANNER, PARTICLE, STOP = "HGJOSW"
-    AUXILIARY = "X"
+    DISPOSAL, GIVE, PASSIVE, MANNER, PARTICLE, STOP, AUXILIARY = "HGJOSWX"
 
 
 @dataclass(frozen=True, slots=True)
 class ChineseToken:
-    """A word or part of one; `kind` is one of Kind, `token` the place of its word in the doc."""
+    """A word or part of one; `kind` is one of Kind, `token` the index of its word in the doc."""
 
     text: str
     kind: str
@@ -42,7 +39,7 @@ class ChineseToken:
 
 
 _CLOSED = dict(zip("的得地把将给被、", "USSHHGJK", strict=True))
-# A word of two classes is of the first.
+# A word in two classes belongs to the first.
 _CLASSES = {
     Kind.AUXILIARY: lists.AUXILIARIES,
     Kind.PRONOUN: lists.PRONOUNS,
@@ -58,66 +55,53 @@ _KIND_OF = {word: kind for kind, words in reversed(_CLASSES.items()) for word in
 
 
 def chinese_tokens(doc: Doc) -> list[ChineseToken]:
-    """The doc's words in order, white space and quotation marks left out, each with its kind."""
+    """The words of a parsed text in order, without white space and quotation marks, each with its kind."""
     words = [(t.text, t.pos_, t.i) for t in doc if not t.is_space and t.text not in _QUOTES]
     parts = [(part, tag, at) for text, was, at in _joined(words) for part, tag in cut(text, was)]
-    found: list[ChineseToken] = []
+    tokens: list[ChineseToken] = []
     for (text, tag, token), after in zip(parts, [*parts[1:], ("", "", 0)], strict=False):
-        found.append(ChineseToken(text, _kind(text, tag, found, after), token))
-    return found
+        tokens.append(ChineseToken(text, _kind(text, tag, tokens, after), token))
+    return tokens
 
 
 def _joined(words: list[WordPart]) -> list[WordPart]:
-    """Words with borders moved: 充电|器 and 掌控|感 are one, 看场|电影 has a verb and a measure."""
-    found: list[WordPart] = []
+    """Move word borders: 充电|器 and 掌控|感 become one word, 看场|电影 a verb, a measure and a noun."""
+    joined: list[WordPart] = []
     for (text, tag, at), (after, _, _) in zip(words, [*words[1:], ("", "", 0)], strict=False):
-        before, was, _ = found[-1] if found else ("", "", 0)
+        before, was, _ = joined[-1] if joined else ("", "", 0)
         suffix = text == "感" and was in ("NOUN", "VERB", "ADJ")
         end = len(text) == 1 < len(before) and (tag == "PART" or text not in lists.FUNCTIONAL)
         if suffix or (end and lists.is_noun(before + text)):
-            found[-1] = (before + text, "NOUN", at)
-        elif (
-            len(text) == 2
-            and text[0] in lists.FREE_VERBS
-            and text[1] in lists.MEASURES
-            and lists.is_noun(after)
-        ):
-            found += [(text[0], "VERB", at), (text[1], "", at)]
+            joined[-1] = (before + text, "NOUN", at)
+        elif text[0] in lists.FREE_VERBS and text[1:] in lists.MEASURES and lists.is_noun(after):
+            joined += [(text[0], "VERB", at), (text[1], "", at)]
         else:
-            found.append((text, tag, at))
-    return found
+            joined.append((text, tag, at))
+    return joined
 
 
 @lru_cache(65536)
 def cut(text: str, tag: str) -> tuple[tuple[str, str], ...]:
-    """A word as one part, or as the parts that the rules need apart, each with its tag ("" where unknown)."""
+    """Cut a word into the parts that the rules need apart, each with its tag ("" where unknown)."""
     whole = ((text, tag),)
     if len(text) < 2 or text in lists.KNOWN | lists.NOUNS | lists.PEOPLE or not lists.is_han(text):
         return whole
     first, rest = text[0], text[1:]
-    if (
-        first in lists.STUCK
-        and (rest in lists.FREE_VERBS or rest in "去来" or first == "太")
-        and text not in lists.ADVERBIAL_WORDS
-    ):
+    stuck = first == "太" or (first in lists.STUCK and (rest in lists.FREE_VERBS or rest in "去来"))
+    if stuck and text not in lists.ADVERBIAL_WORDS:
         return ((first, "ADV" if first not in lists.MODALS else "VERB"), (rest, "VERB"))
-    if first in lists.CLASSIFIERS and (
-        rest == "钱" or (rest in lists.FREE_NOUNS and not lists.is_noun(text))
-    ):
+    counted = rest == "钱" or (rest in lists.FREE_NOUNS and not lists.is_noun(text))
+    if first in lists.CLASSIFIERS and counted:
         return ((first, ""), (rest, "NOUN"))  # 首歌
     if rest in lists.COMPOUNDS.get(first, ""):
         return whole if text in lists.NOUNS_LIKE_COMPOUNDS else ((first, "VERB"), (rest, "NOUN"))
-    if rest == "得" and _is_verb(first):
-        return ((first, "VERB"), (rest, ""))
     if first in lists.FREE_VERBS and rest[0] in lists.AFTER_VERB and _is_object(rest[1:]):
         return ((text[:2], "VERB"), (rest[1:], "NOUN"))  # 关上门
-    if first in lists.FREE_VERBS and len(text) == 3 and tag == "VERB" and lists.is_noun(rest):
-        return ((first, "VERB"), (rest, "NOUN"))  # 发邮件
     return whole if lists.is_listed(text) else _cut_unlisted(first, rest) or whole
 
 
 def _cut_unlisted(first: str, rest: str) -> tuple[tuple[str, str], ...] | None:
-    """A word that no dictionary has: an adverb, a measure, a modifier or a verb stuck to another word."""
+    """Cut a word that no dictionary has: an adverb, a measure, a modifier or a verb written with another word."""
     noun = _is_object(rest)
     if first in lists.FREE_VERBS and noun:
         return ((first, "VERB"), (rest, "NOUN"))
@@ -133,10 +117,6 @@ def _is_object(word: str) -> bool:
 
 def _is_verb(word: str) -> bool:
     return word in lists.FREE_VERBS or (len(word) > 1 and lists.word_class(word)[:1] == "v")
-
-
-def _is_thing(part: WordPart) -> bool:
-    return part[1] in ("NOUN", "PROPN")
 
 
 def _starts_object(part: WordPart) -> bool:
@@ -192,34 +172,27 @@ def _open_kind(text: str, tag: str, before: list[ChineseToken], after: WordPart)
     verbal = tag in ("VERB", "AUX", "") or (len(text) == 1 and tag == "ADP")
     if not lists.is_han(text):
         return Kind.NOUN if text[0].isalpha() else Kind.NUMERAL
-    if (listed == "v" or tag == "VERB" or text in lists.FREE_VERBS) and _awaited(before):
+    if (listed == "v" or tag == "VERB" or text in lists.FREE_VERBS) and _follows_disposal(before):
         return Kind.VERB
     if text in lists.FREE_VERBS:
-        takes = after[1] == "NUM" or (last in "TNK" and _is_thing(after))
+        takes = after[1] == "NUM" or (last in "TNK" and after[1] in ("NOUN", "PROPN"))
         return Kind.VERB if takes or (not modified and (verbal or last in "BXWR")) else Kind.NOUN
     if text[0] == text[1:] and tag != "NOUN":
         return Kind.VERB if text[0] in lists.FREE_VERBS or text in lists.DOUBLED else Kind.ADVERB
-    if text[0] in lists.FREE_VERBS and text[1:] in lists.AFTER_VERB and not modified:
-        return Kind.VERB
     if not verbal:
-        return _nominal(tag, before, listed, modified, after)
+        return _nominal(tag, last, listed, after)
     if listed == "a":
         return Kind.ADJECTIVE
     ends = not after[0][:1].isalnum()
     deed = ends and last == Kind.VERB and before[-1].text in lists.WITH_DEEDS  # 有帮助
-    owned = ends and last == Kind.NOUN and Kind.OF in [piece.kind for piece in before[-3:]]  # 自己的内心需求
     named = listed == "n" and (modified or (last in "LMVN" and not _starts_object(after)))
-    return Kind.NOUN if deed or owned or named or (last == Kind.OF and len(text) > 1) else Kind.VERB
+    return Kind.NOUN if deed or named or (last == Kind.OF and len(text) > 1) else Kind.VERB
 
 
-def _nominal(tag: str, before: list[ChineseToken], listed: str, modified: bool, after: WordPart) -> str:
+def _nominal(tag: str, last: str, listed: str, after: WordPart) -> str:
     """The kind of a longer word that the parser calls anything but a verb."""
-    last = before[-1].kind if before else Kind.STOP
-    takes = _starts_object(after) and last in "BXR"
-    if listed == "v" and not modified and (takes or (before and before[-1].text in lists.MODALS)):
-        return Kind.VERB
     if tag in ("NOUN", "PROPN") or (tag == "PART" and last == Kind.NOUN):
-        return Kind.ADJECTIVE if before and before[-1].text in lists.DEGREES else Kind.NOUN
+        return Kind.NOUN
     if tag == "ADJ":
         return Kind.NOUN if (listed == "n" or last in "UAQ") and after[0] != "的" else Kind.ADJECTIVE
     if tag in ("ADV", "CCONJ", "SCONJ"):
@@ -227,11 +200,7 @@ def _nominal(tag: str, before: list[ChineseToken], listed: str, modified: bool, 
     return {"n": Kind.NOUN, "v": Kind.VERB, "a": Kind.ADJECTIVE}.get(listed, Kind.ADVERB)
 
 
-def _awaited(before: list[ChineseToken]) -> bool:
+def _follows_disposal(before: list[ChineseToken]) -> bool:
     """Whether 把 or 将 and its noun stand before, and no verb yet."""
-    for piece in islice(reversed(before), LONGEST_CLAUSE):
-        if piece.kind in (Kind.VERB, Kind.STOP):
-            return False
-        if piece.kind == Kind.DISPOSAL:
-            return before[-1] is not piece
-    return False
+    kinds = "".join(token.kind for token in before[-LONGEST_CLAUSE:])
+    return max(map(kinds.rfind, Kind.VERB + Kind.STOP)) < kinds.rfind(Kind.DISPOSAL) < len(kinds) - 1

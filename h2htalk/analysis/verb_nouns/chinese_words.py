@@ -24,20 +24,18 @@ ADVERBS, AUXILIARIES, CONJUNCTIONS = _words("adverbs"), _words("auxiliaries"), _
 LOCALIZERS, MODALS, PARTICLES = _words("localizers"), _words("modals"), _words("particles")
 NUMERALS, PREPOSITIONS = _words("determiners", "numerals"), _words("prepositions")
 PRONOUNS, TIMES, TIME_UNITS = _words("pronouns"), _words("time_nouns", "place_nouns"), _words("time_units")
-PEOPLE, NOUNS, DEGREES = _words("kin"), _words("nouns"), _words("degrees")
+PEOPLE, NOUNS = _words("kin"), _words("nouns")
 NUMERAL_CHARACTERS = _characters("numeral_characters")
 CLASSIFIERS = _characters("classifiers") | _words("long_classifiers")
-MEASURES = _characters("bare_classifiers") | _characters(
-    "vessels"
-)  # behind a verb without a number: 打个电话
+# Behind a verb without a number: 打个电话.
+MEASURES = _characters("bare_classifiers") | _characters("vessels")
 
 CAUSING, CLAUSAL, LINKING = _words("causing_verbs"), _words("clause_verbs"), _words("linking_verbs")
 PERCEIVING = _words("perceiving_verbs")  # of CLAUSAL, those that take a thing as well
 FREE_VERBS, GOING = _characters("free_verbs"), _words("intransitive", "directions")
 WITH_DEEDS = _words("before_deeds") | (FREE_VERBS - MODALS)  # a verb after these is a noun: 有帮助
-ENDINGS = _words(
-    "endings"
-)  # of an action, cut off a verb always; the others where no dictionary has the two as one word
+# Of an action, always cut off a verb; other results are where no dictionary has the two as one word.
+ENDINGS = _words("endings")
 AFTER_VERB = ENDINGS | _words("results", "long_results")
 WHOLE, DOUBLED = _words("whole_verbs"), _words("doubled_verbs")
 
@@ -46,8 +44,8 @@ NOUNS_LIKE_COMPOUNDS = _words("nouns_like_compounds")
 FREE_NOUNS = frozenset("".join(COMPOUNDS.values()))
 ADJUNCTS = _words("adjunct_heads", "time_nouns")  # heads of relative clauses that say when, where or how
 AFTERWARDS = _words("after_clauses")  # localizers that make a clause a time: 失去奶奶以后
-STUCK = frozenset("太没都先再刚也又就还忘想爱要敢别")  # written together with the verb behind them
-ADVERBIAL_WORDS = _words("adverbial_words")  # these only look so
+STUCK = frozenset("没都先再刚也又就还忘想爱要敢别")  # written together with the verb behind them, as is 太
+ADVERBIAL_WORDS = _words("adverbial_words")  # one word, though they begin with one of STUCK
 
 ASPECTS = frozenset("了着过")
 BEFORE_VERB = ADVERBS | MODALS | PREPOSITIONS | TIMES

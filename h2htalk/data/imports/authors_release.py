@@ -11,8 +11,8 @@ from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
 
-# The authors' file names and the subtask whose references each really holds: DialogueSchedule and
-# ItineraryInitialization are swapped there (row counts and texts say so).
+# The authors' file names and the subtask whose references each holds: DialogueSchedule and ItineraryInitialization are
+# swapped there, as row counts and texts show.
 AUTHORS_FILES = {
     "dialogue_base": "dialogue_base",
     "dialogue_emotion": "dialogue_emotion",
@@ -30,7 +30,7 @@ AUTHORS_FILES = {
 
 @dataclass(frozen=True, slots=True)
 class AuthorsRelease:
-    """The references of the authors' release, by true subtask, and what the release lacks, in words."""
+    """The references of the authors' release by true subtask, and a description of each thing that is missing."""
 
     references: Mapping[str, tuple[str, ...]]
     missing: tuple[str, ...]
@@ -42,7 +42,7 @@ def read_authors_release(folder: Path) -> AuthorsRelease:
     They are references only: no inputs, persona, history or ids were released, so they cannot become scenarios.
 
     Raises:
-        DataError: none of the files is there, or a line is not such an object; names file and line.
+        DataError: none of the files exists, or a line is not such an object; names file and line.
     """
     references: dict[str, tuple[str, ...]] = {}
     missing: list[str] = []
@@ -81,10 +81,10 @@ def _reference(record: Mapping[str, object], where: str) -> str:
 
 
 def write_authors_references(release: AuthorsRelease, folder: Path) -> Path:
-    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) into a folder; returns the file.
+    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) into a folder; return the file.
 
     Raises:
-        DataError: such a file is there already, or the folder cannot be written.
+        DataError: the file exists already, or the folder cannot be written.
     """
     path = folder / "references.jsonl"
     if os.path.lexists(path):

@@ -1,4 +1,4 @@
-"""Reading what was made elsewhere: responses by other tools, and the authors' released reference files."""
+"""Read responses that another tool produced."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _NAMED_FOREIGN_IDS = 5
 
 
 def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | FailedResponse]:
-    """Responses made by another tool: JSONL lines of `id` and `response` (or `text`), optionally `sample`.
+    """Read responses of another tool: JSONL lines of `id` and `response` (or `text`), optionally `sample`.
 
     Args:
         path: the file.
-        ids: the split's scenario ids. Ids that the file lacks stay unscored; ids that the split lacks are an
-            error, since they mean another split.
+        ids: the split's scenario ids. An id missing from the file stays unscored; one missing from the split is an
+            error, because it belongs to another split.
 
     Raises:
-        DataError: a broken line, a foreign id, an answer given twice, or an item that lacks a sample which others
+        DataError: a broken line, a foreign id, a repeated answer, or an item that lacks a sample which others
             have; names file and line.
     """
     known = set(ids)
@@ -31,7 +31,7 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
     for where, record in read_jsonl(path):
         response = _read_foreign(record, where)
         if response.id not in known:
-            # In ASCII, since a foreign id may look just like one of the split's.
+            # In ASCII: a foreign id may look exactly like one of the split's.
             foreign.append(f"{quoted(response.id)} ({where.rpartition(':')[2]})")
             continue
         key = (response.id, response.sample)
@@ -54,7 +54,7 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
 def _require_equal_samples(lines: Mapping[str, Sequence[tuple[int, str]]]) -> None:
     """Raise DataError unless every item has the samples 0 to K - 1, with one K for all.
 
-    An item's score is the mean of its samples, so that one with fewer would never be scored.
+    An item's score is the mean of its samples: an item with fewer would never be scored.
     """
     count = max(map(len, lines.values()))
     for item_id, found in lines.items():
@@ -75,7 +75,7 @@ def _read_foreign(record: Mapping[str, object], where: str) -> Response | Failed
         raise DataError(f"{where}: response must be text, not {type(record['response']).__name__}")
     for other in ("text", "failure"):
         if record.get(other) is not None:
-            raise DataError(f"{where}: holds a response and a {other}; keep the one that is true")
+            raise DataError(f"{where}: holds a response and a {other}; keep one of them")
     # Other tools' usage and reasoning fields have other shapes: only what is scored is read.
     read = ("id", "sample", "finish_reason")
     own = {key: record[key] for key in read if key in record}

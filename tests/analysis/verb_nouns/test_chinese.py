@@ -123,7 +123,6 @@ def test_what_one_wants_to_do_is_no_object_of_wanting(tagged: str, expected: lis
     ("tagged", "expected"),
     [
         ("讨厌/V 窒息/V 感/U", [("讨厌", "窒息感")]),
-        ("吃/V 青/N 团/N", [("吃", "青团")]),
         ("阿哲/V 喝/V 粥/N", [("喝", "粥")]),
     ],
 )

@@ -108,12 +108,12 @@ def test_a_foreign_id_that_looks_like_one_of_the_splits_shows_the_difference(tmp
         ({"id": "s-1", "response": "x", "sample": "one"}, ":2: sample must be a whole number"),
         (
             {"id": "s-1", "response": "x", "failure": {"reason": "timeout"}},
-            ":2: holds a response and a failure; keep the one that is true",
+            ":2: holds a response and a failure; keep one of them",
         ),
         # One of the two was scored, and nobody was told which.
         (
             {"id": "s-1", "response": "x", "text": "y"},
-            ":2: holds a response and a text; keep the one that is true",
+            ":2: holds a response and a text; keep one of them",
         ),
     ],
 )
