@@ -173,6 +173,9 @@ MEMORY_CATEGORIES: dict[str, str] = {
     "other events": "其他事件",
 }
 
+# The categories as prompts name them.
+MEMORY_CATEGORY_NAMES = {"en": tuple(MEMORY_CATEGORIES), "zh": tuple(MEMORY_CATEGORIES.values())}
+
 # Labels of a memory block's three lines, in order: content, category, importance.
 MEMORY_LABELS = {
     "en": ("Memory Content", "Memory Category", "Memory Importance"),
