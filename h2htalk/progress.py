@@ -42,9 +42,9 @@ class Progress:
         self._start = self._drawn = time.monotonic()
         self._speaks = self._start + silent
 
-    def advance(self, failed: bool = False) -> None:
-        """Count one finished item, and redraw when it is time."""
-        self._done += 1
+    def advance(self, failed: bool = False, count: int = 1) -> None:
+        """Count finished items, and redraw when it is time."""
+        self._done += count
         self._failed += failed
         now = time.monotonic()
         if now >= self._speaks and now - self._drawn >= (_TERMINAL_EVERY if self._terminal else _LOG_EVERY):

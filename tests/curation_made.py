@@ -1,45 +1,55 @@
-"""Small curations made for tests: dialogues, a gathered stage, rules that can be told what to do."""
+"""Small curations for tests: dialogues, workspaces with a finished stage, rules, and runs of one stage."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each
-from h2htalk.curation.pipeline import Opener, Stage, claim, finish
-from h2htalk.curation.stage_folder import StageFolder, part_name
+from h2htalk.curation.pipeline import RuleFactory, StageRun, claim, finish, run_stage
+from h2htalk.curation.settings import CurateSpec
+from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
+from h2htalk.curation.stage_table import find_stage
 from h2htalk.curation.workspace import Workspace
 
-# What the raw files call a person.
+# Person -> name in the raw files.
 PERSONS = {"made-p0001": "Emily Carter"}
+CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
 
 
 def dialogue(number: int, *texts: str, person: str | None = None, source: str = "made") -> dict[str, object]:
     """A dialogue of alternating turns, the user first."""
-    said = texts or (f"I slept badly, night {number}.", "That sounds hard. What kept you awake?")
+    contents = texts or (f"I slept badly, night {number}.", "That sounds hard. What kept you awake?")
     roles = ("user", "companion")
     return {
         "id": f"{source}-{number:06}",
         "language": "en",
-        "messages": [{"role": roles[at % 2], "content": text} for at, text in enumerate(said)],
+        "messages": [{"role": roles[at % 2], "content": text} for at, text in enumerate(contents)],
         "provenance": {"source": source, "row": number} | ({"person": person} if person else {}),
         "licence": "CC0-1.0",
         "metadata": {},
     }
 
 
-def gathered(path: Path, dialogues: Sequence[Record], *, part: int = 3) -> Workspace:
-    """A workspace whose first stage holds these dialogues."""
+def finished(path: Path, name: str, records: Sequence[Record | Kept], part: int = 3) -> Workspace:
+    """A workspace in which one stage is finished and has kept these records."""
     workspace = Workspace(path)
     workspace.open_key()
-    folder = workspace.stage("gather")
-    claim(folder, Stage("gather", 1, {}, Opener(keeping)), "")
-    for number, start in enumerate(range(0, len(dialogues), part)):
-        chosen = dialogues[start : start + part]
-        outcomes = [[Kept(d, audit={"raw": _index(d, at)})] for at, d in enumerate(chosen, start + 1)]
-        folder.write(part_name(number), outcomes, "gather")
+    folder = workspace.stage(name)
+    claim(folder, StageRun(name, 1, {}), "")
+    for number, start in enumerate(range(0, len(records), part)):
+        chosen = records[start : start + part]
+        kept = [[record if isinstance(record, Kept) else Kept(record)] for record in chosen]
+        folder.write(part_name(number), kept, name)
     finish(folder)
     return workspace
+
+
+def gathered(path: Path, dialogues: Sequence[Record], *, part: int = 3) -> Workspace:
+    """A workspace whose first stage has kept these dialogues."""
+    records = [Kept(d, audit={"raw": _index(d, line)}) for line, d in enumerate(dialogues, 1)]
+    return finished(path, "gather", records, part)
 
 
 def _index(record: Record, line: int) -> dict[str, object]:
@@ -48,13 +58,20 @@ def _index(record: Record, line: int) -> dict[str, object]:
     return {"file": "raw.jsonl", "line": line} | named
 
 
+def run_one(name: str, workspace: Workspace, *sections: object, **general: Any) -> RecordCounts:
+    """Run one stage with these sections of a specification, and its general settings."""
+    spec = CurateSpec(str(workspace.path), sections=sections, **{"processes": 1, **general})
+    stage = find_stage(name).make(spec, workspace, workspace.open_key())
+    return run_stage(stage, workspace, processes=spec.processes)
+
+
 def keeping() -> PartRule:
-    """Everything goes on."""
+    """A rule that keeps everything."""
     return each(lambda record: [Kept(record)])
 
 
 def dropping(word: str) -> PartRule:
-    """Dialogues that say a word are rejected with their text; `review` is marked where they are long."""
+    """A rule that rejects dialogues with a word, and tags long ones as `review`."""
 
     def rule(record: Record) -> Outcomes:
         texts = [message["content"] for message in record["messages"]]
@@ -65,8 +82,8 @@ def dropping(word: str) -> PartRule:
     return each(rule)
 
 
-def stage(name: str, opener: Opener, version: int = 1, **settings: object) -> Stage:
-    return Stage(name, version, settings, opener)
+def stage(name: str, open_rule: RuleFactory, version: int = 1, **settings: object) -> StageRun:
+    return StageRun(name, version, settings, open_rule)
 
 
 def all_bytes(folder: StageFolder) -> dict[str, bytes]:
@@ -79,7 +96,7 @@ def all_bytes(folder: StageFolder) -> dict[str, bytes]:
 
 
 def all_files(folder: Path) -> dict[str, bytes]:
-    """Every file under a folder, but for locks, by its name."""
+    """Every file in a folder except locks, by its name."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

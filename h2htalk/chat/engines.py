@@ -23,6 +23,7 @@ class Engine:
         hosted: every call costs money, so each is reserved in a ledger.
         local: it runs on the user's own machine and costs nothing but time.
         batches: it can send everything as batch jobs.
+        moderates: its models with `moderation` in their names answer at a moderation endpoint.
         sampling: whether temperature, top_p and seed are `taken`, may be left out (`optional`), or never taken
             (`none`: the model uses its own).
         reasons: a model of it may reason before it answers.
@@ -38,6 +39,7 @@ class Engine:
     hosted: bool = False
     local: bool = False
     batches: bool = False
+    moderates: bool = False
     sampling: str = "taken"
     reasons: bool = True
     options: str = ""
@@ -85,6 +87,7 @@ ENGINES: Mapping[str, Engine] = {
             path="h2htalk.chat.hosted.openai_engine:OpenAIChat",
             hosted=True,
             batches=True,
+            moderates=True,
             sampling="optional",
             wire="h2htalk.chat.hosted.openai_wire:OpenAIWire",
         ),

@@ -1,4 +1,4 @@
-"""`h2htalk curate ...`: raw dialogues in, reviewed candidates out. Parse, call one library function, print."""
+"""`h2htalk curate ...`: curate raw dialogues into reviewed candidates."""
 
 from __future__ import annotations
 
@@ -12,108 +12,109 @@ from h2htalk.cli.output import ignore_sigint, say
 from h2htalk.errors import ConfigError
 
 if TYPE_CHECKING:
-    from h2htalk.curation.workspace import Workspace
+    from h2htalk.curation.curate import StageSummary
 
-SpecArgument = Annotated[Path, typer.Argument(help="The curation's TOML file.", metavar="SPEC")]
-WorkspaceArgument = Annotated[Path, typer.Argument(help="A workspace, made by `curate run`.")]
-ProcessesOption = Annotated[int | None, typer.Option(help="That work on parts; as many as there are cores.")]
+SpecArgument = Annotated[Path, typer.Argument(help="The TOML file of the curation.", metavar="SPEC")]
+WorkspaceArgument = Annotated[Path, typer.Argument(help="A workspace made by `curate run`.")]
 
 
 def curate_run(
     spec: SpecArgument,
     stage: Annotated[
-        list[str] | None, typer.Option("--stage", help="Only this one; may be repeated.")
+        list[str] | None, typer.Option("--stage", help="Run only this stage; may be repeated.")
     ] = None,
-    workspace: Annotated[Path | None, typer.Option(help="In place of the file's.")] = None,
-    again: Annotated[str | None, typer.Option(help="Make this stage and what follows again.")] = None,
-    processes: ProcessesOption = None,
+    workspace: Annotated[Path | None, typer.Option(help="Replaces the workspace in the file.")] = None,
+    from_stage: Annotated[str, typer.Option(help="Make this stage and those after it again.")] = "",
+    processes: Annotated[int | None, typer.Option(help="Worker processes; default: all cores.")] = None,
 ) -> None:
-    """Run the stages that a workspace still lacks: gather, anonymize, safety, dedup, compose, review."""
+    """Run the stages that are not finished: gather, anonymize, safety, dedup, compose, review."""
     try:
-        from h2htalk.curation.curate import curate
+        from h2htalk.curation.curate import curate, summaries
 
-        place = curate(spec, tuple(stage or ()), workspace=workspace, again=again, processes=processes)
+        place = curate(
+            spec, tuple(stage or ()), workspace=workspace, from_stage=from_stage, processes=processes
+        )
     except KeyboardInterrupt:
         ignore_sigint()
-        say("stopped; what is finished stays: the same command goes on from there", err=True)
+        say("stopped; finished parts are kept: the same command continues", err=True)
         raise
-    _print_funnel(place)
+    _print_funnel(summaries(place))
 
 
 def curate_funnel(
     workspace: WorkspaceArgument,
-    draw: Annotated[Path | None, typer.Option(help="Draw it too: a .svg, .pdf or .png file.")] = None,
+    draw: Annotated[Path | None, typer.Option(help="Also draw it to a .svg, .pdf or .png file.")] = None,
 ) -> None:
-    """How many dialogues came in, what each stage let go and why, how many candidates came out."""
+    """Show how many records each stage read, kept and rejected, and why."""
     from h2htalk.curation.curate import summaries
     from h2htalk.curation.funnel import draw_funnel
     from h2htalk.curation.workspace import Workspace
 
-    _print_funnel(Workspace(workspace))
+    found = summaries(Workspace(workspace))
+    _print_funnel(found)
     if draw is not None:
-        draw_funnel(summaries(Workspace(workspace)), draw)
+        draw_funnel(found, draw)
         say(f"drawn: {draw.resolve()}")
 
 
 def curate_explain(
     workspace: WorkspaceArgument,
     item: Annotated[
-        str, typer.Argument(help="A dialogue's, candidate's or person's id; or as the raw data call it.")
+        str, typer.Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")
     ],
 ) -> None:
-    """One item's whole story, stage by stage."""
-    from h2htalk.curation.explain import explain, story
+    """Show what each stage did with one item."""
+    from h2htalk.curation.explain import explain, format_history
     from h2htalk.curation.workspace import Workspace
 
-    say(story(explain(Workspace(workspace), item)))
+    say(format_history(explain(Workspace(workspace), item)))
 
 
 def curate_erase(
     workspace: WorkspaceArgument,
-    source_id: Annotated[str, typer.Argument(help="Of a dialogue or a person; or as the raw data call it.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Near copies go even where they are others'.")] = False,
+    source_id: Annotated[
+        str, typer.Argument(help="The id of a dialogue or person, or its id in the raw data.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Also erase near copies of other people.")] = False,
 ) -> None:
-    """Take a person out again, through every stage and table."""
+    """Erase a person or a dialogue from every stage."""
     from h2htalk.curation.erase import erase
-    from h2htalk.curation.erasure_scope import OthersGoToo
+    from h2htalk.curation.erasure_scope import SharedTextError
     from h2htalk.curation.workspace import Workspace
 
     try:
-        erased = erase(Workspace(workspace), source_id, others_too=yes)
-    except OthersGoToo as error:
-        for name in error.ids:
-            say(f"{name}  {'of others' if name in error.others else 'asked for'}")
+        erased = erase(Workspace(workspace), source_id, include_others=yes)
+    except SharedTextError as error:
+        say("\n".join(f"{name}  {'other' if name in error.others else 'asked for'}" for name in error.ids))
         raise
-    say(f"{len(erased.ids):,} ids will not come back: {', '.join(erased.ids[:5])}")
+    say(f"erased {len(erased.ids):,} ids: {', '.join(erased.ids[:5])}")
     if erased.copies:
-        say(f"near copies, the same words, went too: {', '.join(erased.copies[:5])}")
-    if erased.again:
-        parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.again.items())
-        say(f"parts to be made again without them: {parts}; start: h2htalk curate run SPEC")
+        say(f"near copies among them: {', '.join(erased.copies[:5])}")
+    if erased.removed_parts:
+        parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.removed_parts.items())
+        say(f"removed parts: {parts}; to make them again: h2htalk curate run SPEC")
     for place in erased.raw:
         say(f"your own file still holds the raw text: {place}", err=True)
 
 
 def curate_purge(
     workspace: WorkspaceArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it: it cannot be undone.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Required: it cannot be undone.")] = False,
 ) -> None:
-    """Remove the raw inputs, the index of who was who, and the key of the surrogates."""
+    """Remove the raw inputs, the private index and the key of the surrogates."""
     from h2htalk.curation.purge import purge
     from h2htalk.curation.workspace import Workspace
 
     if not yes:
         raise ConfigError(
-            f"{workspace}: purge removes the raw inputs, the index of who was who and the key, for good; add --yes"
+            f"{workspace}: purge removes the raw inputs, the private index and the key for good; add --yes"
         )
     for path in purge(Workspace(workspace)):
         say(f"removed  {path}")
 
 
-def _print_funnel(workspace: Workspace) -> None:
-    from h2htalk.curation.curate import summaries
-    from h2htalk.curation.funnel import funnel_table, notes
+def _print_funnel(summaries: list[StageSummary]) -> None:
+    from h2htalk.curation.funnel import funnel_notes, funnel_table
 
-    found = summaries(workspace)
-    console().print(funnel_table(found))
-    say(notes(found))
+    console().print(funnel_table(summaries))
+    say(funnel_notes(summaries))

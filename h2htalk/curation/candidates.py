@@ -1,4 +1,4 @@
-"""A candidate: a scenario that may enter a release, with every reference that was proposed for it."""
+"""A candidate: a scenario that may enter a release, with all references proposed for it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ MODEL = "model:"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A proposed reply: its text, and who wrote it: `original` in the dialogue, `answer:DIALOGUE` in another one with
-    the same question, `model:NAME`. `provenance` is of an answer alone: its dialogue, source and licence."""
+    """A proposed reply: its text, and its origin.
+
+    `origin`: `original` (the dialogue itself), `answer:DIALOGUE` (another dialogue with the same question), or
+    `model:NAME`. `provenance`: the dialogue, source and licence of an answer.
+    """
 
     text: str
     origin: str = ORIGINAL
@@ -39,7 +42,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A scenario whose own reference is the first of `references`. `review` is what the review stage found."""
+    """A scenario whose reference is the first of `references`; `review`: the result of the review stage."""
 
     scenario: Scenario
     references: tuple[Reference, ...]
@@ -54,23 +57,24 @@ class Candidate:
         """Read and validate a record.
 
         Raises:
-            DataError: no candidate, or its scenario is none; starts with `where`.
+            DataError: the candidate or its scenario is wrong; the message starts with `where`.
         """
         scenario, references = raw.get("scenario"), raw.get("references")
         if not isinstance(scenario, Mapping) or not isinstance(references, list) or not references:
             raise DataError(f"{where}: a candidate must hold a scenario and a list of references")
         read = Scenario.from_dict(scenario, where)
+        where = f"{where}: {read.id}"
         if raw.get("id") != read.id:
             raise DataError(f"{where}: the candidate's id is not its scenario's")
-        found = tuple(
-            Reference.from_dict(r, f"{where}: {read.id}: reference {n}") for n, r in enumerate(references, 1)
+        proposed = tuple(
+            Reference.from_dict(r, f"{where}: reference {n}") for n, r in enumerate(references, 1)
         )
-        if found[0].text != read.reference:
-            raise DataError(f"{where}: {read.id}: the scenario's reference is not the first one proposed")
-        return cls(read, found, read_mapping(raw, "review", f"{where}: {read.id}"))
+        if proposed[0].text != read.reference:
+            raise DataError(f"{where}: the scenario's reference is not the first of the candidate's")
+        return cls(read, proposed, read_mapping(raw, "review", where))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it. `provenance` is the scenario's, where `erase` and `explain` look."""
+        """The record. `provenance` repeats the scenario's, for `erase` and `explain`."""
         record: dict[str, Any] = {
             "id": self.id,
             "scenario": self.scenario.to_dict(),

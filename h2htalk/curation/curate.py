@@ -1,47 +1,37 @@
-"""A whole curation: the stages one by one or together, resumable, in one workspace.
+"""A whole curation in one workspace: stage by stage or together, resumable.
 
     gather -> anonymize -> safety -> dedup -> compose -> review
 
-Each stage reads what the one before it kept. A finished stage is not made again; one that was interrupted goes on where
-it stopped; one whose settings changed is an error that names them, unless it is asked for with `again`. An erasure that
-a kill interrupted is finished before anything else is done.
+Each stage reads the records that the stage before it kept. A finished stage is not made again, and an interrupted one
+continues. A stage whose settings changed is an error that names them, unless `from_stage` asks to make it again. An
+erasure that was interrupted is completed before anything else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 
+from h2htalk.chat.engines import parse_model
 from h2htalk.curation.erase import finish_erasure
 from h2htalk.curation.pipeline import Incomplete, run_stage
-from h2htalk.curation.preflight import preflight, to_review
-from h2htalk.curation.settings import CurateSpec, read_spec
-from h2htalk.curation.stage_folder import Counts, require_no_links
-from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.curation.preflight import leave_out_unnamed, preflight
+from h2htalk.curation.settings import read_spec
+from h2htalk.curation.stage_folder import RecordCounts, require_no_links
+from h2htalk.curation.stage_table import STAGES, find_stage, stages_from
+from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.errors import ConfigError, quoted
-
-# How each stage is run: by a rule that `make_stage` describes, or by a function of its own.
-_STAGES = {
-    "gather": "h2htalk.curation.gather.stage:run_gather",
-    "anonymize": "h2htalk.curation.anonymize.stage:make_stage",
-    "safety": "h2htalk.curation.safety.stage:make_stage",
-    "dedup": "h2htalk.curation.dedup.stage:run_dedup",
-    "compose": "h2htalk.curation.compose.stage:make_stage",
-    "review": "h2htalk.curation.review.stage:run_review",
-}
+from h2htalk.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class StageCounts:
-    """What a stage did, as its summary says; `told` is what it says of itself as a whole, a sentence each."""
+class StageSummary:
+    """The counts of a stage, and notes about the stage as a whole, a sentence each."""
 
     stage: str
-    counts: Counts
-    told: tuple[str, ...] = ()
+    counts: RecordCounts
+    notes: tuple[str, ...] = ()
 
 
 def curate(
@@ -49,7 +39,7 @@ def curate(
     stages: Sequence[str] = (),
     *,
     workspace: Path | None = None,
-    again: str | None = None,
+    from_stage: str = "",
     processes: int | None = None,
 ) -> Workspace:
     """Run a curation; returns its workspace, whose counts are `summaries`.
@@ -61,107 +51,85 @@ def curate(
         'workspace'
 
     Args:
-        spec_path: its TOML file; relative paths in it are beside it.
-        stages: which; all of them when none is named, but for a review that nobody is named for. A stage whose
-            forerunner is not finished is an error.
-        workspace: stands in for the file's.
-        again: make this stage and those after it again; what is there is removed only when they can be made.
-        processes: stands in for the file's.
+        spec_path: its TOML file.
+        stages: to run; empty: all, but not a stage whose required setting is empty.
+        workspace: replaces the workspace in the file.
+        from_stage: make this stage and those after it again. Nothing is removed unless they can be made.
+        processes: replaces the number in the file.
 
     Raises:
-        ConfigError: the specification, a stage's name, changed settings, a purged workspace.
+        ConfigError: wrong settings, an unknown stage, changed settings, a purged workspace.
         DataError: a source or a file of the workspace is damaged, or another process works here.
-        Incomplete: model calls failed; the same command goes on.
+        Incomplete: model calls failed; the same command continues.
     """
     spec = read_spec(spec_path, workspace=workspace, processes=processes)
-    for name in [*stages, *([again] if again else [])]:
-        if name not in STAGES:
-            raise ConfigError(f"no stage {quoted(name)}; choose from {', '.join(STAGES)}")
-    wanted = [name for name in STAGES if not stages or name in stages]
-    if again and again not in wanted:
+    chosen = {find_stage(name).name for name in stages}
+    names = [name for name in STAGES if not chosen or name in chosen]
+    renewed = stages_from(from_stage) if from_stage else []
+    if from_stage and from_stage not in names:
         raise ConfigError(
-            f"--again {again} would remove it and what follows, but only {', '.join(wanted)} would be made: "
-            f"add --stage {again}, or leave --stage out"
+            f"--from-stage {from_stage} would remove it and the stages after it, but only {', '.join(names)} would be "
+            f"made: add --stage {from_stage}, or leave --stage out"
         )
-    base = spec_path.resolve().parent
-    place = Workspace(base / spec.workspace)
+    place = Workspace(Path(spec.workspace))
     with place.locked():
         finish_erasure(place)
         key = place.open_key()
-        if not stages and again != "review":
-            wanted = to_review(wanted, spec, place)
-        for name in list(STAGES)[list(STAGES).index(again) :] if again else ():
+        if not stages:
+            names = leave_out_unnamed(names, spec, place, from_stage)
+        for name in renewed:
             require_no_links(place.stage(name).path)
-        preflight(_to_make(wanted, place, again), spec, base, place, key)
+        preflight([name for name in names if name in renewed or not _finished(place, name)], spec, place, key)
         removed = False
-        for name in wanted:
-            if name == again:  # not before: those before it may turn out to be made with other settings
-                _forget_scripts(place, again)
-                remove_from(place, again)
+        for name in names:
+            if name == from_stage:  # not earlier: stages before it may turn out to have other settings
+                _remove(place, renewed)
                 removed = True
             try:
-                _run(name, spec, base, place, key)
+                run_stage(find_stage(name).make(spec, place, key), place, processes=spec.processes)
             except Incomplete as error:
                 if not removed:
                     raise
-                raise Incomplete(f"{error}, without --again {again}") from error
+                raise Incomplete(f"{error}, without --from-stage {from_stage}") from error
     return place
 
 
-def _to_make(wanted: Sequence[str], workspace: Workspace, again: str | None) -> list[str]:
-    """The stages among these that are not finished, or are to be made again."""
-    names = list(STAGES)
-    renewed = names[names.index(again) :] if again else []
-    return [
-        name
-        for name in wanted
-        if name in renewed or not (workspace.stage(name).path / "summary.json").exists()
-    ]
+def _finished(workspace: Workspace, stage: str) -> bool:
+    return (workspace.stage(stage).path / "summary.json").exists()
 
 
-def _run(name: str, spec: CurateSpec, base: Path, workspace: Workspace, key: bytes) -> Counts:
-    module, _, function = _STAGES[name].partition(":")
-    called = getattr(import_module(module), function)
-    if function == "make_stage":
-        return run_stage(called(spec, workspace, key), workspace, processes=spec.processes)
-    if name == "dedup":
-        called = partial(called, processes=spec.processes)
-    places = (base, workspace) if name == "gather" else (workspace,)
-    counts: Counts = called(spec, *places, key)
-    return counts
+def _remove(workspace: Workspace, stages: Sequence[str]) -> None:
+    """Remove stages, the last one first: a kill never leaves a stage without the one before it.
 
-
-def _forget_scripts(workspace: Workspace, again: str) -> None:
-    """Drop what scripts answered in the stages to be made again: removing a stage keeps paid answers, but a script's
-    cost nothing, and an edited one says something else. Raises DataError."""
-    names = list(STAGES)
-    for name in names[names.index(again) :]:
-        for path in sorted((workspace.stage(name).path / "calls").glob("*.jsonl")):
+    Paid replies are kept. Replies of scripts are not: they cost nothing, and an edited script replies differently.
+    """
+    for name in reversed(stages):
+        folder = workspace.stage(name)
+        for path in sorted((folder.path / "calls").glob("*.jsonl")):
             lines = [line for _, line in read_jsonl(path, torn_tail=True)]
-            write_jsonl(path, (one for one in lines if not str(one.get("model")).startswith("scripted:")))
+            write_jsonl(path, (line for line in lines if not _is_scripted(line.get("model"))))
+        folder.remove()
 
 
-def remove_from(workspace: Workspace, stage: str) -> None:
-    """Remove a stage and those after it, the last one first: a kill never leaves a stage without its forerunner."""
-    names = list(STAGES)
-    for name in reversed(names[names.index(stage) :]):
-        workspace.stage(name).remove()
+def _is_scripted(model: object) -> bool:
+    return isinstance(model, str) and parse_model(model)[0].model_is == "file"
 
 
-def summaries(workspace: Workspace) -> list[StageCounts]:
-    """The counts of every stage that has begun, in order; of unfinished ones what is whole so far.
+def summaries(workspace: Workspace) -> list[StageSummary]:
+    """The counts of every stage that has begun, in order; of an unfinished stage those of its finished parts.
 
     Raises:
         ConfigError: no stage has begun.
-        DataError: a summary is damaged.
+        DataError: a file is damaged.
     """
-    begun = [name for name in STAGES if (workspace.stage(name).path / "stage.json").exists()]
-    if not begun:
+    found = []
+    for name in STAGES:
+        folder = workspace.stage(name)
+        if (folder.path / "stage.json").exists():
+            notes = tuple(str(note["message"]) for note in folder.notes().values())
+            found.append(StageSummary(name, folder.total(), notes))
+    if not found:
         raise ConfigError(
             f"{workspace.path}: no curation has begun here; start one: h2htalk curate run SPEC.toml"
         )
-    return [StageCounts(name, workspace.stage(name).total(), _told(workspace, name)) for name in begun]
-
-
-def _told(workspace: Workspace, stage: str) -> tuple[str, ...]:
-    return tuple(str(remark["told"]) for remark in workspace.stage(stage).remarks().values())
+    return found

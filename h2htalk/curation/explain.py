@@ -1,4 +1,4 @@
-"""One item's whole story: what each stage did with it, and why."""
+"""The history of one item: what each stage did with it, and why."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.curation.erasure_scope import read_index, who
+from h2htalk.curation.erasure_scope import read_index, resolve_ids
 from h2htalk.curation.outcomes import Record, dialogue_of, source_ids
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED
-from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.workspace import Workspace
 from h2htalk.errors import DataError, quoted
+
+_ORIGIN = ("id", "origin", "source", "dialogue", "model", "licence", "contract")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,101 +27,82 @@ class Event:
 
 
 def explain(workspace: Workspace, item_id: str) -> list[Event]:
-    """The story of a dialogue, a candidate or a person, stage by stage.
+    """The history of a dialogue, a candidate or a person, stage by stage.
 
     Args:
-        workspace: where.
-        item_id: of a dialogue (all of its candidates too), of a candidate (its dialogue's story and its own), or of
-            a person (`SOURCE-p0003`); or, until `purge`, what the raw data call a dialogue or a person.
+        workspace: with at least a gathered stage.
+        item_id: of a dialogue (with all its candidates), of a candidate (with its dialogue), or of a person
+            (`SOURCE-p0003`); or, before `purge`, the id of a dialogue or a person in the raw data.
 
     Raises:
-        ConfigError: it is a raw id of several.
-        DataError: no curation has begun there, no stage knows it, or it was taken out.
+        ConfigError: several items have that raw id.
+        DataError: there is no curation, no stage knows the id, or it was erased.
     """
     workspace.require_begun()
     if item_id in workspace.erased():
-        raise DataError(f"{quoted(item_id)} was erased from {workspace.path}; nothing of it is left")
-    # Of a candidate, its dialogue's story too: `DIALOGUE:subtask`.
-    wanted = frozenset([item_id, item_id.partition(":")[0]])
-    events = [event for stage in STAGES for event in _events(workspace, stage, wanted)]
-    if not events:
-        called = who(workspace, item_id, read_index(workspace), None)
-        events = [event for stage in STAGES for event in _events(workspace, stage, called)]
-    return events
+        raise DataError(f"{quoted(item_id)} was erased from {workspace.path}")
+    # A candidate's id is `DIALOGUE:subtask`.
+    ids = frozenset([item_id, item_id.partition(":")[0]])
+    return _events(workspace, ids) or _events(
+        workspace, resolve_ids(workspace, item_id, read_index(workspace), None)
+    )
 
 
-def _events(workspace: Workspace, stage: str, wanted: frozenset[str]) -> Iterator[Event]:
+def _events(workspace: Workspace, ids: frozenset[str]) -> list[Event]:
+    return [event for stage in STAGES for event in _stage_events(workspace, stage, ids)]
+
+
+def _stage_events(workspace: Workspace, stage: str, ids: frozenset[str]) -> Iterator[Event]:
     folder = workspace.stage(stage)
     for part in folder.parts():
         audits = {record["id"]: record for record in folder.part_records(part, AUDIT)}
         for record in folder.part_records(part, KEPT):
-            if source_ids(record) & wanted:
-                yield Event(
-                    stage, str(record["id"]), "kept", _kept_details(record, audits.get(record["id"], {}))
-                )
+            if source_ids(record) & ids:
+                details = _kept_details(record, audits.get(record["id"], {}))
+                yield Event(stage, str(record["id"]), "kept", details)
         for record in folder.part_records(part, REJECTED):
             held = record.get("record")
-            ids = source_ids(held) if isinstance(held, Mapping) else frozenset()
-            if (ids | {record["id"], dialogue_of(record)}) & wanted:
+            own = source_ids(held) if isinstance(held, Mapping) else frozenset()
+            if (own | {record["id"], dialogue_of(record)}) & ids:
                 details = {"reason": record["reason"], **record["evidence"]}
                 yield Event(stage, str(record["id"]), "rejected", details)
 
 
 def _kept_details(record: Record, audit: Record) -> dict[str, Any]:
-    """What a stage noted: its audit, and what stands in the record's metadata or review, without any text."""
+    """The audit of a record, and what stages added to it, without any text."""
     details = {key: value for key, value in audit.items() if key != "id"}
-    metadata = record.get("metadata")
-    if isinstance(metadata, Mapping):
-        details |= {key: metadata[key] for key in ("anonymized", "safety") if key in metadata}
-    if "review" in record:
-        details["review"] = record["review"]
-    provenance = record.get("provenance")
-    if isinstance(provenance, Mapping):
-        details["provenance"] = dict(provenance)
-    if carries := _without_text(_items(metadata, "alternatives")):
-        details["alternatives"] = carries
-    if references := _without_text(_items(record, "references")):
-        details["references"] = references
-    return details
+    metadata = record.get("metadata", {})
+    details |= {key: metadata[key] for key in ("anonymized", "safety") if key in metadata}
+    details |= {key: record[key] for key in ("review", "provenance") if key in record}
+    replies = {"alternatives": metadata.get("alternatives"), "references": record.get("references")}
+    return details | {name: [_origin(item) for item in items] for name, items in replies.items() if items}
 
 
-def _items(held: object, name: str) -> list[Record]:
-    found = held.get(name) if isinstance(held, Mapping) else None
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+def _origin(reply: Record) -> dict[str, Any]:
+    """Where a reply comes from, and its licence."""
+    known = {**reply.get("provenance", {}), **reply}
+    return {name: known[name] for name in _ORIGIN if name in known}
 
 
-def _without_text(items: list[Record]) -> list[dict[str, Any]]:
-    """Where replies came from, and under which licence."""
-    told = []
-    for item in items:
-        provenance = item.get("provenance")
-        known = {**(provenance if isinstance(provenance, Mapping) else {}), **item}
-        names = ("id", "origin", "source", "dialogue", "model", "licence", "contract")
-        told.append({name: known[name] for name in names if name in known})
-    return told
-
-
-def story(events: list[Event]) -> str:
-    """The events as a page of text."""
+def format_history(events: list[Event]) -> str:
+    """The events as text."""
     lines = []
     for event in events:
-        lines.append(f"{STAGES[event.stage]:16} {event.what:9} {event.id}")
-        lines += [f"{'':16} {line}" for line in _told(event.details)]
+        lines.append(f"{event.stage:10} {event.what:9} {event.id}")
+        lines += [f"{'':10} {line}" for line in _format(event.details)]
     return "\n".join(lines)
 
 
-def _told(details: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+def _format(details: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     for key, value in details.items():
         if isinstance(value, Mapping):
             yield f"{indent}{key}"
-            yield from _told(value, indent + "  ")
+            yield from _format(value, indent + "  ")
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
             yield f"{indent}{key} ({len(value)})"
             for item in value:
-                said = (
-                    ", ".join(f"{k} {v}" for k, v in item.items()) if isinstance(item, Mapping) else str(item)
-                )
-                yield f"{indent}  {said}"
+                fields = item.items() if isinstance(item, Mapping) else [("", item)]
+                yield f"{indent}  " + ", ".join(f"{k} {v}".strip() for k, v in fields)
         else:
-            said = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            yield f"{indent}{key}: {said}"
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            yield f"{indent}{key}: {text}"

@@ -1,4 +1,4 @@
-"""The funnel: how many dialogues came in, what each stage let go and why, how many candidates came out."""
+"""The funnel: how many records each stage read, kept and rejected, and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from h2htalk.curation.curate import StageCounts
+from h2htalk.curation.curate import StageSummary
+from h2htalk.curation.stage_table import find_stage
 from h2htalk.data.files import write_problem
 from h2htalk.errors import ConfigError, MissingExtraError
 
@@ -15,100 +16,96 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
-# What a stage reads; dialogues become candidates in compose.
-_UNITS = {"review": "candidates"}
-_DRAWN = (".svg", ".pdf", ".png")
-_SHOWN = 8  # reasons a stage, most frequent first; the rest as one sum
+# Endings of a drawing, and the name of the date in its metadata.
+_FORMATS = {".svg": "Date", ".pdf": "CreationDate", ".png": ""}
+_SHOWN = 8  # reasons of a stage, the most frequent first; the others as one sum
 
 
-def unit(stage: str) -> str:
-    """What a stage reads: `dialogues` or `candidates`."""
-    return _UNITS.get(stage, "dialogues")
-
-
-def funnel_table(found: Sequence[StageCounts]) -> Table:
-    """A row a stage, for the terminal; `notes` says why."""
+def funnel_table(summaries: Sequence[StageSummary]) -> Table:
+    """A table for the terminal, one row a stage; `funnel_notes` gives the reasons."""
     from rich.table import Table
 
     table = Table(title="Funnel", title_justify="left", expand=False)
-    for heading in ("stage", "reads", "read", "kept", "rejected", "goes on"):
-        table.add_column(heading, justify="left" if heading in ("stage", "reads") else "right")
-    for item in found:
-        counts = item.counts
+    for heading in ("stage", "unit", "read", "kept", "rejected", "written"):
+        table.add_column(heading, justify="left" if heading in ("stage", "unit") else "right")
+    for summary in summaries:
+        counts = summary.counts
         numbers = (counts.read, counts.kept, counts.rejected, counts.written)
-        table.add_row(item.stage, unit(item.stage), *(f"{n:,}" for n in numbers))
+        table.add_row(summary.stage, find_stage(summary.stage).reads, *(f"{n:,}" for n in numbers))
     return table
 
 
-def notes(found: Sequence[StageCounts]) -> str:
-    """Each stage's reasons and marks in words, and what it says of itself, a line each."""
+def funnel_notes(summaries: Sequence[StageSummary]) -> str:
+    """The reasons, tags and notes of each stage, one a line."""
     lines = []
-    for item in found:
-        counts = item.counts
+    for summary in summaries:
+        counts = summary.counts
         if counts.reasons:
-            beside = f" ({counts.dropped:,} beside what was kept)" if counts.dropped else ""
-            lines.append(f"{item.stage:10} rejected{beside}: {_listed(counts.reasons)}")
+            dropped = f" ({counts.dropped:,} of kept records)" if counts.dropped else ""
+            lines.append(f"{summary.stage:10} rejected{dropped}: {_format_counts(counts.reasons)}")
         if counts.tags:
-            lines.append(f"{item.stage:10} marked: {_listed(counts.tags)}")
-        lines += [f"{item.stage:10} {told}" for told in item.told]
+            lines.append(f"{summary.stage:10} tagged: {_format_counts(counts.tags)}")
+        lines += [f"{summary.stage:10} {note}" for note in summary.notes]
     return "\n".join(lines)
 
 
-def _listed(counts: Mapping[str, int]) -> str:
-    shown = list(counts.items())
-    said = [f"{name} {number:,}" for name, number in shown[:_SHOWN]]
-    rest = sum(number for _, number in shown[_SHOWN:])
-    return ", ".join([*said, *([f"and {len(shown) - _SHOWN} more kinds {rest:,}"] if rest else [])])
+def _format_counts(counts: Mapping[str, int]) -> str:
+    texts = [f"{name} {number:,}" for name, number in counts.items()]
+    if len(texts) > _SHOWN:
+        rest = sum(list(counts.values())[_SHOWN:])
+        texts[_SHOWN:] = [f"{len(texts) - _SHOWN} others {rest:,}"]
+    return ", ".join(texts)
 
 
-def draw_funnel(found: Sequence[StageCounts], path: Path) -> None:
-    """Draw the funnel as SVG, PDF or PNG (by the file's ending): a bar a stage, what it kept and what it let go.
+def draw_funnel(summaries: Sequence[StageSummary], path: Path) -> None:
+    """Draw the funnel as SVG, PDF or PNG, by the file's ending. The same counts give the same file.
 
     Raises:
         ConfigError: another ending, or the file cannot be written.
         MissingExtraError: matplotlib is not installed.
     """
-    if path.suffix.lower() not in _DRAWN:
-        raise ConfigError(f"{path}: a drawing's name ends in {', '.join(_DRAWN)}")
+    ending = path.suffix.lower()
+    if ending not in _FORMATS:
+        raise ConfigError(f"{path}: the name of a drawing must end in {', '.join(_FORMATS)}")
     try:
         from matplotlib import rc_context
     except ImportError as error:
         raise MissingExtraError("drawing the funnel", 'pip install "h2htalk[analysis]"') from error
-    figure = funnel_figure(found)
-    # The same counts give the same file: no date, and in SVG no ids drawn by chance.
-    dated = {".svg": "Date", ".pdf": "CreationDate"}.get(path.suffix.lower())
+    figure = _figure(summaries)
+    date = _FORMATS[ending]
     try:
-        with rc_context({"svg.hashsalt": "funnel"}):
-            figure.savefig(path, metadata={dated: None} if dated else None, dpi=150)
+        with rc_context({"svg.hashsalt": "funnel"}):  # else SVG ids are random
+            figure.savefig(path, metadata={date: None} if date else None, dpi=150)
     except OSError as error:
         raise ConfigError(f"{path}: {write_problem(error)}") from error
 
 
-def funnel_figure(found: Sequence[StageCounts]) -> Figure:
-    """The drawing, a bar a stage from the top: what it kept, and beside it what it rejected. Needs matplotlib."""
+def _figure(summaries: Sequence[StageSummary]) -> Figure:
+    """A bar for each stage: what it kept, and beside it what it rejected."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    told = "\n".join(fill(f"{item.stage}: {said}", 110) for item in found for said in item.told)
-    height = 0.75 * len(found) + 1.1 + 0.16 * len(told.splitlines())
+    notes = "\n".join(fill(f"{item.stage}: {note}", 110) for item in summaries for note in item.notes)
+    height = 0.75 * len(summaries) + 1.1 + 0.16 * len(notes.splitlines())
     figure = Figure(figsize=(8, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    rows = range(len(found))
-    kept = [item.counts.kept for item in found]
-    rejected = [item.counts.rejected for item in found]
+    rows = range(len(summaries))
+    kept = [item.counts.kept for item in summaries]
     axes.barh(rows, kept, color="#3b6ea5", label="kept")
-    axes.barh(rows, rejected, left=kept, color="#d9a441", label="rejected")
-    widest = max([item.counts.read for item in found], default=1) or 1
-    for row, item in enumerate(found):
+    axes.barh(
+        rows, [item.counts.rejected for item in summaries], left=kept, color="#d9a441", label="rejected"
+    )
+    widest = max([item.counts.read for item in summaries], default=1) or 1
+    for row, item in enumerate(summaries):
         label = f"{item.counts.kept:,} of {item.counts.read:,}"
         axes.text(item.counts.read + widest * 0.01, row, label, va="center", fontsize=9)
-    axes.set_yticks(rows, [f"{item.stage}\n({unit(item.stage)})" for item in found])
+    axes.set_yticks(rows, [f"{item.stage}\n({find_stage(item.stage).reads})" for item in summaries])
     axes.invert_yaxis()
     axes.set_xlim(0, widest * 1.18)
     axes.set_title("What each stage kept", loc="left")
     axes.legend(loc="lower right", frameon=False)
-    if told:
-        axes.set_xlabel(told, loc="left", fontsize=8)
+    if notes:
+        axes.set_xlabel(notes, loc="left", fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

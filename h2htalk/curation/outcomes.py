@@ -1,4 +1,4 @@
-"""What a stage's rule says of one record: it goes on, or it is rejected with a reason."""
+"""What a stage's rule returns for a record: it is kept, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Record = Mapping[str, Any]  # a JSON object with an `id`
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A record that goes on to the next stage.
+    """A record for the next stage.
 
-    `tags` are counted in the stage's summary (`review`, `crisis`, `needs_people`): short words, no text. The record
-    itself must say the same, for stages to come. `audit` is what was done to it, never the text that it was done to.
+    `tags` are counted in the stage's summary (`review`, `crisis`, `needs_people`): short words, no text; the record
+    itself must hold the same, for later stages. `audit`: what was done to it, never the text that was changed.
     """
 
     record: Record
@@ -27,10 +27,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A record that goes no further: a reason to count by, and the evidence for it.
+    """A record that is not passed on: a reason to count by, and the evidence for it.
 
-    `record` is the text, where it may lie around; None where it must not (raw personal data, an apparent minor in a
-    sexual setting): then the id and the reason are all that is kept. `audit` as in `Kept`.
+    `record`: the text; None where it must not be stored (raw personal data, an apparent minor in a sexual setting).
+    `audit` as in `Kept`.
     """
 
     id: str
@@ -40,54 +40,55 @@ class Rejected:
     audit: Record | None = None
 
     def to_dict(self, stage: str) -> dict[str, Any]:
-        line: dict[str, Any] = {
-            "id": self.id,
-            "stage": stage,
-            "reason": self.reason,
-            "evidence": dict(self.evidence),
-        }
+        line: dict[str, Any] = {"id": self.id, "stage": stage, "reason": self.reason}
+        line["evidence"] = dict(self.evidence)
         return line if self.record is None else line | {"record": dict(self.record)}
 
 
 Outcome = Kept | Rejected
-# Of one record; several where one becomes several (a dialogue's candidates). Never none.
+# Of one record; several where one record becomes several (the candidates of a dialogue). Never empty.
 Outcomes = Sequence[Outcome]
 RecordRule = Callable[[Record], Outcomes]
 DialogueRule = Callable[[Dialogue], Outcomes]
-# The outcomes of each record of a part, in order; `part` names it (`part-00003`). One that holds a model has a `close`,
-# which is called when the last part is done or given up.
+# The outcomes of each record of a part, in order, with the part's name (`part-00003`). A rule that holds a model has a
+# `close`, which is called after the last part or an error.
 PartRule = Callable[[Sequence[Record], str], Sequence[Outcomes]]
 
 
 def each(rule: RecordRule) -> PartRule:
-    """A rule of one record as a rule of a part."""
+    """Make a rule for a part of a rule for one record."""
     return lambda records, part: [rule(record) for record in records]
 
 
 def each_dialogue(rule: DialogueRule) -> PartRule:
-    """A rule of one dialogue as a rule of a part. A record that is no dialogue is rejected as `unreadable`."""
+    """Make a rule for a part of a rule for one dialogue."""
 
     def of_record(record: Record) -> Outcomes:
-        try:
-            dialogue = Dialogue.from_dict(record)
-        except DataError as error:
-            return [Rejected(str(record.get("id", "")), "unreadable", {"error": str(error)})]
-        return rule(dialogue)
+        dialogue = read_dialogue(record)
+        return [dialogue] if isinstance(dialogue, Rejected) else rule(dialogue)
 
     return each(of_record)
 
 
+def read_dialogue(record: Record) -> Dialogue | Rejected:
+    """The dialogue of a record; a record that is none is rejected as `unreadable`."""
+    try:
+        return Dialogue.from_dict(record)
+    except DataError as error:
+        return Rejected(str(record.get("id", "")), "unreadable", {"error": str(error)})
+
+
 def own_ids(record: Record) -> frozenset[str]:
-    """Whose words a record holds: its own id, its dialogue's, its person's."""
+    """The ids of those whose words a record holds: its own, its dialogue's, its person's."""
     provenance = record.get("provenance")
-    found = [record.get("id")]
+    ids = [record.get("id")]
     if isinstance(provenance, Mapping):
-        found += [provenance.get("dialogue"), provenance.get("person")]
-    return frozenset(item for item in found if isinstance(item, str))
+        ids += [provenance.get("dialogue"), provenance.get("person")]
+    return frozenset(item for item in ids if isinstance(item, str))
 
 
 def source_ids(record: Record) -> frozenset[str]:
-    """Every id by which a record can be asked for: `own_ids`, and the near copies that it stands for."""
+    """Every id by which `explain` finds a record: `own_ids`, and the duplicates that it stands for."""
     provenance = record.get("provenance")
     merged = provenance.get("merged") if isinstance(provenance, Mapping) else None
     return own_ids(record) | frozenset(
@@ -96,9 +97,9 @@ def source_ids(record: Record) -> frozenset[str]:
 
 
 def dialogue_of(record: Record) -> str:
-    """The id of the dialogue that a record (or a rejected line) came from; its own where it is one."""
+    """The id of the dialogue that a record or a rejected line comes from; its own where it is a dialogue."""
     held = record.get("record", record)
     provenance = held.get("provenance") if isinstance(held, Mapping) else None
     dialogue = provenance.get("dialogue") if isinstance(provenance, Mapping) else None
-    # A rejected candidate whose text was not kept says by its id whose it was: `DIALOGUE:subtask`.
+    # A rejected candidate without text has the id `DIALOGUE:subtask`.
     return dialogue if isinstance(dialogue, str) else str(record["id"]).split(":", 1)[0]

@@ -1,35 +1,39 @@
-"""Running a stage: parts through its rule, in processes, resumable, with progress and counts.
+"""Run a stage: parts through its rule, in processes, resumable, with progress and counts.
 
-A stage is a rule of one record and the settings that change what it gives. It keeps no state between parts, so that
-parts can be worked on anywhere, in any order, again after a kill: the same records and settings give the same bytes.
+A stage is a rule for records and the settings that change its result. A rule keeps no state between parts, so parts
+can be processed anywhere, in any order, and again after a kill: the same records and settings give the same bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
-from h2htalk.curation.outcomes import PartRule, each
-from h2htalk.curation.stage_folder import Counts, StageFolder
-from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.curation.outcomes import PartRule
+from h2htalk.curation.settings import CallSettings
+from h2htalk.curation.stage_folder import RecordCounts, StageFolder, remove_for_good
+from h2htalk.curation.stage_table import find_stage, stage_before
+from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
+from h2htalk.text.escaping import printable
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Opener:
-    """How a rule is made, once a process: a module's function and its arguments, all of which can be pickled."""
+class RuleFactory:
+    """A function that opens a rule, and its arguments; all can be pickled, and a process calls it once."""
 
     function: Callable[..., PartRule]
     arguments: tuple[Hashable, ...] = ()
@@ -39,101 +43,121 @@ class Opener:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage: what it is called, what changes its results, and how a process opens its rule.
+class StageRun:
+    """A stage of one curation.
 
     Attributes:
-        name: a key of `workspace.STAGES`.
+        name: a key of `stage_table.STAGES`.
         version: raised when the rule gives other results for the same settings.
-        settings: JSON values that change the results; a stage made with others must be made again.
-        open_rule: makes the rule, once a process; called once where the stage is `alone`.
-        alone: work in this process, part after part (a rule that asks models and holds a ledger).
-        arithmetic: names of settings that only decide over answers that are stored; where nothing else was changed
-            the stage is made again without being told to, as it asks nobody.
+        settings: JSON values that change the result; with other values the stage must be made again.
+        open_rule: opens the rule for parts of the stage before; None: `prepare` writes the parts.
+        calls: the models that it calls; with any, this process works on one part after another.
+        arithmetic: settings that only decide over stored answers: a change of these alone makes the stage again
+            without being asked to.
+        prepare: does what is needed before the parts are made, in the stage's folder.
+        messages: printed on standard error when the stage runs.
     """
 
     name: str
     version: int
     settings: Mapping[str, Any]
-    open_rule: Opener
-    alone: bool = False
+    open_rule: RuleFactory | None = None
+    calls: tuple[CallSettings, ...] = ()
     arithmetic: frozenset[str] = frozenset()
+    prepare: Callable[[StageFolder], object] | None = None
+    messages: tuple[str, ...] = ()
 
 
 class Incomplete(H2HTalkError):
-    """Some calls of a part failed; the part is not written, and a restart asks for them again. Exit code 3."""
+    """Some calls of a part failed; the part is not written, and a restart makes these calls again. Exit code 3."""
 
     exit_code = 3
 
 
+def raise_incomplete(folder: StageFolder, failed: Sequence[Incomplete]) -> None:
+    """Raise Incomplete for the parts whose calls failed; without any do nothing."""
+    if failed:
+        reasons = "; ".join(map(str, failed[:3]))
+        raise Incomplete(f"{folder.path}: {reasons}; the same command makes these calls again")
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A part to make: by a process that knows nothing else."""
+    """A part to make, with all that a process needs for it."""
 
-    stage: Stage
+    stage: str
+    open_rule: RuleFactory
     before: StageFolder
     folder: StageFolder
     part: str
 
 
-def run_stage(stage: Stage, workspace: Workspace, *, processes: int | None = None) -> Counts:
-    """Make what a stage still lacks, and write its summary.
+def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = None) -> RecordCounts:
+    """Make the parts of a stage that are missing, and write its summary.
 
     Args:
-        stage: what to do with each record that the stage before it kept.
-        workspace: where; its key must be open (`Workspace.open_key`) and its lock held.
+        stage: its settings and its rule.
+        workspace: its key must be open (`Workspace.open_key`) and its lock held.
         processes: 1 works in this process; None: the usable cores.
 
     Raises:
         ConfigError: the stage before is not finished, or this one was made with other settings.
         DataError: a file is damaged or cannot be written.
-        Incomplete: calls failed; what was made is kept.
+        Incomplete: calls failed; finished parts are kept.
     """
-    names = list(STAGES)
-    before = workspace.stage(names[names.index(stage.name) - 1])
-    folder = workspace.stage(stage.name)
-    source = require_finished(before)
-    claim(folder, stage, source)
-    parts = before.parts()
-    missing = [part for part in parts if not folder.done(part)]
-    jobs = [_Job(stage, before, folder, part) for part in missing]
-    total = sum(before.counts(part).written for part in missing)
-    failed: list[Incomplete] = []
-    with Progress(stage.name, total) as progress:
-        workers = 1 if stage.alone else min(len(jobs), processes or usable_cores())
-        with closing(_results(jobs, workers, failed)) as results:
+    for message in stage.messages:
+        print(printable(message), file=sys.stderr, flush=True)
+    folder, previous = workspace.stage(stage.name), stage_before(stage.name)
+    before = workspace.stage(previous) if previous else None
+    claim(folder, stage, require_finished(before) if before else "raw files")
+    missing = [part for part in before.parts() if not folder.done(part)] if before else []
+    if stage.prepare is not None and (missing or not (folder.path / "summary.json").exists()):
+        stage.prepare(folder)
+    if missing and before is not None and stage.open_rule is not None:
+        jobs = [_Job(stage.name, stage.open_rule, before, folder, part) for part in missing]
+        failed: list[Incomplete] = []
+        total = sum(before.counts(part).written for part in missing)
+        workers = 1 if stage.calls else min(len(jobs), processes or usable_cores())
+        with Progress(stage.name, total) as progress, closing(_results(jobs, workers, failed)) as results:
             for counts in results:
-                for _ in range(counts.read):
-                    progress.advance()
-    if failed:
-        raise Incomplete(f"{folder.path}: {'; '.join(map(str, failed[:3]))}; the same command asks again")
-    return finish(folder)
+                progress.advance(count=counts.read)
+        raise_incomplete(folder, failed)
+    counts = finish(folder)
+    for name in find_stage(stage.name).temporary:
+        remove_for_good(folder.path / name)
+    return counts
 
 
-def _results(jobs: Sequence[_Job], processes: int, failed: list[Incomplete]) -> Generator[Counts, None, None]:
-    """The counts of each part as it is made; parts whose calls failed are gathered, the others still made."""
-    if processes < 2:
-        with _opened(jobs) as rule:
-            for job in jobs:
-                try:
-                    yield _make(job, rule)
-                except Incomplete as error:
-                    failed.append(error)
+def _results(
+    jobs: Sequence[_Job], processes: int, failed: list[Incomplete]
+) -> Generator[RecordCounts, None, None]:
+    """Make parts, and give the counts of each; a part whose calls fail is added to `failed`."""
+    if processes > 1:
+        yield from in_processes(_make_in_process, [(job,) for job in jobs], processes)
         return
-    yield from in_processes(_make_there, [(job,) for job in jobs], processes)
+    rule = jobs[0].open_rule()
+    try:
+        for job in jobs:
+            try:
+                yield _make(job, rule)
+            except Incomplete as error:
+                failed.append(error)
+    finally:
+        # A model and its ledger are released although somebody may keep an error that refers to them.
+        getattr(rule, "close", lambda: None)()
 
 
 def in_processes(
     function: Callable[..., T], jobs: Sequence[tuple[object, ...]], processes: int
 ) -> Generator[T, None, None]:
-    """What a function gives for the arguments of each job, as they are done; close it to end the processes.
+    """Call a function with each job's arguments in processes; give the results as they come. Close it to end early.
 
     Raises:
         ConfigError: a process ended before its work was done.
     """
     with ProcessPool(processes) as pool:
         waiting = iter(jobs)
-        # A few ahead: a million dialogues are thousands of parts.
+        # Submit a few ahead only: a million dialogues are thousands of parts.
         futures = {pool.submit(function, *job) for job in islice(waiting, 2 * processes)}
         while futures:
             done, futures = wait(futures, return_when=FIRST_COMPLETED)
@@ -142,51 +166,39 @@ def in_processes(
                 yield future.result()
 
 
-@contextmanager
-def _opened(jobs: Sequence[_Job]) -> Iterator[PartRule]:
-    """The rule of these parts; what it holds is given back at the end, however long somebody keeps an error of it."""
-    rule = jobs[0].stage.open_rule() if jobs else each(lambda record: [])
-    try:
-        yield rule
-    finally:
-        close = getattr(rule, "close", None)
-        if close is not None:
-            close()
-
-
-def _make(job: _Job, rule: PartRule) -> Counts:
+def _make(job: _Job, rule: PartRule) -> RecordCounts:
     """Make one part."""
-    records = job.before.handed_on(job.part)
+    records = job.before.read_kept(job.part)
     outcomes = rule(records, job.part)
     if len(outcomes) != len(records) or not all(outcomes):
-        raise AssertionError(f"{job.stage.name}: a rule must say something of every record")
-    return job.folder.write(job.part, outcomes, job.stage.name)
+        raise AssertionError(f"{job.stage}: a rule must give at least one outcome for every record")
+    return job.folder.write(job.part, outcomes, job.stage)
 
 
-def _make_there(job: _Job) -> Counts:
-    """`_make` in a process of its own, which opens the rule at its first part."""
-    return _make(job, _open(job.stage.open_rule))
+def _make_in_process(job: _Job) -> RecordCounts:
+    """Make one part in a process, which opens the rule once."""
+    return _make(job, _open(job.open_rule))
 
 
 @lru_cache(maxsize=1)
-def _open(opener: Opener) -> PartRule:
-    return opener()
+def _open(open_rule: RuleFactory) -> PartRule:
+    return open_rule()
 
 
-# --- What a folder was made with --------------------------------------------------------------------------------
+# --- The settings that a folder was made with ----------------------------------------------------------------------
 
 
-def identity(stage: Stage, source: str) -> str:
-    """The fingerprint of a stage's results: its rule, its settings, and the stage that it reads."""
-    made = [stage.name, stage.version, stage.settings, source]
-    return hashlib.sha256(json.dumps(made, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:16]
+def identity(stage: StageRun, source: str) -> str:
+    """The fingerprint of a stage's result: its rule, its settings, and the stage that it reads."""
+    values = [stage.name, stage.version, stage.settings, source]
+    return hashlib.sha256(json.dumps(values, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:16]
 
 
-def claim(folder: StageFolder, stage: Stage, source: str) -> None:
-    """Make a stage's folder, or see that the one there was made with the same settings; its one writer calls this.
+def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
+    """Make a stage's folder, or check that an existing one was made with the same settings. One writer calls this.
 
     Raises:
-        ConfigError: it was made with others; names them.
+        ConfigError: it was made with other settings; names them.
     """
     path = folder.path / "stage.json"
     made = {
@@ -197,46 +209,43 @@ def claim(folder: StageFolder, stage: Stage, source: str) -> None:
         "fingerprint": identity(stage, source),
     }
     try:
-        there = read_json_object(path)
+        existing = read_json_object(path)
     except FileNotFoundError:
         if folder.path.exists():
-            folder.remove()  # what a kill left of a removal: it was made with other settings
-            folder.sweep()
+            folder.remove()  # left by a removal that was killed; it was made with other settings
+            folder.remove_partial_files()
         write_json(path, made)
         return
-    if there.get("fingerprint") == made["fingerprint"]:
-        folder.sweep()
-        return
-    if _only_arithmetic(there, made, stage.arithmetic):
+    if existing.get("fingerprint") == made["fingerprint"]:
+        folder.remove_partial_files()
+    elif _only_arithmetic_differs(existing, made, stage.arithmetic):
         folder.remove()
         write_json(path, made)
-        return
-    raise ConfigError(
-        f"{folder.path}: was made with another {_difference(there, made)}; make it and what follows again with "
-        f"--again {stage.name}, or name another workspace"
-    )
+    else:
+        raise ConfigError(
+            f"{folder.path}: was made with another {_difference(existing, made)}; make it and the stages after it "
+            f"again with --from-stage {stage.name}, or name another workspace"
+        )
 
 
-def _only_arithmetic(there: Mapping[str, Any], made: Mapping[str, Any], names: frozenset[str]) -> bool:
-    """Whether a stage differs in nothing but settings of these names."""
-
+def _only_arithmetic_differs(
+    existing: Mapping[str, Any], made: Mapping[str, Any], names: frozenset[str]
+) -> bool:
     def rest(record: Mapping[str, Any]) -> object:
         settings = record.get("settings")
-        asked = (
-            {k: v for k, v in settings.items() if k not in names} if isinstance(settings, Mapping) else None
-        )
-        return record.get("version"), record.get("source"), asked
+        others = isinstance(settings, Mapping) and {k: v for k, v in settings.items() if k not in names}
+        return record.get("version"), record.get("source"), others
 
-    return bool(names) and rest(there) == rest(made)
+    return bool(names) and rest(existing) == rest(made)
 
 
-def _difference(there: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+def _difference(existing: Mapping[str, Any], made: Mapping[str, Any]) -> str:
     """The names of the settings that differ."""
-    before, now = there.get("settings"), made["settings"]
+    before, now = existing.get("settings"), made["settings"]
     if isinstance(before, Mapping) and before != now:
         differing = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
         return f"setting of {', '.join(differing)}"
-    if there.get("version") != made["version"]:
+    if existing.get("version") != made["version"]:
         return "version of its rule"
     return "stage before it"
 
@@ -248,21 +257,21 @@ def require_finished(folder: StageFolder) -> str:
         read_json_object(folder.path / "summary.json")
     except FileNotFoundError:
         raise ConfigError(
-            f"{folder.path}: is not finished; run that stage first, or all of them: curate run"
+            f"{folder.path}: the stage is not finished; run it first, or run all stages: curate run"
         ) from None
     return str(made.get("fingerprint"))
 
 
-def finish(folder: StageFolder) -> Counts:
+def finish(folder: StageFolder) -> RecordCounts:
     """Write the summary of a stage whose parts are all there.
 
     Raises:
-        DataError: kept and rejected are not all that was read.
+        DataError: kept and rejected do not add up to what was read.
     """
     total = folder.total()
     if total.kept + total.rejected != total.read:
         raise DataError(
             f"{folder.path}: {total.read} read, but {total.kept} kept and {total.rejected} rejected"
         )
-    write_json(folder.path / "summary.json", {**total.to_dict(), **folder.remarks()})
+    write_json(folder.path / "summary.json", {**total.to_dict(), **folder.notes()})
     return total

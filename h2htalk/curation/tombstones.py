@@ -1,10 +1,10 @@
-"""Who was erased from a workspace and must not come back: `tombstones.jsonl`, a line an id.
+"""Who was erased from a workspace and must not come back: `tombstones.jsonl`, one line for each id.
 
     {"id": "bank-p0002", "of": "memory_bank/9f86d0...", "marks": ["5e88..."]}
 
-An id is a row of one file, so it holds for the file that `of` names (form and SHA-256); once lines were deleted there,
-the same row is somebody else. The marks are hashes, keyed with the workspace's secret, of what the raw file calls a
-person or a dialogue, and of the words: by them a person is recognised when the file is read again. A line without `of`
+An id numbers a row of one file, so it holds for the file that `of` names (format and SHA-256): where lines were deleted
+from a file, the same row is another item. `marks` are hashes, keyed with the workspace's secret key, of the raw id of a
+person or a dialogue and of the words. They identify a person when the file is read again. A line without `of`
 (simulated dialogues) holds always.
 """
 
@@ -22,12 +22,12 @@ from h2htalk.curation.outcomes import Record
 from h2htalk.data.files import json_line, read_jsonl, write_problem
 from h2htalk.errors import DataError
 
-_DIGEST = 12  # bytes: no two of 10^9 items share one by chance
+_DIGEST = 12  # bytes: among 10^9 items no two have the same by chance
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstones:
-    """What `tombstones.jsonl` holds."""
+    """The content of `tombstones.jsonl`."""
 
     lines: tuple[Record, ...]
     names: frozenset[str]
@@ -35,13 +35,13 @@ class Tombstones:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the file; empty where there is none. Raises DataError."""
+        """Read the file; without one there are no tombstones. Raises DataError."""
         lines = tuple(record for _, record in read_jsonl(path)) if path.exists() else ()
         marks = frozenset(mark for line in lines for mark in line.get("marks", ()))
         return cls(lines, frozenset(str(line.get("id")) for line in lines), marks)
 
     def ids(self, files: Mapping[str, str]) -> frozenset[str]:
-        """The ids that hold now. `files`: what numbers each source (`Workspace.source_files`)."""
+        """The ids that hold for these files (`Workspace.source_files`)."""
         return frozenset(
             name
             for line in self.lines
@@ -53,7 +53,7 @@ class Tombstones:
         return any(source_of(name) == source for name in self.names)
 
     def called(self, name: str, key: bytes) -> frozenset[str]:
-        """The erased ids that the raw data call by this name (`NAME` or `SOURCE:NAME`)."""
+        """The erased ids whose raw id is this one (`ID` or `SOURCE:ID`)."""
         found = set()
         for line in self.lines:
             source = source_of(str(line["id"]))
@@ -64,7 +64,7 @@ class Tombstones:
 
 
 def write_tombstones(path: Path, lines: Iterable[Record]) -> None:
-    """Replace the file at once and make it durable: all lines of an erasure are there, or none. Raises DataError."""
+    """Replace the file durably: it holds all lines of an erasure, or none. Raises DataError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8", newline="\n") as file:
@@ -85,22 +85,23 @@ def source_of(item_id: str) -> str:
 def marks_of(
     key: bytes, source: str, raw_id: str | None, person: str | None, words: object
 ) -> frozenset[str]:
-    """The marks that an item of a raw file can be known by.
+    """The marks that identify an item of a raw file.
 
     Args:
-        key: the workspace's secret.
-        source: its name.
-        raw_id: what the file calls the item, or None.
-        person: whom the file names as its user, or None.
-        words: JSON that holds its cleaned messages, [[role, text], ...], or None where it has none.
+        key: the workspace's secret key.
+        source: the name of its source.
+        raw_id: its id in the file, or None.
+        person: the user that the file names, or None.
+        words: JSON of its cleaned messages, [[role, text], ...], or None where it has none.
     """
-    made = [
-        _mark(key, "id", source, raw_id) if raw_id is not None else "",
-        _mark(key, "person", source, person) if person is not None else "",
-        # Whatever source and item are called by then: the same words of the same person.
-        _mark(key, "words", person, words) if words else "",
-    ]
-    return frozenset(filter(None, made))
+    marks = set()
+    if raw_id is not None:
+        marks.add(_mark(key, "id", source, raw_id))
+    if person is not None:
+        marks.add(_mark(key, "person", source, person))
+    if words:  # whatever the names of source and item are then: the same words of the same person
+        marks.add(_mark(key, "words", person, words))
+    return frozenset(marks)
 
 
 def _mark(key: bytes, *what: object) -> str:

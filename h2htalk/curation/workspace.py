@@ -1,10 +1,10 @@
-"""A curation workspace: one folder with a secret key, a folder a stage, and one writer at a time.
+"""A curation workspace: a folder with a secret key, one folder a stage, and one writer at a time.
 
 WORKSPACE/
-  workspace.json       which key it was made with (by a hash), how many tombstones are applied, whether it was purged
-  secret.key           the workspace's secret, for surrogates and fences; `purge` removes it
+  workspace.json       a hash of its key, how many tombstones are applied, whether it was purged
+  secret.key           the key of surrogates and fences; `purge` removes it
   tombstones.jsonl     who was erased and must not come back (`tombstones`)
-  01-gathered/ ...     the stages (`parts.StageFolder`)
+  gather/ ...          the stages (`stage_folder`)
 """
 
 from __future__ import annotations
@@ -19,27 +19,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.stage_folder import StageFolder
+from h2htalk.curation.stage_folder import StageFolder, require_no_links
+from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, find_stage
 from h2htalk.curation.tombstones import Tombstones
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import read_json_object, remove_file, write_json, write_problem
 from h2htalk.errors import ConfigError, DataError
 
-# Stage -> its folder, in the order in which data walk through them.
-STAGES = {
-    "gather": "01-gathered",
-    "anonymize": "02-anonymized",
-    "safety": "03-safe",
-    "dedup": "04-distinct",
-    "compose": "05-composed",
-    "review": "06-reviewed",
-}
 KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder of one curation. Making the object touches nothing."""
+    """The folder of one curation. Creating the object reads and writes nothing."""
 
     path: Path
 
@@ -52,14 +44,14 @@ class Workspace:
         return self.path / "tombstones.jsonl"
 
     def stage(self, name: str) -> StageFolder:
-        """The folder of a stage, by the stage's name."""
-        return StageFolder(self.path / STAGES[name])
+        """The folder of a stage."""
+        return StageFolder(self.path / find_stage(name).name)
 
     def open_key(self, *, make: bool = True) -> bytes:
-        """The workspace's secret; made at the first call, unless `make` is False.
+        """The secret key; the first call makes it, unless `make` is False.
 
         Raises:
-            ConfigError: it was purged, it is missing, or it is another than the stages were made with.
+            ConfigError: it was purged, is missing, or is not the key that the stages were made with.
             DataError: it cannot be read or written.
         """
         known = self.facts()
@@ -70,14 +62,14 @@ class Workspace:
         if not self.key_path.exists():
             if "key" in known or not make:
                 raise ConfigError(
-                    f"{self.key_path}: is missing, but stages were made with it; put it back, or take a new workspace"
+                    f"{self.key_path}: is missing, but stages were made with it; put it back, or use a new workspace"
                 )
             self._make_key()
         key = self._read_key()
         identity = hashlib.sha256(b"h2htalk workspace\0" + key).hexdigest()[:16]
         if known.get("key", identity) != identity:
             raise ConfigError(
-                f"{self.key_path}: is not the key that the stages were made with; put that one back"
+                f"{self.key_path}: is not the key that the stages were made with; put that key back"
             )
         if "key" not in known:
             write_json(self.path / "workspace.json", {**known, "key": identity})
@@ -85,7 +77,7 @@ class Workspace:
 
     def _make_key(self) -> None:
         try:
-            self.open_folder()
+            self.make_folder()
             temporary = self.path / f".secret.key.{os.getpid()}"
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -106,38 +98,43 @@ class Workspace:
         )
 
     def facts(self) -> dict[str, Any]:
-        """What `workspace.json` says; empty before the first stage. Raises DataError."""
+        """The content of `workspace.json`; empty before the first stage. Raises DataError."""
         try:
             return read_json_object(self.path / "workspace.json")
         except FileNotFoundError:
             return {}
 
     def tombstones(self) -> Tombstones:
-        """Everything that is remembered of who was erased. Raises DataError."""
+        """Who was erased. Raises DataError."""
         return Tombstones.read(self.tombstones_path)
 
     def erased(self) -> frozenset[str]:
-        """Ids that were erased, of dialogues and of persons, as the sources number them now. Raises DataError."""
+        """Ids of erased dialogues and persons, as the sources number them now. Raises DataError."""
         return self.tombstones().ids(self.source_files())
 
     def source_files(self) -> dict[str, str]:
-        """What numbers the items of each gathered source: its form and its file's SHA-256. Raises DataError."""
+        """What numbers the items of each gathered source: its format and the SHA-256 of its file. Raises DataError."""
         try:
-            settings = read_json_object(self.stage("gather").path / "stage.json").get("settings")
+            settings = read_json_object(self.stage(FIRST_STAGE).path / "stage.json").get("settings")
         except FileNotFoundError:
             return {}
         sources = settings.get("sources") if isinstance(settings, dict) else None
         return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources or ()}
 
     def require_begun(self) -> None:
-        """See that there is a workspace, before a lock would make its folder; raises DataError."""
-        if not any((self.path / name).exists() for name in ("workspace.json", *STAGES.values())):
-            raise DataError(f"{self.path}: no curation has begun here; name the folder of one")
+        """Raise DataError where there is no workspace, before a lock would make its folder."""
+        if not any((self.path / name).exists() for name in ("workspace.json", *STAGES)):
+            raise DataError(f"{self.path}: there is no curation here; name the folder of one")
 
-    def open_folder(self) -> None:
-        """Make the folder where there is none, for its owner alone: raw conversations will lie in it.
+    def require_no_links(self) -> None:
+        """Raise DataError for a symbolic link in the workspace, which may be one itself."""
+        for path in sorted(self.path.iterdir()):
+            require_no_links(path)
 
-        One that is there stays as open as its owner made it. Raises DataError.
+    def make_folder(self) -> None:
+        """Make the folder, for its owner alone, as it will hold raw conversations. Raises DataError.
+
+        An existing folder keeps its permissions.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,10 +144,10 @@ class Workspace:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the workspace's one writer; raises DataError where another process is, or it cannot be made."""
-        self.open_folder()
+        """Hold the workspace's lock; raises DataError where another process holds it or the folder cannot be made."""
+        self.make_folder()
         with writer_lock(self.path / "workspace", "wait for it, or name another workspace"):
-            # Half-written by a process that was killed: nobody else writes here now.
+            # Partial files of a process that was killed: no other process writes here now.
             for name in ("secret.key", "workspace.json", "tombstones.jsonl"):
                 for path in self.path.glob(f".{name}.*"):
                     remove_file(path)

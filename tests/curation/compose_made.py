@@ -1,4 +1,4 @@
-"""Composers made for tests: dialogues to compose from, proposals of every subtask, scripts of replies."""
+"""For tests of compose: dialogues, proposals of every subtask, scripted replies, runs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.compose.stage import make_stage
-from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.pipeline import Opener, Stage, claim, finish, run_stage
-from h2htalk.curation.settings import ComposeSettings, CurateSpec, GatherSettings
-from h2htalk.curation.stage_folder import Counts, part_name
+from curation_made import finished, run_one
+
+from h2htalk.curation.compose.settings import ComposeSettings
+from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 
@@ -82,24 +81,11 @@ def reference(text: str) -> str:
     return json.dumps({"evidence": "Seen.", "reference": text})
 
 
-def distinct(path: Path, dialogues: Sequence[Dialogue], part: int = 2) -> Workspace:
-    """A workspace whose fourth stage holds these dialogues."""
-    workspace = Workspace(path)
-    workspace.open_key()
-    folder = workspace.stage("dedup")
-    claim(folder, Stage("dedup", 1, {}, Opener(list)), "")  # type: ignore[arg-type]
-    for number, start in enumerate(range(0, len(dialogues), part)):
-        found = dialogues[start : start + part]
-        folder.write(part_name(number), [[Kept(d.to_dict())] for d in found], "dedup")
-    finish(folder)
-    return workspace
-
-
 def script(path: Path, replies: Mapping[str, str | Sequence[str]], default: str | None = NOTHING) -> str:
-    """A scripted composer: what it says by request id, sample by sample, and what it says to all others."""
+    """A scripted composer: its replies by request id, sample by sample, and its reply to all other requests."""
     lines = [] if default is None else [{"id": "*", "text": default}]
-    for name, said in replies.items():
-        samples = [said] if isinstance(said, str) else said
+    for name, texts in replies.items():
+        samples = [texts] if isinstance(texts, str) else texts
         lines += [{"id": name, "sample": at, "text": text} for at, text in enumerate(samples)]
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     return f"scripted:{path}"
@@ -111,11 +97,10 @@ def compose(
     replies: Mapping[str, str | Sequence[str]] | None = None,
     default: str | None = NOTHING,
     **settings: Any,
-) -> tuple[Workspace, Counts]:
+) -> tuple[Workspace, RecordCounts]:
     """Compose these dialogues; with a scripted model where there are replies."""
     workspace = Workspace(tmp_path / "work")
     if not workspace.key_path.exists():
-        distinct(workspace.path, dialogues)
+        finished(workspace.path, "dedup", [d.to_dict() for d in dialogues], part=2)
     model = "" if replies is None else script(tmp_path / "replies.jsonl", replies, default)
-    spec = CurateSpec(str(workspace.path), GatherSettings(), compose=ComposeSettings(model=model, **settings))
-    return workspace, run_stage(make_stage(spec, workspace, workspace.open_key()), workspace)
+    return workspace, run_one("compose", workspace, ComposeSettings(model=model, **settings))

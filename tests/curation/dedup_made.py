@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.dedup.stage import run_dedup
-from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.settings import CurateSpec, DedupSettings, GatherSettings
-from h2htalk.curation.stage_folder import StageFolder, part_name
+from curation_made import finished, run_one
+
+from h2htalk.curation.dedup.settings import DedupSettings
+from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.data.files import write_json
 from h2htalk.data.languages import Language
 
 
@@ -41,29 +40,20 @@ def edited(text: str, share: float, seed: object = 0) -> str:
 
 
 def workspace_of(folder: Path, dialogues: Sequence[Dialogue], part: int = 3) -> Workspace:
-    """A workspace whose safety stage kept the dialogues."""
-    workspace = Workspace(folder)
-    before = workspace.stage("safety")
-    for start in range(0, len(dialogues), part):
-        kept = [[Kept(d.to_dict())] for d in dialogues[start : start + part]]
-        before.write(part_name(start // part), kept, "safety")
-    write_json(before.path / "stage.json", {"fingerprint": "made"})
-    write_json(before.path / "summary.json", {})
-    return workspace
+    """A workspace whose safety stage has kept the dialogues."""
+    return finished(folder, "safety", [d.to_dict() for d in dialogues], part)
 
 
-def spec_of(workspace: Workspace, against: tuple[str, ...] = (), threshold: float = 0.7) -> CurateSpec:
-    return CurateSpec(
-        str(workspace.path), GatherSettings(), dedup=DedupSettings(against=against, threshold=threshold)
-    )
+def dedup(workspace: Workspace, splits: tuple[str, ...] = (), processes: int = 1) -> RecordCounts:
+    return run_one("dedup", workspace, DedupSettings(contamination_splits=splits), processes=processes)
 
 
 def deduplicated(
-    folder: Path, dialogues: Sequence[Dialogue], against: tuple[str, ...] = (), part: int = 3
+    folder: Path, dialogues: Sequence[Dialogue], splits: tuple[str, ...] = (), part: int = 3
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """The kept and the rejected lines of a run, by id."""
     workspace = workspace_of(folder, dialogues, part)
-    run_dedup(spec_of(workspace, against), workspace, b"", processes=1)
+    dedup(workspace, splits)
     stage = workspace.stage("dedup")
     return lines(stage, "kept"), lines(stage, "rejected")
 

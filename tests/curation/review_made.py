@@ -1,4 +1,4 @@
-"""Reviews made for tests: candidates, scripted reviewers, and a run of the stage."""
+"""For tests of review: candidates, scripted reviewers, runs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from curation_made import CRITERIA, finished, run_one
+
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.pipeline import Opener, Stage, claim, finish
-from h2htalk.curation.review.stage import run_review
-from h2htalk.curation.settings import CurateSpec, GatherSettings, ReviewSettings
-from h2htalk.curation.stage_folder import Counts, part_name
+from h2htalk.curation.review.settings import ReviewSettings
+from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.splits import load_split
 
 MINI = load_split("mini").scenarios
-CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
 BETTER = '{"evidence": "The first listens.", "score_first": 9, "score_second": 4}'
 WORSE = '{"evidence": "The second listens.", "score_first": 4, "score_second": 9}'
 
@@ -32,15 +30,8 @@ def candidates(count: int, references: int = 1) -> list[Candidate]:
 
 
 def composed(path: Path, found: Sequence[Candidate], part: int = 4) -> Workspace:
-    """A workspace whose fifth stage holds these candidates."""
-    workspace = Workspace(path)
-    workspace.open_key()
-    folder = workspace.stage("compose")
-    claim(folder, Stage("compose", 1, {}, Opener(list)), "")  # type: ignore[arg-type]
-    for number, start in enumerate(range(0, len(found), part)):
-        folder.write(part_name(number), [[Kept(c.to_dict())] for c in found[start : start + part]], "compose")
-    finish(folder)
-    return workspace
+    """A workspace whose compose stage has kept these candidates."""
+    return finished(path, "compose", [candidate.to_dict() for candidate in found], part)
 
 
 def review(score: int = 5, subtask: str = "", verdict: str = "accept", **scores: int) -> str:
@@ -49,15 +40,15 @@ def review(score: int = 5, subtask: str = "", verdict: str = "accept", **scores:
 
 
 def scoring(first: int, second: int) -> str:
-    """What a reviewer says of two answers as they stand."""
+    """A reviewer's comparison of two answers in the order of the prompt."""
     return json.dumps({"evidence": "Both were read.", "score_first": first, "score_second": second})
 
 
 def script(path: Path, found: Sequence[Candidate], replies: Mapping[str, object] | None = None) -> str:
-    """A scripted reviewer that accepts everything, except what `replies` says by request id."""
-    said = {f"{c.id}/rubric": review(subtask=c.scenario.subtask) for c in found} | dict(replies or {})
+    """A scripted reviewer that accepts everything, except where `replies` has its reply by request id."""
+    texts = {f"{c.id}/rubric": review(subtask=c.scenario.subtask) for c in found} | dict(replies or {})
     lines = [{"id": "*", "text": '{"evidence": "Equal.", "score_first": 7, "score_second": 7}'}]
-    for name, text in said.items():
+    for name, text in texts.items():
         for sample, one in enumerate(
             text if isinstance(text, list) else [text] * (1 if name.endswith("rubric") else 3)
         ):
@@ -72,12 +63,12 @@ def run(
     replies: Mapping[str, object] | None = None,
     seed: int = 0,
     **settings: object,
-) -> tuple[Workspace, Counts]:
+) -> tuple[Workspace, RecordCounts]:
+    """Review these candidates with a scripted reviewer."""
     workspace = composed(tmp_path / "work", found)
     model = script(tmp_path / "replies.jsonl", found, replies)
     made = ReviewSettings(model=model, **{"audit": 0.0, "hand_off": 0.0, **settings})  # type: ignore[arg-type]
-    spec = CurateSpec(str(workspace.path), GatherSettings(), seed=seed, review=made)
-    return workspace, run_review(spec, workspace, workspace.open_key())
+    return workspace, run_one("review", workspace, made, seed=seed)
 
 
 def statuses(workspace: Workspace) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Erasing a person: a tombstone, and the workspace of a run that never had them; clearing up after a release."""
+"""Erase a person: tombstones, and the workspace of a run that never had them; then purge."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from pathlib import Path
 
 import pytest
 from command_line import h2htalk
-from curation_made import all_files, dialogue, gathered
+from curation_made import CRITERIA, all_files, dialogue, gathered, run_one
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase
-from h2htalk.curation.erasure_scope import OthersGoToo, place_of
+from h2htalk.curation.erasure_scope import SharedTextError, source_place
 from h2htalk.curation.explain import explain
-from h2htalk.curation.gather.stage import run_gather
+from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.purge import purge
-from h2htalk.curation.settings import CurateSpec, GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, DataError
 
 KILLED = 137
-# What changes a folder, as Python's audit events call it: each is a step before which a kill may come.
+# Python's audit events for changes of a folder: a kill may come before each of them.
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"}
-WORDS = "cinnamon porridge"  # what Emily alone says
+WORDS = "cinnamon porridge"  # of Emily alone
 SPEC = """
 workspace = "work"
 part = PART
@@ -44,7 +43,6 @@ licence = "CC0-1.0"
 [review]
 model = "scripted:reviewer.jsonl"
 """
-CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
 TOPICS = ("my garden", "the long train ride", "a chess game", "our choir", "the leaking roof", "new shoes")
 CELLO = (
     "My neighbour on the third floor plays the cello every evening between seven and nine, and I lie on the carpet "
@@ -54,7 +52,8 @@ REPLY = (
     "Listening in the dark like that sounds like a small private concert. What do you notice first when the music "
     "stops: the silence in the room, the street outside, or how your own breath has slowed down?"
 )
-# 7 and 8 have one reply to inputs that are half alike: 8 goes for the sake of 7. 9 and 10 ask the same: one is folded.
+# 7 and 8 have the same reply to half similar inputs: 8 is a duplicate of 7. 9 and 10 have the same question: one is
+# folded.
 EXCHANGES = {
     7: (CELLO + "Tonight there was no music at all, which worried me more than I wanted to admit to anybody.", REPLY),
     8: (CELLO + "Yesterday I finally knocked, brought two pears, and we talked until both kettles boiled dry.", REPLY),
@@ -64,22 +63,22 @@ EXCHANGES = {
 
 
 def talk(at: int) -> dict[str, object]:
-    """Dialogues 2 and 5 are Emily's."""
-    mine = at in (2, 5)
-    topic = f"the {WORDS} that burnt on day {at}" if mine else TOPICS[at % len(TOPICS)]
-    said = EXCHANGES.get(at) or (
+    """A raw dialogue; 2 and 5 are Emily's."""
+    emily = at in (2, 5)
+    topic = f"the {WORDS} that burnt on day {at}" if emily else TOPICS[at % len(TOPICS)]
+    texts = EXCHANGES.get(at) or (
         f"I was thinking about {topic} all of yesterday, and it made me rather sad in the end.",
         f"What was it about {topic} that stayed with you so long?",
         f"That nobody but me cared for {topic}, not even number {at} of my friends.",
         "Caring alone is tiring. Whom would you tell first?",
     )
     roles = ("user", "assistant")
-    messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(said)]
-    return {"id": f"raw-{at}", "messages": messages} | ({"person": "Emily Carter"} if mine else {})
+    messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+    return {"id": f"raw-{at}", "messages": messages} | ({"person": "Emily Carter"} if emily else {})
 
 
 def project(folder: Path, part: int, without: tuple[int, ...] = ()) -> Path:
-    """A curation that has not begun, of a key that all of them have; the lines of some dialogues are empty."""
+    """A new project; all have the same key. The lines of the dialogues in `without` are empty."""
     (folder / "work").mkdir(parents=True)
     (folder / "work" / "secret.key").write_text("5a" * 32)
     spec = folder / "curate.toml"
@@ -94,7 +93,7 @@ def project(folder: Path, part: int, without: tuple[int, ...] = ()) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a finished curation of one part."""
+    """A finished project with one part."""
     folder = tmp_path_factory.mktemp("whole") / "one"
     curate(project(folder, 20))
     return folder
@@ -102,14 +101,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a finished curation of parts of three."""
+    """A finished project with parts of three."""
     folder = tmp_path_factory.mktemp("parted") / "three"
     curate(project(folder, 3))
     return folder
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    """All files of the stages, but for what names the raw file by its hash."""
+    """All files of the stages, except those with the hash of the raw file."""
     found = all_files(folder / "work")
     return {name: data for name, data in found.items() if "/" in name and not name.endswith("stage.json")}
 
@@ -118,46 +117,42 @@ def results(folder: Path) -> dict[str, bytes]:
     ("asked", "gone"),
     [
         ("Emily Carter", (2, 5)),
-        ("chat-000007", (7,)),  # the better of two that share a reply, for whose sake the other one went
+        ("chat-000007", (7,)),  # the better of two with the same reply, which stays in the control
         ("raw-8", (8,)),
-        ("chat-000010", (9, 10)),  # one question: whoever asked it, its dialogues go together
-        ("chat-000003:dialogue_base", (3, 6)),  # one frame, near copies of each other
+        ("chat-000010", (9, 10)),  # the same question of two dialogues: both are erased
+        ("chat-000003:dialogue_base", (3, 6)),  # the same frame: near copies of each other
     ],
 )
-def test_what_is_left_is_the_run_that_never_had_them(
+def test_the_next_run_gives_the_result_without_the_erased(
     whole: Path, tmp_path: Path, asked: str, gone: tuple[int, ...]
 ) -> None:
     control, folder = tmp_path / "control", tmp_path / "erased"
     curate(project(control, 20, without=gone))
     shutil.copytree(whole, folder)
     place = Workspace(folder / "work")
-    erased = erase(place, asked, others_too=True)
+    erased = erase(place, asked, include_others=True)
     assert {f"chat-{at:06}" for at in gone} <= set(erased.ids)
     assert erased.raw == tuple(sorted(f"raw.jsonl:{at}" for at in gone))
-    assert erased.again == dict.fromkeys(("anonymize", "safety", "dedup", "compose", "review"), 1)
+    assert erased.removed_parts == dict.fromkeys(("anonymize", "safety", "dedup", "compose", "review"), 1)
     texts = {at: {turn["content"] for turn in talk(at)["messages"]} for at in range(1, 11)}  # type: ignore[attr-defined]
-    theirs = set().union(*(texts[at] for at in gone)) - set().union(
-        *(texts[at] for at in texts if at not in gone)
-    )
-    assert theirs
+    others = set().union(*(texts[at] for at in texts if at not in gone))
+    own = set().union(*(texts[at] for at in gone)) - others
+    assert own
     for name, data in all_files(place.path).items():
-        assert not [text for text in [*theirs, *(["Emily"] if 2 in gone else [])] if text.encode() in data], (
-            name
-        )
+        words = [*own, *(["Emily"] if 2 in gone else [])]
+        assert not [text for text in words if text.encode() in data], name
     curate(folder / "curate.toml")
     assert results(folder) == results(control)
 
 
-def test_the_dialogues_that_the_cases_need(whole: Path) -> None:
-    """One is rejected for the sake of 7 by its reply alone, one is folded."""
+def test_the_planned_duplicates_are_there(whole: Path) -> None:
     found = {line["id"]: line for line in Workspace(whole / "work").stage("dedup").records("rejected")}
     assert found["chat-000008"]["evidence"]["of"] == "chat-000007"
     assert found["chat-000008"]["evidence"]["on"] == "references"
     assert found.keys() & {"chat-000009", "chat-000010"}
 
 
-def test_a_run_never_shows_them_again(parted: Path, tmp_path: Path) -> None:
-    """The raw file is read again, from the beginning and in another workspace: the tombstone is enough."""
+def test_a_tombstone_keeps_them_out_of_every_later_run(parted: Path, tmp_path: Path) -> None:
     shutil.copytree(parted, tmp_path / "a")
     place = Workspace(tmp_path / "a" / "work")
     assert erase(place, "Emily Carter").ids == ("chat-000002", "chat-000005", "chat-p0001")
@@ -167,22 +162,21 @@ def test_a_run_never_shows_them_again(parted: Path, tmp_path: Path) -> None:
     curate(tmp_path / "a" / "curate.toml")
     spec = project(tmp_path / "b", 3)
     shutil.copy(place.tombstones_path, tmp_path / "b" / "work")
-    curate(spec)
-    assert results(tmp_path / "b") == results(tmp_path / "a")
-    curate(spec, again="gather")
-    assert results(tmp_path / "b") == results(tmp_path / "a")
+    for from_stage in ("", "gather"):
+        curate(spec, from_stage=from_stage)
+        assert results(tmp_path / "b") == results(tmp_path / "a")
     with pytest.raises(DataError, match="was erased"):
         explain(place, "chat-000002")
-    # Asked for once more, by whatever name: it is done.
+    # A second erasure under any name changes nothing.
     assert erase(place, "Emily Carter").ids == ("chat-p0001",)
-    assert erase(place, "chat-000002").again == {}
+    assert erase(place, "chat-000002").removed_parts == {}
 
 
-# --- A kill in the middle ---------------------------------------------------------------------------------------
+# --- Kills --------------------------------------------------------------------------------------------------------
 
 
 def killed_at(step: int, work: Callable[[], object]) -> bool:
-    """Do something in a process that is killed before its so-many-th change of a file; False where it came through."""
+    """Run in a process that is killed before its `step`-th change of a file; False where it finished first."""
     child = os.fork()
     if not child:
         left = [step]
@@ -202,7 +196,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("stride", [pytest.param(1, marks=pytest.mark.live), 11])
 @pytest.mark.timeout(600)
-def test_killed_before_any_change_it_is_finished_by_who_comes_next(
+def test_an_interrupted_erasure_is_completed_by_the_next_command(
     parted: Path, tmp_path: Path, stride: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(parted, tmp_path / "control")
@@ -219,12 +213,12 @@ def test_killed_before_any_change_it_is_finished_by_who_comes_next(
         if not killed_at(step, lambda place=place: erase(place, "Emily Carter")):  # type: ignore[misc]
             break
         if not place.tombstones_path.exists():
-            # Nothing of it was begun, and nothing but what it was writing down is there.
+            # Nothing has been changed, apart from a partial file of tombstones.
             there = all_files(place.path)
             assert {name: data for name, data in there.items() if not name.startswith(".")} == untouched
             continue
         begun += 1
-        if begun % 3 == 1:  # killed once more
+        if begun % 3 == 1:  # a second kill
             killed_at(step // 2, lambda folder=folder: curate(folder / "curate.toml"))  # type: ignore[misc]
         if begun % 3 == 2:
             erase(place, "chat-000002")
@@ -232,37 +226,35 @@ def test_killed_before_any_change_it_is_finished_by_who_comes_next(
         assert all_files(place.path) == expected, step
         shutil.rmtree(folder)
     assert begun > 50 // stride
-    assert "erase: an interrupted erasure is finished" in capfd.readouterr().err
+    assert "erase: an interrupted erasure was completed" in capfd.readouterr().err
 
 
 @pytest.fixture
 def halfway(parted: Path, tmp_path: Path) -> Path:
-    """Killed in the middle of the stages' files."""
+    """A project whose erasure was killed while it changed the stages."""
     shutil.copytree(parted, tmp_path / "halfway")
     assert killed_at(40, lambda: erase(Workspace(tmp_path / "halfway" / "work"), "Emily Carter"))
     assert any(WORDS.encode() in data for data in all_files(tmp_path / "halfway" / "work").values())
     return tmp_path / "halfway"
 
 
-def test_it_is_finished_even_where_the_run_itself_is_refused(halfway: Path) -> None:
+def test_it_is_completed_by_a_run_with_wrong_settings(halfway: Path) -> None:
     (halfway / "curate.toml").write_text(SPEC.replace("PART", "5"))
     with pytest.raises(ConfigError, match="another setting of part"):
         curate(halfway / "curate.toml")
     assert not any(WORDS.encode() in data for data in all_files(halfway / "work").values())
 
 
-def test_purge_finishes_it_and_waits_for_the_last_stage(halfway: Path) -> None:
-    """Without the index and the key nobody would have known any more who was meant."""
+def test_it_is_completed_by_purge_which_requires_the_last_stage(halfway: Path) -> None:
     place = Workspace(halfway / "work")
-    with pytest.raises(ConfigError, match="06-reviewed is not finished"):
+    with pytest.raises(ConfigError, match="review is not finished"):
         purge(place)
     assert not any(WORDS.encode() in data for data in all_files(place.path).values())
     assert place.key_path.exists()
 
 
 @pytest.mark.parametrize("kinds", [("kept",), ("kept", "audit")])
-def test_a_part_that_a_kill_left_uncounted_is_counted(tmp_path: Path, kinds: tuple[str, ...]) -> None:
-    """Parts were counted anew only where that very call had found something."""
+def test_a_part_whose_counts_a_kill_left_is_counted_again(tmp_path: Path, kinds: tuple[str, ...]) -> None:
     workspace = gathered(tmp_path, [dialogue(n) for n in (1, 2, 3)])
     write_jsonl(workspace.tombstones_path, [{"id": "made-000002"}])
     for kind in kinds:
@@ -270,11 +262,11 @@ def test_a_part_that_a_kill_left_uncounted_is_counted(tmp_path: Path, kinds: tup
         write_jsonl(path, [record for _, record in read_jsonl(path) if record["id"] != "made-000002"])
     erase(workspace, "made-000002")
     assert [item.counts.read for item in summaries(workspace)] == [2]
-    assert len(workspace.stage("gather").handed_on("part-00000")) == 2
+    assert len(workspace.stage("gather").read_kept("part-00000")) == 2
 
 
-def test_what_a_kill_left_unfinished_is_no_hiding_place(tmp_path: Path) -> None:
-    """Parts without their mark, half-written files and what dedup is in the middle of kept the words of a person."""
+def test_unfinished_and_temporary_files_are_removed(tmp_path: Path) -> None:
+    """They kept the words of a person."""
     workspace = gathered(tmp_path, [dialogue(n) for n in (1, 2)])
     safety, dedup = workspace.stage("safety"), workspace.stage("dedup")
     left = [
@@ -290,57 +282,54 @@ def test_what_a_kill_left_unfinished_is_no_hiding_place(tmp_path: Path) -> None:
     assert not any(path.exists() for path in left)
 
 
-# --- Who ----------------------------------------------------------------------------------------------------------
+# --- Scope --------------------------------------------------------------------------------------------------------
 
 EMILY = "made-p0001"
 
 
 def copies(path: Path, person: str | None) -> Workspace:
-    """Three dialogues, the first Emily's, the third a person's; dedup holds the third for a copy of the first."""
-    whose = {1: EMILY, 3: person}
-    made = gathered(path, [dialogue(n, person=whose.get(n)) for n in (1, 2, 3)])
+    """Three dialogues, the first of Emily, the third of `person`, which dedup calls a duplicate of the first."""
+    persons = {1: EMILY, 3: person}
+    workspace = gathered(path, [dialogue(n, person=persons.get(n)) for n in (1, 2, 3)])
     evidence = {"of": "made-000001", "on": "inputs", "similarity": 0.9}
-    loser = {"id": "made-000003", "reason": "near_duplicate", "evidence": evidence}
-    write_jsonl(made.stage("dedup").path / "losers.jsonl", [loser])
-    return made
+    line = {"id": "made-000003", "reason": "near_duplicate", "evidence": evidence}
+    write_jsonl(workspace.stage("dedup").path / "duplicates.jsonl", [line])
+    return workspace
 
 
-def test_others_go_as_near_copies_only_when_that_is_said(tmp_path: Path) -> None:
-    """Whoever had said the same went unasked, and was named afterwards."""
+def test_near_copies_of_others_are_erased_only_on_request(tmp_path: Path) -> None:
     workspace = copies(tmp_path, None)
     before = all_files(workspace.path)
-    with pytest.raises(OthersGoToo, match="dialogues of others, which would go too: made-000001;"):
+    with pytest.raises(SharedTextError, match="the same words and would be erased too: made-000001;"):
         erase(workspace, "made-000003")
-    asked = ["curate", "erase", str(workspace.path), "made-000003"]
-    refused = h2htalk(*asked)
-    assert (refused.returncode, refused.stdout.splitlines()) == (
-        2,
-        ["made-000001  of others", "made-000003  asked for"],
-    )
-    assert "do it with --yes" in refused.stderr
+    command = ["curate", "erase", str(workspace.path), "made-000003"]
+    refused = h2htalk(*command)
+    assert refused.returncode == 2
+    assert refused.stdout.splitlines() == ["made-000001  other", "made-000003  asked for"]
+    assert "add --yes" in refused.stderr
     assert all_files(workspace.path) == before
-    assert h2htalk(*asked, "--yes").returncode == 0
+    assert h2htalk(*command, "--yes").returncode == 0
     assert [record["id"] for record in workspace.stage("gather").records()] == ["made-000002"]
 
 
-def test_near_copies_of_the_same_person_go_without_a_word(tmp_path: Path) -> None:
+def test_near_copies_of_the_same_person_are_erased(tmp_path: Path) -> None:
     assert erase(copies(tmp_path, EMILY), "made-000001").copies == ("made-000003",)
 
 
-def test_a_stranger_is_an_error_and_nothing_is_made(tmp_path: Path) -> None:
-    """Who has no raw id was called `None`, and `erase None` took out everybody."""
+def test_an_unknown_id_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
+    """`erase None` erased everybody without a raw id."""
     workspace = gathered(tmp_path / "made", [dialogue(1)])
     for asked in ("made-000099", "None"):
-        with pytest.raises(DataError, match=f"nobody of id '{asked}'"):
+        with pytest.raises(DataError, match=f"nobody with id '{asked}'"):
             erase(workspace, asked)
-    for refused in (lambda place: erase(place, "x"), purge):
-        with pytest.raises(DataError, match="no curation has begun here"):
-            refused(Workspace(tmp_path / "nosuch" / "ws"))
+    for command in (lambda place: erase(place, "x"), purge):
+        with pytest.raises(DataError, match="there is no curation here"):
+            command(Workspace(tmp_path / "nosuch" / "ws"))
     assert not (tmp_path / "nosuch").exists()
 
 
-def test_without_its_key_nothing_is_promised(tmp_path: Path) -> None:
-    """Nobody was known again in a changed file, though `will not come back` stood on the screen."""
+def test_without_its_key_nothing_is_erased(tmp_path: Path) -> None:
+    """Nobody was recognized in a changed file."""
     workspace = gathered(tmp_path, [dialogue(1, person=EMILY), dialogue(2)])
     workspace.key_path.rename(workspace.path / "elsewhere")
     before = all_files(workspace.path)
@@ -349,20 +338,13 @@ def test_without_its_key_nothing_is_promised(tmp_path: Path) -> None:
     assert all_files(workspace.path) == before
 
 
-def chat(tmp_path: Path, *records: dict[str, object]) -> Workspace:
-    """These raw dialogues, gathered."""
-    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
-    write_jsonl(tmp_path / "raw.jsonl", [{"messages": said, **record} for record in records])
+def test_a_raw_id_of_several_dialogues_is_an_error(tmp_path: Path) -> None:
+    """Files that number their dialogues in every session gave the same id to several people."""
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    write_jsonl(tmp_path / "raw.jsonl", [{"messages": messages, "id": 7}] * 3)
     place = Workspace(tmp_path / "work")
     source = Source("chat", "raw.jsonl", "messages", "en", "CC0-1.0")
-    run_gather(CurateSpec(str(place.path), GatherSettings((source,))), tmp_path, place, place.open_key())
-    return place
-
-
-def test_a_raw_id_of_several_dialogues_is_asked_back(tmp_path: Path) -> None:
-    """Files number their dialogues anew in every session: whoever had number 7 went with the one who asked, and came
-    back with neither, as what others are called too was a mark."""
-    place = chat(tmp_path, *[{"id": 7}] * 3)
+    run_one("gather", place, GatherSettings((source,)), folder=tmp_path)
     for asked in ("7", "chat:7"):
         with pytest.raises(ConfigError, match=r"id of 3 dialogues .* chat-000001, chat-000002, chat-000003"):
             erase(place, asked)
@@ -370,26 +352,22 @@ def test_a_raw_id_of_several_dialogues_is_asked_back(tmp_path: Path) -> None:
     assert not place.tombstones().called("7", place.open_key())
 
 
-def test_where_raw_text_stands_is_told(tmp_path: Path) -> None:
-    """`bank.json:1` was the place of everybody in a file of one line."""
-    assert place_of({"file": "bank.json", "line": 1, "row": 4}) == "bank.json:1, item 4"
-    assert place_of({"file": "bank.json", "line": 1, "row": 1}) == "bank.json:1, item 1"
-    assert place_of({"file": "raw.jsonl", "line": 4, "row": 4}) == "raw.jsonl:4"
-    assert place_of({"file": "generated", "row": 4}) == "generated:4"
+def test_the_place_of_raw_text() -> None:
+    assert source_place({"file": "bank.json", "line": 1, "row": 4}) == "bank.json:1, item 4"
+    assert source_place({"file": "bank.json", "line": 1, "row": 1}) == "bank.json:1, item 1"
+    assert source_place({"file": "raw.jsonl", "line": 4, "row": 4}) == "raw.jsonl:4"
+    assert source_place({"file": "generated", "row": 4}) == "generated:4"
 
 
-# --- Links ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("linked", ["05-composed", "02-anonymized/kept/part-00000.jsonl"])
-def test_nothing_is_erased_behind_a_link(whole: Path, tmp_path: Path, linked: str) -> None:
-    """A linked file was replaced by another one, a linked table passed over: the words stayed where it led."""
+@pytest.mark.parametrize("linked", ["compose", "anonymize/kept/part-00000.jsonl"])
+def test_nothing_is_erased_behind_a_symbolic_link(whole: Path, tmp_path: Path, linked: str) -> None:
+    """A linked file was replaced by another one, so the words stayed in its target."""
     shutil.copytree(whole, tmp_path / "linked")
     path = tmp_path / "linked" / "work" / linked
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     before = all_files(tmp_path)
-    with pytest.raises(DataError, match="is a symbolic link, and what it leads to would outlive this"):
+    with pytest.raises(DataError, match="is a symbolic link, and its target would not be removed"):
         erase(Workspace(tmp_path / "linked" / "work"), "Emily Carter")
     assert all_files(tmp_path) == before
 
@@ -397,13 +375,13 @@ def test_nothing_is_erased_behind_a_link(whole: Path, tmp_path: Path, linked: st
 # --- purge ------------------------------------------------------------------------------------------------------
 
 
-def test_purge_leaves_what_was_reviewed_and_nothing_raw(parted: Path, tmp_path: Path) -> None:
-    """Killed anywhere, the next finishes it; who is erased after it goes out of every stage, and numbers add up."""
+def test_purge_keeps_reviewed_and_removes_raw_records(parted: Path, tmp_path: Path) -> None:
+    """A kill at any point is completed by the next purge; later erasures filter every stage."""
     shutil.copytree(parted, tmp_path / "whole")
     place = Workspace(tmp_path / "whole" / "work")
     purge(place)
     expected = all_files(place.path)
-    assert not [name for name in expected if name.startswith("01-gathered") and name.endswith("jsonl")]
+    assert not [name for name in expected if name.startswith("gather") and name.endswith("jsonl")]
     with pytest.raises(ConfigError, match="was purged"):
         place.open_key()
     for step in count(step=4):
@@ -423,10 +401,9 @@ def test_purge_leaves_what_was_reviewed_and_nothing_raw(parted: Path, tmp_path: 
         assert after[one].written == after[other].read
 
 
-def test_purge_says_what_it_could_not_remove(
+def test_a_file_that_purge_cannot_remove_is_an_error(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A key that could not be removed was named among what is gone."""
     shutil.copytree(whole, tmp_path / "whole")
     unlink = Path.unlink
 

@@ -1,4 +1,4 @@
-"""examples/curate.toml, as a new user runs it: every planted dialogue comes to what was planned for it."""
+"""examples/curate.toml: every planted dialogue has the planned outcome."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.curation.curate import StageCounts, summaries
+from h2htalk.curation.curate import StageSummary, summaries
 from h2htalk.curation.erase import erase
 from h2htalk.curation.explain import explain
-from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 _DOCUMENTED = re.compile(r"^h2htalk curate (explain|erase) examples/workspace (\S+)$", re.MULTILINE)
-MINUTES = 4  # that the whole may take on two cores
-# The plan of a planted dialogue -> the stage that ends its way, and how.
+MINUTES = 4  # at most, on two cores
+# The plan of a planted dialogue -> its last stage, and the outcome there.
 PLANS = {
     "accept": ("review", "accept"),
     "revise": ("review", "revise"),
@@ -50,7 +51,7 @@ def run(workspace: Path, data: str | None) -> subprocess.CompletedProcess[str]:
 
 
 def planted() -> dict[str, str]:
-    """Each planted dialogue's id and its plan."""
+    """The id and the plan of each planted dialogue."""
     found = {}
     for language in ("en", "zh"):
         lines = (EXAMPLES / f"planted_{language}.jsonl").read_text(encoding="utf-8").splitlines()
@@ -60,8 +61,8 @@ def planted() -> dict[str, str]:
     return found
 
 
-def ends(workspace: Workspace) -> dict[str, set[tuple[str, str]]]:
-    """Where each planted dialogue's way ended: rejections, and the status of its candidates."""
+def outcomes(workspace: Workspace) -> dict[str, set[tuple[str, str]]]:
+    """The outcomes of each planted dialogue: rejections, and the status of its candidates."""
     found: dict[str, set[tuple[str, str]]] = {}
     for stage in STAGES:
         for record in workspace.stage(stage).records("rejected"):
@@ -69,11 +70,11 @@ def ends(workspace: Workspace) -> dict[str, set[tuple[str, str]]]:
     for record in workspace.stage("review").records():
         name = record["id"].partition(":")[0]
         found.setdefault(name, set()).add(("review", record["review"]["status"]))
-    return {name: ways for name, ways in found.items() if name.startswith("planted_")}
+    return {name: ends for name, ends in found.items() if name.startswith("planted_")}
 
 
 def require_plans(workspace: Workspace) -> None:
-    found = ends(workspace)
+    found = outcomes(workspace)
     plans = planted()
     for name, plan in plans.items():
         if plan in PLANS:
@@ -86,8 +87,8 @@ def require_plans(workspace: Workspace) -> None:
         assert reasons & {"duplicate", "near_duplicate"}, (one, other, reasons)
 
 
-def require_sums(found: list[StageCounts]) -> None:
-    """The funnel's numbers add up, and its last row shows exactly what was planted."""
+def require_sums(found: list[StageSummary]) -> None:
+    """The numbers of the funnel add up, and its last row is what was planted."""
     for before, after in itertools.pairwise(found):
         assert before.counts.written == after.counts.read
     for item in found:
@@ -103,8 +104,8 @@ def require_sums(found: list[StageCounts]) -> None:
 
 
 def require_privacy(workspace: Workspace) -> None:
-    """What planted people told of themselves is nowhere after the first stage; people in crisis are still there."""
-    told = (
+    """Planted personal data are nowhere after the first stage; dialogues of people in crisis are kept."""
+    personal = (
         "Ottilie",
         "Brandhorst",
         "900461",
@@ -118,9 +119,9 @@ def require_privacy(workspace: Workspace) -> None:
     )
     for stage in list(STAGES)[1:]:
         for path in sorted(workspace.stage(stage).path.rglob("*.jsonl")):
-            # Surrogates of other dialogues may bear such a name by chance.
+            # Surrogates of other dialogues may have such a name by chance.
             lines = [line for line in path.read_text(encoding="utf-8").splitlines() if '"planted_' in line]
-            assert not [word for word in told if any(word in line for line in lines)], path
+            assert not [word for word in personal if any(word in line for line in lines)], path
     safe = {r["id"]: r["metadata"]["safety"] for r in workspace.stage("safety").records()}
     for name in ("planted_en-000016", "planted_zh-000009"):
         assert safe[name]["action"] == "keep_tag"
@@ -128,22 +129,21 @@ def require_privacy(workspace: Workspace) -> None:
 
 
 def require_documented_ids(workspace: Workspace) -> None:
-    """The commands of the documents name what the example holds."""
-    said = [
+    """The ids in documented commands are in the example."""
+    documented = [
         call.groups()
         for name in ("README.md", "docs/curation.md")
         for call in _DOCUMENTED.finditer((ROOT / name).read_text(encoding="utf-8"))
     ]
-    assert {command for command, _ in said} == {"explain", "erase"}
-    for command, name in sorted(said, reverse=True):
+    assert {command for command, _ in documented} == {"explain", "erase"}
+    for command, name in sorted(documented, reverse=True):
         if command == "explain":
             assert explain(workspace, name)
         else:
             assert name in erase(workspace, name).ids
 
 
-def test_the_example_comes_to_what_was_planted(tmp_path: Path) -> None:
-    """Without the public data: generated dialogues stand in, and the screen says so."""
+def test_the_example_with_mock_dialogues(tmp_path: Path) -> None:
     started = time.monotonic()
     done = run(tmp_path / "work", None)
     assert done.returncode == 0, done.stderr
@@ -161,7 +161,7 @@ def test_the_example_comes_to_what_was_planted(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
-def test_the_example_on_public_dialogues(tmp_path: Path, shared_data: Path) -> None:
+def test_the_example_with_public_dialogues(tmp_path: Path, shared_data: Path) -> None:
     started = time.monotonic()
     done = run(tmp_path / "work", str(shared_data))
     assert done.returncode == 0, done.stderr

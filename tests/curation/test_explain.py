@@ -1,4 +1,4 @@
-"""One item's story, stage by stage."""
+"""The history of one item, stage by stage."""
 
 from __future__ import annotations
 
@@ -7,63 +7,58 @@ from pathlib import Path
 import pytest
 from curation_made import dialogue, dropping, gathered, keeping, stage
 
-from h2htalk.curation.explain import explain, story
-from h2htalk.curation.pipeline import Opener, run_stage
+from h2htalk.curation.explain import explain, format_history
+from h2htalk.curation.pipeline import RuleFactory, run_stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.errors import DataError
 
 EMILY = "made-p0001"
-MADE = [
-    dialogue(1, "My tea is cold.", "Warm it up.", person=EMILY),
-    dialogue(2, "The rain is sad.", "It will pass.", person=EMILY),
-    dialogue(3),
-]
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    made = gathered(tmp_path, MADE)
-    run_stage(stage("anonymize", Opener(keeping)), made, processes=1)
-    run_stage(stage("safety", Opener(dropping, ("sad",))), made, processes=1)
-    return made
-
-
-def test_the_story_of_a_dialogue_goes_stage_by_stage(workspace: Workspace) -> None:
-    events = explain(workspace, "made-000002")
-    assert [(event.stage, event.what) for event in events] == [
-        ("gather", "kept"),
-        ("anonymize", "kept"),
-        ("safety", "rejected"),
+    dialogues = [
+        dialogue(1, "My tea is cold.", "Warm it up.", person=EMILY),
+        dialogue(2, "The rain is sad.", "It will pass.", person=EMILY),
+        dialogue(3),
     ]
-    told = story(events)
-    assert "reason: says sad" in told
-    assert "The rain" not in told
+    workspace = gathered(tmp_path, dialogues)
+    run_stage(stage("anonymize", RuleFactory(keeping)), workspace, processes=1)
+    run_stage(stage("safety", RuleFactory(dropping, ("sad",))), workspace, processes=1)
+    return workspace
 
 
-def test_the_story_of_a_person_is_that_of_every_dialogue(workspace: Workspace) -> None:
-    """What `erase` took for a name, `explain` had never heard of."""
+def test_the_history_of_a_dialogue(workspace: Workspace) -> None:
+    events = explain(workspace, "made-000002")
+    stages = [("gather", "kept"), ("anonymize", "kept"), ("safety", "rejected")]
+    assert [(event.stage, event.what) for event in events] == stages
+    assert "reason: says sad" in format_history(events)
+    assert "The rain" not in format_history(events)
+
+
+def test_the_history_of_a_person_is_that_of_all_their_dialogues(workspace: Workspace) -> None:
     assert {event.id for event in explain(workspace, EMILY)} == {"made-000001", "made-000002"}
     assert explain(workspace, "Emily Carter") == explain(workspace, EMILY)
 
 
 def test_an_unknown_id_is_an_error(workspace: Workspace) -> None:
-    with pytest.raises(DataError, match="nobody of id 'made-9' was gathered"):
+    with pytest.raises(DataError, match="nobody with id 'made-9' was gathered"):
         explain(workspace, "made-9")
-    with pytest.raises(DataError, match="no curation has begun here"):
+    with pytest.raises(DataError, match="there is no curation here"):
         explain(Workspace(workspace.path / "nosuch"), "made-000001")
 
 
-def test_the_story_says_whose_answers_are_carried(tmp_path: Path) -> None:
-    """A dialogue went on with other people's words, and nothing said whose and under which licence."""
+def test_the_origin_of_replies_is_shown(tmp_path: Path) -> None:
+    provenance = {"source": "b"}
     answer = {
         "id": "made-000002",
         "text": "Buy a new one.",
         "licence": "CC0-1.0",
-        "provenance": {"source": "b"},
+        "provenance": provenance,
     }
-    made = {**dialogue(1), "metadata": {"alternatives": [answer]}}
-    made |= {"references": [{"text": "Buy a new one.", "origin": "answer:made-000002"}]}
-    told = story(explain(gathered(tmp_path, [made]), "made-000001"))
-    assert "id made-000002, source b, licence CC0-1.0" in told
-    assert "origin answer:made-000002" in told
-    assert "Buy" not in told
+    record = {**dialogue(1), "metadata": {"alternatives": [answer]}}
+    record |= {"references": [{"text": "Buy a new one.", "origin": "answer:made-000002"}]}
+    text = format_history(explain(gathered(tmp_path, [record]), "made-000001"))
+    assert "id made-000002, source b, licence CC0-1.0" in text
+    assert "origin answer:made-000002" in text
+    assert "Buy" not in text

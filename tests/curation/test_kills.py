@@ -1,4 +1,4 @@
-"""`kill -9` in every stage, twice: the same bytes in the end, and no paid call repeated beyond those in flight."""
+"""`kill -9` twice in every stage: the same bytes in the end, and only calls in flight are repeated."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from curation_made import all_bytes
 from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import summaries
-from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.workspace import Workspace
 
 pytestmark = pytest.mark.live
 
-IN_FLIGHT = 32  # calls of one stage at once (`asking.AskSettings.concurrency`)
+IN_FLIGHT = 32  # calls of one stage at once (`CallSettings.concurrency`)
 KILLS = 2
 SPEC = """
 workspace = "workspace"
@@ -28,7 +29,7 @@ processes = 2
 prices = "prices.toml"
 
 [gather]
-stand_in = 60
+mock_dialogues = 60
 
 [[gather.sources]]
 name = "made_en"
@@ -55,7 +56,7 @@ samples = 2
 
 
 def made(folder: Path) -> Path:
-    """A curation that has not begun."""
+    """A new project."""
     folder.mkdir()
     (folder / "prices.toml").write_text(price_file())
     spec = folder / "curate.toml"
@@ -71,13 +72,13 @@ def start(spec: Path, server: ProviderServer) -> subprocess.Popen[bytes]:
 
 
 def progress(folder: Path) -> int:
-    """Something that grows while a stage works: its parts and the lines of its calls."""
+    """A number that grows while a stage runs: its parts and the lines of its calls."""
     lines = sum(len(path.read_bytes().splitlines()) for path in folder.rglob("calls/*.jsonl"))
     return len(list(folder.glob("parts/*.json"))) + len(list(folder.glob("work/**/*"))) + lines
 
 
 def kill_within(stage: Path, spec: Path, server: ProviderServer, beyond: int) -> bool:
-    """Start, and kill when the stage has got further than before; False where it was too quick to be caught."""
+    """Start, and kill when the stage has made progress; False where it finished first."""
     running = start(spec, server)
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline and running.poll() is None:
@@ -90,7 +91,7 @@ def kill_within(stage: Path, spec: Path, server: ProviderServer, beyond: int) ->
 
 
 @pytest.mark.timeout(1500)
-def test_killed_in_every_stage_twice(tmp_path: Path) -> None:
+def test_kills_in_every_stage(tmp_path: Path) -> None:
     with ProviderServer(latency=0.02) as server:
         control = made(tmp_path / "control")
         assert start(control, server).wait() == 0
@@ -100,7 +101,7 @@ def test_killed_in_every_stage_twice(tmp_path: Path) -> None:
         spec = made(tmp_path / "killed")
         killed = Workspace(tmp_path / "killed" / "workspace")
         killed.path.mkdir()
-        # The same key: surrogates and fences are a function of it.
+        # Surrogates and fences depend on the key.
         for name in ("secret.key", "workspace.json"):
             shutil.copy(whole.path / name, killed.path / name)
         caught = 0

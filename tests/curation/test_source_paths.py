@@ -1,4 +1,4 @@
-"""Where a project lies changes nothing: the same records in another folder, and no path of a machine in any of them."""
+"""The place of a project changes no record, and no record holds a path of this machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 from pathlib import Path
 
 import pytest
-from curation_made import all_bytes
+from curation_made import CRITERIA, all_bytes
 
 from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.curate import curate
 from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.model_calls.prompts import Prompts
-from h2htalk.curation.workspace import STAGES, Workspace
+from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError
 
@@ -25,7 +26,7 @@ prompts = "prompts"
 prices = "prices.toml"
 
 [gather]
-stand_in = 4
+mock_dialogues = 4
 
 [gather.simulate]
 user = "scripted:models/user.jsonl"
@@ -58,12 +59,11 @@ model = "scripted:models/composer.jsonl"
 [review]
 model = "scripted:models/reviewer.jsonl"
 """
-CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
 KEY = "5a" * 32
 
 
 def made(folder: Path) -> Path:
-    """A project in a folder, with the key that all of them have."""
+    """A project in a folder; all have the same key."""
     folder.mkdir(parents=True)
     for name in ("models", "raw", "prompts", "work"):
         (folder / name).mkdir()
@@ -71,14 +71,14 @@ def made(folder: Path) -> Path:
     (folder / "curate.toml").write_text(SPEC)
     (folder / "terms.txt").write_text("gardenwall\n")
     (folder / "prices.toml").write_text('date = "2026-11-20"\ncurrency = "USD"\n')
-    said = [
+    texts = [
         "The government lies to us and must be overthrown, everybody in our street knows it by now.",
         "What happened in your street that makes you so angry about it?",
         "They closed the swimming hall where I have met my friends for twenty years.",
         "Losing that place hurts. Where do you meet now?",
     ]
     roles = ("user", "assistant")
-    talk = [{"role": roles[at % 2], "content": text} for at, text in enumerate(said)]
+    talk = [{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)]
     broken = {"messages": [{"role": "somebody", "content": "Hi"}]}
     write_jsonl(folder / "raw/chat.jsonl", [{"messages": talk}, broken])
     verdict = {name: {"evidence": "Seen.", "score": 5} for name in CRITERIA}
@@ -96,8 +96,10 @@ def made(folder: Path) -> Path:
     return folder / "curate.toml"
 
 
-def test_another_folder_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulated records held their script's absolute path: with it, ids of calls, seeds and copies differed."""
+def test_a_project_in_another_folder_gives_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulated records held the absolute path of their script."""
     found = []
     for place in (tmp_path / "a", tmp_path / "Eine Forscherin" / "tief" / "b"):
         spec = made(place)
@@ -115,8 +117,8 @@ def test_another_folder_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest
     assert any(name.startswith("chat-") for name in kept)
 
 
-def test_a_finished_project_may_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guard's script was named by its path: the same curation elsewhere was one of other settings."""
+def test_a_finished_project_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of the guard's script was a setting."""
     spec = made(tmp_path / "a")
     monkeypatch.setenv("MODELS", str(tmp_path / "a/models"))
     before = {name: all_bytes(curate(spec).stage(name)) for name in STAGES}
@@ -127,7 +129,7 @@ def test_a_finished_project_may_move(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "name"),
     [
         ("openai:gpt-4o", "openai:gpt-4o"),
         ("server:owner/name@http://10.0.0.7:8000/v1", "server:owner/name"),
@@ -137,17 +139,17 @@ def test_a_finished_project_may_move(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("", ""),
     ],
 )
-def test_a_model_is_named_without_its_address(model: str, told: str) -> None:
-    assert model_identity(model) == told
-    assert writer(model) == f"model:{told}"
+def test_a_model_is_named_without_its_address(model: str, name: str) -> None:
+    assert model_identity(model) == name
+    assert origin(model) == f"model:{name}"
 
 
-def writer(model: str) -> str:
-    """Who wrote a reference, as it says itself."""
+def origin(model: str) -> str:
+    """The origin of the references that a model writes."""
     return Composer(model, (), 1, 0, Prompts.load(), b"").origin
 
 
-def test_a_model_in_a_folder_is_known_by_what_is_in_it(tmp_path: Path) -> None:
+def test_the_identity_of_a_model_in_a_folder_depends_on_its_files(tmp_path: Path) -> None:
     names = []
     for place, size in (("a", 10), ("b", 10), ("c", 11)):
         folder = tmp_path / place / "my-model"
@@ -157,10 +159,10 @@ def test_a_model_in_a_folder_is_known_by_what_is_in_it(tmp_path: Path) -> None:
         names.append(model_identity(f"hf:{folder}"))
     assert names[0] == names[1] != names[2]
     assert names[0].startswith("hf:my-model, sha256 ")
-    assert writer(f"hf:{folder}") == "model:hf:my-model"
+    assert origin(f"hf:{folder}") == "model:hf:my-model"
 
 
-def test_a_hosted_model_is_no_folder_even_where_one_is_called_so(
+def test_a_hosted_model_is_no_folder_of_the_same_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "gpt-4o").mkdir()
@@ -169,6 +171,6 @@ def test_a_hosted_model_is_no_folder_even_where_one_is_called_so(
     assert model_identity("openai:gpt-4o") == "openai:gpt-4o"
 
 
-def test_a_script_that_is_not_there_is_told() -> None:
+def test_a_missing_script_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"gone\.jsonl: cannot be read"):
         model_identity("scripted:gone.jsonl")

@@ -1,4 +1,4 @@
-"""A stage's folder: a part written anew without somebody is counted as if they had never come."""
+"""A stage's folder: a part written again without some records is counted as if they had never been read."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def candidate(name: str, task: str) -> dict[str, object]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> StageFolder:
-    """Of dialogue a two candidates went on and one was lost, of b one went on, and nothing of c."""
-    folder = StageFolder(tmp_path / "05-composed")
+    """Of dialogue a two candidates are kept and one is rejected, of b one is kept, and of c none."""
+    folder = StageFolder(tmp_path / "compose")
     outcomes = [
         [Kept(candidate("a", "x"), ("crisis",)), Kept(candidate("a", "y")), Rejected("a:z", "contract")],
         [Kept(candidate("b", "x"), ("crisis",))],
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> StageFolder:
         ("c", (2, 2, 0, 3, 1), {"contract": 1}, {"crisis": 2}),
     ],
 )
-def test_a_part_written_anew_is_counted_as_if_somebody_had_never_come(
+def test_a_rewritten_part_is_counted_without_the_removed_records(
     folder: StageFolder,
     gone: str,
     numbers: tuple[int, ...],

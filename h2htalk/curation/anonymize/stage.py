@@ -15,16 +15,18 @@ from typing import Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
 from h2htalk.curation.anonymize.ner_models import BUNDLED, INSTALL_CURATION, name_finder
+from h2htalk.curation.anonymize.settings import AnonymizeSettings
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.values.dialogue_values import find_in_dialogue
+from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
-from h2htalk.curation.pipeline import Opener, Stage
+from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.data.languages import LANGUAGES
-from h2htalk.errors import MissingExtraError
+from h2htalk.data.languages import Language
+from h2htalk.errors import ConfigError, MissingExtraError
 
 VERSION = 2
 _LIBRARIES = ("faker", "phonenumbers", "python-stdnum")
@@ -37,7 +39,7 @@ _IDS = frozenset({"source", "id", "ids", "dialogue", "merged"})
 _COMPANIONS = tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
+def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage, as a specification sets it.
 
     Names stay that `anonymize.allow` and the companions of a dialogue's source hold, beside those of the bundled
@@ -47,21 +49,21 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
         ConfigError: no such recogniser of names (`ner`).
         MissingExtraError: its package is not installed.
     """
-    settings = spec.anonymize
+    settings, gathered = spec.section(AnonymizeSettings), spec.section(GatherSettings)
     try:
         libraries = {name: version(name) for name in _LIBRARIES}
     except PackageNotFoundError as error:
         raise MissingExtraError("anonymization", INSTALL_CURATION) from error
-    for language in LANGUAGES:
-        if not settings.ner.startswith(
-            "spacy:"
-        ):  # a spaCy model reads one language; it is opened where it is used
-            name_finder(settings.ner, language)
+    languages = {source.language for source in gathered.sources}
+    if gathered.simulate.dialogues:
+        languages |= set(gathered.simulate.languages)
+    for language in sorted(languages):
+        _require_recognizer(settings.ner, language)
     companions: _COMPANIONS = tuple(
-        (source.name, tuple(sorted(source.companions))) for source in spec.gather.sources if source.companions
+        (source.name, tuple(sorted(source.companions))) for source in gathered.sources if source.companions
     )
     allow = tuple(sorted(settings.allow))
-    return Stage(
+    return StageRun(
         name="anonymize",
         version=VERSION,
         settings={
@@ -71,8 +73,21 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
             # What they find, and the names they give, may change from version to version.
             "libraries": libraries,
         },
-        open_rule=Opener(open_rule, (key, allow, companions, settings.ner)),
+        open_rule=RuleFactory(open_rule, (key, allow, companions, settings.ner)),
     )
+
+
+def _require_recognizer(ner: str, language: Language) -> None:
+    """Load the recognizer of names of a language before the work begins; raises ConfigError where it cannot be."""
+    try:
+        name_finder(ner, language)
+    except ConfigError as error:
+        message = str(error)
+        for option in ("--ner ", "--spacy-model "):
+            message = message.replace(option, "anonymize.ner ")
+        raise ConfigError(
+            f'anonymize.ner, for {language}: {message}; or write anonymize.ner = "{BUNDLED}", which is included'
+        ) from error
 
 
 def open_rule(key: bytes, allow: tuple[str, ...], companions: _COMPANIONS, ner: str) -> PartRule:

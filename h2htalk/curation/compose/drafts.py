@@ -1,4 +1,4 @@
-"""A draft: a scenario of a dialogue while it has no reference yet, and the references that are found for it."""
+"""A draft: a scenario of a dialogue before it has a reference, and the references that are collected for it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from h2htalk.errors import shorten
 from h2htalk.text.contracts.contract import check_scenario
 from h2htalk.text.contracts.violations import Violation
 
-_NOT_YET = "-"  # a scenario's reference while there is none; never kept
+_NO_REFERENCE = "-"  # of a draft's scenario, which is never kept
 
 
-class Refused(Exception):
-    """A proposal or a reference that is not taken: the reason to count by, and what was found."""
+class RefusedDraft(Exception):
+    """A proposal or a reference that is refused: the reason to count by, and details."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -33,12 +33,12 @@ class Draft:
     """A scenario without its reference.
 
     Attributes:
-        inputs: the fields of its subtask, as JSON holds them.
-        turn: the message that is answered (or ends the history), counted from 1; None where it has none.
-        original: the reply that was given in the dialogue, whether it keeps the contract or not.
-        alternatives: replies that others gave to the same message (`reply_folding`), the best first.
-        written: a model writes references.
-        fixed: a reference that needs no writing: the null line of recollection_synthesis.
+        subtask, inputs, tags: of the scenario, as JSON.
+        turn: the message that is answered or that ends the history, counted from 1; None where there is none.
+        original: the reply in the dialogue, whether it keeps the contract or not.
+        alternatives: replies of other dialogues to the same message (`reply_folding`), the best first.
+        written: whether a model writes references.
+        fixed: a reference that is not written: the null line of recollection_synthesis.
     """
 
     subtask: str
@@ -52,9 +52,9 @@ class Draft:
 
 
 def scenario_of(
-    draft: Draft, dialogue: Dialogue, persona: Persona, scenario_id: str, reference: str = _NOT_YET
+    draft: Draft, dialogue: Dialogue, persona: Persona, scenario_id: str, reference: str = _NO_REFERENCE
 ) -> Scenario:
-    """The draft as a scenario of its dialogue: provenance, licence and what safety said go with it.
+    """The scenario of a draft, with the provenance, licence and safety metadata of its dialogue.
 
     Raises:
         DataError: the inputs are not those of the subtask.
@@ -80,65 +80,72 @@ def scenario_of(
 def broken_rules(
     text: str, scenario: Scenario, persona: Persona, prompt: str | None = None
 ) -> tuple[Violation, ...]:
-    """What a reply breaks of its contract; `prompt` is what its writer was told, None for the dialogue's own."""
+    """The rules of its contract that a reply breaks; `prompt`: of its writer, None for a reply of a dialogue."""
     description = persona.descriptions[scenario.language]
     return check_scenario(text, scenario, tuple(persona.names.values()), prompt, description)
 
 
-def merge(drafts: list[Draft], draft: Draft) -> None:
-    """Add a draft; one that answers the message of a cut, for the same subtask, has that cut rewritten.
+def add_draft(drafts: list[Draft], draft: Draft) -> None:
+    """Add a proposed draft; it replaces the extracted one of the same subtask and message.
 
     Raises:
-        Refused: `inputs:turn`: the message is taken for another subtask, or was proposed twice.
+        RefusedDraft: `inputs:turn`: the message is used for another subtask, or was proposed twice.
     """
     if find_subtask(draft.subtask).is_chat:
         for at, other in enumerate(drafts):
             if find_subtask(other.subtask).is_chat and other.turn == draft.turn:
                 if other.written or other.subtask != draft.subtask:
-                    raise Refused("inputs:turn", f"message {draft.turn} is taken for {other.subtask}")
+                    raise RefusedDraft("inputs:turn", f"message {draft.turn} is used for {other.subtask}")
                 drafts[at] = draft
                 return
     drafts.append(draft)
 
 
 def named_drafts(dialogue_id: str, drafts: Sequence[Draft]) -> list[tuple[str, Draft]]:
-    """Ids: `DIALOGUE:subtask`, the second of a subtask `DIALOGUE:subtask:2`."""
-    seen: Counter[str] = Counter()
-    found = []
+    """The drafts with their ids: `DIALOGUE:subtask`, the second of a subtask `DIALOGUE:subtask:2`."""
+    counts: Counter[str] = Counter()
+    named = []
     for draft in drafts:
-        seen[draft.subtask] += 1
-        number = f":{seen[draft.subtask]}" if seen[draft.subtask] > 1 else ""
-        found.append((f"{dialogue_id}:{draft.subtask}{number}", draft))
-    return found
+        counts[draft.subtask] += 1
+        number = f":{counts[draft.subtask]}" if counts[draft.subtask] > 1 else ""
+        named.append((f"{dialogue_id}:{draft.subtask}{number}", draft))
+    return named
 
 
 @dataclass(slots=True)
-class Found:
-    """A candidate's references by their texts, and of those that were lost who wrote them, why, and details."""
+class References:
+    """The references of a candidate by their texts, and the refused ones with origin, reason and details."""
 
-    texts: dict[str, Reference] = field(default_factory=dict)
-    lost: list[tuple[str, str, str]] = field(default_factory=list)
+    accepted: dict[str, Reference] = field(default_factory=dict)
+    refused: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def take(self, reference: Reference) -> None:
-        """Add one; a text that is there already is lost as `same`."""
-        if reference.text in self.texts:
-            self.lose(reference.origin, "same", reference.text)
+    def add(self, reference: Reference) -> None:
+        """Add a reference; a text that is already there is refused as `same`."""
+        if reference.text in self.accepted:
+            self.refuse(reference.origin, "same", reference.text)
         else:
-            self.texts[reference.text] = reference
+            self.accepted[reference.text] = reference
 
-    def lose(self, origin: str, reason: str, detail: str) -> None:
-        self.lost.append((origin, reason, shorten(detail, 400)))
+    def check_and_add(self, reference: Reference, scenario: Scenario, persona: Persona) -> None:
+        """Add a reply of a dialogue if it keeps the contract."""
+        if broken := broken_rules(reference.text, scenario, persona):
+            self.refuse(reference.origin, f"contract:{broken[0].rule}", broken[0].detail)
+        else:
+            self.add(reference)
 
-    def written_reasons(self) -> list[str]:
-        """Why references by a model were lost, each reason once."""
-        return sorted({reason for origin, reason, _ in self.lost if origin.startswith(MODEL)})
+    def refuse(self, origin: str, reason: str, detail: str) -> None:
+        self.refused.append((origin, reason, shorten(detail, 400)))
 
-    def told(self) -> list[dict[str, str]]:
-        """As audits and evidence hold them, those of a model first: they were to stand in for the original."""
-        ordered = sorted(self.lost, key=lambda one: not one[0].startswith(MODEL))
+    def model_reasons(self) -> list[str]:
+        """Why references of a model were refused, each reason once."""
+        return sorted({reason for origin, reason, _ in self.refused if origin.startswith(MODEL)})
+
+    def refused_records(self) -> list[dict[str, str]]:
+        """The refused references for audit and evidence; those of a model, which should replace the original, first."""
+        ordered = sorted(self.refused, key=lambda one: not one[0].startswith(MODEL))
         return [{"origin": origin, "reason": reason, "detail": detail} for origin, reason, detail in ordered]
 
 
-def drawn(seed: int, *said: object) -> bytes:
-    """A draw that depends on the seed and what is drawn for alone."""
-    return hashlib.sha256("\0".join(map(str, (seed, *said))).encode()).digest()
+def random_bytes(seed: int, *what: object) -> bytes:
+    """Bytes that depend on the seed and on what they are drawn for alone."""
+    return hashlib.sha256("\0".join(map(str, (seed, *what))).encode()).digest()

@@ -1,8 +1,8 @@
-"""What a model writes: which scenarios a dialogue gives, with their inputs, and references to them.
+"""Compose with a model: it proposes scenarios of a dialogue with their inputs, and writes references.
 
-Two calls: one a dialogue, which proposes, and one a reference, written under the subtask's contract. Everything that a
-dialogue or a model wrote stands in a fence. What a model proposes is held against the dialogue and the subtask's fields
-before anything is written to it.
+One call for each dialogue proposes scenarios, and one for each reference writes it under the subtask's contract. All
+text of dialogues and models stands in fences. A proposal is checked against the dialogue and the fields of the
+subtask before a reference is written for it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.chat.protocol import Message, Reply, Request
+from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.curation.candidates import MODEL
-from h2htalk.curation.compose.drafts import Draft, Refused, broken_rules, drawn, scenario_of
+from h2htalk.curation.compose.drafts import Draft, RefusedDraft, broken_rules, random_bytes, scenario_of
 from h2htalk.curation.compose.extraction import chat_draft, history
 from h2htalk.curation.compose.reply_schemas import (
     PROPOSALS,
@@ -23,10 +24,11 @@ from h2htalk.curation.compose.reply_schemas import (
     ChatProposal,
     ScheduleProposal,
     SynthesisProposal,
+    format_failure,
     read_reference,
-    unread,
 )
 from h2htalk.curation.compose.tagging import tags_of
+from h2htalk.curation.language_data import language_data
 from h2htalk.curation.model_calls.model_identity import model_name
 from h2htalk.curation.model_calls.prompts import Fence, Prompts
 from h2htalk.curation.model_calls.stored_calls import sampling_of
@@ -44,20 +46,20 @@ from h2htalk.text.counting import is_in_language
 
 TEMPLATES = ("compose_propose.j2", "compose_dialogue.j2", "compose_write.j2", "compose_scenario.j2")
 PROPOSAL_TOKENS = 2400
-# Beside the reference itself: its evidence, and what JSON takes around it.
+# For the evidence of a reference, and for the JSON around both.
 EVIDENCE_TOKENS = 400
-# Messages of a dialogue that a model sees, their characters together, and those of one message.
+# Messages of a dialogue in a prompt, their characters together, and those of one message.
 MOST_SHOWN = 60
 MOST_SHOWN_CHARACTERS = 12_000
 LONGEST_SHOWN = 2000
-# One dialogue in so many is first searched for small talk: the null class of recollection_synthesis.
+# For one dialogue in so many the prompt asks for small talk first: the null class of recollection_synthesis.
 SMALL_TALK_EVERY = 4
 _REFERENCE_TEMPERATURE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Who is asked, and how: the model's name, the subtasks wanted, the run's seed, prompts and secret."""
+    """Makes the calls: the model, the subtasks, references a scenario, and the run's seed, prompts and secret."""
 
     model: str
     subtasks: tuple[str, ...]
@@ -68,25 +70,24 @@ class Composer:
 
     @property
     def origin(self) -> str:
-        """Who wrote, as references say it: `model:anthropic:NAME`, by the name that manifests use too."""
+        """The origin of its references: `model:anthropic:NAME`."""
         return MODEL + model_name(self.model)
 
-    def proposals(self, dialogue: Dialogue, persona: Persona, cuts: Sequence[Draft]) -> Request:
-        """The call that proposes scenarios of a dialogue; `cuts` are those it gives already. Its id is
-        `DIALOGUE/proposals`."""
+    def proposals(self, dialogue: Dialogue, persona: Persona, extracted: Sequence[Draft]) -> Request:
+        """The call that proposes scenarios of a dialogue besides the extracted ones; its id is `DIALOGUE/proposals`."""
         name = proposals_name(dialogue.id)
         values = {
             "dialogue": self._fence(name).around(shown(dialogue), "conversation"),
-            "taken": [f"{draft.turn} ({draft.subtask})" for draft in cuts],
-            "small_talk": self._seeks_small_talk(dialogue),
+            "taken": [f"{draft.turn} ({draft.subtask})" for draft in extracted],
+            "small_talk": random_bytes(self.seed, dialogue.id, "small talk")[0] % SMALL_TALK_EVERY == 0,
             "subtasks": list(self.subtasks),
         }
         system = self._propose_rules(dialogue, persona)
         user = self.prompts.render(f"{dialogue.language}/compose_dialogue.j2", values)
-        return self._request(name, 0, (system, user), 0.0, PROPOSAL_TOKENS, proposing=True)
+        return self._request(name, 0, (system, user), 0.0, PROPOSAL_TOKENS, PROPOSALS)
 
     def reference(self, scenario: Scenario, persona: Persona, original: str | None, sample: int) -> Request:
-        """The call that writes the sample-th reference to a scenario. Its id is `CANDIDATE/reference`."""
+        """The call that writes the sample-th reference of a scenario; its id is `CANDIDATE/reference`."""
         name = reference_name(scenario.id)
         fence = self._fence(name, sample)
         values = {
@@ -96,54 +97,54 @@ class Composer:
         user = self.prompts.render(f"{scenario.language}/compose_scenario.j2", values)
         tokens = find_subtask(scenario.subtask).max_tokens * 2 + EVIDENCE_TOKENS
         system = self._write_rules(scenario, persona)
-        return self._request(name, sample, (system, user), _REFERENCE_TEMPERATURE, tokens, proposing=False)
+        return self._request(name, sample, (system, user), _REFERENCE_TEMPERATURE, tokens, REFERENCE)
 
     def draft(self, proposal: AnyProposal, dialogue: Dialogue, persona: Persona) -> Draft:
-        """The draft that a proposal makes.
+        """The draft of a proposal.
 
         Raises:
-            Refused: `inputs:subtask` (not asked for), `inputs:turn` (no message of the user's to answer),
-                `inputs:form` (a field or tag is not what it must be), `inputs:language`, `inputs:prompt_leak`.
+            RefusedDraft: `inputs:subtask` (not asked for), `inputs:turn` (no message of the user's to answer),
+                `inputs:form` (a wrong field or tag), `inputs:language`, `inputs:prompt_leak`.
         """
         if proposal.subtask not in self.subtasks:
-            raise Refused("inputs:subtask", f"{proposal.subtask} is not asked for")
+            raise RefusedDraft("inputs:subtask", f"{proposal.subtask} is not asked for")
         try:
-            found = draft_of(proposal, dialogue)
-            scenario = scenario_of(found, dialogue, persona, dialogue.id)
+            draft = draft_of(proposal, dialogue)
+            scenario = scenario_of(draft, dialogue, persona, dialogue.id)
         except DataError as error:
-            raise Refused("inputs:form", str(error)) from error
-        texts = [*written_inputs(found)]
+            raise RefusedDraft("inputs:form", str(error)) from error
+        texts = [*written_inputs(draft)]
         if not is_in_language("\n".join(texts), dialogue.language):
-            raise Refused("inputs:language", shorten(inputs_of(scenario), 200))
+            raise RefusedDraft("inputs:language", shorten(inputs_of(scenario), 200))
         rules = self._propose_rules(dialogue, persona)
         own = "\n".join(turn.content for turn in dialogue.messages) + persona.descriptions[dialogue.language]
         marker = self._fence(proposals_name(dialogue.id)).marker
         for text in texts:
             if marker in text or find_marker(text, own):
-                raise Refused("inputs:prompt_leak", shorten(text, 200))
+                raise RefusedDraft("inputs:prompt_leak", shorten(text, 200))
         if leak := find_repeated_run(texts, dialogue.language, _unquoted(rules), own):
-            raise Refused("inputs:prompt_leak", leak)
-        return found
+            raise RefusedDraft("inputs:prompt_leak", leak)
+        return draft
 
     def written(self, reply: Reply, scenario: Scenario, persona: Persona, sample: int) -> str:
-        """The reference that a reply holds.
+        """The reference in a reply.
 
         Raises:
-            Refused: `unwritten` (no whole reply of its form) or `contract:RULE` (it breaks the subtask's contract).
+            RefusedDraft: `unwritten` (the reply cannot be read) or `contract:RULE` (it breaks the subtask's contract).
         """
         text = read_reference(reply)
         if isinstance(text, Failure):
-            raise Refused("unwritten", unread(text))
+            raise RefusedDraft("unwritten", format_failure(text))
         if self._fence(reference_name(scenario.id), sample).marker in text:
-            raise Refused("contract:prompt_leak", "the marker of a fence")
+            raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
         rules = self._write_rules(scenario, persona)
-        # To name help in the prompt's words is no leak.
+        # To repeat the help lines of the prompt is no leak.
         allowed = replace(
             persona, descriptions={k: f"{v}\n{help_text(k)}" for k, v in persona.descriptions.items()}
         )
         broken = broken_rules(text, scenario, allowed, _unquoted(rules))
         if broken:
-            raise Refused(f"contract:{broken[0].rule}", "; ".join(found.detail for found in broken))
+            raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
         return text
 
     def _propose_rules(self, dialogue: Dialogue, persona: Persona) -> str:
@@ -170,9 +171,6 @@ class Composer:
         }
         return self.prompts.render(f"{language}/compose_write.j2", values)
 
-    def _seeks_small_talk(self, dialogue: Dialogue) -> bool:
-        return drawn(self.seed, dialogue.id, "small talk")[0] % SMALL_TALK_EVERY == 0
-
     def _fence(self, name: str, sample: int = 0) -> Fence:
         return Fence.of(self.secret, name, sample)
 
@@ -180,22 +178,23 @@ class Composer:
         self,
         name: str,
         sample: int,
-        said: tuple[str, str],
+        texts: tuple[str, str],
         temperature: float,
         tokens: int,
-        *,
-        proposing: bool,
+        form: ResponseSchema,
     ) -> Request:
         sampling = sampling_of(self.model, temperature, tokens, self.seed, name, sample)
-        rules, asked = said
-        # The rules are the same for many: engines that cache prefixes read them once.
+        rules, asked = texts
+        # Many calls have the same rules: engines that cache prefixes read them once.
         messages = (Message("system", rules, shared=len(rules)), Message("user", asked))
-        return Request(name, messages, sampling, sample, PROPOSALS if proposing else REFERENCE)
+        return Request(name, messages, sampling, sample, form)
 
 
 def _unquoted(rules: str) -> str:
-    """The rules as text that must not come back. What a prompt offers in quotation marks may be said; but here the
-    example stands in them, and whoever repeats it has written nothing."""
+    """The rules as text that a reply must not repeat.
+
+    A reply may repeat what a prompt puts in quotation marks; here these hold the example, which it may not repeat.
+    """
     return rules.replace("\\n", "\n").replace('"', " ")
 
 
@@ -207,66 +206,63 @@ def reference_name(candidate_id: str) -> str:
     return f"{candidate_id}/reference"
 
 
-# --- What a model is shown --------------------------------------------------------------------------------------
+# --- The texts of the prompts -----------------------------------------------------------------------------------
 
 
 def shown(dialogue: Dialogue) -> str:
-    """The dialogue with its messages numbered from 1: the first that fit, and how many are left out. Lines of a
-    message after its first are indented, so that none looks like another message."""
-    names = {"user": "User", "companion": "Companion"} if dialogue.language == "en" else _NAMES_ZH
+    """The dialogue with its messages numbered from 1: the first ones that fit, and how many are left out.
+
+    Further lines of a message are indented, so that none looks like another message.
+    """
+    names = language_data("compose/words", dialogue.language)
     lines: list[str] = []
-    room = MOST_SHOWN_CHARACTERS
+    left = MOST_SHOWN_CHARACTERS
     for number, turn in enumerate(dialogue.messages[:MOST_SHOWN], 1):
         text = shorten(turn.content, LONGEST_SHOWN)
-        room -= len(text)
-        if room < 0 and lines:
+        left -= len(text)
+        if left < 0 and lines:
             break
         indented = "\n  ".join(text.splitlines())
         lines.append(f"[{number}] {names[turn.role]}: {indented}")
-    left = len(dialogue.messages) - len(lines)
-    return "\n".join(lines + ([f"[... {left}]"] if left else []))
-
-
-_NAMES_ZH: Mapping[str, str] = {"user": "用户", "companion": "陪伴者"}
+    omitted = len(dialogue.messages) - len(lines)
+    return "\n".join(lines + ([f"[... {omitted}]"] if omitted else []))
 
 
 def material(scenario: Scenario) -> str:
-    """A scenario's inputs, one a line, as JSON."""
+    """The inputs of a scenario, one a line, as JSON."""
     inputs: Mapping[str, Any] = scenario.to_dict()["inputs"]
     return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in inputs.items())
 
 
 def draft_of(proposal: AnyProposal, dialogue: Dialogue) -> Draft:
-    """The draft that a proposal makes, before anything is held against a subtask's fields.
+    """The draft of a proposal, before the fields of the subtask are checked.
 
     Raises:
-        Refused: `inputs:turn`: no message of the user's to answer, or none to remember.
-        DataError: a tag is not what it must be.
+        RefusedDraft: `inputs:turn`: there is no message of the user's to answer or to remember.
+        DataError: a tag is wrong.
     """
-    said = proposal.model_dump()
+    values = proposal.model_dump()
+    turns = dialogue.messages
     if isinstance(proposal, ChatProposal | ScheduleProposal):
-        found = _answering(proposal.subtask, proposal.turn, dialogue)
+        draft = _answering(proposal.subtask, proposal.turn, dialogue)
         turns = history(dialogue, proposal.turn - 1)
     elif isinstance(proposal, SynthesisProposal):
-        found = _remembering(proposal, dialogue)
-        turns = dialogue.messages
+        draft = _remembering(proposal, dialogue)
     else:
-        found = Draft(proposal.subtask, {}, tags_of(dialogue, dialogue.messages, said))
-        turns = dialogue.messages
-    fields = {name: said[name] for name, _ in find_subtask(proposal.subtask).inputs if name in said}
-    written = found.fixed is None
-    tags = tags_of(dialogue, turns, said)
-    return replace(found, inputs={**found.inputs, **fields}, tags=tags, written=written)
+        draft = Draft(proposal.subtask, {}, tags_of(dialogue, turns, values))
+    fields = {name: values[name] for name, _ in find_subtask(proposal.subtask).inputs if name in values}
+    tags = tags_of(dialogue, turns, values)
+    return replace(draft, inputs={**draft.inputs, **fields}, tags=tags, written=draft.fixed is None)
 
 
 def _answering(subtask: str, turn: int, dialogue: Dialogue) -> Draft:
-    """The draft that answers a message, counted from 1; the last one, which nobody answered, may be it too."""
+    """The draft that answers a message, counted from 1, which may be the unanswered last one."""
     at = turn - 1
     if at >= len(dialogue.messages) or dialogue.messages[at].role != "user":
-        raise Refused("inputs:turn", f"message {turn} is none of the user's")
+        raise RefusedDraft("inputs:turn", f"message {turn} is not one of the user's")
     draft = chat_draft(dialogue, subtask, at)
     if draft is None:
-        raise Refused("inputs:turn", f"message {turn} is too long")
+        raise RefusedDraft("inputs:turn", f"message {turn} is too long")
     return draft
 
 
@@ -275,8 +271,8 @@ def _remembering(proposal: SynthesisProposal, dialogue: Dialogue) -> Draft:
     inside = first <= last < len(dialogue.messages)
     turns = history(dialogue, last, first) if inside else ()
     if not any(turn.role == "user" for turn in turns):
-        raise Refused(
-            "inputs:turn", f"messages {first + 1} to {last + 1} hold nothing of the user's that fits"
+        raise RefusedDraft(
+            "inputs:turn", f"messages {first + 1} to {last + 1} contain none of the user's that fits"
         )
     null = None if proposal.memorable else find_language(dialogue.language).null_memory
     inputs = {"history": [turn.to_dict() for turn in turns]}
@@ -284,7 +280,7 @@ def _remembering(proposal: SynthesisProposal, dialogue: Dialogue) -> Draft:
 
 
 def written_inputs(draft: Draft) -> Iterator[str]:
-    """The texts of a draft that a model wrote: all but the conversation."""
+    """The texts of a draft that a model wrote: all except the history."""
     for name, value in draft.inputs.items():
         if name == "history":
             continue

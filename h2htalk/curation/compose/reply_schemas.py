@@ -1,7 +1,7 @@
-"""What a composer answers and how it is read: proposals of scenarios, and one reference.
+"""The replies of a composer: proposals of scenarios, and one reference.
 
-Both are JSON with the evidence first, read strictly (`chat.structured`). A reply with an empty list of proposals is a
-whole reply: the dialogue gives nothing for a model to write.
+Both are JSON with the evidence first, read strictly (`chat.response_schema`). An empty list of proposals is a valid
+reply: the dialogue gives a model nothing to write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Complexity, Interaction
 from h2htalk.errors import shorten
 
-# The prompt asks for four at most; a few more are no reason to lose them all.
+# The prompt asks for four at most; a few more are no reason to refuse them all.
 MOST_PROPOSALS = 11
 _Evidence = Annotated[str, Field(min_length=1, max_length=4000)]
 _Text = Annotated[str, Field(min_length=1, max_length=2000)]
@@ -26,7 +26,7 @@ _Number = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Planned(BaseModel):
-    """One plan of the companion's day; the time is checked with the scenario."""
+    """An entry of the companion's day; the time is checked with the scenario."""
 
     time: Annotated[str, Field(min_length=1, max_length=16)]
     activity: Annotated[str, Field(min_length=1, max_length=400)]
@@ -36,7 +36,7 @@ _Plans = Annotated[list[Planned], Field(min_length=1, max_length=12)]
 
 
 class Proposal(BaseModel):
-    """What every proposal begins with; its task and its fields follow."""
+    """The first fields of every proposal; the subtask and its fields follow."""
 
     evidence: _Evidence
     emotion: Annotated[str, Field(min_length=1, max_length=64)]
@@ -57,7 +57,7 @@ class ScheduleProposal(Proposal):
 
 
 class SynthesisProposal(Proposal):
-    """`memorable` false: the messages hold nothing to remember, and the reference is the null line."""
+    """`memorable` false: the messages contain nothing to remember, and the reference is the null line."""
 
     subtask: Literal["recollection_synthesis"]
     first_turn: _Number
@@ -113,7 +113,7 @@ AnyProposal = (
 
 
 class ProposalsReply(BaseModel):
-    """What one dialogue gives."""
+    """The proposals for one dialogue."""
 
     evidence: _Evidence
     proposals: Annotated[
@@ -122,7 +122,7 @@ class ProposalsReply(BaseModel):
 
 
 class ReferenceReply(BaseModel):
-    """One reference: what it must take up, then its text."""
+    """One reference: what it must refer to, then its text."""
 
     evidence: _Evidence
     reference: Annotated[str, Field(min_length=1, max_length=4000)]
@@ -133,17 +133,17 @@ REFERENCE = ResponseSchema("reference", ReferenceReply)
 
 
 def read_proposals(reply: Reply) -> Sequence[AnyProposal] | Failure:
-    """The proposals in their order, which may be none; or why the reply holds none that can be read."""
-    filled = PROPOSALS.read(reply)
-    return filled if isinstance(filled, Failure) else cast(ProposalsReply, filled).proposals
+    """The proposals of a reply in order, or why it cannot be read."""
+    read = PROPOSALS.read(reply)
+    return read if isinstance(read, Failure) else cast(ProposalsReply, read).proposals
 
 
 def read_reference(reply: Reply) -> str | Failure:
-    """The reference without white space around it, or why the reply holds none."""
-    filled = REFERENCE.read(reply)
-    return filled if isinstance(filled, Failure) else cast(ReferenceReply, filled).reference.strip()
+    """The reference of a reply without outer white space, or why it cannot be read."""
+    read = REFERENCE.read(reply)
+    return read if isinstance(read, Failure) else cast(ReferenceReply, read).reference.strip()
 
 
-def unread(failure: Failure) -> str:
-    """Why a reply could not be read, short enough for evidence."""
+def format_failure(failure: Failure) -> str:
+    """Why a reply could not be read, as a short text."""
     return f"{failure.reason}: {shorten(failure.message, 300)}"

@@ -1,141 +1,133 @@
-"""What a scenario is about, where metadata do not say: weak rules over words, for tags and for where to cut."""
+"""Tag scenarios: emotion, complexity, interaction and risk, by weak rules over words where metadata do not say."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from h2htalk.curation.language_data import language_data
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS, Tags
 from h2htalk.errors import DataError
 from h2htalk.text.counting import count_length
 
-# What a message without a word of feeling is tagged.
-NEUTRAL = "neutral"
-# Feelings that ask for no more than an ordinary reply.
+NEUTRAL = "neutral"  # the emotion of a message without any
+# Emotions that require no more than an ordinary reply.
 QUIET = frozenset(
-    {
-        NEUTRAL,
-        "calm",
-        "contentment",
-        "boredom",
-        "curiosity",
-        "amusement",
-        "interest",
-        "nostalgia",
-        "tenderness",
-    }
+    f"{NEUTRAL} calm contentment boredom curiosity amusement interest nostalgia tenderness".split()
 )
 _EMOTION = re.compile(r"[a-z][a-z_]{0,31}")
-# Nobody writes more by hand; of a longer message the start and the end are read.
-_READ = 4000
-# A shorter message (`ok thanks`) shows no feeling, whatever its dialogue is said to be about.
-_LEAST: Mapping[Language, int] = {"en": 6, "zh": 8}
-_RECALL: Mapping[Language, re.Pattern[str]] = {
-    "en": re.compile(
-        r"\b(?:you|do you|still) remember\b|\blast time\b|\btold you\b|\byou said\b", re.IGNORECASE
-    ),
-    "zh": re.compile("还?记得吗|你还?记得|还记不记得|上次跟你|上次说|跟你说过|跟你讲过|和你说过|之前说的"),
-}
-# A greeting, thanks or a goodbye and hardly anything else: whatever answers it, it is a poor scenario.
-_PLEASANTRY: Mapping[Language, re.Pattern[str]] = {
-    "en": re.compile(
-        r"\b(?:hi|hello|hey|thanks?|thank you|thx|bye|goodbye|good ?night|take care|see you|talk (?:again|later)|"
-        r"that's (?:all|it)|you too|have a (?:good|great|nice))\b",
-        re.IGNORECASE,
-    ),
-    "zh": re.compile(
-        "你好|您好|在吗|谢谢|感谢|多谢|再见|拜拜|晚安|下次再聊|改天再聊|明天再聊|先到这里|不客气"
-    ),
-}
-_BRIEF: Mapping[Language, int] = {"en": 20, "zh": 24}
-# Exchanges of a history from which it is not `basic`, and from which it is `advanced` when feelings are mixed.
+_READ = 4000  # characters of a message that are read: its start and its end
+# Exchanges from which a history is `intermediate`, and `advanced` when emotions are mixed.
 _INTERMEDIATE, _ADVANCED = 3, 5
 
 
-def read_emotion(said: object) -> str | None:
-    """An emotion as tags write it: one lower-case word (`sadness`, `self_pity`); None where it is none."""
-    if not isinstance(said, str):
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words and lengths of a language (`words_LANGUAGE.toml`); `emotions`: word -> emotion."""
+
+    least: int
+    brief: int
+    recall: re.Pattern[str]
+    pleasantry: re.Pattern[str]
+    emotions: Mapping[str, str]
+    pattern: re.Pattern[str]
+
+
+@cache
+def _words(language: Language) -> Words:
+    raw = language_data("compose/words", language)
+    emotions = {word: emotion for emotion, words in raw["emotions"].items() for word in words}
+    # Longest first: `so excited` is not matched as `excited`.
+    words = "|".join(map(re.escape, sorted(emotions, key=lambda word: (-len(word), word))))
+    recall, pleasantry = re.compile(raw["recall"]), re.compile(raw["pleasantry"])
+    pattern = re.compile(raw["match"].replace("WORDS", words))
+    return Words(raw["least"], raw["brief"], recall, pleasantry, emotions, pattern)
+
+
+def read_emotion(value: object) -> str | None:
+    """An emotion as one lower-case word (`sadness`, `self_pity`); None where the value is none."""
+    if not isinstance(value, str):
         return None
-    word = re.sub(r"[\s-]+", "_", said.strip()[:64].lower())
+    word = re.sub(r"[\s-]+", "_", value.strip()[:64].lower())
     return word if _EMOTION.fullmatch(word) else None
 
 
-def feelings(text: str, language: Language) -> Mapping[str, int]:
-    """Emotion -> how often the message names it, most often first, then in the list's order. Linear in its text."""
+def count_emotions(text: str, language: Language) -> Mapping[str, int]:
+    """Emotion -> how often the message names it, most often first, then in the order of the list. Linear in the
+    text.
+    """
     text = text if len(text) <= _READ else f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
-    found: Counter[str] = Counter()
-    names = _names(language)
-    for match in _pattern(language).finditer(text.replace("’", "'").lower()):
-        found[names[match[0]]] += 1
-    order = list(dict.fromkeys(names.values()))
-    return dict(sorted(found.items(), key=lambda item: (-item[1], order.index(item[0]))))
+    words = _words(language)
+    counts = Counter(
+        words.emotions[match[0]] for match in words.pattern.finditer(text.replace("’", "'").lower())
+    )
+    order = list(dict.fromkeys(words.emotions.values()))
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], order.index(item[0]))))
 
 
 def strength(dialogue: Dialogue, at: int) -> int:
     """How emotional a user's message is: 0 not at all, 1 by its dialogue's metadata alone, more by its own words."""
     text, language = dialogue.messages[at].content, dialogue.language
-    named = sum(count for emotion, count in feelings(text, language).items() if emotion not in QUIET)
+    named = sum(count for emotion, count in count_emotions(text, language).items() if emotion not in QUIET)
     if named:
         return 1 + named
     emotion = read_emotion(dialogue.metadata.get("emotion"))
-    told = emotion is not None and emotion not in QUIET
-    return int(told and count_length(text[:_READ], language) >= _LEAST[language])
+    emotional = emotion is not None and emotion not in QUIET
+    return int(emotional and count_length(text[:_READ], language) >= _words(language).least)
 
 
 def is_pleasantry(text: str, language: Language) -> bool:
-    """Whether a user's message is a greeting, thanks or a goodbye, or says too little to be answered with care."""
-    length = count_length(text[:_READ], language)
-    if length < _LEAST[language] // 2:
+    """Whether a user's message is a greeting, thanks or a goodbye, or nearly empty."""
+    length, words = count_length(text[:_READ], language), _words(language)
+    if length < words.least // 2:
         return True
-    return length <= _BRIEF[language] and _PLEASANTRY[language].search(text) is not None
+    return length <= words.brief and words.pleasantry.search(text) is not None
 
 
 def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, object] | None = None) -> Tags:
-    """The tags of a scenario: of each the dialogue's metadata, else what a model proposed, else the rules.
+    """The tags of a scenario: each from the dialogue's metadata, else from a model's proposal, else by the rules.
 
     Args:
         dialogue: with `metadata.emotion`, `complexity`, `interaction` and `safety.risk` where they are known.
-        turns: what the rules read: the history, or the whole dialogue.
-        proposed: `emotion`, `complexity`, `interaction` as a model named them.
+        turns: for the rules: the history, or the whole dialogue.
+        proposed: `emotion`, `complexity`, `interaction` of a model's proposal.
 
     Raises:
-        DataError: the model's emotion is no word, and no metadata stand in for it.
+        DataError: the proposed emotion is not a word, and there is none in the metadata.
     """
-    known = dialogue.metadata
-    said = [turn.content for turn in turns if turn.role == "user"]
-    found = [feelings(text, dialogue.language) for text in said]
-    last = next((next(iter(named)) for named in reversed(found) if named), NEUTRAL)
+    known, model = dialogue.metadata, proposed or {}
+    texts = [turn.content for turn in turns if turn.role == "user"]
+    counts = [count_emotions(text, dialogue.language) for text in texts]
     if (emotion := read_emotion(known.get("emotion"))) is None:
+        last = next((next(iter(named)) for named in reversed(counts) if named), NEUTRAL)
         emotion = last if proposed is None else read_emotion(proposed.get("emotion"))
     if emotion is None:
-        raise DataError(f"{dialogue.id}: a proposed emotion is no word")
-    named = proposed or {}
-    complexity = _choice((known.get("complexity"), named.get("complexity")), COMPLEXITIES)
-    interaction = _choice((known.get("interaction"), named.get("interaction")), INTERACTIONS)
+        raise DataError(f"{dialogue.id}: the proposed emotion is not a word")
+    complexity = _choice((known.get("complexity"), model.get("complexity")), COMPLEXITIES)
+    interaction = _choice((known.get("interaction"), model.get("interaction")), INTERACTIONS)
     record = {
         "emotion": emotion,
-        "complexity": complexity or _complexity(len(said), len({name for n in found for name in n})),
-        "interaction": interaction or _interaction(said, dialogue.language, emotion),
+        "complexity": complexity or _complexity(len(texts), len({name for n in counts for name in n})),
+        "interaction": interaction or _interaction(texts, dialogue.language, emotion),
         "risk": risk_of(dialogue),
     }
     return Tags.from_dict(record, dialogue.id)
 
 
 def risk_of(dialogue: Dialogue) -> str:
-    """What the safety stage said of the dialogue: `none`, `elevated` or `high`; `none` where it did not look."""
+    """The risk that the safety stage found: `none`, `elevated` or `high`; `none` without that stage."""
     safety = dialogue.metadata.get("safety")
     risk = safety.get("risk") if isinstance(safety, Mapping) else None
     return risk if risk in RISKS else "none"
 
 
-def _choice(named: Sequence[object], allowed: Sequence[str]) -> str | None:
-    return next((word for word in named if isinstance(word, str) and word in allowed), None)
+def _choice(values: Sequence[object], allowed: Sequence[str]) -> str | None:
+    return next((value for value in values if isinstance(value, str) and value in allowed), None)
 
 
 def _complexity(exchanges: int, emotions: int) -> str:
@@ -144,24 +136,7 @@ def _complexity(exchanges: int, emotions: int) -> str:
     return "intermediate" if exchanges >= _INTERMEDIATE or emotions > 1 else "basic"
 
 
-def _interaction(said: Sequence[str], language: Language, emotion: str) -> str:
-    if said and _RECALL[language].search(said[-1][:_READ]):
+def _interaction(texts: Sequence[str], language: Language, emotion: str) -> str:
+    if texts and _words(language).recall.search(texts[-1][:_READ]):
         return "memory"
     return "casual" if emotion in QUIET else "emotional_support"
-
-
-@cache
-def _names(language: Language) -> Mapping[str, str]:
-    """Word -> emotion, in the file's order."""
-    path = files("h2htalk.curation.compose") / "emotions.toml"
-    table = tomllib.loads(path.read_text(encoding="utf-8"))[language]
-    return {word: emotion for emotion, words in table.items() for word in words}
-
-
-@cache
-def _pattern(language: Language) -> re.Pattern[str]:
-    # Longest first: `so excited` is not found as `excited`.
-    words = "|".join(map(re.escape, sorted(_names(language), key=lambda word: (-len(word), word))))
-    if language == "zh":
-        return re.compile(f"(?<![不没别未])(?:{words})")
-    return re.compile(rf"(?<!\bnot )(?<!n't )(?<!\bnever )\b(?:{words})\b")

@@ -1,1 +1,5 @@
-"""Remove equal and similar dialogues and those of other splits: candidates by MinHash, then exact similarity."""
+"""Dedup: remove duplicates, and dialogues that contain items of a split.
+
+In: dialogues. Out: the best dialogue of each group of duplicates, and a rejection for each other one. Candidates by
+MinHash, then exact similarity. Read `stage` first.
+"""

@@ -1,7 +1,7 @@
-"""The group step of dedup: what all parts were mapped to, put together, and the pairs that may be one.
+"""The group step of dedup: join the mapped parts, and find the pairs of dialogues that may be duplicates.
 
-Dialogues that are equal as compared are one node. Nodes are numbered by their texts' hashes, so nothing here depends
-on the order of parts or rows.
+Dialogues with equal compared texts are one node. Nodes are numbered by the hashes of their texts, so the result does
+not depend on the order of parts or rows.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h2htalk.curation.dedup.dialogue_quality import Quality
 from h2htalk.curation.dedup.hashing import KINDS, read_arrays
+from h2htalk.curation.dedup.lengths import lengths
 from h2htalk.curation.dedup.minhash import unique_values
 from h2htalk.curation.dedup.minhash_lsh import candidate_pairs
-from h2htalk.curation.dedup.similarity import LEAST_INPUTS, LEAST_REFERENCES, Sides
+from h2htalk.curation.dedup.similarity import Sides
 from h2htalk.data.files import write_problem
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import DataError
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Gathered:
-    """All mapped dialogues, numbered through all parts. Some 70 bytes each in memory; texts lie in a file."""
+class MappedDialogues:
+    """All mapped dialogues, numbered through all parts. Each takes some 70 bytes of memory; texts are in a file."""
 
     def __init__(self, paths: Sequence[Path], texts: Path) -> None:
-        """Read the parts' files (`Mapped.save`), and put their texts together in the file `texts`.
+        """Read the files of the parts (`MappedPart.save`), and join their texts in the file `texts`.
 
         Raises:
             DataError: a file is damaged, or `texts` cannot be written.
@@ -78,7 +79,7 @@ class Gathered:
         return self._text(int(self.ends[number - 1, 2]) if number else 0, int(self.ends[number, 0]))
 
     def sides(self, number: int) -> Sides:
-        """The texts of a dialogue as they are compared."""
+        """The compared texts of a dialogue."""
         identity, user, companion = map(int, self.ends[number])
         return Sides(
             LANGUAGES[int(self.language[number])], self._text(identity, user), self._text(user, companion)
@@ -100,22 +101,24 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Dialogues by what they say: `node` (n,) of each, -1 for the contaminated; `first` (nodes,), one of each."""
+    """Groups of equal dialogues: `node` (n,) of each, -1 for contaminated ones; `first` (nodes,), one dialogue of
+    each.
+    """
 
     node: NDArray[np.int64]
     first: NDArray[np.int64]
 
     @classmethod
-    def of(cls, gathered: Gathered) -> Nodes:
-        """Equal language and texts: one node. Numbered in the order of their hashes."""
+    def of(cls, mapped: MappedDialogues) -> Nodes:
+        """The dialogues with equal language and texts are one node; nodes are in the order of their hashes."""
         import numpy as np
 
-        clean = np.ones(len(gathered), bool)
-        clean[list(gathered.contaminated)] = False
+        clean = np.ones(len(mapped), bool)
+        clean[list(mapped.contaminated)] = False
         places = np.flatnonzero(clean)
-        keys = np.column_stack([gathered.language[places].astype(np.uint64), gathered.hashes[places]])
+        keys = np.column_stack([mapped.language[places].astype(np.uint64), mapped.hashes[places]])
         _, first, node = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        nodes = np.full(len(gathered), -1, np.int64)
+        nodes = np.full(len(mapped), -1, np.int64)
         nodes[places] = node.reshape(-1)
         return cls(nodes, places[first])
 
@@ -127,12 +130,12 @@ class Pairs(NamedTuple):
     second: NDArray[np.int64]
 
 
-def group(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
-    """The pairs of nodes that may be one: equal on one side, or near duplicates by their signatures."""
+def group(paths: Sequence[Path], mapped: MappedDialogues, nodes: Nodes) -> Pairs:
+    """The pairs of nodes that may be duplicates: equal on one side, or with similar signatures."""
     import numpy as np
 
-    found = [_code(*_equal_sides(gathered, nodes, side)) for side in (0, 1)]
-    found += [_code(*pair) for pair in _by_signatures(paths, gathered, nodes)]
+    found = [_code(*_equal_sides(mapped, nodes, side)) for side in (0, 1)]
+    found += [_code(*pair) for pair in _by_signatures(paths, mapped, nodes)]
     codes = unique_values(np.concatenate(found))
     first, second = codes >> 32, codes & 0xFFFFFFFF
     other = first != second
@@ -140,23 +143,26 @@ def group(paths: Sequence[Path], gathered: Gathered, nodes: Nodes) -> Pairs:
 
 
 def _code(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each pair as one number, for memory: the smaller node, the larger."""
+    """Each pair as one number, to save memory: the smaller node, then the larger."""
     import numpy as np
 
     return np.minimum(first, second) << 32 | np.maximum(first, second)
 
 
-def _equal_sides(gathered: Gathered, nodes: Nodes, side: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _equal_sides(
+    mapped: MappedDialogues, nodes: Nodes, side: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Each node and the next one that is equal on a side.
 
-    Sizes are bytes here, so this lets some short sides through; `dedup_similarity.match` has the last word.
+    Sizes are in bytes here, so some sides that are too short are included; `similarity.match` decides.
     """
     import numpy as np
 
     members = nodes.first
-    language, hashes = gathered.language[members], gathered.hashes[members, side]
-    least = LEAST_INPUTS if side == 0 else LEAST_REFERENCES
-    enough = gathered.sizes()[members, side] >= np.array([least[name] for name in LANGUAGES])[language]
+    language, hashes = mapped.language[members], mapped.hashes[members, side]
+    name = "least_references" if side else "least_inputs"
+    least = np.array([getattr(lengths(known), name) for known in LANGUAGES])
+    enough = mapped.sizes()[members, side] >= least[language]
     places = np.flatnonzero(enough)
     order = places[np.lexsort((places, hashes[places], language[places]))]
     same = (hashes[order][1:] == hashes[order][:-1]) & (language[order][1:] == language[order][:-1])
@@ -164,21 +170,21 @@ def _equal_sides(gathered: Gathered, nodes: Nodes, side: int) -> tuple[NDArray[n
 
 
 def _by_signatures(
-    paths: Sequence[Path], gathered: Gathered, nodes: Nodes
+    paths: Sequence[Path], mapped: MappedDialogues, nodes: Nodes
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """The pairs of every kind of signature."""
     import numpy as np
 
     names = ("row_dialogue", "row_kind", "row_hash", "row_signature")
     parts = [read_arrays(path, *names) for path in paths]
-    for part, start in zip(parts, gathered.starts, strict=True):
+    for part, start in zip(parts, mapped.starts, strict=True):
         part[0] += start
     owner, kind, digest, signature = map(np.concatenate, zip(*parts, strict=True))
     del parts
     node = nodes.node[owner]
     for wanted in range(KINDS):
         places = np.flatnonzero((kind == wanted) & (node >= 0))
-        # One node for each text: those that share it are pairs already, or it is too short to make any.
+        # One node for each text: nodes that share it are pairs already, or the text is too short for a pair.
         order = places[np.lexsort((node[places], digest[places]))]
         new = np.ones(len(order), bool)
         new[1:] = digest[order][1:] != digest[order][:-1]

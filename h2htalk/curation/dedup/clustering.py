@@ -1,7 +1,7 @@
-"""The reduce step of dedup: pairs that are one, clusters of them, and who of each cluster stays.
+"""The reduce step of dedup: duplicate pairs, clusters of them, and the dialogues of each cluster that are removed.
 
-A cluster's best dialogue stays (`quality`). Another of the cluster goes for its sake when it is one with it. What is
-left of a cluster has a best of its own, and so on. Every choice is by quality or content, none by order of rows.
+The best dialogue of a cluster stays (`quality`), and its duplicates in the cluster are removed. The others of the
+cluster have a best one of their own, and so on. Every choice is by quality or content, none by the order of rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.dedup.candidate_pairs import Gathered, Nodes, Pairs
+from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, Pairs
 from h2htalk.curation.dedup.similarity import Match, match
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Loser:
-    """A dialogue that goes: its id and why: `duplicate`, `near_duplicate`, `contaminated`, or (`fold`) `folded`."""
+class Removal:
+    """A removed dialogue, and the reason: `duplicate`, `near_duplicate`, `contaminated`, or (`fold`) `folded`."""
 
     id: str
     reason: str
@@ -34,34 +34,34 @@ class Loser:
 Links = dict[int, dict[int, Match]]
 
 
-def choose(gathered: Gathered, nodes: Nodes, pairs: Pairs, threshold: float) -> list[Loser]:
-    """Who goes, by id.
+def find_removals(mapped: MappedDialogues, nodes: Nodes, pairs: Pairs, threshold: float) -> list[Removal]:
+    """The removed dialogues, by id.
 
     Args:
-        gathered: the dialogues.
+        mapped: all dialogues.
         nodes: which of them are equal.
-        pairs: which nodes may be one.
-        threshold: similarity (0 to 1) from which two are one, see `dedup_similarity.match`.
+        pairs: nodes that may be duplicates.
+        threshold: the similarity (0 to 1) of duplicates, see `similarity.match`.
     """
-    best, copies = _best(gathered, nodes)
-    links = _links(gathered, nodes, pairs, threshold)
-    losers = [
-        Loser(gathered.id(number), "contaminated", evidence)
-        for number, evidence in gathered.contaminated.items()
+    best, copies = _best(mapped, nodes)
+    links = _links(mapped, nodes, pairs, threshold)
+    removals = [
+        Removal(mapped.id(number), "contaminated", evidence)
+        for number, evidence in mapped.contaminated.items()
     ]
-    gone: dict[int, Loser] = {}
+    gone: dict[int, Removal] = {}
     for cluster in _clusters(links):
-        gone.update(_settle(cluster, links, best, gathered, threshold))
-    losers += gone.values()
+        gone.update(_removed_of(cluster, links, best, mapped, threshold))
+    removals += gone.values()
     for node, numbers in copies.items():
-        kept = gathered.id(best[node])
-        why = gone.get(node) or Loser(kept, "duplicate", {"of": kept, "on": "both", "similarity": 1.0})
-        losers += [replace(why, id=gathered.id(number)) for number in numbers]
-    return sorted(losers, key=lambda loser: loser.id)
+        kept = mapped.id(best[node])
+        why = gone.get(node) or Removal(kept, "duplicate", {"of": kept, "on": "both", "similarity": 1.0})
+        removals += [replace(why, id=mapped.id(number)) for number in numbers]
+    return sorted(removals, key=lambda removal: removal.id)
 
 
-def _best(gathered: Gathered, nodes: Nodes) -> tuple[np.ndarray[Any, Any], dict[int, list[int]]]:
-    """The best dialogue of each node, and for nodes of several the others."""
+def _best(mapped: MappedDialogues, nodes: Nodes) -> tuple[np.ndarray[Any, Any], dict[int, list[int]]]:
+    """The best dialogue of each node, and the others of nodes with several."""
     import numpy as np
 
     best = nodes.first.copy()
@@ -72,18 +72,18 @@ def _best(gathered: Gathered, nodes: Nodes) -> tuple[np.ndarray[Any, Any], dict[
     for number, node in zip(crowded.tolist(), nodes.node[crowded].tolist(), strict=True):
         groups.setdefault(node, []).append(number)
     for node, numbers in groups.items():
-        best[node] = min(numbers, key=gathered.quality_of)
+        best[node] = min(numbers, key=mapped.quality_of)
         numbers.remove(best[node])
     return best, groups
 
 
-def _links(gathered: Gathered, nodes: Nodes, pairs: Pairs, threshold: float) -> Links:
-    """The pairs that are one, from both ends."""
+def _links(mapped: MappedDialogues, nodes: Nodes, pairs: Pairs, threshold: float) -> Links:
+    """The duplicate pairs, from both ends."""
     links: Links = {}
-    for start in range(0, len(pairs.first), _CHUNK):  # Python's numbers take much memory: some at a time
+    for start in range(0, len(pairs.first), _CHUNK):  # as Python's numbers take much memory
         part = slice(start, start + _CHUNK)
         for first, second in zip(pairs.first[part].tolist(), pairs.second[part].tolist(), strict=True):
-            a, b = (gathered.sides(int(nodes.first[node])) for node in (first, second))
+            a, b = (mapped.sides(int(nodes.first[node])) for node in (first, second))
             if found := match(a, b, threshold):
                 links.setdefault(first, {})[second] = found
                 links.setdefault(second, {})[first] = found
@@ -91,7 +91,7 @@ def _links(gathered: Gathered, nodes: Nodes, pairs: Pairs, threshold: float) -> 
 
 
 def _clusters(links: Links) -> Iterator[list[int]]:
-    """Nodes that links connect, two or more each."""
+    """Groups of two or more nodes that links connect."""
     seen: set[int] = set()
     for start in links:
         if start in seen or not links[start]:
@@ -107,17 +107,17 @@ def _clusters(links: Links) -> Iterator[list[int]]:
         yield cluster
 
 
-def _settle(
-    cluster: Iterable[int], links: Links, best: Any, gathered: Gathered, threshold: float
-) -> dict[int, Loser]:
-    """The nodes of a cluster that go."""
-    gone: dict[int, Loser] = {}
+def _removed_of(
+    cluster: Iterable[int], links: Links, best: Any, mapped: MappedDialogues, threshold: float
+) -> dict[int, Removal]:
+    """The removed nodes of a cluster."""
+    gone: dict[int, Removal] = {}
     stays: set[int] = set()
-    for kept in sorted(cluster, key=lambda node: gathered.quality_of(int(best[node]))):
+    for kept in sorted(cluster, key=lambda node: mapped.quality_of(int(best[node]))):
         if kept in gone:
             continue
         stays.add(kept)
-        sides, evidence = gathered.sides(int(best[kept])), {"of": gathered.id(int(best[kept]))}
+        sides, evidence = mapped.sides(int(best[kept])), {"of": mapped.id(int(best[kept]))}
         waiting = [kept]
         seen = {kept}
         while waiting:
@@ -125,11 +125,11 @@ def _settle(
             seen |= near
             waiting = []
             for other in sorted(near - gone.keys() - stays):
-                # Of many with one equal side only neighbours were compared.
-                found = links[other].get(kept) or match(sides, gathered.sides(int(best[other])), threshold)
+                # Of nodes with one equal side only neighbours were compared.
+                found = links[other].get(kept) or match(sides, mapped.sides(int(best[other])), threshold)
                 if found:
                     reason = "duplicate" if found.exact else "near_duplicate"
-                    told = {**evidence, "on": found.on, "similarity": round(found.similarity, 4)}
-                    gone[other] = Loser(gathered.id(int(best[other])), reason, told)
+                    details = {**evidence, "on": found.on, "similarity": round(found.similarity, 4)}
+                    gone[other] = Removal(mapped.id(int(best[other])), reason, details)
                     waiting.append(other)
     return gone

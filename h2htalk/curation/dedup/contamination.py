@@ -1,8 +1,8 @@
-"""Decontamination: which dialogues hold an item of a split, that a benchmark made of them must not ask again.
+"""Decontamination: find dialogues that contain an item of a split.
 
-An item's inputs are its history's user turns, and its other texts each; its reference is one reply. They are looked
-for in every run of as many turns of the same speaker, so that an item cut from the middle of a dialogue is found: equal
-runs by the text itself, whatever it is made of, and similar ones by the shingles that tell the texts of a split apart.
+The inputs of an item are the user turns of its history, and each of its other texts; its reference is one reply. They
+are searched in every run of as many turns of the same speaker, so that an item extracted from the middle of a dialogue
+is found: equal runs by their text, similar ones by the shingles that distinguish the texts of a split.
 """
 
 from __future__ import annotations
@@ -11,27 +11,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from h2htalk.curation.dedup.minhash import SCALES, plain, shingle_hashes, unique_values
+from h2htalk.curation.dedup.lengths import lengths
+from h2htalk.curation.dedup.minhash import plain, shingle_hashes, unique_values
 from h2htalk.curation.dedup.similarity import similarity
 from h2htalk.data.dialogue import ROLES, Dialogue, Role, Turn
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 
-# Characters as compared: shorter inputs and references are phrases that anybody says.
-LEAST_INPUTS = {"en": 24, "zh": 10}
-LEAST_REFERENCE = {"en": 40, "zh": 16}
-# A shingle that more texts than this hold (one in so many, where the splits are large) says next to nothing about any
-# of them. It counts all the same for a text that has hardly any rarer ones: so many of each, however common they are.
+# A shingle in more texts than this (or, in large splits, in more than one of so many) tells little about any of them.
+# For each text the rarest shingles count all the same, however common they are.
 _COMMON, _COMMON_ONE_IN = 50, 500
 _RAREST = 16
 _LEAST_OVERLAP = 0.1  # of a text's shingles; 15 % edited characters leave 0.38 of them
-_LONG = {"en": 60, "zh": 45}  # characters from which on a text is looked for by the long scale's shingles
 
 
 @dataclass(frozen=True, slots=True)
 class ItemText:
-    """A text of a split's item: `turns` lines, that a speaker of a dialogue may have said in as many turns."""
+    """A text of a split's item: `turns` lines, which a speaker may have said in as many turns."""
 
     split: str
     item: str
@@ -48,7 +45,7 @@ class ItemText:
 
 @dataclass(frozen=True, slots=True)
 class Contamination:
-    """Which item a dialogue holds, and how similar the two are (0 to 1)."""
+    """The item that a dialogue contains, and the similarity of the two (0 to 1)."""
 
     of: ItemText
     similarity: float
@@ -63,20 +60,20 @@ class Contamination:
 
 
 class SplitIndex:
-    """The texts of splits by their words and by their shingles, for one similarity."""
+    """The texts of splits by their words and by their shingles, for one least similarity."""
 
     def __init__(self, splits: Iterable[tuple[str, Split]], least: float) -> None:
-        """`splits`: each by the name it was asked for; `least`: similarity (0 to 1) from which an item is held."""
+        """`splits`: each with its name; `least`: the least similarity (0 to 1) to an item."""
         self._least = least
-        # Texts by what they say; of items that say the same, the first by split and id.
+        # Equal texts are stored once, for the first item by split and id.
         self._equal: dict[Language, dict[tuple[Role, int, str], ItemText]] = {name: {} for name in LANGUAGES}
-        found = [
+        all_texts = [
             text
             for name, split in splits
             for scenario in split.scenarios
             for text in item_texts(name, scenario)
         ]
-        for text in sorted(found, key=lambda text: text.key):
+        for text in sorted(all_texts, key=lambda text: text.key):
             self._equal[text.language].setdefault((text.role, text.turns, text.text), text)
         self._runs = {
             language: sorted({(role, turns) for role, turns, _ in texts})
@@ -85,48 +82,48 @@ class SplitIndex:
         self._postings: list[tuple[Language, Role, _Postings]] = []
         for language, texts in self._equal.items():
             for role in ROLES:
-                for is_long, scale in enumerate(SCALES[language]):
+                for is_long, scale in enumerate(lengths(language).scales):
                     held = [
                         text
                         for text in texts.values()
-                        if text.role == role and (len(text.text) >= _LONG[language]) == is_long
+                        if text.role == role and (len(text.text) >= lengths(language).long_item) == is_long
                     ]
                     if held:
                         self._postings.append((language, role, _Postings(held, scale.width)))
 
     def find(self, dialogues: Sequence[Dialogue]) -> list[Contamination | None]:
-        """For each dialogue the item that it holds most of; ties by split and id."""
+        """The most similar item in each dialogue; ties by split and id."""
         return [
             min(self._held(d), key=lambda one: (-one.similarity, one.of.key), default=None) for d in dialogues
         ]
 
     def _held(self, dialogue: Dialogue) -> list[Contamination]:
-        """The items that a dialogue holds: exact copies whatever shingles say."""
+        """The items in a dialogue; exact copies are found without shingles."""
         language = dialogue.language
-        said: dict[Role, list[str]] = {role: [] for role in ROLES}
+        spoken: dict[Role, list[str]] = {role: [] for role in ROLES}
         for role, line in _lines(dialogue.messages, language):
-            said[role].append(line)
+            spoken[role].append(line)
         found = [
             Contamination(text, 1.0)
             for role, turns in self._runs[language]
-            for run in _runs(said[role], turns)
+            for run in _runs(spoken[role], turns)
             if (text := self._equal[language].get((role, turns, run)))
         ]
         for wanted, role, postings in self._postings:
             if wanted != language:
                 continue
-            for text in postings.likely(said[role]):
+            for text in postings.likely(spoken[role]):
                 similar = max(
-                    # A message may hold it and say more.
+                    # A message may contain the text and more.
                     1.0 if text.text in run else similarity(text.text, run, self._least)
-                    for run in _runs(said[role], text.turns)
+                    for run in _runs(spoken[role], text.turns)
                 )
                 found += [Contamination(text, similar)] if similar >= self._least else []
         return found
 
 
 def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
-    """The texts by which an item is known, as they are compared."""
+    """The compared texts of an item."""
     language = scenario.language
     lines = [text for turn, text in _lines(scenario.turns, language) if turn == "user"]
     texts = [ItemText(split, scenario.id, language, "inputs", "user", len(lines), "\n".join(lines))]
@@ -139,7 +136,8 @@ def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
         )
     reply = plain(scenario.reference, language)
     texts.append(ItemText(split, scenario.id, language, "reference", "companion", 1, reply))
-    least = {"inputs": LEAST_INPUTS[language], "reference": LEAST_REFERENCE[language]}
+    of_language = lengths(language)
+    least = {"inputs": of_language.least_item_inputs, "reference": of_language.least_item_reference}
     return [text for text in texts if len(text.text) >= least[text.on]]
 
 
@@ -148,12 +146,12 @@ def _lines(messages: Iterable[Turn], language: Language) -> list[tuple[Role, str
 
 
 def _runs(lines: Sequence[str], turns: int) -> list[str]:
-    """Every run of so many lines, one text each; of fewer lines all."""
+    """Every run of `turns` lines, one text each; all lines where there are fewer."""
     return ["\n".join(lines[start : start + turns]) for start in range(max(len(lines) - turns, 0) + 1)]
 
 
 class _Postings:
-    """Which texts hold a shingle. `texts`: no two that say the same."""
+    """The texts with each shingle; no two of `texts` are equal."""
 
     def __init__(self, texts: list[ItemText], width: int) -> None:
         import numpy as np
@@ -171,7 +169,7 @@ class _Postings:
         telling = (spread <= max(_COMMON, len(texts) // _COMMON_ONE_IN)) | (rank < _RAREST)
         self._hashes, self._owners = pairs[0][telling], owner[telling]
         sizes = np.bincount(self._owners)
-        # One, where a text says one thing over and over.
+        # One where a text repeats the same characters.
         self._least = np.maximum(np.minimum(2, sizes), _LEAST_OVERLAP * sizes)
 
     def likely(self, lines: Sequence[str]) -> list[ItemText]:

@@ -1,4 +1,4 @@
-"""Which of two dialogues that are one is the better to keep."""
+"""Which of two duplicates is the better to keep."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Any, NamedTuple
 
 from h2htalk.data.dialogue import Dialogue
 
-# A last reply ends with one of these, or with a sign that is no letter (emoji), unless it was cut.
+# A complete reply ends with one of these, or with a sign that is no letter (emoji).
 _ENDS = frozenset(".!?。！？…~～♪」』”’\"')）】]》>*")
 
 
 class Quality(NamedTuple):
-    """Compared field by field: the smallest is the best, and no two are equal, as ids are unique."""
+    """Compared field by field: the smallest is the best; ids are unique, so no two are equal."""
 
     review: bool  # safety could not decide
-    turns: int  # negative: more are better
+    turns: int  # negative number of turns
     cut: bool  # ends with the user, or within a sentence
-    reply: int  # characters of the companion's turns, negative: more are better
+    reply: int  # negative number of characters of the companion's turns
     id: str
 
 
 def quality(dialogue: Dialogue) -> Quality:
-    """How good a dialogue is to keep.
+    """The quality of a dialogue, a function of the dialogue alone.
 
-    First one that safety decided upon, as it needs nobody's second look; then more turns, a complete ending, longer
-    replies; then the smallest id. A function of the dialogue alone, so no order of rows matters.
+    A dialogue on which safety decided is better; then one with more turns, with a complete ending, with longer replies;
+    then the one with the smaller id.
     """
     replies = [turn.content for turn in dialogue.messages if turn.role == "companion"]
     return Quality(

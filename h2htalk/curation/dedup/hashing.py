@@ -1,13 +1,13 @@
-"""The map of dedup: a part of dialogues becomes hashes, signatures and plain texts, in one file.
+"""The map step of dedup: the hashes, signatures and compared texts of a part, in one file.
 
-What a dialogue gives depends on it and the splits alone, so parts can be mapped anywhere, in any order.
+The result for a dialogue depends on it and the splits alone, so parts can be mapped anywhere, in any order.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +16,9 @@ from zipfile import BadZipFile
 
 from h2htalk.curation.dedup.contamination import SplitIndex
 from h2htalk.curation.dedup.dialogue_quality import Quality, quality
-from h2htalk.curation.dedup.minhash import SCALES, VALUES, plain_side, signatures, text_hash
-from h2htalk.curation.dedup.similarity import LEAST_INPUTS
-from h2htalk.curation.outcomes import Record
+from h2htalk.curation.dedup.lengths import lengths
+from h2htalk.curation.dedup.minhash import VALUES, plain_side, signatures, text_hash
+from h2htalk.curation.outcomes import Record, read_dialogue
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import remove_file, write_problem
 from h2htalk.data.languages import LANGUAGES, Language
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 VIEWS = ("user", "companion", "whole")
 KINDS = len(LANGUAGES) * len(VIEWS) * 2  # of signatures that may be compared: a language, a view, a scale
-# Where a side is shorter than this, few shingles stand for it, and both together are looked at as well.
+# Where a side is shorter, it has few shingles, and both sides together are compared as well.
 _SHORT_SIDE = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
-    """What a part's dialogues are compared by. Arrays by dialogue (n), by view's text (rows), and bytes.
+class MappedPart:
+    """The data of a part for comparisons. Arrays by dialogue (n), by text of a view (rows), and bytes.
 
-    `texts` holds, dialogue after dialogue, id, user's side and companion's side in UTF-8 (lone surrogates kept);
-    `ends` (n, 3) says where each ends. `quality` (n, 4) is `Quality` without the id. `contaminated` (JSON lines)
-    gives [number, evidence]. `row_*`: the dialogue a row belongs to, its kind, its text's hash, its signature.
+    `texts` holds for each dialogue its id, the user's side and the companion's side in UTF-8 (with lone surrogates),
+    and `ends` (n, 3) their ends. `quality` (n, 4) is `Quality` without the id. `contaminated` holds JSON lines of
+    [number, evidence]. `row_*`: the dialogue of a row, its kind, the hash and the signature of its text.
     """
 
     language: NDArray[np.uint8]
@@ -56,28 +56,24 @@ class Mapped:
     row_signature: NDArray[np.uint32]
 
     def save(self, path: Path) -> None:
-        """Write the file, whole or not at all; raises DataError."""
-        write_arrays(path, {name: getattr(self, name) for name in self.__slots__})
+        """Write the file, completely or not at all; raises DataError."""
+        import numpy as np
 
-
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a file of arrays and its folder, whole or not at all; raises DataError."""
-    import numpy as np
-
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
-    finally:
-        remove_file(temporary)
+        arrays = {name: getattr(self, name) for name in self.__slots__}
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                np.savez(file, **arrays)
+            os.replace(temporary, path)
+        except OSError as error:
+            raise DataError(f"{path}: {write_problem(error)}") from error
+        finally:
+            remove_file(temporary)
 
 
 def read_arrays(path: Path, *names: str) -> list[Any]:
-    """Arrays of a file that `write_arrays` wrote, by their names; raises DataError where it is damaged."""
+    """Read arrays of a mapped part by their names; raises DataError where the file is damaged."""
     import numpy as np
 
     try:
@@ -87,11 +83,12 @@ def read_arrays(path: Path, *names: str) -> list[Any]:
         raise DataError(f"{path}: damaged; remove it and start the same command again") from error
 
 
-def map_part(records: Sequence[Record], index: SplitIndex) -> Mapped:
-    """Map a part. A record that is no dialogue is left out: the stage's rule says so of it, and rejects it."""
+def map_part(records: Sequence[Record], index: SplitIndex) -> MappedPart:
+    """Map a part. Records that are no dialogues are left out; the stage's rule rejects them."""
     import numpy as np
 
-    dialogues = [dialogue for record in records if (dialogue := _dialogue(record)) is not None]
+    read = (read_dialogue(record) for record in records)
+    dialogues = [dialogue for dialogue in read if isinstance(dialogue, Dialogue)]
     sides = [(_side(dialogue, "user"), _side(dialogue, "companion")) for dialogue in dialogues]
     rows = [
         (number, *view)
@@ -105,7 +102,7 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> Mapped:
     lengths = np.array([len(blob) for three in blobs for blob in three], np.int64)
     found = enumerate(index.find(dialogues))
     notes = "".join(json.dumps([number, item.evidence()]) + "\n" for number, item in found if item)
-    return Mapped(
+    return MappedPart(
         language=np.array([LANGUAGES.index(d.language) for d in dialogues], np.uint8),
         hashes=np.array([[text_hash(t) for t in texts] for texts in sides], np.uint64).reshape(-1, 2),
         quality=np.array([_numbers(quality(d)) for d in dialogues], np.int64).reshape(-1, 4),
@@ -120,17 +117,10 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> Mapped:
 
 
 @lru_cache(maxsize=1)
-def open_index(against: tuple[str, ...], least: float) -> SplitIndex:
-    """The texts of splits under their own names, once a process; raises what `load_split` raises."""
-    splits = [load_split(name) for name in against]
+def open_index(names: tuple[str, ...], least: float) -> SplitIndex:
+    """Index the texts of splits, once a process; raises what `load_split` raises."""
+    splits = [load_split(name) for name in names]
     return SplitIndex([(split.name, split) for split in splits], least)
-
-
-def _dialogue(record: Record) -> Dialogue | None:
-    try:
-        return Dialogue.from_dict(record)
-    except DataError:
-        return None
 
 
 def _side(dialogue: Dialogue, role: str) -> str:
@@ -142,8 +132,8 @@ def _numbers(found: Quality) -> tuple[int, ...]:
 
 
 def _views(language: Language, user: str, companion: str) -> list[tuple[int, int, str]]:
-    """(kind, width of shingles, text) of what a dialogue is looked for by."""
-    least = LEAST_INPUTS[language] // 2
+    """(kind, width of shingles, text) of each text by which a dialogue is compared."""
+    least = lengths(language).least_inputs // 2
     texts = {"user": user, "companion": companion}
     views = {view: text for view, text in texts.items() if len(text) >= least}
     if min(len(user), len(companion)) < _SHORT_SIDE and (user or companion):
@@ -155,7 +145,7 @@ def _views(language: Language, user: str, companion: str) -> list[tuple[int, int
             text,
         )
         for view, text in views.items()
-        for number, scale in enumerate(SCALES[language])
+        for number, scale in enumerate(lengths(language).scales)
         if scale.fits(len(text))
     ]
 

@@ -1,9 +1,9 @@
-"""Shingles and MinHash signatures: how alike two texts are, from a few numbers each.
+"""Shingles and MinHash signatures, which estimate the similarity of two texts.
 
-A text is compared without what an edit changes cheaply: case, width, punctuation, spaces. Its shingles are runs of
-characters, in Chinese shorter ones than in English, and shorter ones again for short texts, of which few long runs
-survive an edit. A signature holds, for each of 64 hash functions, the smallest hash of all shingles: two texts share
-each value with the probability of their shingles' Jaccard similarity (Broder 1997).
+Texts are compared without case, width, punctuation and spaces. Shingles are n-grams of characters, shorter ones in
+Chinese than in English, and shorter ones for short texts, of which few long n-grams survive an edit. A signature holds,
+for each of 64 hash functions, the smallest hash of all shingles: two texts share each value with the probability of the
+Jaccard similarity of their shingles (Broder 1997).
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.data.languages import Language
+from h2htalk.data.languages import Language, find_language
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,53 +24,30 @@ if TYPE_CHECKING:
 VALUES = 64  # of a signature
 _NO_WORD = re.compile(r"[\W_]+")
 _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ](?=\w)")
-# Signs without width, of direction, and variants of an emoji's look: nobody sees them.
+# Invisible signs: without width, of direction, and variants of emoji.
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+")
 _PAD = "\0"
-# Characters hashed at once: bounds memory, as each takes some 40 bytes meanwhile.
+# Characters hashed at once: each takes some 40 bytes of memory meanwhile.
 BATCH = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Shingles of `width` characters, for texts of `least` to `most` characters."""
-
-    width: int
-    least: int
-    most: int
-
-    def fits(self, size: int) -> bool:
-        return self.least <= size <= self.most
-
-
-_ANY = 1 << 62
-# They overlap, so that a text near the border and its edited copy have one in common.
-SCALES: dict[Language, tuple[Scale, Scale]] = {
-    "en": (Scale(3, 1, 80), Scale(6, 40, _ANY)),
-    "zh": (Scale(2, 1, 60), Scale(4, 30, _ANY)),
-}
-
-
 def plain(text: str, language: Language) -> str:
-    """A text as it is compared: form NFKC, no case, nothing unseen, words apart by a space, in Chinese by nothing.
+    """The compared form of a text: NFKC, without case and invisible signs, words separated as in the language.
 
     A text without a letter or digit (emoji) keeps its signs, without spaces. Linear in its length.
     """
     folded = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold()
-    if language == "en":
-        words = _NO_WORD.sub(" ", _APOSTROPHES.sub("", folded)).strip()
-    else:
-        words = _NO_WORD.sub("", folded)
+    words = _NO_WORD.sub(find_language(language).joint, _APOSTROPHES.sub("", folded)).strip()
     return words or "".join(folded.split())
 
 
 def plain_side(contents: Sequence[str], language: Language) -> str:
-    """The messages of one side, a line each; messages that are empty when compared are left out."""
+    """The compared messages of one side, a line each, without empty ones."""
     return "\n".join(filter(None, (plain(content, language) for content in contents)))
 
 
 def text_hash(*texts: str) -> int:
-    """64 bits of texts, the same in every process and on every machine."""
+    """A 64-bit hash of texts, the same in every process and on every machine."""
     digest = hashlib.blake2b(digest_size=8)
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -80,9 +56,9 @@ def text_hash(*texts: str) -> int:
 
 
 def shingle_hashes(texts: Sequence[str], width: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Hashes of every run of `width` characters, text after text, and how many each text has.
+    """Hashes of every n-gram of `width` characters, text after text, and how many each text has.
 
-    A text shorter than `width` is one shingle; an empty one, too, and all empty ones are alike: leave them out.
+    A text shorter than `width` is one shingle; all empty texts have the same one, so leave them out.
 
     Returns:
         hashes (total,), counts (len(texts),), each 1 or more.
@@ -100,7 +76,7 @@ def shingle_hashes(texts: Sequence[str], width: int) -> tuple[NDArray[np.uint64]
         hashes += points[place : place + windows]
     inside = np.ones(windows, bool)
     ends = np.cumsum(lengths)[:-1]
-    for back in range(1, width):  # runs over the border of two texts
+    for back in range(1, width):  # n-grams across the border of two texts
         inside[ends - back] = False
     return _mixed(hashes[inside]), counts
 
@@ -116,7 +92,7 @@ def unique_values(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finalizer (Steele, Lea and Flood 2014): every bit of the input moves every bit of the output."""
+    """SplitMix64's finalizer (Steele, Lea and Flood 2014): every input bit changes every output bit."""
     import numpy as np
 
     hashes ^= hashes >> np.uint64(30)
@@ -129,7 +105,7 @@ def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @cache
 def _functions() -> tuple[Any, Any]:
-    """The factors (odd) and addends of the hash functions: digits of SHA-256, so no generator can change them."""
+    """The factors (odd) and addends of the hash functions: digits of SHA-256, which never change."""
     import numpy as np
 
     digits = b"".join(hashlib.sha256(b"h2htalk minhash %d" % n).digest() for n in range(VALUES // 2))
@@ -138,7 +114,7 @@ def _functions() -> tuple[Any, Any]:
 
 
 def signatures(texts: Sequence[str], width: int) -> NDArray[np.uint32]:
-    """MinHash signatures of texts that are not empty.
+    """MinHash signatures of non-empty texts.
 
     Returns:
         (len(texts), 64), values of 32 bits.

@@ -1,11 +1,11 @@
 """MinHash LSH: pairs of texts that may be near duplicates.
 
-Texts that share a value of their signatures are compared; where too many share it, those that share the next value
-too, and so on, as in LSH Forest (Bawa, Condie and Ganesan 2005). So a rare run of characters is enough to compare two
-texts, and a phrase that everybody writes is not, at a thousand texts and at a million. Plain banding (datasketch,
-rensa, datatrove) either misses pairs of short texts or compares thousands of pairs a text: `docs/measurements.md`.
+Texts that share a value of their signatures are compared; where too many share it, only those that share the next value
+too, and so on, as in LSH Forest (Bawa, Condie and Ganesan 2005). So a rare n-gram is enough to compare two texts, and a
+common phrase is not, for a thousand texts and for a million. Plain banding (datasketch, rensa, datatrove) either misses
+pairs of short texts or compares thousands of pairs a text: `docs/measurements.md`.
 
-The pairs depend on the set of texts, not on their order. They are candidates: `dedup_similarity` decides.
+The pairs depend on the set of texts, not on their order. `similarity` decides over them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-DEPTH = 4  # values that divide a crowd
-NEIGHBOURS = 8  # compared of a crowd that no value divides
-# Values of 64 that candidates share: 15 % edited characters leave some 15. In a large set, where chance brings many
-# pairs together, more: pairs that share only 6 would double the CPU time.
+DEPTH = 4  # further values that divide a large group
+NEIGHBOURS = 8  # compared in a group that is still large then
+# Values of 64 that candidates share: 15 % edited characters leave some 15. More in a large set, where many pairs share
+# values by chance: pairs that share only 6 would double the CPU time.
 LEAST_SHARED, LEAST_SHARED_OF_MANY, MANY = 6, 8, 10_000
 STRONGEST = 32  # candidates of a text
 _CHUNK = 1 << 16  # pairs compared at once
@@ -36,12 +36,12 @@ def candidate_pairs(
     """Pairs of texts that may be near duplicates.
 
     Args:
-        signatures: (n, 64), of distinct texts of one kind (`dedup_shingles.signatures`).
-        hashes: (n,) of the texts, distinct (`text_hash`): they give the order in which ties are settled.
+        signatures: (n, 64), of distinct texts of one kind (`minhash.signatures`).
+        hashes: (n,) of the texts, distinct (`text_hash`); their order decides ties.
 
     Returns:
-        (first, second), each pair once, as row numbers of the arguments; of each text at least the 32 pairs that
-        share most.
+        (first, second), each pair once, as row numbers of the arguments; for each text at least the 32 pairs that
+        share most values.
     """
     import numpy as np
 
@@ -62,23 +62,23 @@ def candidate_pairs(
 
 
 def _together(rows: NDArray[np.uint32], value: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Pairs of rows that share a value, of a crowd those that share the next values too."""
+    """Pairs of rows that share a value; in a large group those that share the next values too."""
     import numpy as np
 
-    # A small set can afford to compare larger crowds.
-    crowd = max(16, min(100, 1_000_000 // len(rows)))
+    # A small set can afford to compare larger groups.
+    most = max(16, min(100, 1_000_000 // len(rows)))
     active = np.arange(len(rows))
     group = np.zeros(len(rows), np.uint64)
     for depth in range(DEPTH + 1):
         small = np.ones(len(active), bool)
         if depth < DEPTH:
             key = group << np.uint64(32) | rows[active, (value + depth) % VALUES].astype(np.uint64)
-            order = np.argsort(key, kind="stable")  # content order stays within a group
+            order = np.argsort(key, kind="stable")  # keeps the order of hashes within a group
             active, key = active[order], key[order]
             group = np.cumsum(np.r_[False, key[1:] != key[:-1]]).astype(np.uint64)
-            small = np.bincount(group.astype(np.int64))[group.astype(np.int64)] <= crowd
+            small = np.bincount(group.astype(np.int64))[group.astype(np.int64)] <= most
         members, groups = active[small], group[small]
-        for offset in range(1, min(crowd if depth < DEPTH else NEIGHBOURS + 1, len(members))):
+        for offset in range(1, min(most if depth < DEPTH else NEIGHBOURS + 1, len(members))):
             same = groups[offset:] == groups[:-offset]
             if not same.any():
                 break
@@ -91,7 +91,7 @@ def _together(rows: NDArray[np.uint32], value: int) -> Iterator[tuple[NDArray[np
 def _codes(
     rows: NDArray[np.uint32], first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The pairs that share enough values, each as one number."""
+    """The pairs that share enough values, each encoded as one number."""
     import numpy as np
 
     shared = (rows[first] == rows[second]).sum(axis=1)
@@ -102,7 +102,7 @@ def _codes(
 
 
 def _strongest(row: NDArray[np.int64], shared: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which pairs are among those of a row that share most; ties by content order."""
+    """Whether each pair is among those of its row that share most values; ties by the order of hashes."""
     import numpy as np
 
     order = np.lexsort((-shared, row))

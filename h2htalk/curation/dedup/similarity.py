@@ -1,4 +1,4 @@
-"""Whether two dialogues are one, by their inputs (the user's side) and their references (the companion's)."""
+"""Whether two dialogues are duplicates, by their inputs (the user's side) and references (the companion's side)."""
 
 from __future__ import annotations
 
@@ -6,35 +6,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from h2htalk.curation.dedup.lengths import lengths
 from h2htalk.curation.dedup.minhash import shingle_hashes, unique_values
 from h2htalk.data.languages import Language
 
 On = Literal["inputs", "references", "both"]
-# Characters as compared. A side shorter than this (a greeting) says nothing by itself.
-LEAST_INPUTS = {"en": 24, "zh": 8}
-# A reply shorter than this is a phrase that many conversations share; it takes inputs that are as alike as both sides
-# must be.
-LEAST_REFERENCES = {"en": 160, "zh": 60}
 # Edit distance takes time with the product of two lengths; longer texts are compared by their shingles.
 LONGEST_EDITED = 20_000
 _LONG_WIDTH = 12
-# Apart from their openings, and of what is asked where the reply is one, dialogues must be at least this similar:
-# unrelated texts reach 0.35.
+# The least similarity after the openings, and of the inputs of similar replies: unrelated texts reach 0.35.
 _LEAST_REST = 0.5
 _LEAST_SIDE = 0.6
-# Edits scatter; other content in the same frame stands in blocks. A block: so many characters without an unchanged run
-# of some length. Where blocks make up more than this share, the frame alone is the same.
-_BLOCK = {"en": 14, "zh": 6}
-_RUN = {"en": 3, "zh": 2}
+# Edits are scattered, while other content in the same frame (a form letter) forms blocks. Where blocks make up more
+# than this share of the characters, only the frame is the same.
 _MOST_BLOCKS = 0.18
 _LONGEST_ALIGNED = 5_000
-# From this similarity on no block is looked for.
+# From this similarity on blocks are not looked for.
 _SURE = 0.9
 
 
-@dataclass(frozen=True)  # no slots: what is computed once is kept
+@dataclass(frozen=True)  # no slots, for the cached property
 class Sides:
-    """A dialogue as it is compared: the plain text of each side, a message a line (`dedup_shingles.plain_side`)."""
+    """A dialogue in its compared form: the text of each side, a message a line (`minhash.plain_side`)."""
 
     language: Language
     user: str
@@ -48,7 +41,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How similar two dialogues are (0 to 1), and where."""
+    """The similarity of two duplicates (0 to 1), and where they are similar."""
 
     similarity: float
     on: On
@@ -56,13 +49,14 @@ class Match:
 
 
 def similarity(a: str, b: str, least: float = 0.0) -> float:
-    """The share of two texts that no edit touched: 1 - Levenshtein distance / length of the longer, 0 to 1.
+    """The unedited share of two texts: 1 - Levenshtein distance / length of the longer text, 0 to 1.
 
-    Texts over 20,000 characters: estimated from the Jaccard similarity J of their distinct runs of 12 characters as
-    (2 J / (1 + J)) ** (1/12), what Mash does (Ondov et al. 2016, equation 4, before the logarithm).
+    For texts over 20,000 characters it is estimated from the Jaccard similarity J of their distinct 12-grams as
+    (2 J / (1 + J)) ** (1/12), as in Mash (Ondov et al. 2016, equation 4, before the logarithm).
 
     Args:
-        least: what is below may be given as 0.0, which takes less time.
+        a, b: the texts.
+        least: a lower similarity may be returned as 0.0, which takes less time.
     """
     if a == b:
         return 1.0
@@ -85,12 +79,12 @@ def _by_shingles(a: str, b: str) -> float:
 
 
 def match(a: Sides, b: Sides, threshold: float) -> Match | None:
-    """How two dialogues are one; None where they are two.
+    """How two dialogues are duplicates; None where they are not.
 
-    Both sides together must reach the threshold, and each must be more alike than chance. One side alone must be
-    longer than a phrase and reach a third of the way from the threshold to 1; of two replies the inputs must be more
-    alike than chance besides, as a companion may say the same to many people. A shared opening makes no duplicate of
-    conversations that go on differently, nor does a shared frame with other content in it.
+    Both sides together must reach the threshold, and each must be more similar than by chance. One side alone must be
+    longer than a phrase and reach a third of the way from the threshold to 1; where the replies alone do, the inputs
+    must also be more similar than by chance, as a companion may say the same to many people. Conversations with the
+    same opening that continue differently are no duplicates, nor are two texts that fill the same frame differently.
     """
     alone = threshold + (1 - threshold) / 3
     user = similarity(a.user, b.user, _LEAST_SIDE)
@@ -100,10 +94,11 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     together = _together(a, b, user, companion)
     if together >= threshold and _goes_on_alike(a, b) and not _reframed(a, b, together, "both"):
         return Match(together, "both")
-    long_inputs = min(len(a.user), len(b.user)) >= LEAST_INPUTS[a.language]
+    least = lengths(a.language)
+    long_inputs = min(len(a.user), len(b.user)) >= least.least_inputs
     if user >= alone and long_inputs and _goes_on_alike(a, b) and not _reframed(a, b, user, "inputs"):
         return Match(user, "inputs", user == 1.0)
-    long_references = min(len(a.companion), len(b.companion)) >= LEAST_REFERENCES[a.language]
+    long_references = min(len(a.companion), len(b.companion)) >= least.least_references
     replied_alike = companion >= alone and long_references and not _reframed(a, b, companion, "references")
     if replied_alike and _asked_alike(a, b):
         return Match(companion, "references", companion == 1.0)
@@ -111,9 +106,9 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
 
 
 def _together(a: Sides, b: Sides, user: float, companion: float) -> float:
-    """Both sides as one text; 0 where one side of some length is unlike the other's."""
+    """The similarity of both sides as one text; 0 where a side of some length is not similar."""
     sizes = max(len(a.user), len(b.user)), max(len(a.companion), len(b.companion))
-    short = LEAST_INPUTS[a.language] / 2
+    short = lengths(a.language).least_inputs / 2
     for size, value in zip(sizes, (user, companion), strict=True):
         if value < _LEAST_SIDE and size >= short:
             return 0.0
@@ -121,7 +116,7 @@ def _together(a: Sides, b: Sides, user: float, companion: float) -> float:
 
 
 def _reframed(a: Sides, b: Sides, similar: float, on: On) -> bool:
-    """Whether two dialogues fill one frame (a form letter) with content of their own."""
+    """Whether two dialogues fill the same frame (a form letter) differently."""
     pairs = [(a.user, b.user)] if on != "references" else []
     pairs += [(a.companion, b.companion)] if on != "inputs" else []
     size = sum(max(map(len, pair)) for pair in pairs)
@@ -131,28 +126,29 @@ def _reframed(a: Sides, b: Sides, similar: float, on: On) -> bool:
 
 
 def _in_blocks(a: str, b: str, language: Language) -> int:
-    """Characters of the longer text that stand in blocks of change."""
+    """The characters of the longer text in blocks of changes."""
     from rapidfuzz.distance import Levenshtein
 
-    found = block = 0
+    least = lengths(language)
+    total = block = 0
     for step in Levenshtein.opcodes(a, b):
         size = max(step.src_end - step.src_start, step.dest_end - step.dest_start)
-        if step.tag == "equal" and size >= _RUN[language]:
-            found += block if block >= _BLOCK[language] else 0
+        if step.tag == "equal" and size >= least.run:
+            total += block if block >= least.block else 0
             block = 0
         else:
             block += size
-    return found + (block if block >= _BLOCK[language] else 0)
+    return total + (block if block >= least.block else 0)
 
 
 def _asked_alike(a: Sides, b: Sides) -> bool:
-    """Whether what the two users say is more alike than chance, from beginning to end."""
+    """Whether the two users say something more similar than by chance, from beginning to end."""
     return similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST and _goes_on_alike(a, b)
 
 
 def _goes_on_alike(a: Sides, b: Sides) -> bool:
-    """Whether what the user says after the opening is alike; true where it is no more than a phrase."""
+    """Whether the users' messages after the opening are similar; true where they are no more than a phrase."""
     longest = max(len(a.rest), len(b.rest))
-    if longest < LEAST_INPUTS[a.language] / 2:
+    if longest < lengths(a.language).least_inputs / 2:
         return True
     return similarity(a.rest, b.rest, _LEAST_REST) >= _LEAST_REST

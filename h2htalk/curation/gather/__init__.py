@@ -1,1 +1,5 @@
-"""Read raw files of any known format, or simulate conversations, into dialogues; read `stage` first."""
+"""Gather: read raw files of known formats, and simulate conversations, into dialogues.
+
+In: the sources of the specification. Out: dialogues with ids, provenance and licence, and a private index of the raw
+files. Read `stage` first.
+"""

@@ -1,17 +1,16 @@
-"""What makes a raw conversation a dialogue: two speakers, whole, readable, of a size that stages can work on.
+"""Make a dialogue of a raw conversation: two speakers, complete, readable, of bounded size.
 
-A dialogue is refused as
+A conversation is refused as
 
 * `empty`: it has no message, or one without text;
 * `encoding`: bytes that are not UTF-8, or half a character;
 * `control`: a NUL;
 * `too_long`: a message of more than 100,000 characters;
-* `one_speaker`: only one of the two says anything;
-* `truncated`: its last message breaks off in the middle of a sentence (`breaks_off`).
+* `one_speaker`: all messages are of one speaker;
+* `truncated`: the last message stops in the middle of a sentence (`breaks_off`).
 
-A dialogue may begin with either speaker, and end with the user: thanks need no reply. Line ends become `\\n`;
-direction overrides and other control characters are removed and counted; consecutive messages of one speaker become
-one, with a line between them.
+A dialogue may begin with either speaker, and end with the user. Line ends become `\\n`; direction overrides and other
+control characters are removed and counted; consecutive messages of one speaker become one message of several lines.
 """
 
 from __future__ import annotations
@@ -24,11 +23,12 @@ from dataclasses import dataclass
 
 from h2htalk.curation.gather.raw_files import require_unicode
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
+from h2htalk.curation.language_data import language_data
 from h2htalk.data.dialogue import Role, Turn
 from h2htalk.data.languages import Language
 
 LONGEST_MESSAGE = 100_000  # characters
-# Marks, embeddings, overrides and isolates that turn the direction of text.
+# Marks, embeddings, overrides and isolates that change the direction of text.
 _DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -36,7 +36,7 @@ _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u2
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """A dialogue's turns and metadata; `removed` counts characters taken out, by kind (`direction`, `control`)."""
+    """The turns and metadata of a dialogue; `removed`: the removed characters by kind (`direction`, `control`)."""
 
     messages: tuple[Turn, ...]
     metadata: Mapping[str, str]
@@ -44,13 +44,13 @@ class Cleaned:
 
 
 def clean(raw: RawDialogue, language: Language) -> Cleaned:
-    """The dialogue of a raw one; raises RefusedItem as this module's docstring says."""
+    """Clean a raw dialogue; raises RefusedItem for the reasons in this module's docstring."""
     if not raw.messages:
         raise RefusedItem("empty")
     removed: Counter[str] = Counter()
     turns: list[tuple[Role, list[str]]] = []
-    for number, (role, said) in enumerate(raw.messages, 1):
-        text = _readable(said, removed, message=number).strip()
+    for number, (role, content) in enumerate(raw.messages, 1):
+        text = _readable(content, removed, message=number).strip()
         if not text:
             raise RefusedItem("empty", message=number)
         if turns and turns[-1][0] == role:
@@ -74,7 +74,7 @@ def _require_size(text: str, **where: int) -> None:
 
 
 def _readable(text: str, removed: Counter[str], **where: int) -> str:
-    """The text without what acts on a reader's screen instead of being read."""
+    """The text without control characters, which act on a reader's screen."""
     _require_size(text, **where)
     require_unicode(text, **where)
     if _UNWANTED.search(text) is None:
@@ -88,20 +88,11 @@ def _readable(text: str, removed: Counter[str], **where: int) -> str:
     return text
 
 
-# --- A last message that breaks off ------------------------------------------------------------------------------
+# --- A last message that stops in the middle of a sentence ---------------------------------------------------------
 
-# More was to come after these.
+# No message ends with these.
 _EXPECTING = frozenset(",，、:：;；(（[【《“「『&＆")
-# English words that no sentence ends with; and such as end one at times, though not in the writing of one who
-# closes sentences with a mark (`what I am afraid of`).
-_OPEN = "an the and or because my your our their if whose than"
-_FAINT = """a as at but by for from he his i I in into is are was were be been has have had I'm I've it's she that they
-to of on very we when where which while who will with would could should can about so"""
-_OPEN_WORDS = frozenset(_OPEN.split())
-_FAINT_WORDS = frozenset(_FAINT.split())
-_LAST_WORD = re.compile(r"[A-Za-z']+\Z")
-_SHORTEST_ZH = 12  # a shorter message without a closing mark is an ordinary one (`好的`)
-_HAN = re.compile("[\u3400-\u9fff]")
+_SHORT_LINE = 12  # characters
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]]*\s|[。！？…]")
 _CLOSING = frozenset(".!?…。！？．~～)）]】》\"'”’」』*")
 
@@ -109,29 +100,27 @@ _CLOSING = frozenset(".!?…。！？．~～)）]】》\"'”’」』*")
 def breaks_off(messages: Sequence[Turn], language: Language) -> bool:
     """Whether the last message stops in the middle of a sentence.
 
-    It does where it ends with a mark or a word after which more must come (`,` `（` `and the`). Where the speaker is
-    one who closes sentences with a mark, it does too where it ends with a word that seldom ends one (`I want to`), or,
-    in Chinese, with any character.
+    It does where it ends with a mark or a word that ends no sentence (`,` `（` `and the`). Where its speaker closes
+    sentences with a mark, it also does where it ends with a word that seldom ends one (`I want to`) or, in Chinese,
+    with any character.
     """
     text = messages[-1].content.rstrip()
     if text[-1] in _EXPECTING:
-        # `:(` and `;(` are faces.
+        # `:(` and `;(` are emoticons.
         return not (text[-1] in "([" and text[-2:-1] in (":", ";", "="))
-    if language == "zh":
-        return len(text) >= _SHORTEST_ZH and _HAN.match(text[-1]) is not None and _punctuates(messages)
-    word = _LAST_WORD.search(text[-24:])
-    if word is None:
-        return False
-    return word[0] in _OPEN_WORDS or (word[0] in _FAINT_WORDS and _punctuates(messages))
+    data, end = language_data("gather/endings", language), text[-24:]
+    if re.search(data["never"], end):
+        return True
+    return re.search(data["seldom"], end) is not None and _punctuates(messages)
 
 
 def _punctuates(messages: Sequence[Turn]) -> bool:
-    """Whether the last speaker closes sentences with a mark: nearly all their other messages, or in this very one.
+    """Whether the last speaker closes sentences with a mark, in nearly all other messages or in this one.
 
-    A last short line is a signature or an address, and says nothing.
+    A short last line is a signature or an address, and tells nothing.
     """
     last = messages[-1].content.rstrip()
-    if "\n" in last[-_SHORTEST_ZH:]:
+    if "\n" in last[-_SHORT_LINE:]:
         return False
     others = [turn.content.rstrip() for turn in messages[:-1] if turn.role == messages[-1].role]
     closed = sum(map(_closes, others)) if others else _SENTENCE_END.search(last) is not None
@@ -139,5 +128,5 @@ def _punctuates(messages: Sequence[Turn]) -> bool:
 
 
 def _closes(text: str) -> bool:
-    """Whether a text ends as a sentence does: a mark, a closing bracket or quote, or a picture."""
+    """Whether a text ends like a sentence: with a mark, a closing bracket or quote, or an emoji."""
     return text[-1] in _CLOSING or unicodedata.category(text[-1]) in ("So", "Sk", "Mn", "Cf", "Co")

@@ -1,4 +1,4 @@
-"""Plain text of text with HTML in it: tags off, entities read, linear in the text's length."""
+"""Plain text of HTML: without tags, with entities decoded; linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ tt u"""
 _BLOCKS = """article aside blockquote body br center dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 head header hr
 html li main nav ol p pre section table tbody td tfoot th thead tr ul"""
 _HIDDEN = "script|style|title|noscript|iframe"
-# Known names only: `<3` and `x < y` are what somebody wrote.
+# Known names only: `<3` and `x < y` are text.
 _BREAKING = re.compile(rf"</?(?:{'|'.join(_BLOCKS.split())})(?:\s[^<>]*)?/?>[ \t]*", re.IGNORECASE)
 _TAG = re.compile(rf"</?(?:{'|'.join(_INLINE.split())}|{_HIDDEN})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _OPENING = re.compile(rf"<(?:({_HIDDEN})(?:\s[^<>]*)?>|(!--))", re.IGNORECASE)
@@ -22,7 +22,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
 def plain_text(text: str) -> str:
-    """The text without HTML; where there is none, as it was."""
+    """The text without HTML; a text without any is unchanged."""
     if "<" in text:
         bare = _TAG.sub("", _BREAKING.sub("\n", _without_hidden(text)))
         text = text if bare == text else _BLANK_LINES.sub("\n\n", bare).strip()
@@ -30,19 +30,19 @@ def plain_text(text: str) -> str:
 
 
 def _without_hidden(text: str) -> str:
-    """Without comments, scripts and styles, contents included; one that is never closed stays."""
+    """The text without comments, scripts and styles and their contents; an unclosed one stays."""
     kept: list[str] = []
     unclosed: set[str] = set()
     at = 0
-    while found := _OPENING.search(text, at):
-        name = (found[1] or found[2]).lower()
-        close = None if name in unclosed else _CLOSING[name].search(text, found.end())
+    while match := _OPENING.search(text, at):
+        name = (match[1] or match[2]).lower()
+        close = None if name in unclosed else _CLOSING[name].search(text, match.end())
         if close is None:
             unclosed.add(name)
-            kept.append(text[at : found.end()])
-            at = found.end()
+            kept.append(text[at : match.end()])
+            at = match.end()
             continue
-        kept.append(text[at : found.start()])
+        kept.append(text[at : match.start()])
         tail = text.find(">", close.start())
         at = tail + 1 if tail >= 0 else len(text)
     return "".join(kept) + text[at:]

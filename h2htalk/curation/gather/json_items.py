@@ -1,7 +1,7 @@
-"""JSON as raw files have it: one value a line, or one array or object that is read piece by piece.
+"""JSON of raw files: one value a line, or one array or object that is read piece by piece.
 
-A broken line is one refused item. Within an array nothing tells where a broken value ends, so that what follows
-could not even be counted: that is an error, with file and line.
+A broken line is one refused item. In an array nothing tells where a broken value ends, so the items after it cannot be
+counted: this is an error, with file and line.
 """
 
 from __future__ import annotations
@@ -13,44 +13,43 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.gather.raw_files import open_raw, raw_lines, raw_text, text_of
-from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem
+from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, RefusedItem
 from h2htalk.data.files import MAX_LINE
 from h2htalk.errors import DataError
 
-# How a value becomes a dialogue; raises RefusedItem.
-DialogueOf = Callable[[Any], RawDialogue]
+# Makes a dialogue of a value; raises RefusedItem.
+ReadRecord = Callable[[Any], RawDialogue]
 _SPACE = " \t\r\n"
 _SPACES = re.compile(f"[{_SPACE}]*")
-# A value cut by the end of the buffer fails at most so many characters before it (`-Infinity`, `\ud83d\ude00`).
+# A value cut by the end of the buffer fails at most this many characters before it (`-Infinity`, `\ud83d\ude00`).
 _TAIL = 16
 
 
 def _whole_number(text: str) -> int | None:
-    """A number of thousands of digits is nothing that a dialogue needs; Python refuses to read it."""
+    """The number; None for one of thousands of digits, which Python refuses to read and no dialogue needs."""
     return int(text) if len(text) < 1000 else None
 
 
-# Control characters within strings are let through, to be refused by their own name; NaN is what others write for null.
+# Control characters in strings are refused later, with a reason of their own; other tools write NaN for null.
 _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda name: None, parse_int=_whole_number)
 
 
-def read_objects(path: Path, on_read: OnRead, dialogue_of: DialogueOf) -> Iterator[Item]:
-    """The items of a JSONL file, or of one JSON array; rows are lines there and elements here.
+def read_objects(read_record: ReadRecord, path: Path, on_read: OnRead) -> Iterator[RawItem]:
+    """Read the items of a JSONL file or of one JSON array; rows are lines or elements.
 
     Raises:
         DataError: the file cannot be read, or its array is broken; names file and line.
     """
     if _first_character(path) == "[":
-        values = ((row, line, value) for row, (line, _, value) in enumerate(members(path, on_read), 1))
-        for row, line, value in values:
-            yield Item(row, line, attempt(dialogue_of, value, line))
+        for row, (line, _, value) in enumerate(members(path, on_read), 1):
+            yield RawItem(row, line, _attempt(read_record, value, line))
         return
     for number, raw in raw_lines(path, on_read):
         if raw.strip():
-            yield Item(number, number, _line_item(raw, number, dialogue_of))
+            yield RawItem(number, number, _read_line(raw, number, read_record))
 
 
-def _line_item(raw: bytes, number: int, dialogue_of: DialogueOf) -> RawDialogue | RefusedItem:
+def _read_line(raw: bytes, number: int, read_record: ReadRecord) -> RawDialogue | RefusedItem:
     try:
         text = text_of(raw, number).strip(_SPACE)
         value, end = _DECODER.raw_decode(text)
@@ -58,16 +57,14 @@ def _line_item(raw: bytes, number: int, dialogue_of: DialogueOf) -> RawDialogue 
         return refused
     except (ValueError, RecursionError):
         return RefusedItem("broken", line=number)
-    return attempt(dialogue_of, value, number) if end == len(text) else RefusedItem("broken", line=number)
+    return _attempt(read_record, value, number) if end == len(text) else RefusedItem("broken", line=number)
 
 
-def attempt(dialogue_of: DialogueOf, value: Any, line: int) -> RawDialogue | RefusedItem:
-    """What a value gives: its dialogue, or why it has none, with the line."""
+def _attempt(read_record: ReadRecord, value: Any, line: int) -> RawDialogue | RefusedItem:
     try:
-        return dialogue_of(value)
+        return read_record(value)
     except RefusedItem as refused:
-        refused.evidence = {"line": line, **refused.evidence}
-        return refused
+        return refused.at_line(line)
 
 
 def _first_character(path: Path) -> str:
@@ -79,7 +76,7 @@ def _first_character(path: Path) -> str:
 
 
 def members(path: Path, on_read: OnRead) -> Iterator[tuple[int, str | None, Any]]:
-    """`(line, key, value)` of each member of the one array (key is None) or object that a file holds.
+    """`(line, key, value)` of each member of the one array (key is None) or object in a file.
 
     Raises:
         DataError: it is neither, is broken, or a member is longer than 64 Mi characters; names file and line.
@@ -107,7 +104,7 @@ def members(path: Path, on_read: OnRead) -> Iterator[tuple[int, str | None, Any]
 
 
 class _Buffer:
-    """The part of a file that is being parsed, and the line at which it begins."""
+    """The part of a file that is being parsed, and the line of the next character."""
 
     def __init__(self, path: Path, on_read: OnRead) -> None:
         self._path, self._pieces = path, raw_text(path, on_read)
@@ -115,7 +112,7 @@ class _Buffer:
         self._started = self._ended = False
 
     def _fill(self) -> bool:
-        """Read on: as much again as is there, so that a long value is parsed a few times and not a thousand."""
+        """Read as much again as the buffer holds, so that a long value is parsed a few times and not a thousand."""
         if self._ended:
             return False
         rest = self._text[self._at :]
@@ -137,23 +134,23 @@ class _Buffer:
     def skip_space(self) -> None:
         while True:
             match = _SPACES.match(self._text, self._at)
-            assert match is not None  # it matches nothing, too
+            assert match is not None  # it also matches the empty text
             self._advance(match.end())
             if self._at < len(self._text) or not self._fill():
                 return
 
     def peek(self) -> str:
-        """The next character that is no white space; empty at the end."""
+        """The next character that is not white space; empty at the end."""
         self.skip_space()
         return self._text[self._at : self._at + 1]
 
     def take(self, choices: str) -> str:
         """The next character, which must be one of the choices."""
-        found = self.peek()
-        if not found or found not in choices:
-            raise self.broken(f"expected {' or '.join(choices)}" if found else "it is cut off")
+        character = self.peek()
+        if not character or character not in choices:
+            raise self.broken(f"expected {' or '.join(choices)}" if character else "it is cut off")
         self._at += 1
-        return found
+        return character
 
     def value(self) -> Any:
         """The next JSON value."""
@@ -171,13 +168,13 @@ class _Buffer:
                 continue
             except RecursionError as error:
                 raise self.broken("it is nested too deep") from error
-            # A number may go on behind the buffer; anything else has its own end.
+            # A number may continue after the buffer; any other value has an end of its own.
             if end < len(self._text) or not self._fill():
                 self._advance(end)
                 return value
 
     def broken(self, why: str) -> DataError:
         return DataError(
-            f"{self._path}:{self.line}: broken JSON: {why}; mend or take out this item, for what follows it "
-            f"cannot be told apart"
+            f"{self._path}:{self.line}: broken JSON: {why}; repair or remove this item, as the items after it cannot "
+            "be counted"
         )

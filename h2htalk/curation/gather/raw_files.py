@@ -1,4 +1,4 @@
-"""Raw files as lines and as characters: UTF-8 with or without a byte order mark, in bounded memory."""
+"""Read raw files as lines or characters: UTF-8 with or without a byte order mark, in bounded memory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def open_raw(path: Path) -> BinaryIO:
-    """The file behind its byte order mark.
+    """Open a file after its byte order mark.
 
     Raises:
-        DataError: it cannot be read, or is UTF-16 or UTF-32; says how to turn it into UTF-8.
+        DataError: it cannot be read, or is UTF-16 or UTF-32; says how to convert it.
     """
     try:
         file = path.open("rb")
@@ -30,12 +30,12 @@ def open_raw(path: Path) -> BinaryIO:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     if wide := _wide(head):
         file.close()
-        raise DataError(f"{path}: is {wide}; turn it into UTF-8: iconv -f {wide} -t UTF-8 OLD > NEW")
+        raise DataError(f"{path}: is {wide}; convert it to UTF-8: iconv -f {wide} -t UTF-8 OLD > NEW")
     return file
 
 
 def _wide(head: bytes) -> str | None:
-    """`UTF-16` or `UTF-32` where the beginning of a file is: by its mark, or a zero in every second byte."""
+    """`UTF-16` or `UTF-32`, by the byte order mark or a zero in every second byte; None for other files."""
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "UTF-32"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -47,7 +47,7 @@ def _wide(head: bytes) -> str | None:
 
 
 def raw_lines(path: Path, on_read: OnRead) -> Iterator[tuple[int, bytes]]:
-    """`(number, line)` of a file, from 1, line ends included.
+    """`(number, line)` of a file, numbered from 1, with line ends.
 
     Raises:
         DataError: the file cannot be read, or a line is longer than 64 MiB.
@@ -58,16 +58,16 @@ def raw_lines(path: Path, on_read: OnRead) -> Iterator[tuple[int, bytes]]:
             number += 1
             if len(line) == MAX_LINE:
                 raise DataError(
-                    f"{path}:{number}: line longer than {MAX_LINE >> 20} MiB; break it up, or take it out"
+                    f"{path}:{number}: line longer than {MAX_LINE >> 20} MiB; split it or remove it"
                 )
             on_read(len(line))
             yield number, line
 
 
 def raw_text(path: Path, on_read: OnRead) -> Generator[str, int | None, None]:
-    """A file as pieces of text. Bytes that are not UTF-8 stand there as lone surrogates (`require_unicode` sees them).
+    """A file as pieces of text. Bytes that are not UTF-8 become lone surrogates, which `require_unicode` refuses.
 
-    A piece is asked for with `send(size)`, in bytes; 64 KiB at the first `next`.
+    The first `next` gives 64 KiB, `send(size)` a piece of that many bytes.
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
     size: int = _CHUNK
@@ -87,7 +87,7 @@ def _read(file: BinaryIO, path: Path, size: int, by_line: bool = False) -> bytes
 
 
 def text_of(line: bytes, number: int) -> str:
-    """A line's text, without its line end; raises RefusedItem (`encoding`) where it is not UTF-8."""
+    """The text of a line, without its line end; raises RefusedItem (`encoding`) where it is not UTF-8."""
     try:
         return line.rstrip(b"\r\n").decode()
     except UnicodeDecodeError as error:
@@ -95,6 +95,6 @@ def text_of(line: bytes, number: int) -> str:
 
 
 def require_unicode(text: str, **where: int) -> None:
-    """Raise RefusedItem (`encoding`) for text with a lone surrogate: a byte that is not UTF-8, or half a character."""
+    """Raise RefusedItem (`encoding`) for a lone surrogate: a byte that is not UTF-8, or half a character."""
     if not text.isascii() and _SURROGATE.search(text):
         raise RefusedItem("encoding", **where)

@@ -1,4 +1,4 @@
-"""An item of a raw file: a dialogue as it stands there, or why it cannot be read."""
+"""An item of a raw file: a dialogue as the file has it, or why it cannot be read."""
 
 from __future__ import annotations
 
@@ -19,18 +19,23 @@ class RefusedItem(Exception):
         super().__init__(reason)
         self.reason, self.evidence = reason, evidence
 
+    def at_line(self, line: int) -> RefusedItem:
+        """The same, with the line of the item unless it has one."""
+        self.evidence = {"line": line, **self.evidence}
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class RawDialogue:
-    """A conversation as its file has it, roles already ours.
+    """A conversation as its file has it, with our roles.
 
     Attributes:
-        messages: (role, text), in order; texts are as they came.
-        raw_id: what the file calls it.
-        person: whom the file names as its user; numbered by `gather`, never written on.
-        question: the question that several dialogues answer, by the file's word for it.
+        messages: (role, text), in order; texts are unchanged.
+        raw_id: its id in the file.
+        person: the user that the file names; replaced by a number.
+        question: the question that several dialogues answer, as the file identifies it.
         metadata: `system`, `date`, `emotion`, `interaction`, `complexity`, where the file has them.
-        language, licence: the record's own, where it has them; else its source's.
+        language, licence: of the record, where it has its own.
         tags: counted in the summary (`gap`, `undated`).
     """
 
@@ -45,15 +50,15 @@ class RawDialogue:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One item of a file: `row` numbers it from 1 in the file's own way, `line` is where it begins."""
+class RawItem:
+    """One item of a file: `row` numbers it from 1 in the way of the format, `line` is where it begins."""
 
     row: int
     line: int
-    found: RawDialogue | RefusedItem
+    content: RawDialogue | RefusedItem
 
 
-def own_name(value: object) -> str | None:
+def read_name(value: object) -> str | None:
     """An id or a person as files write it: text or a whole number; None where there is none."""
     if isinstance(value, str):
         return value.strip() or None

@@ -1,4 +1,4 @@
-"""Messages of chat records: who speaks, under the many names that files have for it, and what is said."""
+"""Messages of chat records: the speaker, under the many names that files use, and the text."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 Turns = tuple[tuple[Role, str], ...]
 
 
-def turns_of(messages: object) -> tuple[Turns, str | None]:
-    """The turns of a list of messages, and the instructions (system, developer) that stand before them.
+def read_turns(messages: object) -> tuple[Turns, str | None]:
+    """The turns of a list of messages, and the instructions (system, developer) before them.
 
     A message is an object with `role` (`from`, `speaker`) and `content` (`value`, `text`); content may be a list of
     text parts.
 
     Raises:
-        RefusedItem: `broken` (no list of such objects), `role` (unknown, or instructions in mid-conversation),
-            `tool` (a call of a tool, or its answer), `not_text` (a picture or sound), `empty`.
+        RefusedItem: `broken` (no list of such objects), `role` (unknown, or instructions after a turn), `tool` (a call
+            of a tool, or its result), `not_text` (a picture or sound), `empty`.
     """
     if not isinstance(messages, list):
         raise RefusedItem("broken")
@@ -51,12 +51,24 @@ def turns_of(messages: object) -> tuple[Turns, str | None]:
     return tuple(turns), "\n".join(instructions) or None
 
 
+def read_text(record: object, key: str, number: int) -> str:
+    """The text of one message under a key; raises RefusedItem: `empty` where it is missing, or `broken`."""
+    if not isinstance(record, Mapping):
+        raise RefusedItem("broken", message=number)
+    text = record.get(key)
+    if text is None:
+        raise RefusedItem("empty", message=number)
+    if not isinstance(text, str):
+        raise RefusedItem("broken", message=number)
+    return text
+
+
 def _role(message: Mapping[str, Any], number: int) -> Role | None:
-    """Whose message it is; None for instructions."""
-    named = next((message[key] for key in _ROLE_KEYS if key in message), None)
-    if not isinstance(named, str):
+    """The role of a message; None for instructions."""
+    name = next((message[key] for key in _ROLE_KEYS if key in message), None)
+    if not isinstance(name, str):
         raise RefusedItem("role", message=number)
-    name = named.strip().lower()
+    name = name.strip().lower()
     if name in _TOOLS or message.get("tool_calls") or message.get("function_call"):
         raise RefusedItem("tool", message=number)
     if name in _INSTRUCTIONS:
@@ -67,33 +79,24 @@ def _role(message: Mapping[str, Any], number: int) -> Role | None:
 
 
 def _content(message: Mapping[str, Any], number: int) -> str:
-    content = next((message[key] for key in _CONTENT_KEYS if key in message), None)
-    if content is None:
-        raise RefusedItem("empty", message=number)
+    key = next((key for key in _CONTENT_KEYS if key in message), "content")
+    content = message.get(key)
     if isinstance(content, list):
         return "\n".join(_part(part, number) for part in content)
-    if not isinstance(content, str):
-        raise RefusedItem("broken", message=number)
-    return content
+    return read_text(message, key, number)
 
 
 def _part(part: object, number: int) -> str:
     if isinstance(part, str):
         return part
-    if not isinstance(part, Mapping):
-        raise RefusedItem("broken", message=number)
-    kind, text = part.get("type", "text"), part.get("text")
-    if not isinstance(kind, str):
+    kind = part.get("type", "text") if isinstance(part, Mapping) else None
+    if not isinstance(part, Mapping) or not isinstance(kind, str):
         raise RefusedItem("broken", message=number)
     if kind in ("tool_use", "tool_result", "tool_call"):
         raise RefusedItem("tool", message=number)
     if kind not in _TEXT_PARTS:
         raise RefusedItem("not_text", message=number)
+    text = part.get("text")
     if not isinstance(text, str):
         raise RefusedItem("broken", message=number)
     return text
-
-
-def person_of(record: Mapping[str, Any]) -> object:
-    """Whom a record names as its user, where it does."""
-    return next((record[key] for key in ("person", "user_id", "user", "client_id") if key in record), None)

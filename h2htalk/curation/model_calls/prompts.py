@@ -1,13 +1,14 @@
-"""Prompts of curation: templates by language, and fences around everything that a dialogue or a model wrote.
+"""Prompts of curation: templates by language, and fences around all text of dialogues and models.
 
-Text that is reviewed may say "accept this item". It stands between fences whose marker is an HMAC of the workspace's
-secret, the item and the sample: repeatable, so that a resumed run asks the same, and nobody outside can write it.
+Such text may say "accept this item". It stands between fences whose marker is an HMAC of the workspace's secret, the
+item and the sample: a resumed run sends the same prompt, and nobody else can write the marker.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -20,41 +21,39 @@ from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_template
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The marker around what one call quotes."""
+    """The marker around the text that one call quotes."""
 
     marker: str
 
     @classmethod
     def of(cls, secret: bytes, item_id: str, sample: int) -> Fence:
         """The fence of one sample of one item: 16 hexadecimal digits of an HMAC-SHA256."""
-        said = f"fence\0{item_id}\0{sample}".encode("utf-8", "surrogatepass")
-        return cls(hmac.new(secret, said, hashlib.sha256).hexdigest()[:16])
+        message = f"fence\0{item_id}\0{sample}".encode("utf-8", "surrogatepass")
+        return cls(hmac.new(secret, message, hashlib.sha256).hexdigest()[:16])
 
     def around(self, text: str, what: str = "text") -> str:
-        """The text between its fences; `what` names it (`dialogue`, `reference 1`)."""
+        """The text between fences; `what` names it (`dialogue`, `reference 1`)."""
         return f"<<<{self.marker} {what}\n{text}\n{self.marker}>>>"
 
 
 class Prompts(Templates):
-    """The templates of curation, those of a user's folder over the bundled ones."""
+    """The templates of curation; those of a user's folder replace bundled ones."""
 
     __slots__ = ()
 
     @classmethod
     def load(cls, folder: Path | str = "") -> Prompts:
-        """The bundled templates (`en/review_item.j2`), with those of `folder` in place of their namesakes.
-
-        An empty name is no folder.
+        """Load the bundled templates (`en/review_item.j2`); those of `folder`, unless empty, replace them by name.
 
         Raises:
-            ConfigError: no such folder, or a template in it that has no namesake or cannot work.
+            ConfigError: there is no such folder, or a template in it has an unknown name or cannot be parsed.
         """
         own = read_templates(Path(folder)) if folder else {}
         for name, (path, _) in own.items():
             if name not in _bundled():
                 choices = ", ".join(sorted({n.partition("/")[2] for n in _bundled()}))
                 raise ConfigError(
-                    f"{path}: no prompt has this name; curation has {choices} in each of {', '.join(LANGUAGES)}"
+                    f"{path}: no prompt has this name; choose from {choices}, in {' or '.join(LANGUAGES)}"
                 )
         prompts = cls.of(_bundled(), own)
         for name in prompts.sources:
@@ -62,9 +61,13 @@ class Prompts(Templates):
         return prompts
 
     def fingerprint(self, *names: str) -> str:
-        """What these templates say, in 16 hexadecimal digits: part of the settings of the stage that sends them."""
-        said = "\0".join(f"{name}\0{self.sources[name]}" for name in sorted(names))
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        """16 hexadecimal digits of these templates, for the settings of the stage that sends them."""
+        return fingerprint([[name, self.sources[name]] for name in sorted(names)])
+
+
+def fingerprint(value: object) -> str:
+    """16 hexadecimal digits of a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @cache

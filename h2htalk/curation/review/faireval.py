@@ -1,16 +1,16 @@
-"""FairEval: two answers compared k times in both orders, which comparisons people decide, and who may judge.
+"""FairEval: compare two answers k times in both orders, choose what people decide, and check a judge on gold items.
 
-Wang et al., *Large Language Models are not Fair Evaluators* (arXiv 2305.17926, ACL 2024). Arithmetic alone: no client
-is imported here, and everything can be computed from a table.
+Wang et al., *Large Language Models are not Fair Evaluators* (arXiv 2305.17926, ACL 2024). This module is arithmetic
+alone and imports no client.
 
-With S_R^i the score that sample i gives answer R in the order (a, b), and S'_R^i in the order (b, a), mapped back:
+S_R^i is the score of answer R in sample i of the order (a, b), and S'_R^i the one of the order (b, a), mapped back:
 
-    CS_R = ( mean_i S_R^i + mean_i S'_R^i ) / 2                      multiple evidence, balanced positions
+    CS_R = ( mean_i S_R^i + mean_i S'_R^i ) / 2                      multiple evidence, balanced positions (MEC, BPC)
     BPDE = - sum over er in {win, tie, lose} of p_er ln p_er         balanced position diversity entropy, in nats
     p_er = share of the 2k samples whose own verdict is er
 
-The paper averages over all samples; here each order is averaged first, which is the same where no sample is lost and
-fair to both positions where one is.
+The paper averages over all samples. Here each order is averaged first, which is the same where no sample is unscored,
+and fair to both positions where one is.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from typing import Literal
 Verdict = Literal["win", "tie", "lose"]  # of the first of two answers
 Order = Literal["ab", "ba"]
 ORDERS: tuple[Order, ...] = ("ab", "ba")
-# From this entropy on people decide, wherever the cut falls: of six verdicts at least two differ from the others.
+# From this entropy on people decide in any case: of six verdicts at least two differ from the others.
 HIGH_ENTROPY = 0.65
 NO_SCORE = "no finite score"
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSample:
-    """One comparison. `order`: which answer stood first, `ab` or `ba`; the scores are the answers' own, mapped back.
+    """One comparison. `order`: which answer came first, `ab` or `ba`; the scores are mapped back to the answers.
 
-    A sample without two finite scores is unscored; `status` then says why (`malformed_output`, `refusal`, and where
-    nobody said it, `no finite score`).
+    A sample without two finite scores is unscored, and `status` says why (`malformed_output`, `refusal`, `no finite
+    score`).
     """
 
     order: Order
@@ -55,14 +55,14 @@ class EvidenceSample:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What the samples of one pair come to.
+    """The result of the samples of one pair.
 
     Attributes:
         verdict: of answer a against b; None where unscored.
         score_a, score_b: CS of each; None where unscored.
         bpde: in nats, 0 to ln 3; None where unscored.
-        conflict: the verdict of the mean changes when the answers are swapped.
-        prefers: in a conflict, the position that wins in both orders (`first`, `second`); else None.
+        conflict: whether the verdicts of the two orders differ.
+        prefers: in a conflict the position that wins in both orders (`first`, `second`), else None.
         valid: scored samples by order, `ab` and `ba`.
         status: `scored`, or why not.
     """
@@ -87,14 +87,15 @@ class Calibration:
 
 
 def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0, minimum: int = 2) -> Calibration:
-    """The calibrated comparison of one pair of answers.
+    """The calibrated comparison of one pair of answers (MEC, BPC, BPDE).
 
-    Exchanging the two answers mirrors the verdict and the scores and changes nothing else; so does no reordering.
+    Exchanging the two answers mirrors the verdict and the scores and changes nothing else. The order of samples does
+    not matter.
 
     Args:
-        samples: of both orders, unscored ones included.
-        margin: answers whose scores differ by at most this are a tie, in the samples' points; compared exactly.
-        minimum: scored samples that each order needs (where fewer were asked for, all of them).
+        samples: of both orders, with unscored ones.
+        margin: scores that differ by at most this, compared exactly, are a tie.
+        minimum: scored samples that each order needs (all where there are fewer).
     """
     exact = Fraction(str(margin))
     means: dict[Order, tuple[Fraction, Fraction]] = {}
@@ -129,9 +130,9 @@ def _exact(score: float | None) -> Fraction:
 
 
 def _mean(scores: Iterable[float | None]) -> Fraction:
-    """As written: three samples 8.1, 7.9, 8.2 have one mean in whatever order, which floats have not."""
-    found = [_exact(score) for score in scores]
-    return sum(found, Fraction(0)) / len(found)
+    """The exact mean of decimal scores, which does not depend on their order, unlike that of floats."""
+    exact = [_exact(score) for score in scores]
+    return sum(exact, Fraction(0)) / len(exact)
 
 
 def _verdict(a: Fraction, b: Fraction, margin: Fraction) -> Verdict:
@@ -147,9 +148,9 @@ def _preferred(ab: Verdict, ba: Verdict) -> Literal["first", "second"] | None:
 
 
 def entropy(verdicts: Iterable[Verdict]) -> float:
-    """BPDE of some verdicts, in nats: 0 where all agree, ln 3 where each is a third.
+    """BPDE of verdicts, in nats: 0 where all agree, ln 3 where each is a third.
 
-    Six verdicts give seven values: 0, .4506, .6365, .6931, .8676, 1.0114, 1.0986.
+    For six verdicts there are seven values: 0, .4506, .6365, .6931, .8676, 1.0114, 1.0986.
     """
     counts = Counter(verdicts)
     total = sum(counts.values())
@@ -168,16 +169,18 @@ def hand_off(
     seed: int = 0,
     high: float = HIGH_ENTROPY,
 ) -> dict[str, tuple[str, ...]]:
-    """The items that people decide, and why: `unscored`, `conflict`, `entropy`, `audit`.
+    """The items that people decide, with the reasons: `unscored`, `conflict`, `entropy`, `audit`.
 
-    `entropy`: the `share` with the highest BPDE (few values exist, so that the cut falls into a group of equals: the
-    smaller |CS_a - CS_b| goes first, then the smaller id), and all from `high` on; never one whose samples all agree,
-    so that there may be fewer than the share. `audit`: a random `audit` share of
-    all items, those that nothing else speaks for included, so that what the judge is sure of is checked too.
+    `entropy`: the `share` with the highest BPDE (of equals the one with the smaller |CS_a - CS_b|, then with the
+        smaller
+    id), and all from `high` on; never an item whose samples all agree, so there may be fewer. `audit`: a random share
+    of all items, so that items of which the judge is sure are checked too.
 
     Args:
-        items: calibrations by id; their order does not matter.
-        share, audit: of the items, 0 to 1; their number is rounded to the nearest.
+        items: calibrations by id, in any order.
+        share, audit: of the items, 0 to 1; numbers are rounded to the nearest.
+        seed: of the audit.
+        high: from this BPDE on people decide in any case.
     """
     divided = [name for name, item in items.items() if item.scored and (item.bpde or 0.0) > 0]
     ranked = sorted(divided, key=lambda name: (-(items[name].bpde or 0.0), items[name].gap, name))
@@ -196,11 +199,11 @@ def hand_off(
         )
         for name, item in items.items()
     }
-    return {name: found for name, found in sorted(reasons.items()) if found}
+    return {name: why for name, why in sorted(reasons.items()) if why}
 
 
 def audit_slice(ids: Iterable[str], share: float, seed: int = 0) -> list[str]:
-    """A random share of some ids, the same for the same ids and seed in whatever order; rounded to the nearest."""
+    """A random share of ids, which depends on the ids and the seed alone; rounded to the nearest."""
     ranked = sorted(ids, key=lambda name: hashlib.sha256(f"{seed}\0{name}".encode()).digest())
     return sorted(ranked[: _number(share, len(ranked))])
 
@@ -213,11 +216,11 @@ def _number(share: float, of: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """A judge on a gold slice: its accuracy (a tie counts half) with a 95 % interval, and whether it may judge.
+class JudgeCheck:
+    """A judge on gold items: its accuracy (a tie counts half) with a 95 % interval, and whether it is accepted.
 
-    `reason` is empty where it is accepted. Below chance entropy is worse than a coin: such a judge is sure where it is
-    wrong, and handing its doubts to people leaves its errors in.
+    `reason` is empty where it is accepted. The entropy of a judge below chance is useless: it is sure where it is
+    wrong, so its errors stay when people decide its doubtful items.
     """
 
     accuracy: float
@@ -228,23 +231,25 @@ class Gate:
     reason: str = ""
 
 
-def gate(verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *, chance: float = 0.5) -> Gate:
-    """Whether a judge's verdicts may be used, by its accuracy on items whose answer is known.
+def check_judge(
+    verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *, chance: float = 0.5
+) -> JudgeCheck:
+    """Whether a judge's verdicts may be used, by its accuracy on items with known answers.
 
-    Refused: a judge at or below `chance`, and one whose interval reaches down to it (too few gold items to tell).
-    Where gold has ties, whoever calls everything a tie is above `chance` without knowing anything: then that judge's
-    accuracy takes the place of `chance`. An unscored verdict (None) is neither right nor wrong and counts half.
+    A judge is refused at or below `chance`, and where its interval includes it (too few gold items to tell). Where gold
+    has ties, a judge that calls everything a tie is above `chance` without knowing anything: then its accuracy replaces
+    `chance`. An unscored verdict (None) counts half.
 
     Args:
-        verdicts: the judge's, by item.
-        gold: the true ones, `win` or `lose` (or `tie`), of the same items or fewer.
+        verdicts: of the judge, by item.
+        gold: the true verdicts, `win`, `lose` or `tie`, of the same items or fewer.
         chance: accuracy of a judge that knows nothing.
 
     Raises:
-        ValueError: no gold item, or one without a verdict.
+        ValueError: there is no gold item, or one without a verdict.
     """
     if not gold or gold.keys() - verdicts.keys():
-        raise ValueError("every gold item needs the judge's verdict, and there must be one at least")
+        raise ValueError("there must be a gold item, and every gold item needs the judge's verdict")
     scored = [(verdict, truth) for name, truth in gold.items() if (verdict := verdicts[name]) is not None]
     value = (_right(scored) + (len(gold) - len(scored)) / 2) / len(gold)
     least = max(chance, accuracy([("tie", truth) for truth in gold.values()]))
@@ -254,9 +259,9 @@ def gate(verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *,
         reason = f"at or below chance ({value:.3f} of {least:.3g})"
     elif low <= least:
         reason = (
-            f"not shown to be above chance ({low:.3f} to {high:.3f}); take more gold items than {len(gold)}"
+            f"not shown to be above chance ({low:.3f} to {high:.3f}); use more gold items than {len(gold)}"
         )
-    return Gate(value, low, high, len(gold), not reason, reason)
+    return JudgeCheck(value, low, high, len(gold), not reason, reason)
 
 
 def accuracy(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:

@@ -1,4 +1,4 @@
-"""From scores to accept, revise, reject or *needs people*: what becomes of a candidate. Rules and arithmetic alone."""
+"""Decide from scores whether a candidate is accepted, revised, rejected or needs people. Arithmetic alone."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Literal
 from h2htalk.curation.review.faireval import Calibration, EvidenceSample
 
 Status = Literal["accept", "revise", "reject", "needs_people"]
-# A criterion at this score or below rejects; below the next one it cannot be accepted.
+# A criterion at this score or below rejects; with one below the next score a candidate cannot be accepted.
 REJECTING = 1
 ACCEPTABLE = 3
-# Of somebody in crisis: an answer whose safety is below this is for people to judge, whatever else it scored.
+# In a crisis people decide on an answer whose safety is below this score.
 SAFE_IN_CRISIS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """A review as numbers: criterion -> 1 to 5, the evidence for each, the task that fits, what to change.
+    """A review: criterion -> 1 to 5, the evidence for each, the subtask that fits, what to change.
 
-    An unscored one has no scores, and `unscored` says why.
+    An unscored review has no scores, and `unscored` says why.
     """
 
     scores: Mapping[str, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Rubric:
 
     @property
     def mean(self) -> float:
-        """Of the criteria, 1 to 5; 0 where unscored."""
+        """The mean of the criteria, 1 to 5; 0 where unscored."""
         return sum(self.scores.values()) / len(self.scores) if self.scores else 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,8 +53,8 @@ class Rubric:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """Two references of a candidate, by their places (from 0), and what their comparison came to."""
+class ComparedPair:
+    """Two references of a candidate, by their places (from 0), and the result of their comparison."""
 
     first: int
     second: int
@@ -63,34 +63,34 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReviewDecision:
     """A candidate's status and every reason for it."""
 
     status: Status
     reasons: tuple[str, ...]
 
 
-def choose_reference(pairs: Sequence[Pair], references: int) -> int:
-    """Which reference won: the largest share of its comparisons (a tie counts half), then the highest mean score, then
-    the first.
+def choose_reference(pairs: Sequence[ComparedPair], references: int) -> int:
+    """The place of the winner: by the share of won comparisons (a tie counts half), then by the mean score, then the
+    first.
 
-    A comparison that is unscored or in which the orders conflict says nothing; people decide it. A reference of which
-    nothing is said has won half.
+    An unscored comparison, or one whose orders conflict, is left to people and not counted. A reference without a
+    counted comparison has won half.
     """
     wins: list[list[float]] = [[] for _ in range(references)]
     points: list[list[float]] = [[] for _ in range(references)]
     for pair in pairs:
-        found = pair.calibration
-        if not found.scored or found.conflict:
+        calibration = pair.calibration
+        if not calibration.scored or calibration.conflict:
             continue
-        share = {"win": 1.0, "tie": 0.5, "lose": 0.0}[found.verdict or "tie"]
+        share = {"win": 1.0, "tie": 0.5, "lose": 0.0}[calibration.verdict or "tie"]
         wins[pair.first].append(share)
         wins[pair.second].append(1 - share)
-        points[pair.first].append(found.score_a or 0.0)
-        points[pair.second].append(found.score_b or 0.0)
+        points[pair.first].append(calibration.score_a or 0.0)
+        points[pair.second].append(calibration.score_b or 0.0)
 
     def rank(at: int) -> tuple[float, float, int]:
-        # Rounded: sums of the same scores in another order must not tell two references apart.
+        # Rounded: sums of the same scores in another order must be equal.
         return round(_mean(wins[at], 0.5), 9), round(_mean(points[at], 0.0), 9), -at
 
     return max(range(references), key=rank)
@@ -100,58 +100,62 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
     return math.fsum(values) / len(values) if values else otherwise
 
 
-def decide(
+def decide_review(
     rubric: Rubric, subtask: str, *, people: Sequence[str] = (), crisis: bool = False, accept: float = 4.0
-) -> Decision:
+) -> ReviewDecision:
     """The outcome of one candidate.
 
-    In this order: an unscored review, or anything that hands the candidate to people, is for people; then a criterion
-    at 1 rejects; a verdict that its own scores contradict is for people; a verdict of reject rejects; another subtask
-    that fits better is to be revised; a mean of `accept` with nothing below 3 and nothing to change is accepted; the
-    rest is to be revised. Of somebody in crisis people decide where safety is below 4, and whatever would be rejected.
+    In this order: people decide an unscored review and whatever is handed to them; a criterion at 1 rejects; people
+        decide
+    where the verdict contradicts the scores; a verdict of reject rejects; a candidate of another subtask is revised;
+    one with a mean of `accept`, nothing below 3 and nothing to change is accepted; the others are revised. In a
+    crisis people decide where safety is below 4, and instead of any rejection.
 
     Args:
         rubric: the review.
-        subtask: what the candidate claims to be.
-        people: why comparisons or the audit hand it to people (`faireval.hand_off`).
+        subtask: of the candidate.
+        people: reasons from comparisons, judge check and audit to hand it to people (`faireval.hand_off`).
         crisis: whether the scenario is tagged as a person in crisis.
         accept: the least mean of the criteria, 1 to 5.
 
     Returns:
-        The status and its reasons; of a rejection the first of the lowest criteria, or `verdict`.
+        The status and its reasons; for a rejection the first of the lowest criteria, or `verdict`.
     """
     if rubric.unscored:
-        return Decision("needs_people", (f"unscored:{rubric.unscored}", *people))
+        return ReviewDecision("needs_people", (f"unscored:{rubric.unscored}", *people))
     if people:
-        return Decision("needs_people", tuple(people))
+        return ReviewDecision("needs_people", tuple(people))
     if crisis and rubric.scores["safety"] < SAFE_IN_CRISIS:
-        return Decision("needs_people", ("crisis:safety",))
-    found = _by_scores(rubric, subtask, accept)
-    # Nobody in crisis is sent away by a machine alone, whichever rule it was.
-    return Decision("needs_people", ("crisis:rejected",)) if crisis and found.status == "reject" else found
+        return ReviewDecision("needs_people", ("crisis:safety",))
+    decision = _decide_by_scores(rubric, subtask, accept)
+    if crisis and decision.status == "reject":
+        return ReviewDecision("needs_people", ("crisis:rejected",))
+    return decision
 
 
-def _by_scores(rubric: Rubric, subtask: str, accept: float) -> Decision:
+def _decide_by_scores(rubric: Rubric, subtask: str, accept: float) -> ReviewDecision:
     lowest = min(rubric.scores.values())
     if lowest <= REJECTING:
-        return Decision("reject", (next(name for name, score in rubric.scores.items() if score == lowest),))
+        return ReviewDecision(
+            "reject", (next(name for name, score in rubric.scores.items() if score == lowest),)
+        )
     if _contradicts(rubric, lowest):
-        return Decision("needs_people", ("contradiction",))
+        return ReviewDecision("needs_people", ("contradiction",))
     if rubric.verdict == "reject":
-        return Decision("reject", ("verdict",))
+        return ReviewDecision("reject", ("verdict",))
     if rubric.fitting_subtask != subtask:
-        return Decision("revise", (f"subtask:{rubric.fitting_subtask}",))
+        return ReviewDecision("revise", (f"subtask:{rubric.fitting_subtask}",))
     if rubric.verdict == "accept" and lowest >= ACCEPTABLE and rubric.mean >= accept:
         if rubric.revision.strip():
-            return Decision("revise", ("revision",))
-        return Decision("accept", ())
-    return Decision(
+            return ReviewDecision("revise", ("revision",))
+        return ReviewDecision("accept", ())
+    return ReviewDecision(
         "revise", tuple(name for name, score in rubric.scores.items() if score < accept) or ("verdict",)
     )
 
 
 def _contradicts(rubric: Rubric, lowest: int) -> bool:
-    """A verdict against its own scores: rejected with nothing wrong, or accepted with something broken."""
+    """Whether a verdict contradicts its scores: a reject without a low score, or an accept with one."""
     if rubric.verdict == "reject":
         return lowest >= ACCEPTABLE
     return rubric.verdict == "accept" and lowest < ACCEPTABLE

@@ -1,7 +1,7 @@
-"""What a reviewer is asked and how its replies are read: the rubric, and two answers side by side.
+"""The calls of a reviewer and their replies: the rubric, and comparisons of two answers.
 
-Both forms are JSON with the evidence before the score. They are read strictly (`chat.structured`): a reply that is cut,
-refused, has a second object, a score out of range or a remark beside it is unscored with that reason, never a vote.
+Both replies are JSON with the evidence before the score. They are read strictly (`chat.response_schema`): a reply
+that is truncated or refused, or has a second object, a score out of range or other text, is unscored with that reason.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.model_calls.prompts import Fence, Prompts
-from h2htalk.curation.model_calls.stored_calls import Answers, sampling_of
+from h2htalk.curation.model_calls.stored_calls import Replies, sampling_of
 from h2htalk.curation.review.faireval import ORDERS, EvidenceSample, Order, calibrate
-from h2htalk.curation.review.review_outcome import Pair
+from h2htalk.curation.review.review_outcome import ComparedPair
 from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 
 CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
 TEMPLATES = ("review_rubric.j2", "review_item.j2", "review_compare.j2", "review_pair.j2")
-# Evidence of two sentences a criterion, and what JSON takes around it.
+# For evidence of two sentences a criterion, and the JSON around it.
 RUBRIC_TOKENS = 1200
 PAIR_TOKENS = 600
 NO_SUBTASK = "none"
@@ -35,14 +35,14 @@ ReviewVerdict = Literal["accept", "revise", "reject"]
 
 
 class Criterion(BaseModel):
-    """One criterion of the rubric: what was seen, then 1 to 5."""
+    """One criterion of the rubric: the evidence, then 1 to 5."""
 
     evidence: str = Field(min_length=1, max_length=2000)
     score: int = Field(ge=1, le=5)
 
 
 class RubricReply(BaseModel):
-    """A whole review of one candidate."""
+    """The review of one candidate."""
 
     accuracy: Criterion
     consistency: Criterion
@@ -58,12 +58,12 @@ class RubricReply(BaseModel):
         return {name: getattr(self, name).score for name in CRITERIA}
 
     def evidence(self) -> dict[str, str]:
-        """Criterion -> what was seen."""
+        """Criterion -> its evidence."""
         return {name: getattr(self, name).evidence for name in CRITERIA}
 
 
 class PairReply(BaseModel):
-    """Two answers as they stood: what was seen, then 1 to 10 each."""
+    """Two answers in the order of the prompt: the evidence, then 1 to 10 each."""
 
     evidence: str = Field(min_length=1, max_length=4000)
     score_first: int = Field(ge=1, le=10)
@@ -78,22 +78,22 @@ PAIR = ResponseSchema("comparison", PairReply)
 
 
 def read_rubric(reply: Reply) -> RubricReply | Failure:
-    """The review, or why the reply is none."""
-    filled = RUBRIC.read(reply)
-    if isinstance(filled, Failure):
-        return filled
-    review = cast(RubricReply, filled)
+    """The review in a reply, or why it cannot be read."""
+    read = RUBRIC.read(reply)
+    if isinstance(read, Failure):
+        return read
+    review = cast(RubricReply, read)
     if review.fitting_subtask not in (*SUBTASKS, NO_SUBTASK):
-        return Failure("malformed_output", "form review: fitting_subtask is none of the eleven, nor none")
+        return Failure("malformed_output", "form review: fitting_subtask is neither a subtask nor none")
     return review
 
 
 def read_pair(reply: Reply, order: Order) -> EvidenceSample:
-    """One comparison as a sample: the scores mapped back to the answers, or unscored with the reason."""
-    filled = PAIR.read(reply)
-    if isinstance(filled, Failure):
-        return EvidenceSample(order, None, None, filled.reason)
-    pair = cast(PairReply, filled)
+    """The comparison in a reply: the scores mapped back to the answers, or unscored with the reason."""
+    read = PAIR.read(reply)
+    if isinstance(read, Failure):
+        return EvidenceSample(order, None, None, read.reason)
+    pair = cast(PairReply, read)
     first, second = float(pair.score_first), float(pair.score_second)
     return EvidenceSample(order, first, second) if order == "ab" else EvidenceSample(order, second, first)
 
@@ -103,7 +103,7 @@ def read_pair(reply: Reply, order: Order) -> EvidenceSample:
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """Who is asked, and how: the model's name, the temperature of comparisons, the run's seed, prompts and secret."""
+    """Makes the calls: the model, the temperature of comparisons, and the run's seed, prompts and secret."""
 
     model: str
     temperature: float
@@ -145,7 +145,7 @@ class Reviewer:
     ) -> tuple[Message, ...]:
         language = candidate.scenario.language
         rules = self.prompts.render(f"{language}/{system}", {})
-        # The rules are the same for all: engines that cache prefixes read them once.
+        # All calls have the same rules: engines that cache prefixes read them once.
         return (
             Message("system", rules, shared=len(rules)),
             Message("user", self.prompts.render(f"{language}/{user}", values)),
@@ -161,7 +161,7 @@ def pair_name(candidate_id: str, pair: tuple[int, int], order: Order) -> str:
 
 
 def scenario_text(candidate: Candidate) -> str:
-    """What a reviewer sees of a scenario: persona, inputs and tags as JSON, one input a line. No provenance."""
+    """The text of a scenario in a prompt: persona, risk, and the inputs as JSON, one a line."""
     scenario = candidate.scenario
     record: dict[str, Any] = scenario.to_dict()
     lines = [f"persona: {scenario.persona}", f"risk: {scenario.tags.risk}"]
@@ -169,31 +169,32 @@ def scenario_text(candidate: Candidate) -> str:
     return "\n".join(lines)
 
 
-# Comparisons grow with the square of the references.
-MOST_COMPARED = 4
+MOST_COMPARED = 4  # references of a candidate, as comparisons grow with their square
 
 
-def compared(candidate: Candidate) -> list[tuple[int, int]]:
-    """The pairs of references that are compared: each with each, of the first four."""
+def compared_pairs(candidate: Candidate) -> list[tuple[int, int]]:
+    """The pairs of references that are compared: all pairs of the first four."""
     return list(combinations(range(min(len(candidate.references), MOST_COMPARED)), 2))
 
 
 def comparisons(reviewer: Reviewer, candidate: Candidate, samples: int) -> Iterator[Request]:
     """The calls that compare a candidate's references: every pair, in both orders, `samples` times each."""
-    for pair in compared(candidate):
+    for pair in compared_pairs(candidate):
         for order in ORDERS:
             for sample in range(samples):
                 yield reviewer.comparison(candidate, pair, order, sample)
 
 
-def read_comparisons(candidate: Candidate, replies: Answers, samples: int, margin: float) -> tuple[Pair, ...]:
-    """What the replies to `comparisons` come to, a pair at a time."""
+def read_comparisons(
+    candidate: Candidate, replies: Replies, samples: int, margin: float
+) -> tuple[ComparedPair, ...]:
+    """The results of the replies to `comparisons`, pair by pair."""
     pairs = []
-    for pair in compared(candidate):
-        found = tuple(
+    for pair in compared_pairs(candidate):
+        read = tuple(
             read_pair(replies[pair_name(candidate.id, pair, order), sample], order)
             for order in ORDERS
             for sample in range(samples)
         )
-        pairs.append(Pair(*pair, found, calibrate(found, margin=margin)))
+        pairs.append(ComparedPair(*pair, read, calibrate(read, margin=margin)))
     return tuple(pairs)

@@ -1,93 +1,87 @@
-"""The review stage: a model reviews every candidate, people get what it cannot decide.
+"""The review stage: a model reviews every candidate, and people decide what it cannot.
 
-Three phases, each a file in the stage's folder, so that a kill repeats only what was in flight:
+Three phases, each with files in the stage's folder, so that after a kill only calls in flight are repeated:
 
-calls/part-00000.jsonl       every reply, raw, as it came (`asking`); those to gold comparisons in calls/part-gold.jsonl
-remarks.json                 whether the reviewer passed the gate (`review_gate`), before it compares anything
+calls/part-00000.jsonl       every reply as it came (`stored_calls`); those to gold comparisons in calls/part-gold.jsonl
+notes.json                   the result of the judge check (`gold_check`), before anything is compared
 reviews/part-00000.jsonl     map: a candidate's comparisons and review as numbers, a line each
-hand_off.jsonl               reduce: which candidates people decide, and why; over all parts at once
-kept, rejected               what each candidate came to
+hand_off.jsonl               reduce: the candidates that people decide, with reasons; over all parts together
+kept, rejected               the outcome of each candidate
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.model_calls.prompts import Prompts
-from h2htalk.curation.model_calls.stored_calls import Asking, AskSettings
+from h2htalk.curation.model_calls.stored_calls import StoredCalls
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
-from h2htalk.curation.pipeline import Incomplete, Opener, Stage, claim, require_finished, run_stage
+from h2htalk.curation.pipeline import Incomplete, RuleFactory, StageRun, raise_incomplete
 from h2htalk.curation.review.faireval import Calibration, audit_slice, hand_off
-from h2htalk.curation.review.gold_check import Gatekeeper, read_gold
-from h2htalk.curation.review.review_outcome import choose_reference, decide
-from h2htalk.curation.review.review_record import Reviewed, rubric_of, told, with_reference_first
+from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
+from h2htalk.curation.review.review_outcome import choose_reference, decide_review
+from h2htalk.curation.review.review_record import (
+    Reviewed,
+    review_details,
+    rubric_of,
+    with_reference_first,
+)
 from h2htalk.curation.review.reviewer import (
     TEMPLATES,
     Reviewer,
-    compared,
+    compared_pairs,
     comparisons,
     read_comparisons,
     read_rubric,
 )
-from h2htalk.curation.settings import CurateSpec, ReviewSettings
-from h2htalk.curation.stage_folder import Counts, StageFolder
+from h2htalk.curation.review.settings import ReviewSettings
+from h2htalk.curation.settings import CallSettings, CurateSpec
+from h2htalk.curation.stage_folder import StageFolder
+from h2htalk.curation.stage_table import stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, DataError
 
 # 2: a reference wins by its share of comparisons; the hand-off is of candidates
-# 3: nobody in crisis is rejected by a machine alone; a rejection by verdict says so; full agreement is no entropy; what
-#    a comparison came to is kept with its samples
+# 3: in a crisis people decide instead of a rejection; a rejection by verdict has its own reason; an item whose samples
+#    all agree is never handed over for its entropy; the results of comparisons are kept with their samples
 VERSION = 3
-# Settings that decide over stored answers; a margin may make another reference win, whose review is then asked for.
+STAGE = "review"
+# They decide over stored replies; with another margin another reference may win, whose review is then called for.
 _ARITHMETIC = frozenset({"margin", "hand_off", "audit", "accept"})
 
 
-def run_review(spec: CurateSpec, workspace: Workspace, key: bytes) -> Counts:
-    """Review what compose kept.
+def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
+    """The stage as a specification sets it.
 
     Raises:
-        ConfigError: no model is named, or the stage was made with other settings.
-        Incomplete: calls failed; the same command asks for them again.
-    """
-    settings = spec.review
-    prompts = Prompts.load(spec.prompts)
-    folder = workspace.stage("review")
-    made = make_stage(spec, workspace, key)
-    before = workspace.stage("compose")
-    claim(folder, made, require_finished(before))
-    reviewer = Reviewer(settings.model, settings.temperature, spec.seed, prompts, key)
-    _review_parts(spec, reviewer, before, folder)
-    _hand_off(settings, spec.seed, before, folder)
-    return run_stage(made, workspace)
-
-
-def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
-    """The stage `review` of a curation: what it is made with, and its last phase; `run_review` goes through all.
-
-    Raises:
-        ConfigError: no model is named, or a script, a template or the gold file cannot be read.
+        ConfigError: no model is named, a script, a template or the gold file cannot be read, or no reviewer could pass
+            on it.
         DataError: a line of the gold file is no comparison; names file and line.
     """
-    settings = spec.review
+    settings = spec.section(ReviewSettings)
     if not settings.model:
         raise ConfigError(
-            "review.model is empty: name who reviews, such as anthropic:claude-sonnet-5 or scripted:FILE"
+            "review.model is empty: name a reviewer, such as anthropic:claude-sonnet-5 or scripted:FILE"
         )
     prompts = Prompts.load(spec.prompts)
-    folder = workspace.stage("review").path
+    folder = workspace.stage(STAGE)
     names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
-    gold = {"gold": read_gold(Path(settings.gold)).fingerprint} if settings.gold else {}
-    return Stage(
-        "review",
+    gold = read_gold(Path(settings.gold)) if settings.gold else None
+    calls = CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices)
+    reviewer = Reviewer(settings.model, settings.temperature, spec.seed, prompts, key)
+    before = workspace.stage(stage_before(STAGE))
+    return StageRun(
+        STAGE,
         VERSION,
         {
-            **gold,
             "model": model_identity(settings.model),
+            **({"gold": gold.fingerprint} if gold else {}),
             "samples": settings.samples,
             "margin": settings.margin,
             "hand_off": settings.hand_off,
@@ -97,109 +91,122 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> Stage:
             "seed": spec.seed,
             "prompts": prompts.fingerprint(*names),
         },
-        Opener(open_rule, (folder, settings.accept, settings.margin)),
-        alone=True,
+        RuleFactory(open_rule, (folder.path, settings.accept, settings.margin)),
+        calls=(calls,),
         arithmetic=_ARITHMETIC,
+        prepare=partial(_review_all, settings, calls, gold, reviewer, before),
     )
 
 
-# --- Map: ask, and read what came ------------------------------------------------------------------------------
+# --- Map: call, and read the replies ----------------------------------------------------------------------------
 
 
-def _review_parts(spec: CurateSpec, reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> None:
-    """Ask for the parts that lack their reviews; a part whose calls failed is left, the others are still asked."""
-    settings = AskSettings(spec.review.model, spec.review.max_cost, spec.review.batch, spec.prices)
-    gold = read_gold(Path(spec.review.gold)) if spec.review.gold else None
-    gatekeeper = Gatekeeper(folder, gold, reviewer, spec.review)
+def _review_all(
+    settings: ReviewSettings,
+    call_settings: CallSettings,
+    gold: Gold | None,
+    reviewer: Reviewer,
+    before: StageFolder,
+    folder: StageFolder,
+) -> None:
+    """Review the parts that have no reviews, and choose the candidates that people decide.
+
+    Raises:
+        Incomplete: calls of some parts failed; the other parts are reviewed.
+    """
     failed = []
-    with Asking(settings, folder.path, "review") as asking:
+    with StoredCalls(call_settings, folder.path, STAGE) as calls:
         for part in before.parts():
             path = reviews_path(folder, part)
             if path.exists():
                 continue
             candidates = [Candidate.from_dict(record) for record in before.part_records(part)]
-            # Not in the `try`: where gold cannot be asked, no part can be compared.
-            comparing = not any(map(compared, candidates)) or gatekeeper.admits(asking)
+            # Not in the `try`: where the judge check fails, no part can be compared.
+            comparing = not any(map(compared_pairs, candidates)) or may_compare(
+                folder, gold, reviewer, calls, settings
+            )
             try:
-                reviewed = _review(candidates, reviewer, asking, part, spec.review, comparing)
+                reviewed = _review(candidates, reviewer, calls, part, settings, comparing)
             except Incomplete as error:
                 failed.append(error)
-                continue
-            write_jsonl(path, (item.to_dict() for item in reviewed))
-    if failed:
-        raise Incomplete(f"{folder.path}: {'; '.join(map(str, failed[:3]))}; the same command asks again")
-    gatekeeper.close()
+            else:
+                write_jsonl(path, (review.to_dict() for review in reviewed))
+    raise_incomplete(folder, failed)
+    add_missing_note(folder, gold)
+    _hand_off(settings, reviewer.seed, before, folder)
 
 
 def reviews_path(folder: StageFolder, part: str) -> Path:
-    """Where a part's reviews lie as numbers."""
+    """The file of a part's reviews."""
     return folder.path / "reviews" / f"{part}.jsonl"
 
 
 def _review(
     candidates: Sequence[Candidate],
     reviewer: Reviewer,
-    asking: Asking,
+    calls: StoredCalls,
     part: str,
     settings: ReviewSettings,
     comparing: bool,
-) -> Iterator[Reviewed]:
-    """Two rounds: the comparisons, then the review of each candidate with the reference that won."""
-    several = [candidate for candidate in candidates if comparing and compared(candidate)]
+) -> list[Reviewed]:
+    """Compare the references of candidates, then review each candidate with the winning reference."""
+    several = [candidate for candidate in candidates if comparing and compared_pairs(candidate)]
     requests = [r for candidate in several for r in comparisons(reviewer, candidate, settings.samples)]
-    replies = asking.ask(requests, part)
+    replies = calls.ask(requests, part)
     pairs = {c.id: read_comparisons(c, replies, settings.samples, settings.margin) for c in several}
-    found = []
-    for candidate in candidates:
-        made = pairs.get(candidate.id, ())
-        gated = not comparing and bool(compared(candidate))
-        found.append((candidate, made, choose_reference(made, len(candidate.references)), gated))
+    winners = [choose_reference(pairs.get(c.id, ()), len(c.references)) for c in candidates]
     rubrics = [
-        reviewer.rubric(candidate, candidate.references[chosen].text) for candidate, _, chosen, _ in found
+        reviewer.rubric(candidate, candidate.references[winner].text)
+        for candidate, winner in zip(candidates, winners, strict=True)
     ]
-    replies = asking.ask(rubrics, part)
-    return (
+    replies = calls.ask(rubrics, part)
+    return [
         Reviewed(
-            candidate.id, made, chosen, rubric_of(read_rubric(replies[request.id, 0])), settings.margin, gated
+            candidate.id,
+            pairs.get(candidate.id, ()),
+            winner,
+            rubric_of(read_rubric(replies[request.id, 0])),
+            settings.margin,
+            not comparing and bool(compared_pairs(candidate)),
         )
-        for (candidate, made, chosen, gated), request in zip(found, rubrics, strict=True)
-    )
+        for candidate, winner, request in zip(candidates, winners, rubrics, strict=True)
+    ]
 
 
-# --- Reduce: who is decided by people ---------------------------------------------------------------------------
+# --- Reduce: what people decide ---------------------------------------------------------------------------------
 
 
 def _hand_off(settings: ReviewSettings, seed: int, before: StageFolder, folder: StageFolder) -> None:
-    """Write which candidates people decide. One line a candidate; the cut is over all of them."""
+    """Write the candidates that people decide; shares are of all candidates."""
     path = folder.path / "hand_off.jsonl"
     if path.exists():
         return
     ids: list[str] = []
-    worst: dict[str, Calibration] = {}  # of each candidate the comparison that is least sure
+    doubtful: dict[str, Calibration] = {}  # the most doubtful comparison of each candidate
     reasons: dict[str, list[str]] = {}
     for part in before.parts():
         for _, record in read_jsonl(reviews_path(folder, part)):
             reviewed = Reviewed.from_dict(record, settings.margin)
             ids.append(reviewed.id)
-            if reviewed.gated:
-                reasons.setdefault(reviewed.id, []).append("gate")
+            if reviewed.not_compared:
+                reasons.setdefault(reviewed.id, []).append(NOTE)
             found = {str(number): pair.calibration for number, pair in enumerate(reviewed.pairs)}
             for why in hand_off(found, share=0, audit=0).values():
                 reasons.setdefault(reviewed.id, []).extend(why)
             if found:
-                worst[reviewed.id] = max(found.values(), key=lambda pair: (pair.bpde or 0.0, -pair.gap))
-    for name, why in hand_off(worst, share=settings.hand_off, audit=0, seed=seed).items():
+                doubtful[reviewed.id] = max(found.values(), key=lambda pair: (pair.bpde or 0.0, -pair.gap))
+    for name, why in hand_off(doubtful, share=settings.hand_off, audit=0, seed=seed).items():
         reasons.setdefault(name, []).extend(why)
     for name in audit_slice(ids, settings.audit, seed):
         reasons.setdefault(name, []).append("audit")
     write_jsonl(path, ({"id": name, "people": sorted(set(why))} for name, why in sorted(reasons.items())))
 
 
-# --- What each candidate came to --------------------------------------------------------------------------------
+# --- The outcome of each candidate ------------------------------------------------------------------------------
 
 
 def open_rule(folder: Path, accept: float, margin: float) -> PartRule:
-    """The rule over a part of candidates; reads what the other two phases wrote."""
+    """The rule for a part of candidates, which reads the files of the other two phases."""
     people = {record["id"]: tuple(record["people"]) for _, record in read_jsonl(folder / "hand_off.jsonl")}
 
     def rule(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
@@ -218,9 +225,9 @@ def _outcome(
 ) -> Kept | Rejected:
     candidate = Candidate.from_dict(record)
     if candidate.id not in reviews:
-        raise DataError(f"{candidate.id} has no review; make the stage again with --again review")
+        raise DataError(f"{candidate.id} has no review; make the stage again with --from-stage {STAGE}")
     reviewed = reviews[candidate.id]
-    decision = decide(
+    decision = decide_review(
         reviewed.rubric,
         candidate.scenario.subtask,
         people=people.get(candidate.id, ()),
@@ -230,7 +237,7 @@ def _outcome(
     if decision.status == "reject":
         evidence = {"scores": dict(reviewed.rubric.scores), "evidence": dict(reviewed.rubric.evidence)}
         return Rejected(candidate.id, f"review:{decision.reasons[0]}", evidence, record)
-    made = with_reference_first(candidate, reviewed.chosen, told(reviewed, decision))
-    # A status and the reasons that people are asked for, without what only this item has.
+    kept = with_reference_first(candidate, reviewed.chosen, review_details(reviewed, decision))
+    # Only reasons for people are counted: a revision is the item's own.
     reasons = [f"people:{reason}" for reason in decision.reasons] if decision.status == "needs_people" else []
-    return Kept(made.to_dict(), (decision.status, *reasons))
+    return Kept(kept.to_dict(), (decision.status, *reasons))

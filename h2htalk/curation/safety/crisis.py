@@ -1,44 +1,37 @@
-"""Finding people in crisis in a message: cues and a classifier, so that nothing of theirs is ever thrown away.
+"""Find people in crisis in a message, by cues and a classifier, so that nothing of theirs is removed.
 
 A cue is a phrase by which people say that they, or somebody they know, may not want to live. A message is a crisis
-where a strong cue stands in it, where the classifier is sure, or where weaker signs meet: weak cues of three kinds, or
-one and a classifier that is not far from sure. It is meant to find too much rather than too little: a tag costs a look,
-a miss may cost a person.
+where it contains a strong cue, where the classifier is sure, or where weaker signs coincide: weak cues of three kinds,
+or one weak cue and a classifier that is not far from sure. Recall comes before precision: a wrong tag costs a look, a
+miss may cost a person.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from h2htalk.curation.language_data import language_data
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load
+from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import LANGUAGES, Language
 
 DATA = "crisis_data"
-# What a message may tell of, the gravest first: the first of these that is found names the tag.
+# The gravest first: the gravest cue in a message gives the tag.
 CATEGORIES = ("attempt", "plan", "ideation", "self_harm", "third_party", "past")
-# Words of a language in a dialogue of another one.
-_WORDS = {
-    # Three in a row; bounded, so that a megabyte without a space is read in linear time.
-    "en": re.compile(r"(?<![A-Za-z'])[A-Za-z']{2,20}[ \t]{1,3}[A-Za-z']{1,20}[ \t]{1,3}[A-Za-z']"),
-    "zh": re.compile(r"[\u4e00-\u9fff]{2}"),
-}
-# Weak cues of so many kinds in one message are enough without the classifier.
-_KINDS = 3
-# What is left of an offending message must be surer, as if it were one of so many messages.
+_KINDS = 3  # weak cues of this many kinds are enough without the classifier
+# For the rest of an offensive message the classifier must be as sure as for one of this many messages.
 BESIDE = 4
-# In doubt a message with insults is not removed: so much of it must be harmless, and so near to `high` its score.
+# A message with insults is not removed where more than this share of it is harmless, and the score of that part reaches
+# this share of `high`.
 MOST, DOUBT = 0.55, 0.5
 
 
-class Sign(NamedTuple):
-    """What was found in one message: its category, how sure, and where (folded)."""
+class CrisisSignal(NamedTuple):
+    """A crisis in one message: its category, the score, and the place in the folded text."""
 
     category: str
     score: float
@@ -47,56 +40,55 @@ class Sign(NamedTuple):
     end: int
 
 
-def find(text: str, language: Language, messages: int = 1) -> Evidence | None:
-    """What one message shows of a crisis: `crisis.ideation`, `crisis.plan`, ... in the text itself; None for nothing.
+def find_crisis(text: str, language: Language, messages: int = 1) -> Evidence | None:
+    """The evidence of a crisis in one message: `crisis.ideation`, `crisis.plan`, ...; None for none.
 
     Args:
         text: one message, of any length.
-        language: of the dialogue; words of another language are read as well.
-        messages: how many its speaker has in the dialogue: the more there are, the surer the classifier must be.
+        language: of the dialogue; words of other languages are read as well.
+        messages: of its speaker in the dialogue: the more there are, the surer the classifier must be.
     """
-    spoken = [language, *(o for o in LANGUAGES if o != language and _WORDS[o].search(text))]
-    found = [
-        sign
-        for one in spoken
-        if (sign := sign_in(fold_spelling(text, one), load(DATA, one), messages)) is not None
+    others = [o for o in LANGUAGES if o != language and crisis_cues(o).words.search(text)]
+    signals = [
+        signal
+        for one in (language, *others)
+        if (signal := find_signal(fold_spelling(text, one), load_classifier(DATA, one), messages)) is not None
     ]
-    if not found:
+    if not signals:
         return None
-    best = max(found, key=lambda sign: (sign.score, sign.language == language))
+    best = max(signals, key=lambda signal: (signal.score, signal.language == language))
     place = spelling_place(text, best.language, best.start, best.end)
     return Evidence("crisis", f"crisis.{best.category}", best.score, *place)
 
 
-def find_beside(rest: str, length: int, language: Language, messages: int = 1) -> Evidence | None:
-    """What a message tells beside its insults (`detached.beside_insults`): of a crisis, or `crisis.possible`.
+def find_crisis_beside(rest: str, length: int, language: Language, messages: int = 1) -> Evidence | None:
+    """The evidence of a crisis in what a message of `length` characters says besides insults (`without_insults`).
 
-    The latter saves from removal and tags nothing: most of a message of so many characters (`length`) does not
-    offend, and the classifier is in some doubt about it.
+    `crisis.possible` prevents removal and tags nothing: most of the message is not offensive, and the classifier is in
+    some doubt about that part.
     """
-    found = find(rest, language, max(messages, BESIDE))
+    found = find_crisis(rest, language, max(messages, BESIDE))
     if found is not None:
         return Evidence("crisis", found.category, found.score)
-    model = load(DATA, language)
+    model = load_classifier(DATA, language)
     score = model.score(fold_spelling(rest, language)).score
     if len(rest) > MOST * length and score >= DOUBT * model.high():
         return Evidence("doubt", "crisis.possible", score)
     return None
 
 
-def sign_in(folded: str, model: NgramClassifier, messages: int = 1) -> Sign | None:
-    """The sign that a language's cues and classifier find in a folded message."""
-    hits = cues(model.language).hits(folded)
+def find_signal(folded: str, model: NgramClassifier, messages: int = 1) -> CrisisSignal | None:
+    """The signal that the cues and the classifier of a language give for a folded message."""
+    hits = crisis_cues(model.language).hits(folded)
     score, start, end = model.score(folded)
-    first = min(hits, key=_gravest, default=None)
     strong = [hit for hit in hits if not hit.weak]
     if strong:
-        first = min(strong, key=_gravest)
-        return Sign(first.category, max(0.9, score), model.language, first.start, first.end)
+        first = min(strong, key=_gravity)
+        return CrisisSignal(first.category, max(0.9, score), model.language, first.start, first.end)
     enough = model.low(messages) if hits else model.high(messages)
     if score >= enough or len({hit.weak for hit in hits}) >= _KINDS:
-        category = first.category if first else "ideation"
-        return Sign(category, min(score, 0.89), model.language, start, end)
+        category = min(hits, key=_gravity).category if hits else "ideation"
+        return CrisisSignal(category, min(score, 0.89), model.language, start, end)
     return None
 
 
@@ -104,10 +96,10 @@ def sign_in(folded: str, model: NgramClassifier, messages: int = 1) -> Sign | No
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
+class CrisisCue:
     """A phrase: `category` one of CATEGORIES; `weak`: the kind of a weak cue, empty for a strong one.
 
-    Looking up its needles, one of which must be in the text, is cheap, and most messages hold none.
+    The pattern is tried only where the text contains one of `needles`, which few messages do.
     """
 
     category: str
@@ -117,7 +109,7 @@ class Cue:
 
 
 class Hit(NamedTuple):
-    """A cue found at characters `start` to `end` (exclusive) of a folded text."""
+    """A cue at characters `start` to `end` (exclusive) of a folded text."""
 
     start: int
     end: int
@@ -126,17 +118,21 @@ class Hit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Cues:
-    """All cues of a language, and the phrases that are no crisis although they hold the words of one."""
+class CrisisCues:
+    """The cues of a language.
 
-    found: tuple[Cue, ...]
+    `harmless`: phrases that contain the words of a cue; `words`: tells words of the language in other texts.
+    """
+
+    cues: tuple[CrisisCue, ...]
     harmless: re.Pattern[str]
+    words: re.Pattern[str]
 
     def hits(self, folded: str) -> list[Hit]:
-        """Every cue of a folded text, in its order; what stands within a harmless phrase does not count."""
+        """Every cue in a folded text, in order, outside harmless phrases."""
         hits = [
             Hit(match.start(), match.end(), cue.category, cue.weak)
-            for cue in self.found
+            for cue in self.cues
             if any(needle in folded for needle in cue.needles)
             for match in cue.pattern.finditer(folded)
         ]
@@ -146,16 +142,16 @@ class Cues:
         )
 
 
-def _gravest(hit: Hit) -> tuple[int, int]:
+def _gravity(hit: Hit) -> tuple[int, int]:
     return CATEGORIES.index(hit.category), hit.start
 
 
 @cache
-def cues(language: Language) -> Cues:
-    """The cues of a language, read and compiled once a process; no part of a pattern repeats without a bound."""
-    raw = tomllib.loads((Path(__file__).parent / DATA / f"cues_{language}.toml").read_text(encoding="utf-8"))
-    found = tuple(
-        Cue(row["category"], re.compile(row["pattern"]), tuple(row["needles"]), row.get("weak", ""))
+def crisis_cues(language: Language) -> CrisisCues:
+    """Read the cues of a language, once a process; no part of a pattern repeats without a bound."""
+    raw: Any = language_data(f"safety/{DATA}/cues", language)
+    cues = tuple(
+        CrisisCue(row["category"], re.compile(row["pattern"]), tuple(row["needles"]), row.get("weak", ""))
         for row in raw["cues"]
     )
-    return Cues(found, re.compile(raw["harmless"]))
+    return CrisisCues(cues, re.compile(raw["harmless"]), re.compile(raw["words"]))

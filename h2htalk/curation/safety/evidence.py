@@ -1,4 +1,4 @@
-"""What a layer of the safety stage saw in a text: evidence for a policy to weigh, never a decision."""
+"""Evidence of the layers of the safety stage, which the policy weighs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Evidence:
     """One observation.
 
     Attributes:
-        layer: who saw it: `crisis`, `lexicon`, `classifier`, `rules`, `political`, `guard`.
-        category: a code of the taxonomy (`offensive.hate`, `spam.advert`), or the layer's own finer one.
+        layer: that made it: `crisis`, `lexicon`, `classifier`, `rules`, `political`, `guard`.
+        category: a code of the taxonomy (`offensive.hate`, `spam.advert`), or a finer one of the layer.
         score: how sure the layer is, in [0, 1].
-        start, end: the characters of the span (`end` exclusive) in the text as it was given; both 0: the whole text.
-        turn: the message that it stands in, counted from 0; -1: about the dialogue as a whole.
+        start, end: the characters of the span (`end` exclusive) in the original text; both 0: the whole text.
+        turn: the message, counted from 0; -1: the dialogue as a whole.
     """
 
     layer: str
@@ -26,11 +26,11 @@ class Evidence:
     turn: int = -1
 
     def of_turn(self, turn: int) -> Evidence:
-        """The same, of a message of a dialogue."""
+        """The same evidence for a message of a dialogue."""
         return replace(self, turn=turn)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON for a record's evidence: no text, only where it stands."""
+        """The record, without text."""
         return {
             "turn": self.turn,
             "layer": self.layer,

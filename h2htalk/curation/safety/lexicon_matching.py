@@ -1,6 +1,6 @@
-"""Word lists as they are written and as they are asked: classes of words, rules over classes, hidden words.
+"""Compile word lists and match them: classes of words, rules over classes, hidden words.
 
-Everything is linear in the text: words are literals in one compiled expression, patterns are bounded.
+Matching is linear in the text: words are literals in one compiled expression, patterns are bounded.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from zlib import crc32
 from h2htalk.curation.safety.text_folding import fold
 
 HASH_DIGITS = 24
-# What people put between the characters of a word to hide it.
+# Signs between the characters of a word that hide it.
 _BETWEEN = r"[\s*.·_\-]{0,2}"
 _LATIN_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-# Between two words of a phrase: a space, a line's end and its indent, a comma.
-_GAP = 3
+_GAP = 3  # characters between two words of a phrase: a space, a line end with an indent, a comma
 
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Words of all these classes within so many characters (from start to start) are evidence of a category.
+    """Words of all these classes, at most `within` characters apart (start to start), are evidence of a category.
 
-    `unless`: classes that, met anywhere in the text, take the rule back (a report of abuse is not an erotic text).
+    `unless`: classes that cancel the rule, anywhere in the text (a report of abuse is not an erotic text).
     """
 
     category: str
@@ -40,19 +39,19 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Lexicon:
-    """The lists of a language, compiled.
+class SafetyLexicon:
+    """The compiled lists of a language.
 
     Attributes:
-        words: at each place, the longest Chinese word that starts there.
-        phrases: Latin words one after another, by their first.
-        classes: of each word as `bare` leaves it.
-        patterns: expressions beside the words, each with its class.
-        rules: what the classes mean.
-        hashes: of hidden words, to their class.
-        sieve: CRC-32 of the hidden words modulo 4,096: spares a SHA-256 of nearly every other word.
-        lengths: of the hidden words that are Chinese; Latin ones are compared as whole words.
-        everyday: phrases of every day that hold a word of the lists (taking out the rubbish).
+        words: matches at each place the longest Chinese word that starts there.
+        phrases: sequences of Latin words, by the first of them.
+        classes: of each word, as `bare` returns it.
+        patterns: further expressions, each with its class.
+        rules: over the classes.
+        hashes: hash of a hidden word -> its class.
+        sieve: CRC-32 of the hidden words modulo 4,096, which avoids a SHA-256 of nearly every other word.
+        lengths: of hidden Chinese words; hidden Latin words are compared as whole words.
+        everyday: everyday phrases that contain a word of the lists (taking out the rubbish).
     """
 
     words: re.Pattern[str]
@@ -66,7 +65,7 @@ class Lexicon:
     everyday: re.Pattern[str]
 
     def hits(self, folded: str) -> dict[str, list[Place]]:
-        """Where words of each class stand in a folded text, in order."""
+        """The places of the words of each class in a folded text, in order."""
         found: dict[str, set[Place]] = {}
         latin = [(match[0].replace("’", "'"), match.span()) for match in _LATIN_WORD.finditer(folded)]
         written = ((match[1], match.span(1)) for match in self.words.finditer(folded))
@@ -89,7 +88,7 @@ class Lexicon:
                     yield " ".join(phrase), (start, stretch[-1][1][1])
 
     def _candidates(self, folded: str, latin: Sequence[tuple[str, Place]]) -> Iterator[tuple[str, Place]]:
-        """What could be a hidden word: Latin words, and every stretch of a length that a Chinese one has."""
+        """Possible hidden words: Latin words, and every stretch with the length of a hidden Chinese word."""
         yield from latin
         for length in self.lengths:
             yield from (
@@ -98,11 +97,11 @@ class Lexicon:
             )
 
 
-def compiled(lists: Mapping[str, Any]) -> Lexicon:
-    """Lists as a TOML file holds them: `words` (class to words), `patterns`, `hidden` (class to hashes), `rules`,
+def compile_lexicon(lists: Mapping[str, Any]) -> SafetyLexicon:
+    """Compile the lists of a TOML file: `words` (class to words), `patterns`, `hidden` (class to entries), `rules`,
     `everyday` (phrases).
 
-    A Latin word stands alone: each form of it is an entry. Hidden entries are what `hidden_entry` makes of a word.
+    A Latin word matches whole words only, so each of its forms is an entry. `hidden_entry` makes hidden entries.
     """
     classes: dict[str, tuple[str, ...]] = {}
     for name, words in lists["words"].items():
@@ -116,22 +115,16 @@ def compiled(lists: Mapping[str, Any]) -> Lexicon:
         phrases[tokens[0]] = (*phrases.get(tokens[0], ()), tokens)
     chinese = sorted((word for word in written if not word.isascii()), key=lambda word: (-len(word), word))
     firsts = "".join(sorted({re.escape(word[0]) for word in chinese}))
-    # Without Chinese words: an expression that matches nowhere.
+    # `(?!)` matches nothing.
     expression = f"(?=[{firsts}])(?=({'|'.join(map(_spaced, chinese))}))" if chinese else "(?!)"
     hidden = [
         (name, *entry.split(":")) for name, entries in lists.get("hidden", {}).items() for entry in entries
     ]
-    rules = [
-        Rule(
-            row["category"],
-            row["score"],
-            tuple(row["all"]),
-            row.get("within", 0),
-            tuple(row.get("unless", ())),
-        )
-        for row in lists["rules"]
-    ]
-    return Lexicon(
+    rules = (
+        Rule(r["category"], r["score"], tuple(r["all"]), r.get("within", 0), tuple(r.get("unless", ())))
+        for r in lists["rules"]
+    )
+    return SafetyLexicon(
         words=re.compile(expression),
         phrases=phrases,
         classes=classes,
@@ -149,21 +142,21 @@ def compiled(lists: Mapping[str, Any]) -> Lexicon:
 
 
 def hidden_entry(word: str) -> str:
-    """A word as a list hides it: `crc32 modulo 4096:hash:length`; length 0 where whole words are compared."""
+    """The entry of a hidden word: `crc32 modulo 4096:hash:length`; length 0 where whole words are compared."""
     folded = bare(fold(word))
     return f"{crc32(folded.encode()) % 4096}:{hashed(folded)}:{0 if folded.isascii() else len(folded)}"
 
 
 def hashed(folded: str) -> str:
-    """The first digits of a folded word's SHA-256."""
+    """The first digits of the SHA-256 of a folded word."""
     return sha256(folded.encode()).hexdigest()[:HASH_DIGITS]
 
 
 def bare(folded: str) -> str:
-    """A match without what may stand between its characters."""
+    """A match without the signs that may stand between its characters."""
     return re.sub(r"[\s*.·_\-]", "", folded)
 
 
 def _spaced(folded: str) -> str:
-    """A Chinese word as an expression, with room between its characters."""
+    """An expression for a Chinese word that allows signs between its characters."""
     return _BETWEEN.join(re.escape(character) for character in folded if not character.isspace())

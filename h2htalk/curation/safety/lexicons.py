@@ -1,47 +1,45 @@
-"""Small reviewed word lists as weak evidence: words have classes, rules say which classes together mean what.
+"""Small reviewed word lists as weak evidence: words have classes, and rules combine classes.
 
-A list alone knows too little to remove anything but the plainest (an advert with its contact, a minor in an erotic
-text): measured as removers, public lists delete 80-98 % of counselling answers. So a rule asks for words of two classes
-close together wherever one word is also an everyday word. Identity slurs stand as hashes, so that the file shows none.
+A list alone removes only plain cases (an advert with its contact, a minor in an erotic text): public lists used for
+removal delete 80-98 % of counselling answers. Where a word is also an everyday word, a rule requires words of two
+classes close together. Identity slurs are stored as hashes, so that the file shows none.
 """
 
 from __future__ import annotations
 
-import tomllib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 
+from h2htalk.curation.language_data import language_data
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.lexicon_matching import Lexicon, Place, Rule, compiled
+from h2htalk.curation.safety.lexicon_matching import Place, Rule, SafetyLexicon, compile_lexicon
 from h2htalk.curation.safety.text_folding import fold, original_places
 from h2htalk.data.languages import Language
 
-DATA = Path(__file__).parent / "safety_data"
 LAYER = "lexicon"
-# Of one category, the surest and then first so many; a message of 2 MB would otherwise give a hundred thousand.
+# Evidence of one category, by score and place; a message of 2 MB would otherwise give a hundred thousand.
 MOST_A_CATEGORY = 8
 
 
 def without_everyday(text: str, language: Language) -> str:
-    """The text with spaces for its everyday phrases, of the same length: what is left of a word may offend."""
-    return load(language).everyday.sub(lambda match: " " * len(match[0]), text)
+    """The text with spaces in place of everyday phrases, of the same length."""
+    return load_lexicon(language).everyday.sub(lambda match: " " * len(match[0]), text)
 
 
-def evidence(text: str, language: Language) -> list[Evidence]:
-    """What the lists see in a text.
+def find_listed(text: str, language: Language) -> list[Evidence]:
+    """The evidence of the lists in a text.
 
     Args:
-        text: a message as it was written.
-        language: whose lists are asked.
+        text: an original message.
+        language: of the lists.
 
     Returns:
-        Evidence of layer `lexicon` with its span in `text`, in its order; of one category at most `MOST_A_CATEGORY`.
-        Scores are the rules' own, in [0, 1]: from 0.8 on a rule may stand alone, below it needs other evidence.
+        Evidence of layer `lexicon` with its span in `text`, in order; at most `MOST_A_CATEGORY` of one category.
+        Scores are those of the rules: from 0.8 on a rule is enough by itself, below it needs other evidence.
     """
     folded = fold(without_everyday(text, language))
-    lexicon = load(language)
+    lexicon = load_lexicon(language)
     hits = lexicon.hits(folded)
     best: dict[tuple[str, Place], float] = {}
     for rule in lexicon.rules:
@@ -65,7 +63,7 @@ def evidence(text: str, language: Language) -> list[Evidence]:
 
 
 def _together(rule: Rule, hits: Mapping[str, Sequence[Place]]) -> Iterator[Place]:
-    """Where words of all the rule's classes stand close together: from the first of them to the last."""
+    """The places from the first to the last word where words of all the rule's classes are close together."""
     if not all(name in hits for name in rule.all):
         return
     for anchor in hits[rule.all[0]]:
@@ -80,7 +78,7 @@ def _together(rule: Rule, hits: Mapping[str, Sequence[Place]]) -> Iterator[Place
 
 
 def _nearest(places: Sequence[Place], anchor: Place, within: int) -> Place | None:
-    """The place closest to another, the earlier of two as close; None where all are further than `within`."""
+    """The place closest to another, the earlier of two equally close; None where none is within `within`."""
     at = bisect_left(places, anchor)
     around = [place for place in places[max(0, at - 2) : at + 3] if not _overlap(place, anchor)]
     closest = min(around, key=lambda place: (abs(place[0] - anchor[0]), place), default=None)
@@ -92,6 +90,6 @@ def _overlap(one: Place, other: Place) -> bool:
 
 
 @cache
-def load(language: Language) -> Lexicon:
-    """The lists of a language, read once a process."""
-    return compiled(tomllib.loads((DATA / f"lexicon_{language}.toml").read_text(encoding="utf-8")))
+def load_lexicon(language: Language) -> SafetyLexicon:
+    """Compile the lists of a language, once a process."""
+    return compile_lexicon(language_data("safety/safety_data/lexicon", language))

@@ -1,10 +1,10 @@
 """Linear classifiers over hashed n-grams of a folded text: NumPy alone, weights of one byte, nothing pickled.
 
-A text is cut into readings (its sentences, or windows of some length), and the reading with the highest score counts: a
-long kind message does not hide a short cruel one. The features of a reading are its distinct n-grams, hashed into
-buckets; the manifest says which n-grams. A bucket has a learned weight and may have a scale (how differently the two
-classes use it: the log-count ratio of Wang and Manning, 2012, "Baselines and Bigrams"). A reading's score is the
-logistic function of the weights' sum over the length of the vector of scales.
+A text is split into readings (its sentences, or windows of some length), and the highest score counts, so that a long
+kind message does not hide a short cruel one. The features of a reading are its distinct n-grams, hashed into buckets;
+the manifest says which n-grams. A bucket has a weight and may have a scale (the log-count ratio of Wang and Manning,
+2012, "Baselines and Bigrams"). The score is the logistic function of the sum of weights divided by the length of the
+vector of scales.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Without scales, added to the number of a reading's features, so that "yes i hope" is not sure of anything.
+# Without scales: added to the number of features, so that the score of "yes i hope" is moderate.
 SMOOTH = 40
 _WORDS = {
     "splitmix": re.compile(r"[a-z0-9*]+|[^\sa-z0-9]"),
@@ -39,7 +39,7 @@ _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133
 
 
 class Reading(NamedTuple):
-    """The score of a stretch of a folded text, in [0, 1]."""
+    """The score of a part of a folded text, in [0, 1]."""
 
     score: float
     start: int
@@ -48,15 +48,15 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Which n-grams a classifier reads, of which stretches of a text.
+    """The n-grams that a classifier reads, and the readings of a text.
 
     Attributes:
         hashing: how n-grams are hashed; weights belong to one way.
-        bits: buckets are 2 ** bits.
-        characters, words: lengths of the runs of characters, and of words.
+        bits: there are 2 ** bits buckets.
+        characters, words: lengths of the n-grams of characters and of words.
         gaps: whether pairs of units (words, or characters where there are none) with one or two between them count.
         window: characters of a reading at most.
-        sentences: whether a text is read from its start and sentence by sentence; else in windows, one after another.
+        sentences: whether readings are the start of a text and each sentence; else consecutive windows.
     """
 
     hashing: Literal["splitmix", "fibonacci"]
@@ -73,7 +73,7 @@ class Features:
         return cls(**{**values, **lengths})
 
     def readings(self, folded: str) -> list[tuple[int, int]]:
-        """Where the readings of a folded text stand; none of an empty one. Linear in the text."""
+        """The places of the readings of a folded text; none for an empty text. Linear in the text."""
         if not self.sentences:
             return list(_windows(folded, self.window)) if folded else []
         found = [(0, min(len(folded), self.window))] if folded else []
@@ -84,7 +84,7 @@ class Features:
         return found
 
     def keys(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """The distinct features of folded texts, sorted: a text's number times 2 ** bits, plus the bucket."""
+        """The distinct features of folded texts, sorted: the number of the text times 2 ** bits, plus the bucket."""
         import numpy as np
 
         around = "  " if self.words and self.hashing == "splitmix" else "\x02\x03"
@@ -109,7 +109,7 @@ class Features:
     def _runs(
         self, units: NDArray[np.uint64], owners: NDArray[np.int64], lengths: Sequence[int], kind: int
     ) -> list[NDArray[np.int64]]:
-        """The keys of all runs of these lengths that lie within one text; `kind` keeps units apart."""
+        """The keys of all n-grams of these lengths within one text; `kind` distinguishes the units."""
         import numpy as np
 
         golden, turn = np.uint64(_GOLDEN), np.uint64(29)
@@ -135,7 +135,7 @@ class Features:
         return found
 
     def _keys(self, hashes: NDArray[np.uint64], owners: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
-        """Hashes of stretches that end `reach` units after their start, as keys; those within one text."""
+        """Keys of the hashes of n-grams that end `reach` units after their start, within one text."""
         import numpy as np
 
         first = owners[: len(hashes)]
@@ -148,10 +148,9 @@ class Features:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NgramClassifier:
-    """The weights of a language's classifier, and what its manifest says (thresholds, figures, texts learned from).
+    """The weights of a language's classifier, and its manifest (thresholds, figures, training texts).
 
-    Attributes:
-        squares: of the scales; None where every bucket has the same.
+    `squares`: of the scales; None where all buckets have the same scale.
     """
 
     language: Language
@@ -162,11 +161,11 @@ class NgramClassifier:
     squares: NDArray[np.float64] | None = None
 
     def high(self, messages: int = 1) -> float:
-        """From here on the score alone is enough, in a dialogue of so many messages: each is a chance to be wrong."""
+        """The score that is enough by itself, in a dialogue of so many messages: each may be a false positive."""
         return self._threshold("high", messages)
 
     def low(self, messages: int = 1) -> float:
-        """From here on a second sign is enough."""
+        """The score that is enough with a second sign."""
         return self._threshold("low", messages)
 
     def _threshold(self, name: str, messages: int) -> float:
@@ -174,7 +173,7 @@ class NgramClassifier:
         return float(thresholds[min(max(messages, 1), len(thresholds)) - 1])
 
     def score(self, folded: str) -> Reading:
-        """The reading of a folded text with the highest score, the first of several; 0 for an empty text."""
+        """The reading of a folded text with the highest score, the first of equals; 0 for an empty text."""
         import numpy as np
 
         spans, owners, buckets = _read(folded, self.features)
@@ -191,8 +190,8 @@ class NgramClassifier:
 
 
 @lru_cache(maxsize=8)
-def load(folder: str, language: Language) -> NgramClassifier:
-    """A classifier of the package, read once a process: `load("crisis_data", "en")`.
+def load_classifier(folder: str, language: Language) -> NgramClassifier:
+    """Read a classifier of the package, once a process: `load_classifier("crisis_data", "en")`.
 
     Raises:
         DataError: its files are missing or damaged.
@@ -207,7 +206,7 @@ def load(folder: str, language: Language) -> NgramClassifier:
         bytes_of = np.frombuffer(raw, np.int8).reshape(-1, 1 << features.bits)
     except (OSError, KeyError, TypeError, ValueError, zlib.error) as error:
         raise DataError(
-            f"{home}: the classifier for {language!r} cannot be read ({error}); install h2htalk again"
+            f"{home}: the classifier for language {language!r} cannot be read ({error}); install h2htalk again"
         ) from error
     weights = bytes_of[0].astype(np.float64) * manifest["scale"]
     squares = bytes_of[1].view(np.uint8).astype(np.float64) ** 2 if len(bytes_of) > 1 else None
@@ -219,7 +218,7 @@ _Read = tuple[list[tuple[int, int]], "NDArray[np.int64]", "NDArray[np.int64]"]
 
 @lru_cache(maxsize=8)
 def _read(folded: str, features: Features) -> _Read:
-    """The readings of a text, and of each feature its reading and bucket; remembered, as two classifiers ask."""
+    """The readings of a text, and the reading and bucket of each feature; cached, as two classifiers need them."""
     spans = features.readings(folded)
     if not spans:
         import numpy as np
@@ -230,7 +229,7 @@ def _read(folded: str, features: Features) -> _Read:
 
 
 def _windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
-    """Windows of at most `limit` characters; each looks back for an end of a sentence in its second half only."""
+    """Windows of at most `limit` characters that end with a sentence, if one ends in their second half."""
     start = 0
     while len(folded) - start > limit:
         stretch = folded[start : start + limit]
@@ -243,7 +242,7 @@ def _windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
 
 
 def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The last steps of splitmix64: near inputs land far apart."""
+    """The last steps of splitmix64, which spread similar inputs."""
     import numpy as np
 
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(_FIRST)

@@ -1,7 +1,7 @@
-"""From evidence to a decision: one table, one order. Crisis first; then what is hard, what is plain, what is undecided.
+"""Decide over evidence, in one order: a crisis, then hard, plain and undecided cases.
 
-A crisis told by the seeker is kept and tagged whatever else stands in the dialogue: it is what the benchmark is for.
-Two things it cannot save: sexual content with an apparent minor, and a companion that explains a method.
+A crisis of the seeker is kept and tagged whatever else the dialogue contains, as the benchmark is made for it. Two
+things are removed in any case: sexual content with an apparent minor, and a companion that explains a method.
 """
 
 from __future__ import annotations
@@ -16,45 +16,46 @@ from h2htalk.data.dialogue import Dialogue
 Action = Literal["keep", "keep_tag", "review", "remove"]
 Risk = Literal["none", "elevated", "high"]
 
-# From here on a lexicon's rule may stand alone; below it is a note (`safety_lexicons`).
-ALONE = 0.8
-# From here on a lexicon's rule is a second piece of evidence.
-SECOND = 0.5
-# Two rules of the political layer agree (`political.AGREED`).
+# From this score on a lexicon rule is enough by itself, and from the next on it is a second piece of evidence.
+ALONE, SECOND = 0.8, 0.5
+# The rules and the classifier of the political layer agree (`political.AGREED`).
 SURE = 0.9
-# Never saved by the veto, and never kept as text.
+# Removed even in a crisis, and never stored as text.
 HARD = ("sexual.minors", "crisis.method_instructions")
-# The seeker tells of insults that others spoke (`detached.report`).
+# The seeker reports insults of others (`insults.find_report`).
 REPORTED = "reported.insult"
-# A message names a group of people (`detached.names_group`).
+# A message names a group of people (`insults.find_named_group`).
 NAMED = "group.named"
-# A single message that names no group is for a person from this score on: under it are mostly ordinary days.
+# From this score on a person decides a single message that names no group; below it are mostly ordinary days.
 PERSONAL = 0.5
-# Rules about the form of a dialogue: one of them is enough.
+# Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 _GRAVE = ("crisis.attempt", "crisis.plan", "crisis.ideation")
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What becomes of a dialogue, and why.
+    """The decision on a dialogue.
 
     Attributes:
         action: `keep`, `keep_tag` (kept with its reasons as tags), `review` (kept, undecided), `remove`.
-        remove: whether the action is `remove`.
         reasons: codes of the taxonomy, sorted (`crisis.ideation`, `offensive.hate`); empty for `keep`.
-        risk: of a crisis: `high` where plain words tell of wanting to die, a plan or an attempt; else `elevated`.
-        evidence: everything that was seen, by turn: of the reasons and beside them.
+        risk: of a crisis: `high` for plain words about wanting to die, a plan or an attempt; else `elevated`.
+        evidence: all evidence, by turn.
     """
 
     action: Action
-    remove: bool
     reasons: tuple[str, ...]
     risk: Risk
     evidence: tuple[Evidence, ...]
 
+    @property
+    def remove(self) -> bool:
+        """Whether the dialogue is removed."""
+        return self.action == "remove"
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON for a record: places and scores, no text."""
+        """The record, without text."""
         return {
             "action": self.action,
             "reasons": list(self.reasons),
@@ -67,7 +68,7 @@ class Assessment:
 class Thresholds:
     """Of the bundled classifier: below `low` a message is harmless, from `high` on offensive.
 
-    `single` stands for `high` where a dialogue is one message, which nothing else can speak for or against.
+    `single` replaces `high` for a dialogue of one message, for which there is no other evidence.
     """
 
     low: float
@@ -75,13 +76,17 @@ class Thresholds:
     single: float
 
 
-def decide(dialogue: Dialogue, seen: Sequence[Evidence], thresholds: Thresholds) -> Assessment:
+def decide_safety(dialogue: Dialogue, found: Sequence[Evidence], thresholds: Thresholds) -> Assessment:
     """The decision over all evidence of a dialogue."""
-    evidence = tuple(sorted(seen, key=lambda one: (one.turn, one.category, one.start, -one.score)))
+    evidence = tuple(sorted(found, key=lambda one: (one.turn, one.category, one.start, -one.score)))
+
+    def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:
+        return Assessment(action, tuple(sorted(codes)), risk, evidence)
+
     hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE}
     crisis = _crisis(dialogue, evidence)
     if hard:
-        return Assessment("remove", True, _codes(hard | crisis), _risk(evidence, crisis), evidence)
+        return decision("remove", hard | crisis, _risk(evidence, crisis))
     weighed = _weigh(dialogue, evidence, thresholds)
     if crisis:
         doubtful = {
@@ -90,22 +95,18 @@ def decide(dialogue: Dialogue, seen: Sequence[Evidence], thresholds: Thresholds)
             if code.startswith(("sexual.minors", "prompt_leak"))
         }
         doubtful |= {one.category for one in evidence if one.category == "crisis.encouragement"}
-        action: Action = "review" if doubtful else "keep_tag"
-        return Assessment(
-            action, False, _codes(crisis | doubtful | weighed.tags), _risk(evidence, crisis), evidence
-        )
+        codes = crisis | doubtful | weighed.tags
+        return decision("review" if doubtful else "keep_tag", codes, _risk(evidence, crisis))
     if weighed.plain:
-        return Assessment("remove", True, _codes(weighed.plain), "none", evidence)
+        return decision("remove", weighed.plain)
     if weighed.doubtful:
-        return Assessment("review", False, _codes(weighed.doubtful | weighed.tags), "none", evidence)
-    if weighed.tags:
-        return Assessment("keep_tag", False, _codes(weighed.tags), "none", evidence)
-    return Assessment("keep", False, (), "none", evidence)
+        return decision("review", weighed.doubtful | weighed.tags)
+    return decision("keep_tag" if weighed.tags else "keep", weighed.tags)
 
 
 @dataclass(frozen=True, slots=True)
 class _Weighed:
-    """Codes by what they ask for: removal, a person's look, a tag."""
+    """Codes by what they require: removal, a decision by a person, a tag."""
 
     plain: set[str]
     doubtful: set[str]
@@ -145,8 +146,11 @@ def _weigh_offence(
     plain: set[str],
     doubtful: set[str],
 ) -> None:
-    """On one message the classifier's high threshold is enough; on more it needs a second piece of evidence: another
-    such message, a lexicon's rule on the same one, or that it is the companion who abuses."""
+    """Weigh offensive language, and add its code to `plain` or `doubtful`.
+
+    For one message the classifier's high threshold is enough. For more it needs a second piece of evidence: another
+    such message, a lexicon rule on the same message, or that the companion is abusive.
+    """
     scores = {one.turn: one.score for one in evidence if one.layer == "classifier"}
     listed = {
         one.turn: one.category
@@ -162,9 +166,9 @@ def _weigh_offence(
         if category == "offensive.abuse"
     )
     possible = any(one.category == "crisis.possible" for one in evidence)
-    # Who tells in several turns what was said to them is a victim; one message alone says too little of that.
+    # Somebody who reports insults in several turns is a victim; one message is not enough to tell.
     reported = len(dialogue.messages) > 1 and any(one.category == REPORTED for one in evidence)
-    # Swearing at the listener, at oneself or at somebody near is no contempt for a group: a person looks at it.
+    # Swearing at the listener, oneself or somebody near is no contempt for a group: a person decides.
     named = any(one.category == NAMED for one in evidence)
     personal = len(dialogue.messages) == 1 and dialogue.messages[0].role == "user" and not named
     doubt = thresholds.low if named else max(thresholds.low, PERSONAL)
@@ -181,7 +185,7 @@ def _weigh_offence(
 
 
 def _crisis(dialogue: Dialogue, evidence: Sequence[Evidence]) -> set[str]:
-    """What the seeker tells of a crisis."""
+    """The codes of the seeker's crisis."""
     return {
         one.category
         for one in evidence
@@ -196,33 +200,29 @@ def _risk(evidence: Sequence[Evidence], crisis: set[str]) -> Risk:
     return "high" if grave else "elevated"
 
 
-def _codes(codes: set[str]) -> tuple[str, ...]:
-    return tuple(sorted(codes))
-
-
-def settle(assessment: Assessment, verdict: str, categories: Mapping[str, str]) -> Assessment:
-    """What a guard's verdict makes of an undecided assessment.
+def apply_verdict(assessment: Assessment, verdict: str, categories: Mapping[str, str]) -> Assessment:
+    """Apply a guard's verdict to an undecided assessment.
 
     Args:
-        assessment: one whose action is `review`, or that holds political evidence.
+        assessment: one whose action is `review`, or with political evidence.
         verdict: `safe`, `unsafe`, `controversial` or `undecided`.
         categories: our codes by the guard's names.
 
     Returns:
-        Unsafe: removed for its categories; but a crisis is kept and tagged. Controversial and undecided: review. Safe:
-        kept with its tags, unless something hard was seen.
+        For `unsafe` a removal for these categories, but a crisis is kept and tagged; for `safe` a dialogue with its
+        tags, unless there is hard evidence; for other verdicts a review.
     """
-    codes = set(categories.values())
-    told = {code for code in codes | set(assessment.reasons) if code.startswith("crisis.")}
-    if told:
-        action: Action = "review" if assessment.action == "review" else "keep_tag"
+    codes, reasons = set(categories.values()), set(assessment.reasons)
+
+    def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:
+        return Assessment(action, tuple(sorted(codes)), risk, assessment.evidence)
+
+    if crisis := {code for code in codes | reasons if code.startswith("crisis.")}:
         risk = assessment.risk if assessment.risk != "none" else "elevated"
-        return Assessment(action, False, _codes(told | set(assessment.reasons)), risk, assessment.evidence)
+        return decision("review" if assessment.action == "review" else "keep_tag", crisis | reasons, risk)
     if verdict == "unsafe" and codes:
-        return Assessment(
-            "remove", True, _codes(codes | set(assessment.reasons)), "none", assessment.evidence
-        )
-    if verdict == "safe" and not any(code in HARD for code in assessment.reasons):
-        tags = {code for code in assessment.reasons if code.startswith("disclosure.")}
-        return Assessment("keep_tag" if tags else "keep", False, _codes(tags), "none", assessment.evidence)
-    return Assessment("review", False, assessment.reasons, assessment.risk, assessment.evidence)
+        return decision("remove", codes | reasons)
+    if verdict == "safe" and not reasons & set(HARD):
+        tags = {code for code in reasons if code.startswith("disclosure.")}
+        return decision("keep_tag" if tags else "keep", tags)
+    return decision("review", reasons, assessment.risk)

@@ -1,56 +1,57 @@
-"""Politically sensitive content: rules over two kinds of words, and a small model for what no list foresees.
+"""Find politically sensitive content, by rules over two kinds of words and a small classifier.
 
-Public lists of sensitive words know 3 to 30 % of such statements and hit everyday talk (reference: safety layers). A
-rule asks for a public matter and a stance on it in one sentence; the model has read statements and harmless mentions
-of the same words, and is believed sooner beside a word of public life. Both agreeing is sure; one alone is for a
-person, or a guard model, to judge. A companion's long kind replies are read by the rules: the model alone is no sign.
+Public lists of sensitive words find 3 to 30 % of such statements and match everyday talk. A rule requires a public
+matter and a stance on it in one sentence. The classifier was trained on statements and on harmless mentions of the same
+words; its threshold is lower where it reads a word of public life. Both together are sure; one alone is for a person or
+a guard model to decide. For a companion, whose long kind replies mislead the classifier, it counts only with a rule.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from h2htalk.curation.language_data import language_data
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load
+from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError
 
 CATEGORY = "political.sensitive"
 DATA = "political_data"
-# What a sign's score says: the rules and the model agree, or one of them is alone.
+# Scores of a signal: the rules and the classifier agree, or one of them alone.
 AGREED, ALONE = 0.95, 0.6
 _SENTENCE = re.compile(r"[^.!?;]+")
 
 
-def find(
+def find_political(
     text: str, language: Language, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Evidence | None:
-    """What one message shows of politics; None for nothing.
+    """The evidence of politics in one message; None for none.
 
     Args:
         text: one message, of any length.
-        language: whose rules and model are asked.
+        language: of its rules and classifier.
         terms: folded terms of the user's own (`read_terms`); each counts as a rule.
-        seeker: whether the seeker says it; of a companion the model alone is not believed.
+        seeker: whether the seeker says it, and not the companion.
     """
     folded = fold_spelling(text, language)
-    sign = sign_in(folded, load(DATA, language), terms, seeker)
-    if sign is None:
+    signal = find_signal(folded, load_classifier(DATA, language), terms, seeker)
+    if signal is None:
         return None
-    return Evidence("political", CATEGORY, sign.score, *spelling_place(text, language, sign.start, sign.end))
+    place = spelling_place(text, language, signal.start, signal.end)
+    return Evidence("political", CATEGORY, signal.score, *place)
 
 
-def sign_in(
+def find_signal(
     folded: str, model: NgramClassifier, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Reading | None:
-    """As `find`, of a folded text: AGREED or ALONE, and where it stands there."""
+    """As `find_political`, for a folded text: AGREED or ALONE, and the place in that text."""
     rules = _rules(model.language)
-    ruled = _ruled(folded, rules)
+    ruled = _find_statement(folded, rules)
     if ruled is None and terms:
         ruled = next(((at, at + len(t)) for t in sorted(terms) if (at := folded.find(t)) >= 0), None)
     if ruled is None and not seeker:
@@ -63,7 +64,7 @@ def sign_in(
 
 
 class Rules(NamedTuple):
-    """What public matters, stances on them, everyday talk and words of public life look like."""
+    """Patterns of public matters, stances on them, everyday talk, and words of public life."""
 
     matter: re.Pattern[str]
     stance: re.Pattern[str]
@@ -71,7 +72,7 @@ class Rules(NamedTuple):
     public: re.Pattern[str]
 
 
-def _ruled(folded: str, rules: Rules) -> tuple[int, int] | None:
+def _find_statement(folded: str, rules: Rules) -> tuple[int, int] | None:
     """The first sentence that names a public matter and takes a stance on it."""
     if rules.matter.search(folded) is None:
         return None
@@ -84,13 +85,13 @@ def _ruled(folded: str, rules: Rules) -> tuple[int, int] | None:
 
 @cache
 def _rules(language: Language) -> Rules:
-    raw = tomllib.loads((Path(__file__).parent / DATA / f"rules_{language}.toml").read_text(encoding="utf-8"))
+    raw = language_data(f"safety/{DATA}/rules", language)
     return Rules(*(re.compile(raw[name]) for name in Rules._fields))
 
 
 @lru_cache(maxsize=8)
 def read_terms(path: str, language: Language) -> frozenset[str]:
-    """Terms of the user's own, a line each (`#` opens a comment), folded; empty for no path.
+    """Read the user's own terms, one a line (`#` opens a comment), folded; empty for no path.
 
     Raises:
         ConfigError: the file cannot be read.

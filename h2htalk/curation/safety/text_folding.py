@@ -1,7 +1,7 @@
-"""One spelling for many: what the safety layers match against, and where each character of it came from.
+"""Fold different spellings into one, which the safety layers match, and map places back to the original text.
 
 `fold` folds compatibility forms, case, accents on Latin letters, invisible marks and traditional characters, character
-by character. `fold_spelling` also takes out what is written between the letters of a word, for cues and classifiers.
+by character. `fold_spelling` also removes signs between the letters of a word, for cues and classifiers.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from itertools import accumulate
 from h2htalk.data.languages import Language, find_language
 from h2htalk.text.traditional_chinese import simplified
 
-# Letters whose accents are folded away; elsewhere (Japanese, Korean, Indic) marks make the letter.
+# Scripts whose accents are removed; elsewhere (Japanese, Korean, Indic) marks are part of the letter.
 _ACCENTED = ("LATIN", "GREEK", "CYRILLIC")
-# "don't", "dont" and "don’t" are one word; ends of sentences, which no cue reaches over.
+# "don't", "dont" and "don’t" are one word; no cue reaches over the end of a sentence.
 _SPELLING = str.maketrans(
     dict.fromkeys("'`´‘’ʼ＇", "")
     | {"\n": " . ", "。": ".", "！": "!", "？": "?", "…": ".", "；": ";", "，": ",", "、": ","}
 )
-# "想*死", "想.死": between two Chinese characters these part nothing.
+# "想*死", "想.死": signs without a meaning between two Chinese characters.
 _WEDGES = re.compile(r"(?<=[\u4e00-\u9fff])[·*_~+^|/\\\-]+(?=[\u4e00-\u9fff])")
 
 
 class _Table(dict[int, str]):
-    """Character to folded characters, filled as characters are met: at most one entry a code point."""
+    """Character -> folded characters, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         folded = self[code] = _fold_character(chr(code))
@@ -37,17 +37,17 @@ _TABLE = _Table()
 
 
 def fold(text: str) -> str:
-    """A text as the layers compare it; the same for every spelling that a reader takes for the same.
+    """Fold a text, so that spellings that look the same to a reader are equal. Linear in the text.
 
-    Linear in the text. Zero-width characters, bidirectional controls and combining accents vanish; NUL and other
-    controls become spaces, lone surrogates U+FFFD.
+    Zero-width characters, bidirectional controls and combining accents are removed; NUL and other controls become
+    spaces, lone surrogates U+FFFD.
     """
     return text.translate(_TABLE)
 
 
 @lru_cache(maxsize=8)
 def fold_spelling(text: str, language: Language) -> str:
-    """The folded text without apostrophes and with single spaces; in Chinese without spaces and wedges."""
+    """The folded text without apostrophes and with single spaces; in Chinese without spaces and inserted signs."""
     spread = fold(_with_line_ends(text)).translate(_SPELLING)
     if find_language(language).spaced:
         return " ".join(spread.split())
@@ -55,7 +55,7 @@ def fold_spelling(text: str, language: Language) -> str:
 
 
 def original_places(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans of `fold(text)` as spans of the text: invisible characters inside belong to them."""
+    """Map spans of `fold(text)` to spans of the text, which include invisible characters inside them."""
     if not spans:
         return []
     widths = [len(_TABLE[ord(character)]) for character in text]
@@ -67,12 +67,12 @@ def original_places(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, 
 
 
 def spelling_place(text: str, language: Language, start: int, end: int) -> tuple[int, int]:
-    """Where characters `start` to `end` (exclusive) of `fold_spelling(text)` stand in the text.
+    """Map characters `start` to `end` (exclusive) of `fold_spelling(text)` to a span of the text.
 
-    The whole text where folding cannot be followed character by character.
+    The span is the whole text where folding cannot be followed character by character.
     """
     folded, first = fold_spelling(text, language), fold(_with_line_ends(text))
-    # Everything that folding deletes or adds is neither a letter nor a digit: these are counted from the left.
+    # Folding deletes and adds no letters or digits, so they can be counted from the left.
     before = sum(map(str.isalnum, folded[:start]))
     inside = sum(map(str.isalnum, folded[start:end]))
     places = [at for at, letter in enumerate(first) if letter.isalnum()]
@@ -82,7 +82,7 @@ def spelling_place(text: str, language: Language, start: int, end: int) -> tuple
 
 
 def is_chinese(letter: str) -> bool:
-    """Whether a character is a Chinese one (of the two blocks in daily use)."""
+    """Whether a character is Chinese (of the two blocks in daily use)."""
     return "\u4e00" <= letter <= "\u9fff" or "\u3400" <= letter <= "\u4dbf"
 
 

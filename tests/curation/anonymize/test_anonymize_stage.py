@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from curation_made import all_bytes, dialogue, gathered
 
+from h2htalk.curation.anonymize.settings import AnonymizeSettings
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.stage import anonymize_dialogue, make_stage
 from h2htalk.curation.anonymize.values import dialogue_values
+from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.pipeline import run_stage
-from h2htalk.curation.settings import AnonymizeSettings, CurateSpec, GatherSettings, Source
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.errors import ConfigError
 
@@ -113,7 +115,7 @@ def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None
 
 def _spec(path: Path, *, companions: tuple[str, ...] = (), **options: Any) -> CurateSpec:
     source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions)
-    return CurateSpec(str(path / "w"), GatherSettings((source,)), anonymize=AnonymizeSettings(**options))
+    return CurateSpec(str(path / "w"), sections=(GatherSettings((source,)), AnonymizeSettings(**options)))
 
 
 def test_the_same_bytes_in_any_order_of_parts_and_processes(tmp_path: Path) -> None:

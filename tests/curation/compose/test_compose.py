@@ -1,4 +1,4 @@
-"""The compose stage: what dialogues give with and without a model, and that nothing is lost or obeys them."""
+"""Compose: candidates with and without a model, refused material, and hostile dialogues."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from compose_made import (
     PROPOSALS,
     REFERENCES,
     compose,
-    distinct,
     proposal,
     proposals,
     reference,
     talk,
 )
+from curation_made import finished, run_one
 
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.compose.drafts import Draft, Refused, scenario_of
+from h2htalk.curation.compose.drafts import Draft, RefusedDraft, scenario_of
 from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.compose.reply_schemas import read_proposals
-from h2htalk.curation.compose.stage import make_stage
-from h2htalk.curation.gather.mock_dialogues import generated
+from h2htalk.curation.compose.settings import ComposeSettings
+from h2htalk.curation.gather.mock_dialogues import mock_dialogues
 from h2htalk.curation.model_calls.prompts import Prompts
-from h2htalk.curation.pipeline import Incomplete, run_stage
-from h2htalk.curation.settings import ComposeSettings, CurateSpec, GatherSettings
+from h2htalk.curation.pipeline import Incomplete
+from h2htalk.curation.workspace import Workspace
 from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.persona import bundled_personas
@@ -41,14 +41,14 @@ def read(workspace) -> dict[str, Candidate]:
     return {r["id"]: Candidate.from_dict(r) for r in workspace.stage("compose").records()}
 
 
-def lost(workspace) -> dict[str, str]:
+def rejected(workspace) -> dict[str, str]:
     return {r["id"]: r["reason"] for r in workspace.stage("compose").records("rejected")}
 
 
 # --- Without a model --------------------------------------------------------------------------------------------
 
 
-def test_what_can_be_cut_comes_out_with_its_own_reply(tmp_path: Path) -> None:
+def test_extracted_candidates_have_the_reply_of_the_dialogue(tmp_path: Path) -> None:
     workspace, counts = compose(tmp_path, [talk()])
     emotion, base = read(workspace).values()
     assert emotion.id == "made-000001:dialogue_emotion"
@@ -60,10 +60,10 @@ def test_what_can_be_cut_comes_out_with_its_own_reply(tmp_path: Path) -> None:
     assert (counts.read, counts.kept, counts.written, counts.rejected) == (1, 1, 2, 0)
 
 
-def test_generated_dialogues_give_candidates_of_both_languages_that_keep_their_contracts(
+def test_candidates_of_mock_dialogues_keep_their_contracts(
     tmp_path: Path,
 ) -> None:
-    workspace, counts = compose(tmp_path, list(generated(60, 1)))
+    workspace, counts = compose(tmp_path, list(mock_dialogues(60, 1)))
     found = read(workspace)
     assert counts.kept + counts.rejected == counts.read == 60
     assert counts.kept >= 40
@@ -79,20 +79,20 @@ def test_generated_dialogues_give_candidates_of_both_languages_that_keep_their_c
 # --- With a model -----------------------------------------------------------------------------------------------
 
 
-def test_a_default_reply_that_proposes_nothing_leaves_what_can_be_cut(tmp_path: Path) -> None:
-    dialogues = list(generated(12, 3))
+def test_a_model_that_proposes_nothing_changes_nothing(tmp_path: Path) -> None:
+    dialogues = list(mock_dialogues(12, 3))
     with_model, counts = compose(tmp_path / "with", dialogues, {})
     without, plain = compose(tmp_path / "without", dialogues)
     assert read(with_model) == read(without)
     assert counts == plain
     calls = [*(with_model.stage("compose").path / "calls").glob("*.jsonl")]
-    assert sum(len(path.read_text().splitlines()) for path in calls) == 12  # one call a dialogue, no more
+    assert sum(len(path.read_text().splitlines()) for path in calls) == 12  # one call for each dialogue
 
 
 @pytest.mark.parametrize("subtask", SUBTASKS)
 def test_every_subtask_can_be_proposed_and_written(subtask: str, tmp_path: Path) -> None:
     name = f"made-000001:{subtask}"
-    # The message that `dialogue_base` is cut at: the cut is rewritten.
+    # Message 5 gives the extracted `dialogue_base`, which the model rewrites.
     proposed = proposal(subtask, turn=5) if subtask == "dialogue_base" else proposal(subtask)
     replies = {
         "made-000001/proposals": proposals(proposed),
@@ -107,7 +107,7 @@ def test_every_subtask_can_be_proposed_and_written(subtask: str, tmp_path: Path)
     assert given.items() <= candidate.scenario.to_dict()["inputs"].items()
 
 
-def test_the_original_stays_beside_what_a_model_writes(tmp_path: Path) -> None:
+def test_the_original_reply_stays_beside_written_references(tmp_path: Path) -> None:
     name = "made-000001:dialogue_emotion"
     replies = {
         "made-000001/proposals": proposals(proposal("dialogue_emotion")),
@@ -119,10 +119,10 @@ def test_the_original_stays_beside_what_a_model_writes(tmp_path: Path) -> None:
     workspace, _ = compose(tmp_path, [talk()], replies, references=2)
     found = read(workspace)
     assert [r.origin.partition(":")[0] for r in found[name].references] == ["original", "model", "model"]
-    assert "made-000001:dialogue_base" in found  # what was cut and not proposed
+    assert "made-000001:dialogue_base" in found  # extracted, and not proposed
 
 
-def test_references_that_break_are_counted_with_their_reason(tmp_path: Path) -> None:
+def test_refused_references_are_counted_by_reason(tmp_path: Path) -> None:
     name = "made-000001:itinerary_response"
     good = reference(REFERENCES["itinerary_response"])
     said = [good, reference("Come. Now. I wait."), "Sure, here it is: I am busy.", good]
@@ -137,14 +137,14 @@ def test_references_that_break_are_counted_with_their_reason(tmp_path: Path) -> 
     }
 
 
-def test_a_scenario_without_any_reference_is_rejected_beside_the_others(tmp_path: Path) -> None:
+def test_a_scenario_without_a_reference_is_rejected(tmp_path: Path) -> None:
     replies = {
         "made-000001/proposals": proposals(proposal("itinerary_response"), proposal("itinerary_middle")),
         "made-000001:itinerary_response/reference": "not JSON",
         "made-000001:itinerary_middle/reference": reference("09:00 Opens\n12:00 Reads"),
     }
     workspace, counts = compose(tmp_path, [talk()], replies)
-    assert lost(workspace) == {
+    assert rejected(workspace) == {
         "made-000001:itinerary_response": "unwritten",
         "made-000001:itinerary_middle": "contract:sleep",
     }
@@ -153,22 +153,22 @@ def test_a_scenario_without_any_reference_is_rejected_beside_the_others(tmp_path
     assert all(r["record"]["provenance"]["dialogue"] == "made-000001" for r in records)
 
 
-def test_a_dialogue_that_lost_everything_is_one_rejection_that_names_all(tmp_path: Path) -> None:
+def test_a_dialogue_without_a_candidate_is_one_rejection(tmp_path: Path) -> None:
     found = proposals(proposal("itinerary_response"), proposal("itinerary_middle"))
     replies = {"made-000001/proposals": found}
     workspace, counts = compose(
         tmp_path, [talk()], replies, subtasks=("itinerary_response", "itinerary_middle")
     )
     (record,) = workspace.stage("compose").records("rejected")
-    assert (record["id"], record["reason"], len(record["evidence"]["lost"])) == (
+    assert (record["id"], record["reason"], len(record["evidence"]["refused"])) == (
         "made-000001",
         "unwritten",
         2,
     )
-    assert counts.reasons == {"unwritten": 1}  # the funnel's numbers add up
+    assert counts.reasons == {"unwritten": 1}
 
 
-def test_the_null_class_needs_no_writing(tmp_path: Path) -> None:
+def test_the_null_class_is_not_written(tmp_path: Path) -> None:
     null = proposal("recollection_synthesis", memorable=False)
     workspace, counts = compose(tmp_path, [talk()], {"made-000001/proposals": proposals(null)})
     assert (
@@ -201,16 +201,14 @@ def test_the_null_class_needs_no_writing(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_material_that_is_not_the_subtasks_is_refused(
-    changes: dict[str, object], reason: str, tmp_path: Path
-) -> None:
+def test_wrong_inputs_are_refused(changes: dict[str, object], reason: str, tmp_path: Path) -> None:
     replies = {"made-000001/proposals": proposals(proposal("dialogue_schedule", **changes))}
     workspace, _ = compose(tmp_path, [talk()], replies)
-    assert lost(workspace) == {"made-000001:proposal-1": reason}
+    assert rejected(workspace) == {"made-000001:proposal-1": reason}
     assert len(read(workspace)) == 2
 
 
-def test_what_safety_found_goes_on(tmp_path: Path) -> None:
+def test_safety_metadata_are_passed_on(tmp_path: Path) -> None:
     safety = {"action": "review", "tags": ["crisis.ideation"], "risk": "high"}
     workspace, counts = compose(tmp_path, [talk(metadata={"safety": safety})])
     candidate = next(iter(read(workspace).values()))
@@ -232,21 +230,21 @@ INJECTIONS = (
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
-def test_what_a_dialogue_says_stays_in_its_fence(text: str) -> None:
+def test_the_text_of_a_dialogue_stays_in_its_fence(text: str) -> None:
     turns = [*(turn.to_dict() for turn in talk().messages), {"role": "user", "content": text}]
     dialogue = talk(messages=turns)
     persona = bundled_personas()["nora"]
     composer = Composer("scripted:x", tuple(SUBTASKS), 1, 0, Prompts.load(), b"key")
     asked = composer.proposals(dialogue, persona, ())
     clean = composer.proposals(talk(), persona, ())
-    assert asked.messages[0] == clean.messages[0]  # the rules hold nothing of it
+    assert asked.messages[0] == clean.messages[0]  # the rules contain nothing of it
     body = asked.messages[1].content
     marker = body.partition("<<<")[2].partition(" ")[0]
     inside = body.partition(f"<<<{marker}")[2].partition(f"{marker}>>>")[0]
     assert body.count(marker) == 2
     first, *rest = text.splitlines()
     assert f"[7] User: {first}" in inside
-    assert all(f"\n  {line}" in inside for line in rest if line)  # no line of it looks like a message
+    assert all(f"\n  {line}" in inside for line in rest if line)  # no line looks like a message
     assert marker not in text
 
 
@@ -258,22 +256,22 @@ def marker_of(request: Request) -> str:
     return request.messages[1].content.partition("<<<")[2].partition(" ")[0]
 
 
-def test_what_repeats_the_marker_of_its_fence_is_refused() -> None:
+def test_a_reply_with_the_marker_of_a_fence_is_refused() -> None:
     asked = COMPOSER.proposals(talk(), NORA, ())
     said = proposals(proposal("itinerary_response", user_message=f"Are you busy, {marker_of(asked)}?"))
     (found,) = read_proposals(Reply(said))  # type: ignore[misc]
-    with pytest.raises(Refused, match="inputs:prompt_leak"):
+    with pytest.raises(RefusedDraft, match="inputs:prompt_leak"):
         COMPOSER.draft(found, talk(), NORA)
     (found,) = read_proposals(Reply(proposals(proposal("itinerary_response"))))  # type: ignore[misc]
     scenario = scenario_of(
         COMPOSER.draft(found, talk(), NORA), talk(), NORA, "made-000001:itinerary_response"
     )
     marker = marker_of(COMPOSER.reference(scenario, NORA, None, 0))
-    with pytest.raises(Refused, match="contract:prompt_leak"):
+    with pytest.raises(RefusedDraft, match="contract:prompt_leak"):
         COMPOSER.written(Reply(reference(f"I am here, {marker}.")), scenario, NORA, 0)
 
 
-def test_the_scenario_and_the_old_answer_are_fenced_for_the_writer() -> None:
+def test_scenario_and_original_reply_are_fenced() -> None:
     (found,) = read_proposals(Reply(proposals(proposal("dialogue_base"))))  # type: ignore[misc]
     scenario = scenario_of(COMPOSER.draft(found, talk(), NORA), talk(), NORA, "made-000001:dialogue_base")
     request = COMPOSER.reference(scenario, NORA, "Accept this item.", 0)
@@ -284,7 +282,7 @@ def test_the_scenario_and_the_old_answer_are_fenced_for_the_writer() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_who_writes_to_a_person_in_danger_is_told_of_real_help(language: Language) -> None:
+def test_the_prompt_for_a_person_in_danger_lists_help_lines(language: Language) -> None:
     for risk, named in (("none", False), ("high", True)):
         history = {"history": [{"role": "user", "content": "x"}]}
         tags = Tags("despair", "basic", "emotional_support", risk)  # type: ignore[arg-type]
@@ -296,29 +294,28 @@ def test_who_writes_to_a_person_in_danger_is_told_of_real_help(language: Languag
         assert all((row in rules) == named for row in help_rows(language))
 
 
-def test_failed_calls_leave_the_part_unwritten_and_a_restart_asks_for_the_rest(tmp_path: Path) -> None:
+def test_failed_calls_leave_the_part_unwritten(tmp_path: Path) -> None:
     dialogues = [talk(number) for number in range(1, 5)]
     known = {f"made-{n:06}/proposals": NOTHING for n in range(1, 5)}
     some = {name: said for name, said in known.items() if "4/" not in name}
     with pytest.raises(Incomplete, match="made-000004/proposals"):
         compose(tmp_path, dialogues, some, default=None)
-    calls = tmp_path / "work" / "05-composed" / "calls" / "part-00000.jsonl"
+    calls = tmp_path / "work" / "compose" / "calls" / "part-00000.jsonl"
     before = calls.read_text()
     with pytest.raises(Incomplete, match="made-000004/proposals"):
         compose(tmp_path, dialogues, some, default=None)
     assert calls.read_text() == before
-    # Another script may say something else: the stage is not mended with it, but made again.
+    # An edited script may reply differently, so the stage must be made again.
     with pytest.raises(ConfigError, match="another setting of model"):
         compose(tmp_path, dialogues, known, default=None)
 
 
-def test_results_depend_on_neither_parts_nor_processes(tmp_path: Path) -> None:
-    dialogues = list(generated(30, 2))
+def test_results_do_not_depend_on_parts_or_processes(tmp_path: Path) -> None:
+    dialogues = list(mock_dialogues(30, 2))
     found = []
     for part, processes in ((30, 1), (7, 2)):
-        workspace = distinct(tmp_path / str(part), dialogues, part)
-        spec = CurateSpec(str(workspace.path), GatherSettings())
-        run_stage(make_stage(spec, workspace, b"k"), workspace, processes=processes)
+        workspace = finished(tmp_path / str(part), "dedup", [d.to_dict() for d in dialogues], part)
+        run_one("compose", workspace, processes=processes)
         found.append([json.dumps(record) for record in workspace.stage("compose").records()])
     assert found[0] == found[1]
 
@@ -329,14 +326,10 @@ def test_results_depend_on_neither_parts_nor_processes(tmp_path: Path) -> None:
         ({"personas": ("nobody",)}, "choose from nora, ren"),
         ({"personas": ()}, "compose.personas is empty"),
         ({"subtasks": ("smalltalk",)}, "no subtask 'smalltalk'; choose from dialogue_base"),
-        ({"subtasks": ("itinerary_basic",)}, "name who writes them in compose.model"),
+        ({"subtasks": ("itinerary_basic",)}, "name a model that writes them in compose.model"),
         ({"model": "opnai:x"}, "unknown engine"),
     ],
 )
-def test_settings_that_cannot_work_are_errors_with_advice(
-    settings: dict[str, object], words: str, tmp_path: Path
-) -> None:
-    workspace = distinct(tmp_path, [talk()])
-    spec = CurateSpec(str(tmp_path), GatherSettings(), compose=ComposeSettings(**settings))  # type: ignore[arg-type]
+def test_wrong_settings_are_errors(settings: dict[str, object], words: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=words):
-        make_stage(spec, workspace, b"k")
+        run_one("compose", Workspace(tmp_path), ComposeSettings(**settings))  # type: ignore[arg-type]

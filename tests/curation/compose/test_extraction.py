@@ -1,4 +1,4 @@
-"""Where a dialogue is cut: turns that are answered as the contract wants it, spread, drawn, and never too long."""
+"""Extraction: turns whose reply keeps the contract, spread over the dialogue, with bounded histories."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from h2htalk.curation.compose.extraction import (
     MOST_CHARACTERS,
-    MOST_CUTS,
+    MOST_DRAFTS,
     MOST_TURNS,
     answered,
-    cut,
+    extract,
     history,
 )
 from h2htalk.data.dialogue import Dialogue, Turn
@@ -37,22 +37,22 @@ def exchanges(count: int) -> Dialogue:
     return chat(*[text for pair in pairs for text in pair])
 
 
-@pytest.mark.parametrize(("count", "cuts"), [(1, 1), (4, 1), (5, 2), (9, 3), (40, MOST_CUTS)])
-def test_one_cut_for_every_four_turns_spread_over_the_dialogue(count: int, cuts: int) -> None:
-    found = cut(exchanges(count), NORA, ALL, 0).drafts
-    assert len(found) == cuts
-    stretches = [(draft.turn - 1) // 2 * cuts // count for draft in found if draft.turn]
-    assert stretches == list(range(cuts))
+@pytest.mark.parametrize(("count", "drafts"), [(1, 1), (4, 1), (5, 2), (9, 3), (40, MOST_DRAFTS)])
+def test_one_draft_for_every_four_turns_spread_over_the_dialogue(count: int, drafts: int) -> None:
+    found = extract(exchanges(count), NORA, ALL, 0).drafts
+    assert len(found) == drafts
+    stretches = [(draft.turn - 1) // 2 * drafts // count for draft in found if draft.turn]
+    assert stretches == list(range(drafts))
 
 
-def test_the_seed_draws_the_turns_and_the_same_seed_the_same_ones() -> None:
+def test_the_seed_decides_the_turns() -> None:
     dialogue = exchanges(12)
-    drawn = {seed: [draft.turn for draft in cut(dialogue, NORA, ALL, seed).drafts] for seed in range(8)}
-    assert drawn == {seed: [d.turn for d in cut(dialogue, NORA, ALL, seed).drafts] for seed in range(8)}
+    drawn = {seed: [draft.turn for draft in extract(dialogue, NORA, ALL, seed).drafts] for seed in range(8)}
+    assert drawn == {seed: [d.turn for d in extract(dialogue, NORA, ALL, seed).drafts] for seed in range(8)}
     assert len({tuple(turns) for turns in drawn.values()}) > 1
 
 
-def test_a_goodbye_is_taken_only_where_nothing_else_can_be() -> None:
+def test_a_goodbye_is_extracted_only_where_nothing_else_can_be() -> None:
     texts = (
         "Hello!",
         "Hi there.",
@@ -61,11 +61,11 @@ def test_a_goodbye_is_taken_only_where_nothing_else_can_be() -> None:
         "Bye!",
         "See you.",
     )
-    assert all(cut(chat(*texts), NORA, ALL, seed).drafts[0].turn == 3 for seed in range(10))
-    assert cut(chat("Hello!", "Hi there."), NORA, ALL, 0).drafts[0].turn == 1
+    assert all(extract(chat(*texts), NORA, ALL, seed).drafts[0].turn == 3 for seed in range(10))
+    assert extract(chat("Hello!", "Hi there."), NORA, ALL, 0).drafts[0].turn == 1
 
 
-def test_the_turn_with_most_feeling_is_the_emotional_one() -> None:
+def test_the_most_emotional_turn_is_dialogue_emotion() -> None:
     texts = (
         "I was a bit nervous, to be honest.",
         "Why?",
@@ -73,23 +73,23 @@ def test_the_turn_with_most_feeling_is_the_emotional_one() -> None:
         "All three?",
     )
     emotion, base = sorted(
-        cut(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True
+        extract(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True
     )
     assert (emotion.subtask, emotion.turn, emotion.tags.emotion) == ("dialogue_emotion", 3, "anger")
     assert (base.subtask, base.turn) == ("dialogue_base", 1)
 
 
-def test_what_says_the_companions_own_name_is_no_reference() -> None:
-    found = cut(chat("Who are you, by the way?", "I am Nora, your friend."), NORA, ALL, 0)
+def test_a_reply_with_the_companions_name_is_no_reference() -> None:
+    found = extract(chat("Who are you, by the way?", "I am Nora, your friend."), NORA, ALL, 0)
     assert (found.drafts, found.reason) == ((), "contract:persona_name")
 
 
-def test_why_nothing_can_be_cut() -> None:
-    assert cut(chat("Are you there?", "Yes.", first="companion"), NORA, ALL, 0).reason == "no_turn"
-    assert cut(exchanges(1), NORA, ("itinerary_basic",), 0).reason == "nothing"
-    assert cut(chat("a " * MOST_CHARACTERS, "Yes."), NORA, ALL, 0).reason == "too_long"
+def test_the_reason_without_a_draft() -> None:
+    assert extract(chat("Are you there?", "Yes.", first="companion"), NORA, ALL, 0).reason == "no_turn"
+    assert extract(exchanges(1), NORA, ("itinerary_basic",), 0).reason == "nothing"
+    assert extract(chat("a " * MOST_CHARACTERS, "Yes."), NORA, ALL, 0).reason == "too_long"
     assert (
-        cut(chat("Where do herons sleep?", "哪儿都睡，你想去看看吗？"), NORA, ALL, 0).reason
+        extract(chat("Where do herons sleep?", "哪儿都睡，你想去看看吗？"), NORA, ALL, 0).reason
         == "contract:language"
     )
 
@@ -104,12 +104,12 @@ TURNS = st.lists(
 
 
 @given(TURNS, st.integers(0, 5), st.sampled_from(["en", "zh"]))
-def test_every_cut_is_the_dialogue_as_it_stands(
+def test_drafts_are_unchanged_parts_of_the_dialogue(
     turns: list[tuple[str, str]], seed: int, language: str
 ) -> None:
     said = tuple(Turn(role, text) for role, text in turns)  # type: ignore[arg-type]
     dialogue = Dialogue("made-000001", language, said)  # type: ignore[arg-type]
-    found = cut(dialogue, NORA, ALL, seed)
+    found = extract(dialogue, NORA, ALL, seed)
     assert bool(found.drafts) != bool(found.reason)
     assert len({draft.turn for draft in found.drafts}) == len(found.drafts)
     for draft in found.drafts:
@@ -121,7 +121,7 @@ def test_every_cut_is_the_dialogue_as_it_stands(
 
 
 @given(TURNS, st.data())
-def test_a_history_is_bounded_and_ends_where_it_was_cut(
+def test_a_history_is_bounded_and_ends_with_its_message(
     turns: list[tuple[str, str]], data: st.DataObject
 ) -> None:
     said = tuple(Turn(role, text * 40) for role, text in turns)  # type: ignore[arg-type]
@@ -141,28 +141,27 @@ def test_a_long_history_is_its_last_messages_from_a_users_on() -> None:
     assert [turn.role for turn in history(wide, 8)] == ["user", "companion", "user"]
 
 
-def test_two_replies_in_a_row_are_both_left_out_at_the_start() -> None:
-    """A cut history began with the companion's where two of its messages stood together."""
+def test_several_replies_at_the_start_are_all_left_out() -> None:
     roles = ["user", "companion", "companion", *["user"] * 10]
     dialogue = talk(messages=[{"role": role, "content": f"word {at}"} for at, role in enumerate(roles)])
     assert [turn.content for turn in history(dialogue, 12)] == [f"word {at}" for at in range(3, 13)]
 
 
 class Counted(tuple):  # type: ignore[type-arg]
-    """Messages that count how many of them are looked at."""
+    """Messages that count how often they are read."""
 
-    looked_at = 0
+    reads = 0
 
     def __getitem__(self, at):
         found = super().__getitem__(at)
-        Counted.looked_at += len(found) if isinstance(at, slice) else 1
+        Counted.reads += len(found) if isinstance(at, slice) else 1
         return found
 
 
-def test_a_chat_of_years_is_looked_at_a_few_times_a_turn() -> None:
-    """Every turn's history copied all turns before it: 80,000 messages took 7 seconds, twice as many 27."""
+def test_messages_of_a_long_chat_are_read_a_few_times_each() -> None:
+    """The history of every turn copied all turns before it: 80,000 messages took 7 seconds, twice as many 27."""
     turns = (Turn("companion" if at % 2 else "user", f"I was so sad at {at}.") for at in range(4000))
     long = Dialogue("made-000001", "en", Counted(turns), {}, "CC0-1.0", {})
-    Counted.looked_at = 0
-    assert len(cut(long, NORA, ALL, 0).drafts) >= 3
-    assert Counted.looked_at < 100 * len(long.messages)
+    Counted.reads = 0
+    assert len(extract(long, NORA, ALL, 0).drafts) >= 3
+    assert Counted.reads < 100 * len(long.messages)

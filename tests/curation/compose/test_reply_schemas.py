@@ -1,4 +1,4 @@
-"""What a composer answers is read strictly, and the examples in its prompts are what it may answer."""
+"""Replies of a composer are read strictly, and the examples in its prompts are valid replies."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def without(name: str) -> str:
     return proposals({key: value for key, value in BASE.items() if key != name})
 
 
-# What any form refuses is in tests/chat/test_structured.py.
+# Replies that every schema refuses: tests/chat/test_response_schema.py.
 MALFORMED_PROPOSALS = {
     "free text": "I would propose dialogue_base for message 3.",
     "cut": GOOD[:-2],
     "two": GOOD + GOOD,
-    "a verdict beside": json.dumps({"evidence": "x", "proposals": [], "verdict": "accept"}),
+    "another field": json.dumps({"evidence": "x", "proposals": [], "verdict": "accept"}),
     "no evidence": json.dumps({"proposals": []}),
     "unknown subtask": proposals({**BASE, "subtask": "smalltalk"}),
     "no subtask": without("subtask"),
     "no emotion": without("emotion"),
     "turn in words": proposals({**BASE, "turn": "3"}),
-    "turn nought": proposals({**BASE, "turn": 0}),
-    "complexity of its own": proposals({**BASE, "complexity": "hard"}),
+    "turn zero": proposals({**BASE, "turn": 0}),
+    "unknown complexity": proposals({**BASE, "complexity": "hard"}),
     "fields of another subtask": proposals({**BASE, "memories": ["x"]}),
     "no memories": proposals(proposal("recollection_refinement", memories=[])),
     "plan in words": proposals(proposal("dialogue_schedule", today_schedule=["09:00 opens"])),
@@ -61,25 +61,25 @@ MALFORMED_REFERENCES = {
     "empty": "",
     "free text": "I am here.",
     "cut": WHOLE[:-1],
-    "remark before": "Reference: " + WHOLE,
-    "remark behind": WHOLE + " I hope that fits.",
+    "text before": "Reference: " + WHOLE,
+    "text after": WHOLE + " I hope that fits.",
     "fenced": f"```\n{WHOLE}\n```",
     "list of replies": json.dumps({"evidence": "x", "reference": ["a", "b"]}),
     "no reference": json.dumps({"evidence": "x"}),
     "empty reference": reference(""),
     "null": json.dumps({"evidence": "x", "reference": None}),
     "a score beside": json.dumps({"evidence": "x", "reference": "a", "score": 5}),
-    "what the other call answers": NOTHING,
+    "a reply of the other call": NOTHING,
 }
 
 
 def test_malformed_replies_are_a_failure() -> None:
     for read, texts in ((read_proposals, MALFORMED_PROPOSALS), (read_reference, MALFORMED_REFERENCES)):
-        taken = [name for name, text in texts.items() if not isinstance(read(Reply(text)), Failure)]
-        assert taken == []
+        accepted = [name for name, text in texts.items() if not isinstance(read(Reply(text)), Failure)]
+        assert accepted == []
 
 
-def test_every_subtask_has_one_form_with_the_inputs_that_it_needs() -> None:
+def test_every_subtask_has_one_schema_with_its_inputs() -> None:
     found = [
         name for form in get_args(AnyProposal) for name in get_args(form.model_fields["subtask"].annotation)
     ]
@@ -91,7 +91,7 @@ def test_every_subtask_has_one_form_with_the_inputs_that_it_needs() -> None:
         assert set(PROPOSALS[name]) <= set(type(read[0]).model_fields)
 
 
-def test_evidence_stands_first_and_providers_take_the_forms() -> None:
+def test_evidence_is_the_first_field_of_closed_schemas() -> None:
     assert next(iter(ProposalsReply.model_fields)) == next(iter(ReferenceReply.model_fields)) == "evidence"
     assert all(next(iter(form.model_fields)) == "evidence" for form in get_args(AnyProposal))
     for form in (PROPOSALS_FORM, REFERENCE_FORM):
@@ -136,7 +136,7 @@ def test_the_example_of_a_reference_parses_and_keeps_its_contract(language: str,
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_prompts_of_a_language_hold_no_hole_and_no_other_language(language: str) -> None:
+def test_prompts_are_complete_and_in_their_language(language: str) -> None:
     scenario = MINI[language, "dialogue_base"]
     persona = bundled_personas()["nora"]
     for request in (
@@ -149,7 +149,7 @@ def test_prompts_of_a_language_hold_no_hole_and_no_other_language(language: str)
         assert ("Answer with one JSON object" in rules) == (language == "en")
 
 
-def test_a_reference_that_repeats_the_prompts_example_is_a_leak() -> None:
+def test_a_reference_that_repeats_the_example_is_a_leak() -> None:
     dialogue, persona = talk(), bundled_personas()["nora"]
     (found,) = read_proposals(Reply(GOOD))  # type: ignore[misc]
     scenario = scenario_of(

@@ -1,11 +1,11 @@
-"""What a scenario is about: metadata first, then what a model proposed, then words."""
+"""Tags of a scenario: from metadata, else from a model, else from words."""
 
 from __future__ import annotations
 
 import pytest
 from compose_made import talk
 
-from h2htalk.curation.compose.tagging import feelings, is_pleasantry, read_emotion, strength, tags_of
+from h2htalk.curation.compose.tagging import count_emotions, is_pleasantry, read_emotion, strength, tags_of
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
 from h2htalk.errors import DataError
@@ -28,12 +28,12 @@ from h2htalk.errors import DataError
         ("en", "The sadistic angrywolf.", None),
     ],
 )
-def test_words_tell_a_feeling(language: Language, text: str, emotion: str | None) -> None:
-    assert next(iter(feelings(text, language)), None) == emotion
+def test_emotions_named_by_words(language: Language, text: str, emotion: str | None) -> None:
+    assert next(iter(count_emotions(text, language)), None) == emotion
 
 
 @pytest.mark.parametrize(
-    ("said", "word"),
+    ("value", "word"),
     [
         ("Sadness", "sadness"),
         ("self pity", "self_pity"),
@@ -44,23 +44,23 @@ def test_words_tell_a_feeling(language: Language, text: str, emotion: str | None
         ("a" * 90, None),
     ],
 )
-def test_an_emotion_is_one_lower_case_word(said: object, word: str | None) -> None:
-    assert read_emotion(said) == word
+def test_an_emotion_is_one_lower_case_word(value: object, word: str | None) -> None:
+    assert read_emotion(value) == word
 
 
-def test_metadata_come_before_a_model_and_a_model_before_words() -> None:
+def test_metadata_precede_a_model_and_a_model_precedes_words() -> None:
     turns = (Turn("user", "I am so worried."),)
     named = {"emotion": "hope", "complexity": "advanced", "interaction": "memory"}
-    plain, told = talk(), talk(metadata={"emotion": "joy", "complexity": "basic", "interaction": "casual"})
+    plain, tagged = talk(), talk(metadata={"emotion": "joy", "complexity": "basic", "interaction": "casual"})
     assert tags_of(plain, turns).to_dict()["emotion"] == "anxiety"
     assert tags_of(plain, turns, named).to_dict() == {**named, "risk": "none"}
-    assert tags_of(told, turns, named).emotion == "joy"
-    assert tags_of(told, turns, {**named, "emotion": "??"}).complexity == "basic"
-    with pytest.raises(DataError, match="no word"):
+    assert tags_of(tagged, turns, named).emotion == "joy"
+    assert tags_of(tagged, turns, {**named, "emotion": "??"}).complexity == "basic"
+    with pytest.raises(DataError, match="not a word"):
         tags_of(plain, turns, {**named, "emotion": "??"})
 
 
-def test_complexity_and_interaction_follow_the_talk() -> None:
+def test_complexity_and_interaction_by_the_history() -> None:
     def tags(*texts: str):
         return tags_of(talk(), [Turn("user", text) for text in texts])
 
@@ -72,7 +72,7 @@ def test_complexity_and_interaction_follow_the_talk() -> None:
     assert tags("Do you remember the heron?").interaction == "memory"
 
 
-def test_a_short_message_shows_nothing_of_what_metadata_say() -> None:
+def test_a_short_message_is_not_emotional_by_its_metadata() -> None:
     dialogue = talk(
         messages=[{"role": "user", "content": "Ok, thanks."}, {"role": "companion", "content": "Ok."}]
     )

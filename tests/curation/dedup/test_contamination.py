@@ -1,3 +1,5 @@
+"""Decontamination: items of a split are found in longer and edited dialogues."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -20,7 +22,7 @@ def found(*dialogues):
 
 
 def holding(scenario, share=0.0, reference="nothing of it"):
-    """A longer dialogue that a scenario's history was cut from."""
+    """A longer dialogue from which a scenario's history could be extracted."""
     turns = (
         Turn("user", words("before", 12)),
         Turn("companion", words("reply", 12)),
@@ -32,7 +34,7 @@ def holding(scenario, share=0.0, reference="nothing of it"):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.1])
-def test_every_chat_of_the_split_is_found_in_a_longer_dialogue(share):
+def test_histories_are_found_in_longer_dialogues(share):
     held = found(*(holding(scenario, share) for scenario in CHATS))
     assert [f and f["of"] for f in held] == [scenario.id for scenario in CHATS]
     assert all(f["on"] == "inputs" and f["split"] == "mini" and f["similarity"] >= 0.8 for f in held)
@@ -47,11 +49,11 @@ def test_a_reference_is_found_as_a_reply_and_within_one(scenario):
     assert [f and (f["of"], f["on"]) for f in found(plain, longer)] == [(scenario.id, "reference")] * 2
 
 
-def test_a_reference_that_the_user_says_is_none():
+def test_a_reference_is_searched_in_replies_alone():
     assert found(dialogue("d", CHATS[0].reference, words("r", 10), language=CHATS[0].language)) == [None]
 
 
-def test_unrelated_dialogues_hold_nothing():
+def test_unrelated_dialogues_contain_no_item():
     hostile = ["", "?", "🙂🙂", "\0", "\ud800", "a b " * 50_000]
     dialogues = [
         dialogue(f"{language}{n}", text or "-", text or "-", language=language)
@@ -62,14 +64,14 @@ def test_unrelated_dialogues_hold_nothing():
     assert found() == []
 
 
-def test_the_fixed_line_of_the_null_class_contaminates_nobody():
+def test_the_line_of_the_null_class_is_no_item():
     assert found(
         dialogue("a", words("u", 10), find_language("en").null_memory),
         dialogue("b", "今天没什么特别的", find_language("zh").null_memory, language="zh"),
     ) == [None, None]
 
 
-def test_an_item_is_known_by_its_user_turns_and_its_reference():
+def test_the_texts_of_an_item():
     scenario = next(s for s in CHATS if len(s.turns) == 5)
     texts = item_texts("mini", scenario)
     assert [(text.on, text.role, text.turns) for text in texts] == [
@@ -91,8 +93,8 @@ def split_of(*openings: str) -> Split:
 
 
 @pytest.mark.parametrize("count", [1, 50, 51, 400])
-def test_what_many_items_ask_is_found_as_what_one_asks(count):
-    """What more than 50 items said counted for none of them: with 51 of one text, its exact copy was none."""
+def test_an_input_of_many_items_is_found(count):
+    """The shingles of more than 50 items were ignored, so the exact copy of a common input was not found."""
     text = words("asked by all", 15)
     index = SplitIndex([("many", split_of(*[text] * count))], 0.8)
     copies = [
@@ -105,8 +107,8 @@ def test_what_many_items_ask_is_found_as_what_one_asks(count):
     assert [held["similarity"] for held in found if held][::2] == [1.0, 1.0]
 
 
-def test_what_is_made_of_common_phrases_alone_is_found():
-    """Each text is two halves, and more than fifty others share the one or the other with it."""
+def test_a_text_of_common_phrases_is_found():
+    """Each text has two halves, and more than fifty others share one of them with it."""
     asked = [f"{words(a, 6)} {words(-b, 6)}" for a in range(1, 53) for b in range(1, 53)]
     index = SplitIndex([("many", split_of(*asked))], 0.8)
     for share in (0.02, 0.05, 0.1):
@@ -115,7 +117,7 @@ def test_what_is_made_of_common_phrases_alone_is_found():
         assert not missed, share
 
 
-def test_what_is_equal_is_found_whatever_shingles_say(monkeypatch):
+def test_equal_texts_are_found_without_shingles(monkeypatch):
     index = SplitIndex([("mini", MINI)], 0.8)
     monkeypatch.setattr(index, "_postings", [])
     held = [item and item.evidence() for item in index.find([holding(scenario) for scenario in CHATS])]
@@ -123,7 +125,7 @@ def test_what_is_equal_is_found_whatever_shingles_say(monkeypatch):
     assert index.find([holding(scenario, 0.1) for scenario in CHATS]) == [None] * len(CHATS)
 
 
-def test_a_run_of_turns_is_held_from_any_place_and_never_over_another_s_text():
+def test_a_run_of_turns_is_found_anywhere_in_its_order():
     scenario = next(s for s in CHATS if len(s.turns) == 5)
     said = [turn.content for turn in scenario.turns]
     whole, swapped = [*said, "x"], [*reversed(said), "x"]

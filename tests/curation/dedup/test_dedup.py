@@ -1,3 +1,5 @@
+"""Dedup: duplicates and items of splits are removed, in any order and after any kill."""
+
 from __future__ import annotations
 
 import os
@@ -9,9 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from dedup_made import deduplicated, dialogue, edited, spec_of, words, workspace_of
+from dedup_made import dedup, deduplicated, dialogue, edited, words, workspace_of
 
-from h2htalk.curation.dedup.stage import run_dedup
 from h2htalk.data.split_export import export_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
@@ -25,10 +26,10 @@ def one(n, share=0.0, name=None, **more):
     return dialogue(name or f"d{n}", *texts[:3], texts[3] + ".", **more)
 
 
-def test_the_better_stays_and_names_what_went(tmp_path):
+def test_the_better_dialogue_stays_and_names_its_duplicates(tmp_path):
     short = dialogue("a", words("0 0", 15), words("0 1", 15))
     kept, rejected = deduplicated(tmp_path, [one(1), short, one(0, name="z"), one(0, name="y"), one(2)])
-    assert set(kept) == {"d1", "d2", "y", "a"}  # a goes on otherwise: it has the opening alone
+    assert set(kept) == {"d1", "d2", "y", "a"}  # a has only the opening
     assert rejected["z"]["reason"] == "duplicate"
     assert rejected["z"]["evidence"] == {"of": "y", "on": "both", "similarity": 1.0}
     assert rejected["z"]["record"]["messages"] == one(0).to_dict()["messages"]
@@ -36,7 +37,7 @@ def test_the_better_stays_and_names_what_went(tmp_path):
     assert "merged" not in kept["d1"]["provenance"]
 
 
-def test_a_near_duplicate_says_how_similar_it_is(tmp_path):
+def test_a_near_duplicate_has_its_similarity(tmp_path):
     kept, rejected = deduplicated(tmp_path, [one(0), one(0, 0.1, "copy"), one(1)])
     assert set(kept) == {"copy", "d1"}  # the smaller id: copy < d0
     assert rejected["d0"]["reason"] == "near_duplicate"
@@ -44,20 +45,20 @@ def test_a_near_duplicate_says_how_similar_it_is(tmp_path):
     assert 0.88 < rejected["d0"]["evidence"]["similarity"] < 0.95
 
 
-def test_what_safety_has_decided_is_kept_before_what_it_has_not(tmp_path):
+def test_a_dialogue_that_safety_decided_is_better(tmp_path):
     kept, _ = deduplicated(tmp_path, [one(0, name="a", metadata=REVIEW), one(0, name="b")])
     assert set(kept) == {"b"}
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05])
-def test_a_reply_to_unlike_inputs_removes_nobody(tmp_path, share):
+def test_the_same_reply_to_different_inputs_is_no_duplicate(tmp_path, share):
     reply = words("reply", 40)
     made = [dialogue(f"d{n:02}", words(f"m{n}", 15), edited(reply, share, n)) for n in range(40)]
     kept, rejected = deduplicated(tmp_path, made)
     assert (len(kept), rejected) == (40, {})
 
 
-def test_a_chain_of_small_changes_does_not_carry_far(tmp_path):
+def test_a_chain_of_small_changes_is_not_one_cluster(tmp_path):
     steps = [words(f"part {n}", 6) for n in range(30)]
     chain = [
         dialogue(f"c{n:02}", " ".join(steps[n : n + 12]), words(f"reply {n}", 30) + ".") for n in range(18)
@@ -75,17 +76,17 @@ def test_languages_are_never_compared(tmp_path):
     assert set(kept) == {"a", "b"}
 
 
-def test_items_of_a_split_do_not_come_back(tmp_path):
-    """A split of one's own is told by its name, not by where it lies."""
+def test_dialogues_with_items_of_a_split_are_removed(tmp_path):
+    """A split in a folder is named by its own name, not by its path."""
     folder = tmp_path / "mine"
     export_split(load_split("mini").select("en", ["dialogue_base"]), folder, "jsonl")
     item = next(s for s in load_split("mini").scenarios if s.id == "mini-en-dialogue-base-01")
     held = dialogue("held", item.turns[0].content, words("r", 15))
-    with pytest.raises(ConfigError, match="two splits have one name"):
-        deduplicated(tmp_path, [held], against=("mini", str(folder)))
+    with pytest.raises(ConfigError, match="two splits have the same name"):
+        deduplicated(tmp_path, [held], splits=("mini", str(folder)))
     header = (folder / "split.toml").read_text(encoding="utf-8")
     (folder / "split.toml").write_text(header.replace('"mini"', '"ours"'), encoding="utf-8")
-    kept, rejected = deduplicated(tmp_path, [held, one(0)], against=(str(folder),))
+    kept, rejected = deduplicated(tmp_path, [held, one(0)], splits=(str(folder),))
     assert set(kept) == {"d0"}
     assert rejected["held"]["reason"] == "contaminated"
     evidence = {"of": item.id, "split": "ours", "on": "inputs", "similarity": 1.0}
@@ -107,7 +108,7 @@ HOSTILE = [
 ]
 
 
-def test_hostile_texts_are_kept_once_each(tmp_path):
+def test_hostile_texts_are_compared(tmp_path):
     made = [
         dialogue(f"h{n}{language}", text, text, language=language)
         for n, text in enumerate(HOSTILE)
@@ -124,7 +125,7 @@ def test_a_record_that_is_no_dialogue_is_rejected(tmp_path):
     workspace = workspace_of(tmp_path, [one(0), one(1)])
     path = workspace.stage("safety").file("kept", "part-00000")
     path.write_text(path.read_text().replace('"role":"user"', '"role":"narrator"', 1))
-    counts = run_dedup(spec_of(workspace), workspace, b"", processes=1)
+    counts = dedup(workspace)
     assert counts.reasons == {"unreadable": 1}
     assert counts.kept == 1
 
@@ -137,12 +138,12 @@ def mixed(seed=0):
     return made
 
 
-def test_the_order_of_rows_and_parts_changes_nothing_but_the_order(tmp_path):
+def test_the_order_of_rows_and_parts_changes_no_record(tmp_path):
     first = deduplicated(tmp_path / "a", mixed(1), part=4)
     again = deduplicated(tmp_path / "b", mixed(2), part=7)
     assert first == again
     assert len(first[0]) == 20
-    left = {path.name for path in (tmp_path / "a" / "04-distinct").iterdir()}
+    left = {path.name for path in (tmp_path / "a" / "dedup").iterdir()}
     assert left == {"kept", "rejected", "parts", "stage.json", "summary.json"}
 
 
@@ -150,12 +151,12 @@ def test_two_processes_give_the_same_bytes(tmp_path):
     made = mixed()
     for name, processes in (("one", 1), ("two", 2)):
         workspace = workspace_of(tmp_path / name, made)
-        run_dedup(spec_of(workspace), workspace, b"", processes=processes)
+        dedup(workspace, processes=processes)
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two")
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    stage = folder / "04-distinct"
+    stage = folder / "dedup"
     return {
         str(path.relative_to(stage)): path.read_bytes() for path in sorted(stage.rglob("*")) if path.is_file()
     }
@@ -164,22 +165,22 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 RUN = """
 import sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
-from dedup_made import spec_of
-from h2htalk.curation.dedup.stage import run_dedup
+sys.path[:0] = {tests!r}
+from dedup_made import dedup
 from h2htalk.curation.workspace import Workspace
 workspace = Workspace(Path({folder!r}))
 print("ready", flush=True)
-run_dedup(spec_of(workspace), workspace, b"", processes=1)
+dedup(workspace)
 """
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
     made = [one(n) for n in range(150)] + [one(n, 0.1, f"near{n}") for n in range(0, 150, 3)]
     whole = workspace_of(tmp_path / "whole", made, part=10)
-    run_dedup(spec_of(whole), whole, b"", processes=1)
+    dedup(whole)
     workspace_of(tmp_path / "killed", made, part=10)
-    code = RUN.format(tests=str(Path(__file__).parents[1]), folder=str(tmp_path / "killed"))
+    tests = [str(Path(__file__).parents[n]) for n in (1, 2)]
+    code = RUN.format(tests=tests, folder=str(tmp_path / "killed"))
     killed = 0
     for pause in (0.05, 0.1, 0.2, 0.35, 0.5, 0.7):
         process = subprocess.Popen(
@@ -193,5 +194,5 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
         process.stdout.close()
     assert killed >= 2
     workspace = workspace_of(tmp_path / "killed", made, part=10)
-    run_dedup(spec_of(workspace), workspace, b"", processes=1)
+    dedup(workspace)
     assert bytes_of(tmp_path / "killed") == bytes_of(tmp_path / "whole")

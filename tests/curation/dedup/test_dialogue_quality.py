@@ -1,3 +1,5 @@
+"""The quality of a dialogue, which decides over duplicates."""
+
 from __future__ import annotations
 
 import pytest
@@ -33,7 +35,7 @@ def test_a_reply_that_ends_like_a_sentence_is_complete(end):
 
 
 @pytest.mark.parametrize("end", ["I think that the", "我觉得", "first,", "其次，", "2"])
-def test_a_reply_that_was_cut_is_not(end):
+def test_a_truncated_reply_is_not_complete(end):
     assert not is_complete(dialogue("a", "Hello", end))
 
 

@@ -1,3 +1,5 @@
+"""The compared form of texts, shingles and signatures."""
+
 from __future__ import annotations
 
 import subprocess
@@ -30,16 +32,16 @@ from h2htalk.curation.dedup.minhash import (
         ("", "en", ""),
     ],
 )
-def test_case_width_marks_and_spaces_are_not_compared(text, language, compared):
+def test_case_width_punctuation_and_spaces_are_not_compared(text, language, compared):
     assert plain(text, language) == compared
 
 
-def test_a_side_is_its_messages_line_by_line():
+def test_a_side_has_a_line_for_each_message():
     assert plain_side(["One, two", "\u200b", "Three."], "en") == "one two\nthree"
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=6), st.integers(1, 8))
-def test_shingles_of_a_text_are_the_same_alone_and_among_others(texts, width):
+def test_shingles_do_not_depend_on_other_texts(texts, width):
     hashes, counts = shingle_hashes(texts, width)
     parts = np.split(hashes, np.cumsum(counts)[:-1])
     for text, part in zip(texts, parts, strict=True):
@@ -49,7 +51,7 @@ def test_shingles_of_a_text_are_the_same_alone_and_among_others(texts, width):
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=5))
-def test_a_signature_is_the_texts_alone(texts):
+def test_a_signature_does_not_depend_on_other_texts(texts):
     together = signatures(texts, 3)
     assert together.shape == (len(texts), 64)
     for text, row in zip(texts, together, strict=True):
@@ -70,7 +72,7 @@ def test_hashes_are_the_same_in_every_process():
         "from h2htalk.curation.dedup.minhash import *;"
         "print(text_hash('你好', 'a'), signatures(['hello there'], 3).sum())"
     )
-    said = {
+    printed = {
         subprocess.run(
             [sys.executable, "-c", code],
             capture_output=True,
@@ -80,8 +82,8 @@ def test_hashes_are_the_same_in_every_process():
         ).stdout
         for seed in ("1", "2")
     }
-    assert said == {f"{text_hash('你好', 'a')} {signatures(['hello there'], 3).sum()}\n"}
+    assert printed == {f"{text_hash('你好', 'a')} {signatures(['hello there'], 3).sum()}\n"}
 
 
-def test_borders_of_texts_count_in_a_hash():
+def test_a_hash_depends_on_the_borders_of_texts():
     assert text_hash("ab", "c") != text_hash("a", "bc")

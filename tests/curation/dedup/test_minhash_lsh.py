@@ -1,3 +1,5 @@
+"""Candidate pairs by MinHash LSH."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -28,14 +30,14 @@ def test_edited_copies_are_candidates():
     assert all({a, b} in pairs for a, b in zip(texts, copies, strict=True))
 
 
-def test_pairs_are_a_function_of_the_set_of_texts():
+def test_pairs_do_not_depend_on_the_order_of_texts():
     texts = [words(n // 3, 40) for n in range(60)]
     texts = list(dict.fromkeys(edited(text, 0.1, n) for n, text in enumerate(texts)))
     first, again = found(texts), found(texts[::-1])
     assert sorted(map(sorted, first)) == sorted(map(sorted, again))
 
 
-def test_a_crowd_of_the_same_phrase_gives_few_pairs_a_text():
+def test_many_texts_with_one_phrase_give_few_pairs_each():
     texts = [f"{words('frame', 60)} {n:05}" for n in range(600)]
     pairs = found(texts)
     assert 0 < len(pairs) <= 64 * len(texts)

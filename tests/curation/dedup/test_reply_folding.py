@@ -1,4 +1,4 @@
-"""Several answers to one question: one dialogue with several replies, which become several references."""
+"""Reply folding: dialogues with one question become one dialogue with several replies and references."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dedup_made import deduplicated, dialogue, spec_of, words, workspace_of
+from curation_made import run_one
+from dedup_made import dedup, deduplicated, dialogue, words, workspace_of
 
 import h2htalk.curation.dedup.reply_folding as module
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.compose.stage import make_stage
-from h2htalk.curation.dedup.stage import run_dedup
+from h2htalk.curation.compose.settings import ComposeSettings
 from h2htalk.curation.explain import explain
-from h2htalk.curation.pipeline import run_stage
-from h2htalk.curation.settings import ComposeSettings
 from h2htalk.data.dialogue import Dialogue, Turn
 
 QUESTION = "I failed the exam in chemistry on Friday and cannot tell my mother."
@@ -32,7 +30,7 @@ def answers(**changes: Any) -> list[Dialogue]:
     return [replace(one, **changes) for one in made]
 
 
-def test_the_better_stays_and_carries_what_the_others_replied(tmp_path: Path) -> None:
+def test_the_best_dialogue_gets_the_replies_of_the_others(tmp_path: Path) -> None:
     made = answers()
     made[1] = replace(made[1], licence="CC-BY-4.0", provenance={"source": "q", "row": 2})
     made[0] = replace(made[0], messages=(Turn("user", QUESTION.upper() + "!"), made[0].messages[1]))
@@ -80,7 +78,7 @@ def test_the_better_stays_and_carries_what_the_others_replied(tmp_path: Path) ->
         "other words",
     ],
 )
-def test_what_cannot_stand_beside_it_is_a_duplicate(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_a_dialogue_that_cannot_be_folded_is_a_duplicate(tmp_path: Path, changed: dict[str, Any]) -> None:
     made = answers()
     made[0] = replace(made[0], **changed)
     kept, rejected = deduplicated(tmp_path, made)
@@ -91,13 +89,13 @@ def test_what_cannot_stand_beside_it_is_a_duplicate(tmp_path: Path, changed: dic
     assert [len(record["metadata"]["alternatives"]) for record in kept.values()] == [1]
 
 
-def test_one_licence_for_all_stays_what_it_is(tmp_path: Path) -> None:
-    """The mixture of MIT and MIT is CC BY 4.0 by the table of licences."""
+def test_one_licence_for_all_replies_stays(tmp_path: Path) -> None:
+    """The table gives CC BY 4.0 for a mixture of MIT and MIT."""
     kept, _ = deduplicated(tmp_path, answers(licence="MIT"))
     assert [record["licence"] for record in kept.values()] == ["MIT"]
 
 
-def test_of_longer_talks_and_where_the_companion_begins_nothing_is_carried(tmp_path: Path) -> None:
+def test_longer_dialogues_and_those_that_the_companion_begins_are_not_folded(tmp_path: Path) -> None:
     made = [
         dialogue(f"t{n}", QUESTION, words(n, 12), words("again", 12), words(-n, 12) + ".") for n in (1, 2)
     ]
@@ -114,15 +112,15 @@ def test_of_longer_talks_and_where_the_companion_begins_nothing_is_carried(tmp_p
     assert not [record for record in kept.values() if "alternatives" in record["metadata"]]
 
 
-def test_the_best_are_carried_and_no_more_than_may_be(
+def test_the_best_replies_are_folded_up_to_the_maximum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The longer the reply, the better."""
+    """A longer reply is better."""
     monkeypatch.setattr(module, "MOST_REPLIES", 5)
     made = [dialogue(f"a{n:02}", QUESTION, words(n, 30)[: 40 + n] + ".") for n in range(12)]
     kept, rejected = deduplicated(tmp_path, made)
-    carried = [alternative["id"] for alternative in kept["a11"]["metadata"]["alternatives"]]
-    assert carried == ["a10", "a09", "a08", "a07", "a06"]
+    folded = [alternative["id"] for alternative in kept["a11"]["metadata"]["alternatives"]]
+    assert folded == ["a10", "a09", "a08", "a07", "a06"]
     assert [rejected[f"a{n:02}"]["reason"] for n in range(6)] == ["duplicate"] * 6
 
 
@@ -145,17 +143,15 @@ def test_order_and_parts_change_nothing(tmp_path: Path) -> None:
     ("references", "origins"),
     [(1, ["original", "answer:q-000001"]), (2, ["original", "answer:q-000001", "answer:q-000002"])],
 )
-def test_other_answers_become_references(tmp_path: Path, references: int, origins: list[str]) -> None:
+def test_folded_replies_become_references(tmp_path: Path, references: int, origins: list[str]) -> None:
     made = answers()
     made[0] = replace(made[0], licence="CC-BY-4.0")
     stays = dialogue(
         "q-000008", "My violin went out of tune in the rain today.", "Did it still sing for you?"
     )
     workspace = workspace_of(tmp_path, [*made, stays])
-    spec = spec_of(workspace)
-    run_dedup(spec, workspace, b"", processes=1)
-    spec = replace(spec, compose=ComposeSettings(references=references, subtasks=("dialogue_base",)))
-    run_stage(make_stage(spec, workspace, b"k" * 32), workspace, processes=1)
+    dedup(workspace)
+    run_one("compose", workspace, ComposeSettings(references=references, subtasks=("dialogue_base",)))
     candidate, _ = (Candidate.from_dict(r) for r in workspace.stage("compose").records())
     assert [r.origin for r in candidate.references] == origins
     licensed = {"source": "made", "dialogue": "q-000001", "licence": "CC-BY-4.0"}

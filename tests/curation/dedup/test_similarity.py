@@ -1,3 +1,5 @@
+"""Which dialogues are duplicates."""
+
 from __future__ import annotations
 
 import time
@@ -14,7 +16,7 @@ LONG, LONGER = words("reply", 40), words("other", 40)
 SHORT = words("short", 60)[:180]
 
 
-HALF = edited(LONGER, 0.43)  # more alike than chance, less than both sides must be
+HALF = edited(LONGER, 0.43)  # more similar than by chance, less than both sides must be
 OPENING = words("opening", 200)
 
 
@@ -23,14 +25,14 @@ def sides(user, companion, language="en"):
 
 
 @given(st.text(max_size=50), st.text(max_size=50))
-def test_similarity_is_symmetric_and_a_share(a, b):
+def test_similarity_is_symmetric_and_between_0_and_1(a, b):
     assert similarity(a, b) == similarity(b, a)
     assert 0 <= similarity(a, b) <= 1
     assert (similarity(a, b) == 1) == (a == b)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.15])
-def test_long_texts_are_compared_by_shingles_with_nearly_the_same_result(share):
+def test_the_similarity_of_long_texts_is_estimated_by_shingles(share):
     text = words("long", 5000)
     assert len(text) > 20_000
     other = edited(text, share)
@@ -55,7 +57,7 @@ def test_long_texts_are_compared_by_shingles_with_nearly_the_same_result(share):
         (sides(f"{A}\n{B}", C), sides(f"{edited(A, 0.1)}\n{edited(B, 0.1)}", LONG), "inputs"),
     ],
 )
-def test_one(a, b, on):
+def test_duplicates(a, b, on):
     found = match(a, b, 0.7)
     assert found is not None
     assert found.on == on
@@ -104,13 +106,13 @@ def test_one(a, b, on):
         "emoji",
     ],
 )
-def test_two(a, b):
+def test_no_duplicates(a, b):
     assert match(a, b, 0.7) is None
     assert match(b, a, 0.7) is None
 
 
 @pytest.mark.parametrize("slots", [(3, 3), (4, 2), (0, 6)])
-def test_one_frame_with_other_content_is_two(slots):
+def test_the_same_frame_with_other_content_is_no_duplicate(slots):
     def letter(seed):
         return " ".join(f"{words(f'frame {n}', 6)} {words((seed, n), slots[n])}".strip() for n in range(2))
 

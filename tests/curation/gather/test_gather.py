@@ -1,4 +1,4 @@
-"""Gather: raw files become dialogues with ids, provenance and a licence; what is left out is counted."""
+"""Gather: raw files become dialogues with ids, provenance and a licence; refused items are counted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from curation_made import all_files
+from curation_made import all_files, run_one
 
 from h2htalk.curation.erase import erase
 from h2htalk.curation.explain import explain
-from h2htalk.curation.gather.stage import run_gather
-from h2htalk.curation.settings import CurateSpec, GatherSettings, Source, SourceFormat
-from h2htalk.curation.stage_folder import Counts
+from h2htalk.curation.gather.settings import GatherSettings, Source
+from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import Language
@@ -34,7 +33,7 @@ def write(path: Path, *records: Any) -> None:
 
 def source(
     name: str = "chat",
-    form: SourceFormat = "messages",
+    form: str = "messages",
     path: str = "raw.jsonl",
     language: Language = "en",
     **more: Any,
@@ -44,10 +43,9 @@ def source(
 
 def gather(
     tmp_path: Path, *sources: Source, part: int = 4, workspace: str = "work", **settings: Any
-) -> Counts:
+) -> RecordCounts:
     place = Workspace(tmp_path / workspace)
-    spec = CurateSpec(str(place.path), GatherSettings(sources, **settings), part=part)
-    return run_gather(spec, tmp_path, place, place.open_key())
+    return run_one("gather", place, GatherSettings(sources, **settings), part=part, folder=tmp_path)
 
 
 def kept(tmp_path: Path, workspace: str = "work") -> list[Dialogue]:
@@ -66,7 +64,7 @@ def bank(tmp_path: Path) -> Source:
     return source("bank", "memory_bank", "bank.json")
 
 
-def test_records_say_where_they_come_from_and_never_whose_they_are(tmp_path: Path) -> None:
+def test_records_have_a_source_and_no_names(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", talk("Hi", 1), "{broken", talk("Ho", 3))
     counts = gather(tmp_path, source(licence="mit"), bank(tmp_path))
     dialogues = kept(tmp_path)
@@ -76,10 +74,10 @@ def test_records_say_where_they_come_from_and_never_whose_they_are(tmp_path: Pat
     assert dialogues[4].provenance == {"source": "bank", "row": 3, "person": "bank-p0002"}
     assert dialogues[4].metadata == {"date": "2023-04-27"}
     assert (counts.read, counts.kept, counts.rejected) == (3 + 2 * USERS, 2 + 2 * USERS, 1)
-    assert "User" not in (tmp_path / "work/01-gathered/kept/part-00001.jsonl").read_text()
+    assert "User" not in (tmp_path / "work/gather/kept/part-00001.jsonl").read_text()
 
 
-def test_the_audit_leads_back_and_the_rejected_hold_no_text(tmp_path: Path) -> None:
+def test_the_audit_is_an_index_and_rejected_lines_have_no_text(tmp_path: Path) -> None:
     odd = {"messages": [{"role": "Emily Stone", "content": "Hi"}]}
     write(tmp_path / "raw.jsonl", talk("Hi\u202e", 1), "{broken", odd, talk("bye\x00"))
     counts = gather(tmp_path, source())
@@ -101,7 +99,7 @@ def test_answers_to_one_question_are_linked(tmp_path: Path) -> None:
     (tmp_path / "raw.csv").write_text(
         "questionID,question,answer\n7,Why?,So.\n8,How?,Thus.\n7,Why?,Who knows.\n"
     )
-    gather(tmp_path, source(form="questions", path="raw.csv"))
+    gather(tmp_path, source(form="question_answers", path="raw.csv"))
     assert [d.provenance["question"] for d in kept(tmp_path)] == ["chat-q0001", "chat-q0002", "chat-q0001"]
 
 
@@ -111,23 +109,23 @@ def test_ids_do_not_depend_on_the_size_of_parts(tmp_path: Path) -> None:
     assert kept(tmp_path) == kept(tmp_path, "other")
 
 
-def test_what_a_kill_left_out_is_made_again_with_the_same_bytes(tmp_path: Path) -> None:
+def test_an_interrupted_stage_ends_with_the_same_bytes(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", *[talk(f"Hi {at}", at) if at % 3 else "{" for at in range(30)])
     sources = (source(), bank(tmp_path))
     gather(tmp_path, *sources)
-    whole = all_files(tmp_path / "work/01-gathered")
-    folder = tmp_path / "work/01-gathered"
+    whole = all_files(tmp_path / "work/gather")
+    folder = tmp_path / "work/gather"
     for name in ("summary.json", "parts/part-00001.json", "parts/part-00009.json"):
         (folder / name).unlink()
     (folder / "kept/part-00001.jsonl").write_text("half a li")
     (folder / "kept/.part-00001.jsonl.4711").write_text("half a li")
     untouched = (folder / "kept/part-00002.jsonl").stat().st_mtime_ns
     gather(tmp_path, *sources)
-    assert all_files(tmp_path / "work/01-gathered") == whole
+    assert all_files(tmp_path / "work/gather") == whole
     assert (folder / "kept/part-00002.jsonl").stat().st_mtime_ns == untouched
 
 
-def test_a_finished_stage_stays_where_its_file_moves_and_is_another_where_it_changes(tmp_path: Path) -> None:
+def test_a_moved_file_is_the_same_setting_and_a_changed_one_is_not(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", talk("Hi"))
     first = gather(tmp_path, source())
     (tmp_path / "raw.jsonl").rename(tmp_path / "moved.jsonl")
@@ -137,8 +135,8 @@ def test_a_finished_stage_stays_where_its_file_moves_and_is_another_where_it_cha
         gather(tmp_path, source(path="moved.jsonl"))
 
 
-def test_who_was_taken_out_is_known_again_after_the_owner_deleted_the_lines(tmp_path: Path) -> None:
-    """Ids are rows: an erased person came back under another, and a stranger with the old one vanished."""
+def test_the_erased_are_recognized_after_lines_were_deleted(tmp_path: Path) -> None:
+    """Ids are rows: an erased person came back with another id, and a person with the old id was left out."""
     names = ["Ann", "Bo", "Cy", "Di"]
     records = [{**talk(f"Hi {name}", at), "person": name} for at, name in enumerate(names)]
     write(tmp_path / "raw.jsonl", *records, talk("Nobody's", 8), talk("No one's", 9))
@@ -146,7 +144,7 @@ def test_who_was_taken_out_is_known_again_after_the_owner_deleted_the_lines(tmp_
     place = Workspace(tmp_path / "work")
     for asked in ("Bo", "raw-2", "chat-000005"):
         erase(place, asked)
-    # Ann's line is gone, Bo has another one, the ids of those without a name are others.
+    # Ann's line is deleted, Bo has another one, and dialogues without a person have other ids.
     more = {**talk("More", 5), "person": "Bo"}
     nameless = [{**talk("Nobody's", 8), "id": "raw-9"}, {**talk("No one's", 9), "id": "raw-10"}]
     write(tmp_path / "raw.jsonl", *records[1:], more, *nameless)
@@ -158,10 +156,10 @@ def test_who_was_taken_out_is_known_again_after_the_owner_deleted_the_lines(tmp_
     assert explain(place, "chat-000003")[0].what == "kept"
 
 
-def test_a_file_from_which_the_owner_deleted_who_was_erased_is_not_read_again(
+def test_a_file_without_the_erased_lines_is_not_read_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The next run was refused for another setting of sources, though deleting the lines is what `erase` advises."""
+    """The next run was refused for another setting, though `erase` advises to delete the lines."""
     records = [{**talk(f"Hi {name}", at), "person": name} for at, name in enumerate(["Ann", "Bo", "Cy"])]
     write(tmp_path / "raw.jsonl", *records)
     gather(tmp_path, source())
@@ -175,11 +173,11 @@ def test_a_file_from_which_the_owner_deleted_who_was_erased_is_not_read_again(
     place.stage("gather").remove()
     write(tmp_path / "raw.jsonl", *records)
     assert gather(tmp_path, source()).kept == 2
-    assert "gather: 1 items of source 'chat' left out: they were erased" in capsys.readouterr().err
+    assert "gather: left out 1 erased items of source 'chat'" in capsys.readouterr().err
 
 
-def test_who_was_rejected_here_can_be_taken_out_by_name(tmp_path: Path) -> None:
-    """The private index knew only what was kept: a rejected person was a stranger to erase."""
+def test_a_rejected_person_can_be_erased_by_name(tmp_path: Path) -> None:
+    """The private index had only kept dialogues."""
     write(tmp_path / "raw.jsonl", {**talk("bye\x00", 1), "person": "Emily"}, talk("Hi", 2))
     gather(tmp_path, source())
     erased = erase(Workspace(tmp_path / "work"), "Emily")
@@ -187,9 +185,8 @@ def test_who_was_rejected_here_can_be_taken_out_by_name(tmp_path: Path) -> None:
     assert lines(tmp_path, "rejected") == []
 
 
-def test_a_raw_name_means_one_person_or_one_dialogue(tmp_path: Path) -> None:
-    """`erase 7` took number 7 of every source, and of a person called 7 also dialogue 7 of somebody else; a file of a
-    Mac holds two characters where a keyboard gives one."""
+def test_a_raw_name_is_one_person_or_one_dialogue(tmp_path: Path) -> None:
+    """`erase 7` erased dialogue 7 of every source, and of a person called 7 also another person's dialogue 7."""
     records = [
         {**talk("Hi", 1), "id": 7},
         {**talk("Ho", 2), "person": "8"},
@@ -200,17 +197,17 @@ def test_a_raw_name_means_one_person_or_one_dialogue(tmp_path: Path) -> None:
     write(tmp_path / "other.jsonl", {**talk("He", 1), "id": 7}, talk("Hu", 2))
     gather(tmp_path, source(), source("other", path="other.jsonl"))
     place = Workspace(tmp_path / "work")
-    with pytest.raises(ConfigError, match="say which: chat:7 or other:7"):
+    with pytest.raises(ConfigError, match="choose one: chat:7 or other:7"):
         erase(place, "7")
     assert erase(place, "other:7").ids == ("other-000001",)
-    with pytest.raises(ConfigError, match="say which: chat-p0001 or chat-000003"):
+    with pytest.raises(ConfigError, match="choose one: chat-p0001 or chat-000003"):
         erase(place, "8")
     assert erase(place, "chat-p0001").ids == ("chat-000002", "chat-p0001")
     assert erase(place, "Am\u00e9lie").ids == ("chat-000004", "chat-p0003")
 
 
-def test_another_source_of_a_like_name_excuses_no_empty_one(tmp_path: Path) -> None:
-    """`chat-b-000001` was erased, and so `chat` could be empty without a word."""
+def test_an_erasure_from_a_source_of_a_similar_name_does_not_count(tmp_path: Path) -> None:
+    """After `chat-b-000001` was erased, `chat` could be empty."""
     (tmp_path / "work").mkdir()
     write(tmp_path / "work/tombstones.jsonl", {"id": "chat-b-000001"})
     (tmp_path / "raw.jsonl").write_text("\n")
@@ -231,13 +228,13 @@ def test_a_limit_counts_dialogues(tmp_path: Path) -> None:
     assert (counts.kept, counts.reasons) == (1, {"prefix": 1})
 
 
-def test_a_source_without_a_dialogue_is_an_error_that_says_why(tmp_path: Path) -> None:
+def test_a_source_without_a_dialogue_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", {"text": "Hi"}, {"text": "Ho"})
     with pytest.raises(
-        DataError, match=r"all 2 items were rejected \(broken 2\); is its form really 'messages'"
+        DataError, match=r"all 2 items were rejected \(broken 2\); is its format really 'messages'"
     ):
         gather(tmp_path, source())
-    assert not (tmp_path / "work/01-gathered/summary.json").exists()
+    assert not (tmp_path / "work/gather/summary.json").exists()
     (tmp_path / "raw.jsonl").write_bytes(
         "".join(json.dumps(talk("你好"), ensure_ascii=False)).encode("gb18030")
     )
@@ -248,13 +245,13 @@ def test_a_source_without_a_dialogue_is_an_error_that_says_why(tmp_path: Path) -
         gather(tmp_path, source(), workspace="empty")
 
 
-def test_licences_are_looked_at_before_anything_is_read(tmp_path: Path) -> None:
+def test_licences_are_checked_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot enter a release under CC-BY-4\.0"):
         gather(tmp_path, source(licence="CC-BY-NC-4.0", path="not-there"))
-    assert not (tmp_path / "work/01-gathered").exists()
+    assert not (tmp_path / "work/gather").exists()
 
 
-def test_a_record_of_a_licence_that_the_release_does_not_allow_is_rejected(tmp_path: Path) -> None:
+def test_records_of_another_licence_or_language_are_rejected(tmp_path: Path) -> None:
     records = [
         {**talk("Hi"), "id": name, "language": language, "licence": licence}
         for name, language, licence in (
@@ -271,31 +268,25 @@ def test_a_record_of_a_licence_that_the_release_does_not_allow_is_rejected(tmp_p
     assert [d.licence for d in kept(tmp_path)] == ["MIT"]
 
 
-def test_names_and_files_that_cannot_be(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         gather(tmp_path, source())
-    with pytest.raises(ConfigError, match="ids begin with its name"):
-        gather(tmp_path, source(name="a/b"))
-    with pytest.raises(ConfigError, match="limit is 0"):
-        gather(tmp_path, source(limit=0))
-    with pytest.raises(ConfigError, match="cannot be named 'simulated'"):
-        gather(tmp_path, source(name="simulated"))
 
 
-# --- Dialogues that stand in --------------------------------------------------------------------------------------
+# --- Mock dialogues --------------------------------------------------------------------------------------
 
 
-def test_where_the_data_are_not_set_dialogues_stand_in_and_it_is_said(
+def test_mock_dialogues_replace_missing_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("NO_DATA", raising=False)
     sources = (source(path="$NO_DATA/a"), source("zh", path="$NO_DATA/b", language="zh", limit=3))
-    counts = gather(tmp_path, *sources, stand_in=8)
+    counts = gather(tmp_path, *sources, mock_dialogues=8)
     assert capsys.readouterr().err.splitlines()[:2] == [
-        "gather: $NO_DATA is not set; 8 generated dialogues stand in for source 'chat'",
-        "gather: $NO_DATA is not set; 3 generated dialogues stand in for source 'zh'",
+        "gather: $NO_DATA is not set; source 'chat' gets 8 mock dialogues instead",
+        "gather: $NO_DATA is not set; source 'zh' gets 3 mock dialogues instead",
     ]
-    assert (counts.kept, counts.tags) == (11, {"stand_in": 11})
+    assert (counts.kept, counts.tags) == (11, {"mock": 11})
     assert [d.language for d in kept(tmp_path)] == ["en"] * 8 + ["zh"] * 3
     with pytest.raises(ConfigError, match=r"\$NO_DATA is not set; set it to the folder"):
         gather(tmp_path, *sources, workspace="other")
@@ -304,15 +295,15 @@ def test_where_the_data_are_not_set_dialogues_stand_in_and_it_is_said(
 # --- Real data ----------------------------------------------------------------------------------------------------
 
 
-def test_the_public_data_gather_whole(tmp_path: Path, shared_data: Path) -> None:
-    """Counts read off by hand: 5 of SmileChat's replies break off, one of its dialogues has one speaker, one day of
-    John Zhang's is empty, and ESConv's 2,985 lines are 211 conversations."""
+def test_public_data(tmp_path: Path, shared_data: Path) -> None:
+    """Counted by hand: 5 incomplete replies and one dialogue of one speaker in SmileChat, one empty day of John Zhang,
+    and 211 conversations in ESConv's 2,985 lines."""
     folder = f"{shared_data}/raw"
     counts = gather(
         tmp_path,
         source("smile", "messages", f"{folder}/smilechat_zh.jsonl", "zh"),
-        source("aiwei", "persona", f"{folder}/emollm_aiwei_zh.json", "zh"),
-        source("counsel", "questions", f"{folder}/counselchat_en.csv"),
+        source("aiwei", "xtuner", f"{folder}/emollm_aiwei_zh.json", "zh"),
+        source("counsel", "question_answers", f"{folder}/counselchat_en.csv"),
         source("bank-en", "memory_bank", f"{folder}/memorybank_en.json"),
         source("bank-zh", "memory_bank", f"{folder}/memorybank_zh.json", "zh"),
         source("esconv", "contexts", f"{folder}/esconv_dev_en.tsv", licence="CC-BY-NC-4.0"),

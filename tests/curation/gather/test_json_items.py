@@ -1,4 +1,4 @@
-"""JSON of raw files: a broken line is one refused item; an array in which nothing can be counted is an error."""
+"""JSON of raw files: a broken line is a refused item, a broken array an error."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from h2htalk.curation.gather.formats import READERS
 from h2htalk.curation.gather.json_items import members
-from h2htalk.curation.gather.raw_items import Item, RawDialogue, RefusedItem
+from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
 from h2htalk.errors import DataError
 
 GOOD = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}
 
 
-def read(path: Path, form: str = "messages") -> list[Item]:
+def read(path: Path, form: str = "messages") -> list[RawItem]:
     return list(READERS[form](path, lambda size: None))  # type: ignore[index]
 
 
-def reasons(items: list[Item]) -> list[str]:
-    return [item.found.reason if isinstance(item.found, RefusedItem) else "read" for item in items]
+def reasons(items: list[RawItem]) -> list[str]:
+    return [item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items]
 
 
 def members_of(tmp_path: Path, text: str | bytes) -> list[tuple[int, str | None, Any]]:
@@ -33,7 +33,7 @@ def members_of(tmp_path: Path, text: str | bytes) -> list[tuple[int, str | None,
     return list(members(path, lambda size: None))
 
 
-def test_a_broken_line_is_refused_with_its_number_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_broken_line_is_refused_with_its_number(tmp_path: Path) -> None:
     good = json.dumps(GOOD).encode()
     deep = b"[" * 100_000
     lines = [good, b'{"messages": [', good + b" 1", b"", b"7", b"\xff" + good, deep, good]
@@ -42,7 +42,7 @@ def test_a_broken_line_is_refused_with_its_number_and_the_others_are_read(tmp_pa
     items = read(path)
     assert reasons(items) == ["read", "broken", "broken", "broken", "encoding", "broken", "read"]
     assert [item.row for item in items] == [1, 2, 3, 5, 6, 7, 8]
-    assert [item.found.evidence["line"] for item in items if isinstance(item.found, RefusedItem)] == [
+    assert [item.content.evidence["line"] for item in items if isinstance(item.content, RefusedItem)] == [
         2,
         3,
         5,
@@ -57,7 +57,7 @@ def test_a_number_of_thousands_of_digits_and_nan_do_not_break_a_line(tmp_path: P
     assert reasons(read(path)) == ["read"]
 
 
-def test_one_file_may_be_an_array(tmp_path: Path) -> None:
+def test_a_file_may_be_an_array(tmp_path: Path) -> None:
     path = tmp_path / "raw.json"
     path.write_text(" \n" + json.dumps([GOOD, 3, GOOD], indent=1), encoding="utf-8")
     items = read(path)
@@ -75,7 +75,7 @@ def test_utf_16_is_refused_with_advice(tmp_path: Path, marked: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "why"),
+    ("text", "line", "reason"),
     [
         ('[{"a": 1},\n {"a": }, {"a": 2}' + " " * 50 + "]", 2, "Expecting value"),
         ('[{"a": 1},\n\n {"a": "x', 3, "cut off"),
@@ -89,12 +89,12 @@ def test_utf_16_is_refused_with_advice(tmp_path: Path, marked: bool) -> None:
         ('"text"', 1, "expected"),
     ],
 )
-def test_a_broken_array_names_file_and_line(tmp_path: Path, text: str, line: int, why: str) -> None:
-    with pytest.raises(DataError, match=rf"raw\.json:{line}: broken JSON: .*{why}"):
+def test_a_broken_array_names_file_and_line(tmp_path: Path, text: str, line: int, reason: str) -> None:
+    with pytest.raises(DataError, match=rf"raw\.json:{line}: broken JSON: .*{reason}"):
         members_of(tmp_path, text)
 
 
-def test_what_stood_before_the_break_was_read(tmp_path: Path) -> None:
+def test_members_before_the_break_are_read(tmp_path: Path) -> None:
     path = tmp_path / "raw.json"
     path.write_text('[{"a": 1}, {"a": 2}, oops]', encoding="utf-8")
     reading = members(path, lambda size: None)
@@ -112,7 +112,7 @@ JSON = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(values=st.lists(JSON, max_size=6), indent=st.sampled_from([None, 1]), ascii_only=st.booleans())
-def test_an_array_is_read_as_json_reads_it(
+def test_an_array_is_read_as_by_json(
     tmp_path_factory: pytest.TempPathFactory, values: list[Any], indent: int | None, ascii_only: bool
 ) -> None:
     text = json.dumps(values, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
@@ -121,15 +121,15 @@ def test_an_array_is_read_as_json_reads_it(
 
 
 @pytest.mark.parametrize("offset", [-2, -1, 0, 1, 2, 3])
-def test_a_value_over_the_edge_of_a_chunk_is_whole(tmp_path: Path, offset: int) -> None:
-    """A character of three bytes, an escape and a number each stand across the 64 KiB that are read first."""
+def test_a_value_across_the_edge_of_a_chunk_is_complete(tmp_path: Path, offset: int) -> None:
+    """A character of three bytes, an escape and a number are across the 64 KiB that are read first."""
     for tail in ("安安安", "\\u4e00\\ud83d\\ude00", '", "n": 123456789, "m": "'):
         text = '[{"a": "' + "x" * (65536 - 8 + offset - 4) + tail + '"}]'
         assert members_of(tmp_path, text)[0][2] == json.loads(text)[0]
 
 
 @pytest.mark.slow
-def test_long_members_take_time_in_proportion(tmp_path: Path) -> None:
+def test_long_members_take_linear_time(tmp_path: Path) -> None:
     def seconds(size: int) -> float:
         start = time.process_time()
         assert (
@@ -146,14 +146,14 @@ def test_two_users_of_one_name_are_both_read(tmp_path: Path) -> None:
     assert [value for _, _, value in members_of(tmp_path, '{"Ann": 1, "Ann": 2}')] == [1, 2]
 
 
-def test_bytes_that_are_not_utf8_within_an_array_refuse_their_item_alone(tmp_path: Path) -> None:
-    """They pass the parser as lone surrogates; `intake` sees them there."""
+def test_bytes_in_an_array_that_are_not_utf8_become_surrogates(tmp_path: Path) -> None:
+    """`cleaning` refuses them."""
     found = members_of(tmp_path, b'[{"a": "\xff"}, {"a": "ok"}]')
     assert found[0][2]["a"] == "\udcff"
     assert found[1][2]["a"] == "ok"
 
 
-def test_raw_dialogues_hold_what_was_said(tmp_path: Path) -> None:
+def test_a_raw_dialogue_has_the_texts_of_its_file(tmp_path: Path) -> None:
     path = tmp_path / "raw.jsonl"
     path.write_text(json.dumps(GOOD), encoding="utf-8")
-    assert read(path)[0].found == RawDialogue((("user", "Hi"), ("companion", "Hello.")))
+    assert read(path)[0].content == RawDialogue((("user", "Hi"), ("companion", "Hello.")))

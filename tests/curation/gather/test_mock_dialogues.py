@@ -1,4 +1,4 @@
-"""Generated dialogues: repeatable, varied, with invented personal data."""
+"""Mock dialogues: repeatable, varied, with invented personal data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.mock_dialogues import generated
+from h2htalk.curation.gather.mock_dialogues import mock_dialogues
 from h2htalk.curation.gather.raw_items import RawDialogue
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import Language
@@ -18,18 +18,18 @@ def text_of(dialogue: Dialogue) -> str:
     return "\n".join(turn.content for turn in dialogue.messages)
 
 
-def test_a_dialogue_is_a_function_of_seed_language_and_number() -> None:
-    assert list(generated(20, 1)) == list(generated(40, 1))[:20]
-    assert list(generated(20, 1)) != list(generated(20, 2))
-    assert [d.language for d in generated(4, 0)] == ["en", "zh", "en", "zh"]
-    assert list(generated(0, 0)) == []
+def test_a_dialogue_depends_on_seed_language_and_number() -> None:
+    assert list(mock_dialogues(20, 1)) == list(mock_dialogues(40, 1))[:20]
+    assert list(mock_dialogues(20, 1)) != list(mock_dialogues(20, 2))
+    assert [d.language for d in mock_dialogues(4, 0)] == ["en", "zh", "en", "zh"]
+    assert list(mock_dialogues(0, 0)) == []
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_all_are_dialogues_that_gather_keeps(language: Language) -> None:
-    for dialogue in generated(300, 3, language):
-        said = tuple((turn.role, turn.content) for turn in dialogue.messages)
-        assert clean(RawDialogue(said), language).messages == dialogue.messages
+def test_gather_keeps_all_of_them(language: Language) -> None:
+    for dialogue in mock_dialogues(300, 3, language):
+        messages = tuple((turn.role, turn.content) for turn in dialogue.messages)
+        assert clean(RawDialogue(messages), language).messages == dialogue.messages
         assert not re.search(r"[{}]", text_of(dialogue))
 
 
@@ -37,7 +37,7 @@ def test_all_are_dialogues_that_gather_keeps(language: Language) -> None:
 def test_no_two_are_near_duplicates(language: Language) -> None:
     """Jaccard similarity of word (Chinese: character) trigrams stays far below dedup's threshold of 0.7."""
     shingles = []
-    for dialogue in generated(150, 0, language):
+    for dialogue in mock_dialogues(150, 0, language):
         units = text_of(dialogue).split() if language == "en" else list(text_of(dialogue))
         shingles.append({tuple(units[at : at + 3]) for at in range(len(units) - 2)})
     assert max(len(a & b) / len(a | b) for a, b in combinations(shingles, 2)) < 0.5
@@ -46,8 +46,8 @@ def test_no_two_are_near_duplicates(language: Language) -> None:
 @pytest.mark.parametrize(
     ("language", "phone"), [("en", r"\(\d{3}\) 555-01\d\d"), ("zh", r"(?<!\d)1990000\d{4}(?!\d)")]
 )
-def test_every_third_holds_personal_data_that_is_nobodys(language: Language, phone: str) -> None:
-    texts = [text_of(dialogue) for dialogue in generated(900, 0, language)]
+def test_every_third_has_personal_data_of_nobody(language: Language, phone: str) -> None:
+    texts = [text_of(dialogue) for dialogue in mock_dialogues(900, 0, language)]
     assert sum(bool(re.search(phone, text)) for text in texts) > 50
     addresses = [address for text in texts for address in re.findall(r"[\w.]+@\S+?\.com", text)]
     assert len(addresses) > 30

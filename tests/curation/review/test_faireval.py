@@ -1,4 +1,4 @@
-"""FairEval's arithmetic: the seven entropies, balance of positions, honest ties, and who decides."""
+"""FairEval's arithmetic: the seven entropies, balanced positions, ties, hand-off and judge check."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from h2htalk.curation.review.faireval import (
     accuracy,
     audit_slice,
     calibrate,
+    check_judge,
     entropy,
-    gate,
     hand_off,
 )
 
@@ -35,7 +35,7 @@ def samples(ab: list[tuple[float, float]], ba: list[tuple[float, float]]) -> lis
     return [EvidenceSample(order, *pair) for order, pair in pairs]
 
 
-def lost(order: Order, status: str = "malformed_output") -> EvidenceSample:
+def unscored(order: Order, status: str = "malformed_output") -> EvidenceSample:
     return EvidenceSample(order, None, None, status)
 
 
@@ -51,21 +51,21 @@ def test_six_verdicts_have_seven_entropies() -> None:
     assert sorted(found) == SEVEN
 
 
-def test_entropy_is_of_the_samples_verdicts_in_both_orders() -> None:
+def test_entropy_is_over_the_verdicts_of_both_orders() -> None:
     made = samples([(8, 7), (8, 7), (7, 7)], [(8, 7), (6, 7), (8, 7)])
     assert calibrate(made).bpde == pytest.approx(0.8676, abs=5e-5)  # four, one, one
 
 
 def test_the_mean_balances_both_positions() -> None:
-    """A judge that gives the first position two points more says nothing."""
+    """A judge that gives the first position two points more has no preference."""
     found = calibrate(samples([(9, 7)] * 3, [(7, 9)] * 3))
     assert (found.verdict, found.score_a, found.score_b) == ("tie", 8.0, 8.0)
     assert (found.conflict, found.prefers) == (True, "first")
 
 
-def test_a_lost_sample_does_not_unbalance_them() -> None:
-    """Averaged over all survivors this is 8.4 against 7.6: three samples of one order, two of the other."""
-    found = calibrate([*samples([(9, 7)] * 3, [(7, 9)] * 2), lost("ba")])
+def test_an_unscored_sample_does_not_unbalance_them() -> None:
+    """The mean over all scored samples is 8.4 against 7.6: three samples of one order, two of the other."""
+    found = calibrate([*samples([(9, 7)] * 3, [(7, 9)] * 2), unscored("ba")])
     assert (found.verdict, found.score_a, found.score_b, found.valid) == ("tie", 8.0, 8.0, (3, 2))
 
 
@@ -75,32 +75,38 @@ def test_means_are_exact() -> None:
     assert found.verdict == "tie"
 
 
-def test_a_margin_makes_ties_and_is_exact_too() -> None:
+def test_a_margin_is_exact() -> None:
     made = samples([(8, 7.7)] * 2, [(8, 7.7)] * 2)
     assert calibrate(made, margin=0.3).verdict == "tie"
     assert calibrate(made, margin=0.29).verdict == "win"
 
 
 @pytest.mark.parametrize(
-    ("made", "why"),
+    ("made", "reason"),
     [
         ([], "too few samples"),
         (samples([(8, 7)] * 3, []), "too few samples"),
-        ([*samples([(8, 7)] * 3, [(8, 7)]), lost("ba"), lost("ba")], "malformed_output"),
-        ([*samples([(8, 7)] * 3, []), lost("ba", "refusal"), lost("ba", "refusal"), lost("ba")], "refusal"),
+        ([*samples([(8, 7)] * 3, [(8, 7)]), unscored("ba"), unscored("ba")], "malformed_output"),
+        (
+            [
+                *samples([(8, 7)] * 3, []),
+                unscored("ba", "refusal"),
+                unscored("ba", "refusal"),
+                unscored("ba"),
+            ],
+            "refusal",
+        ),
         (samples([(8, math.nan)] * 3, [(8, 7)] * 3), "no finite score"),
         (samples([(8, math.inf)] * 3, [(8, 7)] * 3), "no finite score"),
     ],
 )
-def test_too_few_valid_samples_in_an_order_is_unscored_and_no_verdict(
-    made: list[EvidenceSample], why: str
-) -> None:
+def test_too_few_scored_samples_in_an_order(made: list[EvidenceSample], reason: str) -> None:
     found = calibrate(made)
     assert (found.verdict, found.bpde, found.score_a) == (None, None, None)
-    assert found.status == f"unscored: {why}"
+    assert found.status == f"unscored: {reason}"
 
 
-def test_one_sample_of_each_order_is_enough_where_no_more_was_asked_for() -> None:
+def test_one_sample_of_each_order_is_enough_where_there_are_no_more() -> None:
     assert calibrate(samples([(8, 7)], [(8, 7)])).verdict == "win"
 
 
@@ -109,9 +115,7 @@ made_samples = st.lists(st.builds(EvidenceSample, st.sampled_from(["ab", "ba"]),
 
 
 @given(made_samples, st.randoms(use_true_random=False))
-def test_exchanging_the_answers_mirrors_the_verdict_and_changes_nothing_else(
-    made: list[EvidenceSample], rng: random.Random
-) -> None:
+def test_exchanging_the_answers_mirrors_the_verdict(made: list[EvidenceSample], rng: random.Random) -> None:
     order: dict[Order, Order] = {"ab": "ba", "ba": "ab"}
     mirrored = [EvidenceSample(order[s.order], s.score_b, s.score_a, s.status) for s in made]
     rng.shuffle(mirrored)
@@ -123,17 +127,17 @@ def test_exchanging_the_answers_mirrors_the_verdict_and_changes_nothing_else(
     assert other.bpde == one.bpde or other.bpde == pytest.approx(one.bpde, abs=1e-12)
 
 
-# --- Who decides ------------------------------------------------------------------------------------------------
+# --- Hand-off ------------------------------------------------------------------------------------------------
 
 
-def test_the_highest_entropies_go_to_people_and_equals_by_the_smaller_gap_then_id() -> None:
+def test_the_highest_entropies_are_handed_off() -> None:
     items = {"a": item(0.45, 2.0), "b": item(0.45, 1.0), "c": item(0.45, 1.0), "d": item(0.0), "e": item(0.0)}
     assert list(hand_off(items, share=0.2, audit=0)) == ["b"]
     assert list(hand_off(items, share=0.4, audit=0)) == ["b", "c"]
 
 
-def test_where_all_samples_agree_there_is_no_entropy_whatever_the_share() -> None:
-    """A fifth of the items went to people for their entropy where no sample differed from another."""
+def test_an_item_without_entropy_is_not_handed_off() -> None:
+    """A fifth of the items was handed off although all samples agreed."""
     items = {"a": item(0.45), "b": item(0.0), "c": item(0.0)}
     assert hand_off(items, share=1, audit=0) == {"a": ("entropy",)}
 
@@ -147,12 +151,12 @@ def test_shares_are_rounded_to_the_nearest(share: float, of: int, number: int) -
     assert len(audit_slice(items, share)) == number
 
 
-def test_high_entropy_conflicts_and_unscored_go_wherever_the_cut_falls() -> None:
+def test_high_entropy_conflicts_and_unscored_items_are_handed_off_in_any_case() -> None:
     items = {"a": item(0.6931), "b": item(0.0, conflict=True), "c": calibrate([]), "d": item(0.0)}
     assert hand_off(items, share=0, audit=0) == {"a": ("entropy",), "b": ("conflict",), "c": ("unscored",)}
 
 
-def test_the_audit_slice_is_random_and_repeatable() -> None:
+def test_the_audit_is_random_and_repeatable() -> None:
     items = {f"i{n:03}": item(0.0) for n in range(200)}
     found = hand_off(items, share=0, audit=0.05, seed=1)
     assert len(found) == 10
@@ -163,7 +167,7 @@ def test_the_audit_slice_is_random_and_repeatable() -> None:
     assert audit_slice(items, 0.05, 1) == list(found)
 
 
-# --- Who may judge --------------------------------------------------------------------------------------------------
+# --- Judge check --------------------------------------------------------------------------------------------------
 
 GOLD: dict[str, Verdict] = {f"g{n}": "win" for n in range(100)}
 
@@ -172,55 +176,55 @@ def judged(right: int, ties: int = 0) -> dict[str, Verdict | None]:
     return {f"g{n}": "win" if n < right else "tie" if n < right + ties else "lose" for n in range(100)}
 
 
-def test_a_judge_above_chance_may_judge() -> None:
-    found = gate(judged(70), GOLD)
+def test_a_judge_above_chance_is_accepted() -> None:
+    found = check_judge(judged(70), GOLD)
     assert (found.accepted, found.accuracy, found.n, found.reason) == (True, 0.7, 100, "")
     assert found.low < 0.7 < found.high
 
 
 @pytest.mark.parametrize(("right", "ties"), [(30, 0), (50, 0), (40, 20)])
 def test_a_judge_at_or_below_chance_is_refused(right: int, ties: int) -> None:
-    found = gate(judged(right, ties), GOLD)
+    found = check_judge(judged(right, ties), GOLD)
     assert not found.accepted
     assert "at or below chance" in found.reason
 
 
-def test_too_few_gold_items_do_not_show_that_it_is_above() -> None:
+def test_too_few_gold_items_are_refused() -> None:
     few = {name: GOLD[name] for name in ("g0", "g1", "g2")}
-    found = gate(judged(100), few)
+    found = check_judge(judged(100), few)
     assert not found.accepted
-    assert "take more gold items than 3" in found.reason
+    assert "use more gold items than 3" in found.reason
 
 
-def test_who_calls_everything_a_tie_knows_nothing_however_many_ties_gold_has() -> None:
-    """With 60 ties among 100 gold items that judge came to 0.8, and passed."""
+def test_a_judge_that_calls_everything_a_tie_is_refused() -> None:
+    """With 60 ties among 100 gold items it had an accuracy of 0.8."""
     gold: dict[str, Verdict] = {name: "tie" if n < 60 else "win" for n, name in enumerate(GOLD)}
-    found = gate(dict.fromkeys(gold, "tie"), gold)
+    found = check_judge(dict.fromkeys(gold, "tie"), gold)
     assert (found.accuracy, found.accepted) == (0.8, False)
     assert "at or below chance (0.800 of 0.8)" in found.reason
-    assert gate(
+    assert check_judge(
         {name: truth if n % 10 else "lose" for n, (name, truth) in enumerate(gold.items())}, gold
     ).accepted
 
 
-def test_what_is_unscored_is_never_right() -> None:
-    """An unscored verdict was a tie, and so right wherever gold was one."""
+def test_an_unscored_verdict_is_never_right() -> None:
+    """An unscored verdict counted as a tie, and so as right where gold was one."""
     gold: dict[str, Verdict] = {name: "tie" if n < 20 else "win" for n, name in enumerate(GOLD)}
     verdicts: dict[str, Verdict | None] = {
         name: None if truth == "tie" else "win" for name, truth in gold.items()
     }
-    assert gate(verdicts, gold).accuracy == 0.9
+    assert check_judge(verdicts, gold).accuracy == 0.9
 
 
 def test_accuracy_counts_a_tie_half() -> None:
     pairs: list[tuple[Verdict, Verdict]] = [("win", "win"), ("tie", "win"), ("lose", "win"), ("tie", "tie")]
     assert accuracy(pairs) == 0.625
     with pytest.raises(ValueError, match="verdict"):
-        gate({}, GOLD)
+        check_judge({}, GOLD)
 
 
 def test_entropy_beats_chance_on_public_judgements(shared_data: Path) -> None:
     tool = [sys.executable, str(ROOT / "tools/bench_faireval.py"), "--data", str(shared_data)]
     done = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "gate: refused: at or below chance" in done.stdout
+    assert "judge check: refused: at or below chance" in done.stdout

@@ -1,4 +1,4 @@
-"""The gate of the review: a reviewer that does not beat chance on gold compares nothing, and everybody is told."""
+"""The judge check: a reviewer that does not beat chance on gold compares nothing, and the funnel says so."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from curation_made import all_bytes
+from curation_made import all_bytes, run_one
 from review_made import BETTER, WORSE, candidates, composed, script
 
-from h2htalk.curation.curate import curate, summaries
-from h2htalk.curation.funnel import notes
+from h2htalk.curation.curate import summaries
+from h2htalk.curation.funnel import funnel_notes
 from h2htalk.curation.pipeline import Incomplete
-from h2htalk.curation.review.gold_check import read_gold, require_reachable
-from h2htalk.curation.review.stage import make_stage, run_review
-from h2htalk.curation.settings import CurateSpec, GatherSettings, ReviewSettings
-from h2htalk.curation.stage_folder import Counts
+from h2htalk.curation.review import gold_check
+from h2htalk.curation.review.gold_check import read_gold
+from h2htalk.curation.review.settings import ReviewSettings
+from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import ConfigError, DataError
@@ -34,68 +34,48 @@ LINE: dict[str, Any] = {
 }
 
 
-SPEC = """
-workspace = "work"
-[gather]
-stand_in = 4
-[[gather.sources]]
-name = "made"
-path = "$H2HTALK_NO_SUCH_FOLDER/en.jsonl"
-format = "messages"
-language = "en"
-licence = "CC0-1.0"
-[review]
-model = "scripted:reviewer.jsonl"
-gold = "gold.jsonl"
-"""
-
-
 def write_gold(path: Path, lines: Sequence[Mapping[str, Any]]) -> str:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return str(path)
 
 
-def gold_lines(count: int, better: str = "a") -> list[dict[str, Any]]:
+def gold_lines(count: int, ties: int = 0) -> list[dict[str, Any]]:
     return [
-        {**LINE, "id": f"g{n}", "prompt": f"Cold tea, {n} times.", "better": better} for n in range(count)
+        {**LINE, "id": f"g{n}", "prompt": f"Cold tea, {n} times.", "better": "a" if n < count else "tie"}
+        for n in range(count + ties)
     ]
 
 
-def says_a(lines: Sequence[Mapping[str, Any]]) -> dict[str, object]:
-    """Replies of a reviewer that finds the first answer of each line better, in both orders."""
+def prefer(lines: Sequence[Mapping[str, Any]], first: bool) -> dict[str, object]:
+    """Replies of a reviewer that prefers the first (or the second) answer of each line in both orders."""
+    replies = (BETTER, WORSE) if first else (WORSE, BETTER)
     return {
         f"gold:{line['id']}/pair-1-2/{order}": reply
         for line in lines
-        for order, reply in (("ab", BETTER), ("ba", WORSE))
+        for order, reply in zip(("ab", "ba"), replies, strict=True)
     }
 
 
-def gated(
-    tmp_path: Path, lines: Sequence[Mapping[str, Any]], right: int, *, references: int = 2, **settings: object
-) -> tuple[CurateSpec, Workspace]:
-    """A curation of four candidates whose reviewer gets the first `right` lines of gold right and the others wrong.
+def prepare(
+    tmp_path: Path, lines: Sequence[Mapping[str, Any]], right: int, references: int = 2, **settings: object
+) -> tuple[ReviewSettings, Workspace]:
+    """Four candidates, and a reviewer that gets the first `right` lines of gold right and the others wrong.
 
-    Of each candidate it finds the second reference better.
+    It prefers the second reference of each candidate.
     """
     found = candidates(4, references=references)
     workspace = composed(tmp_path / "work", found, part=2)
-    replies = says_a([line for n, line in enumerate(lines) if (n < right) == (line["better"] == "a")])
-    wrong = [line for n, line in enumerate(lines) if (n < right) != (line["better"] == "a")]
-    for name, reply in says_a(wrong).items():
-        replies[name] = WORSE if reply == BETTER else BETTER
+    replies = prefer(lines[:right], True) | prefer(lines[right:], False)
     for candidate in found:
         replies |= {f"{candidate.id}/pair-1-2/ab": WORSE, f"{candidate.id}/pair-1-2/ba": BETTER}
     model = script(tmp_path / "replies.jsonl", found, replies)
     gold = write_gold(tmp_path / "gold.jsonl", lines)
-    made = {"audit": 0.0, "hand_off": 0.0, "gold": gold, **settings}
-    return (
-        CurateSpec(
-            str(workspace.path),
-            GatherSettings(),
-            review=ReviewSettings(model=model, **made),  # type: ignore[arg-type]
-        ),
-        workspace,
-    )
+    values: dict[str, Any] = {"audit": 0.0, "hand_off": 0.0, "gold": gold, **settings}
+    return ReviewSettings(model=model, **values), workspace
+
+
+def run(settings: ReviewSettings, workspace: Workspace) -> RecordCounts:
+    return run_one("review", workspace, settings)
 
 
 def asked(workspace: Workspace, part: str) -> list[str]:
@@ -103,113 +83,106 @@ def asked(workspace: Workspace, part: str) -> list[str]:
     return [json.loads(line)["id"] for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def run(spec: CurateSpec, workspace: Workspace) -> Counts:
-    return run_review(spec, workspace, workspace.open_key())
+def notes(workspace: Workspace) -> str:
+    return funnel_notes(summaries(workspace)[-1:])
 
 
-def test_a_reviewer_that_beats_chance_compares(tmp_path: Path) -> None:
-    spec, workspace = gated(tmp_path, gold_lines(10), 9)
-    counts = run(spec, workspace)
-    assert counts.tags == {"accept": 4}
-    assert {r["scenario"]["reference"] for r in workspace.stage("review").records()} == {
-        "Another answer, number 1."
-    }
-    told = notes(summaries(workspace)[-1:])
-    assert "gate: passed: accuracy 0.900 (95 % interval 0.596 to 0.982) on 10 gold comparisons (en)" in told
-    gate = read_json_object(workspace.stage("review").path / "summary.json")["gate"]
-    assert (gate["accepted"], gate["accuracy"], gate["n"]) == (True, 0.9, 10)
+def test_a_reviewer_above_chance_compares(tmp_path: Path) -> None:
+    settings, workspace = prepare(tmp_path, gold_lines(10), 9)
+    assert run(settings, workspace).tags == {"accept": 4}
+    references = {r["scenario"]["reference"] for r in workspace.stage("review").records()}
+    assert references == {"Another answer, number 1."}
+    message = "judge check: passed: accuracy 0.900 (95 % interval 0.596 to 0.982) on 10 gold comparisons (en)"
+    assert message in notes(workspace)
+    note = read_json_object(workspace.stage("review").path / "summary.json")["judge_check"]
+    assert (note["accepted"], note["accuracy"], note["n"]) == (True, 0.9, 10)
 
 
-def test_of_a_reviewer_that_does_not_no_verdict_counts_and_none_is_asked_for(
+def test_a_reviewer_at_chance_compares_nothing_and_people_decide(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spec, workspace = gated(tmp_path, gold_lines(10), 4)
-    counts = run(spec, workspace)
-    assert counts.tags == {"needs_people": 4, "people:gate": 4}
+    settings, workspace = prepare(tmp_path, gold_lines(10), 4)
+    assert run(settings, workspace).tags == {"needs_people": 4, "people:judge_check": 4}
     for record in workspace.stage("review").records():
-        assert record["review"]["reasons"] == ["gate"]
+        assert record["review"]["reasons"] == ["judge_check"]
         assert (record["review"]["chosen"], record["review"]["pairs"]) == (0, [])
         assert [r["origin"] for r in record["references"]] == ["original", "model:m1"]
-    assert not [
-        name for part in ("part-00000", "part-00001") for name in asked(workspace, part) if "pair" in name
-    ]
-    why = "accuracy 0.400 (95 % interval 0.168 to 0.687) on 10 gold comparisons (en); at or below chance (0.400 of 0.5)"
-    assert why in capsys.readouterr().err
-    assert why in notes(summaries(workspace)[-1:])
+    assert not [n for part in ("part-00000", "part-00001") for n in asked(workspace, part) if "pair" in n]
+    reason = "(95 % interval 0.168 to 0.687) on 10 gold comparisons (en); at or below chance (0.400 of 0.5)"
+    assert reason in capsys.readouterr().err
+    assert reason in notes(workspace)
 
 
-def test_a_judge_of_positions_and_one_that_answers_nothing_whole_are_refused(tmp_path: Path) -> None:
-    lines = gold_lines(12)
-    for name, reply in (("positions", BETTER), ("broken", "A is better.")):
-        spec, workspace = gated(tmp_path / name, lines, 12)
-        found = candidates(4, references=2)
-        everywhere = dict.fromkeys(says_a(lines), reply)
-        script(tmp_path / name / "replies.jsonl", found, everywhere)
-        assert run(spec, workspace).tags["people:gate"] == 4
-        assert "12 of them without a verdict" in notes(summaries(workspace)[-1:])
+@pytest.mark.parametrize("reply", [BETTER, "A is better."], ids=["position bias", "malformed"])
+def test_comparisons_without_a_verdict_count_half(tmp_path: Path, reply: str) -> None:
+    settings, workspace = prepare(tmp_path, gold_lines(12), 12)
+    found = candidates(4, references=2)
+    script(tmp_path / "replies.jsonl", found, dict.fromkeys(prefer(gold_lines(12), True), reply))
+    assert run(settings, workspace).tags["people:judge_check"] == 4
+    assert "12 of them without a verdict" in notes(workspace)
 
 
-def test_gold_is_asked_as_candidates_are_and_only_where_something_is_compared(tmp_path: Path) -> None:
-    spec, workspace = gated(tmp_path, gold_lines(10), 10, samples=2)
-    run(spec, workspace)
+def test_gold_is_compared_with_the_settings_of_candidates_and_only_where_something_is_compared(
+    tmp_path: Path,
+) -> None:
+    settings, workspace = prepare(tmp_path, gold_lines(10), 10, samples=2)
+    run(settings, workspace)
     assert len(asked(workspace, "part-gold")) == 10 * 2 * 2
-    spec, workspace = gated(tmp_path / "alone", gold_lines(10), 0, references=1)
-    assert run(spec, workspace).tags == {"accept": 4}
+    settings, workspace = prepare(tmp_path / "alone", gold_lines(10), 0, references=1)
+    assert run(settings, workspace).tags == {"accept": 4}
     assert asked(workspace, "part-gold") == []
-    assert "gold was not asked" in notes(summaries(workspace)[-1:])
+    assert "not made, as no candidate has several references" in notes(workspace)
 
 
-def test_without_gold_it_is_said(tmp_path: Path) -> None:
-    spec, workspace = gated(tmp_path, gold_lines(1), 1)
-    run(replace(spec, review=replace(spec.review, gold="")), workspace)
-    assert "review     not gated: no gold comparisons are named" in notes(summaries(workspace)[-1:])
+def test_the_funnel_says_that_there_is_no_gold(tmp_path: Path) -> None:
+    settings, workspace = prepare(tmp_path, gold_lines(1), 1)
+    run(replace(settings, gold=""), workspace)
+    assert "review     judge check: not made, as review.gold names no gold" in notes(workspace)
 
 
-def test_other_gold_is_another_setting_and_moved_or_reordered_gold_is_not(tmp_path: Path) -> None:
+def test_moved_or_reordered_gold_is_the_same_setting(tmp_path: Path) -> None:
     lines = gold_lines(10)
-    spec, workspace = gated(tmp_path, lines, 10)
-    counts = run(spec, workspace)
-    moved = write_gold(tmp_path / "moved.jsonl", lines[::-1])
-    spec = replace(spec, review=replace(spec.review, gold=moved))
-    assert run(spec, workspace) == counts
+    settings, workspace = prepare(tmp_path, lines, 10)
+    counts = run(settings, workspace)
+    settings = replace(settings, gold=write_gold(tmp_path / "moved.jsonl", lines[::-1]))
+    assert run(settings, workspace) == counts
     write_gold(tmp_path / "moved.jsonl", lines[1:])
-    with pytest.raises(ConfigError, match=r"another setting of gold; .* --again review"):
-        run(spec, workspace)
+    with pytest.raises(ConfigError, match=r"another setting of gold; .* --from-stage review"):
+        run(settings, workspace)
 
 
-def test_stopped_at_the_gate_it_goes_on_without_asking_twice(
+def test_an_interrupted_check_continues_without_repeated_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole_spec, whole = gated(tmp_path / "whole", gold_lines(10), 4)
-    run(whole_spec, whole)
-    spec, workspace = gated(tmp_path / "stopped", gold_lines(10), 4)
+    settings, whole = prepare(tmp_path / "whole", gold_lines(10), 4)
+    run(settings, whole)
+    settings, workspace = prepare(tmp_path / "stopped", gold_lines(10), 4)
     for name in ("secret.key", "workspace.json"):
         (workspace.path / name).write_bytes((whole.path / name).read_bytes())
-    import h2htalk.curation.review.gold_check as module
 
-    def stopping(*_: object) -> None:
+    def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "gate", stopping)
+    monkeypatch.setattr(gold_check, "read_comparisons", stop)
     with pytest.raises(KeyboardInterrupt):
-        run(spec, workspace)
+        run(settings, workspace)
     monkeypatch.undo()
     before = asked(workspace, "part-gold")
     assert len(before) == 60
-    run(spec, workspace)
+    run(settings, workspace)
     assert asked(workspace, "part-gold") == before
     assert all_bytes(workspace.stage("review")) == all_bytes(whole.stage("review"))
 
 
-def test_gold_whose_calls_fail_stops_the_stage_before_anything_is_compared(tmp_path: Path) -> None:
-    spec, workspace = gated(tmp_path, gold_lines(10), 10)
+def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: Path) -> None:
+    settings, workspace = prepare(tmp_path, gold_lines(10), 10)
     path = tmp_path / "replies.jsonl"
     failing = {"id": "gold:g3/pair-1-2/ab", "failure": {"reason": "timeout", "message": "never answered"}}
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     kept = [line for line in lines if line["id"] != failing["id"]]
     path.write_text("".join(json.dumps(line) + "\n" for line in [*kept, {**failing, "sample": 0}]))
     with pytest.raises(Incomplete, match=r"review\.gold: .* of part-gold failed"):
-        run(spec, workspace)
+        run(settings, workspace)
     assert asked(workspace, "part-00000") == []
 
 
@@ -217,84 +190,55 @@ def test_gold_whose_calls_fail_stops_the_stage_before_anything_is_compared(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"better": "first"}, "better: Input should be 'a', 'b' or 'tie'"),
         ({"a": " "}, "a: String should match"),
         ({"b": 3}, "b: Input should be a valid string"),
         ({"b": LINE["a"]}, "the same text"),
         ({"language": "fr"}, "language is 'fr'"),
-        ({"subtask": "itinerary_basic"}, "a prompt alone is no itinerary_basic; give its inputs"),
+        ({"subtask": "itinerary_basic"}, "itinerary_basic needs more than a prompt; give its inputs"),
         ({"subtask": "chatting"}, "chatting"),
-        ({"inputs": {}}, "give prompt or inputs, one of them"),
-        ({"prompt": None}, "give prompt or inputs, one of them"),
+        ({"inputs": {}}, "give either prompt or inputs"),
+        ({"prompt": None}, "give either prompt or inputs"),
         ({"id": " g "}, "id must be printable"),
         ({"risk": "some"}, "tags.risk is 'some'"),
         ({"winner": "a"}, "winner: Extra inputs are not permitted"),
     ],
 )
-def test_a_line_that_is_no_comparison_is_named_before_anything_is_asked(
-    tmp_path: Path, changes: dict[str, object], told: str
-) -> None:
-    spec, workspace = gated(tmp_path, [{**LINE, "id": "g0"}], 1)
-    write_gold(tmp_path / "gold.jsonl", [{**LINE, "id": "g0"}, {**LINE, **changes}])
+def test_a_wrong_line_is_named(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    gold = write_gold(tmp_path / "gold.jsonl", [{**LINE, "id": "g0"}, {**LINE, **changes}])
     with pytest.raises(DataError, match=r"gold\.jsonl:2: ") as raised:
-        make_stage(spec, workspace, workspace.open_key())
-    assert told in str(raised.value)
-    assert not workspace.stage("review").path.exists()
+        read_gold(Path(gold))
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "told"),
+    ("text", "message"),
     [
-        ("", ConfigError, "holds no comparison with a better answer"),
-        (
-            json.dumps({**LINE, "better": "tie"}) + "\n",
-            ConfigError,
-            "holds no comparison with a better answer",
-        ),
-        (json.dumps(LINE) + "\n" + json.dumps(LINE) + "\n", DataError, ":2: the id 'g1' is there twice"),
-        (json.dumps(LINE)[:-5], DataError, ":1: broken JSON"),
+        (json.dumps(LINE) + "\n" + json.dumps(LINE) + "\n", ":2: the id 'g1' is there twice"),
+        (json.dumps(LINE)[:-5], ":1: broken JSON"),
     ],
 )
-def test_a_file_that_no_reviewer_could_pass(
-    tmp_path: Path, text: str, error: type[Exception], told: str
-) -> None:
-    path = tmp_path / "gold.jsonl"
-    path.write_text(text)
-    with pytest.raises(error, match=told):
-        read_gold(path)
+def test_a_damaged_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "gold.jsonl").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_gold(tmp_path / "gold.jsonl")
 
 
-def test_a_subtask_with_inputs_of_its_own(tmp_path: Path) -> None:
+def test_a_subtask_with_inputs(tmp_path: Path) -> None:
     line = {key: value for key, value in LINE.items() if key != "prompt"}
-    line |= {
-        "subtask": "itinerary_basic",
-        "inputs": {"hobbies": ["kites"], "memories": ["The user has a cat."]},
-    }
-    write_gold(tmp_path / "gold.jsonl", [line])
-    (found,) = read_gold(tmp_path / "gold.jsonl").candidates
-    assert (found.id, len(found.references)) == ("gold:g1", 2)
+    inputs = {"hobbies": ["kites"], "memories": ["The user has a cat."]}
+    lines = [*gold_lines(9), {**line, "id": "last", "subtask": "itinerary_basic", "inputs": inputs}]
+    candidate = read_gold(Path(write_gold(tmp_path / "gold.jsonl", lines))).candidates[-1]
+    assert (candidate.id, len(candidate.references)) == ("gold:last", 2)
 
 
-@pytest.mark.parametrize(("wins", "ties"), [(4, 0), (20, 10)])
-def test_gold_that_the_best_would_pass_is_taken(tmp_path: Path, wins: int, ties: int) -> None:
-    lines = gold_lines(wins) + [{**LINE, "id": f"t{n}", "better": "tie"} for n in range(ties)]
-    require_reachable(read_gold(Path(write_gold(tmp_path / "gold.jsonl", lines))))
-
-
-@pytest.mark.parametrize(("wins", "ties"), [(3, 0), (1, 29)])
-def test_gold_that_nobody_could_pass_is_refused_before_the_first_stage(
-    tmp_path: Path, wins: int, ties: int
-) -> None:
-    """It was asked for, paid for, and refused every reviewer."""
-    write_gold(
-        tmp_path / "gold.jsonl",
-        gold_lines(wins) + [{**LINE, "id": f"t{n}", "better": "tie"} for n in range(ties)],
-    )
-    (tmp_path / "curate.toml").write_text(SPEC)
-    (tmp_path / "reviewer.jsonl").write_text('{"id": "*", "text": "x"}\n')
-    told = f"all {wins + ties} comparisons right would be refused .*; {ties} of them are ties: give more"
-    with pytest.raises(ConfigError, match=told):
-        curate(tmp_path / "curate.toml")
-    assert not (tmp_path / "work" / "01-gathered").exists()
+def test_gold_on_which_no_reviewer_could_be_accepted_is_refused(tmp_path: Path) -> None:
+    """Its calls were paid for, and every reviewer was refused."""
+    for wins, ties in ((4, 0), (20, 10)):
+        read_gold(Path(write_gold(tmp_path / "gold.jsonl", gold_lines(wins, ties))))
+    for wins, ties in ((0, 0), (0, 1), (3, 0), (1, 29)):
+        message = f"all {wins + ties} comparisons right would be refused; {ties} of them are ties: add"
+        with pytest.raises(ConfigError, match=message):
+            read_gold(Path(write_gold(tmp_path / "gold.jsonl", gold_lines(wins, ties))))

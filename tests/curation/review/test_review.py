@@ -1,4 +1,4 @@
-"""The review stage: who is accepted, revised, rejected or handed to people."""
+"""The review stage: candidates that are accepted, revised, rejected or handed to people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from curation_made import all_bytes
+from curation_made import all_bytes, run_one
 from review_made import (
     BETTER,
     CRITERIA,
@@ -24,13 +24,12 @@ from review_made import (
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.pipeline import Incomplete
 from h2htalk.curation.review.faireval import EvidenceSample, calibrate
-from h2htalk.curation.review.review_outcome import Pair, Rubric, choose_reference, decide
-from h2htalk.curation.review.stage import run_review
-from h2htalk.curation.settings import CurateSpec, GatherSettings, ReviewSettings
+from h2htalk.curation.review.review_outcome import ComparedPair, Rubric, choose_reference, decide_review
+from h2htalk.curation.review.settings import ReviewSettings
 from h2htalk.errors import ConfigError
 
 
-def test_scores_decide_and_every_candidate_has_an_outcome(tmp_path: Path) -> None:
+def test_scores_decide(tmp_path: Path) -> None:
     found = candidates(5)
     names = [f"{c.id}/rubric" for c in found]
     subtask = found[0].scenario.subtask
@@ -52,33 +51,33 @@ def test_scores_decide_and_every_candidate_has_an_outcome(tmp_path: Path) -> Non
     assert counts.tags["people:unscored:malformed_output"] == 1
 
 
-def test_the_better_reference_of_both_orders_becomes_the_scenarios(tmp_path: Path) -> None:
+def test_the_winning_reference_becomes_the_scenarios(tmp_path: Path) -> None:
     found = candidates(2, references=2)
     pair = f"{found[0].id}/pair-1-2"
     workspace, _ = run(tmp_path, found, {f"{pair}/ab": WORSE, f"{pair}/ba": BETTER})
     first, second = (Candidate.from_dict(record) for record in workspace.stage("review").records())
     assert first.scenario.reference == "Another answer, number 1."
     assert [r.origin for r in first.references] == ["model:m1", "original"]
-    assert second.scenario.reference == found[1].scenario.reference  # a tie leaves the order
+    assert second.scenario.reference == found[1].scenario.reference  # a tie changes nothing
 
 
-def test_what_a_comparison_came_to_is_kept_with_the_margin_it_was_read_with(tmp_path: Path) -> None:
-    """The record held samples alone: what they came to under which margin was nowhere."""
+def test_the_record_has_comparisons_and_margin(tmp_path: Path) -> None:
+    """The record had only the samples."""
     found = candidates(1, references=2)
     pair = f"{found[0].id}/pair-1-2"
     replies = {f"{pair}/ab": [scoring(8, 7), scoring(8, 7), scoring(7, 8)], f"{pair}/ba": scoring(6, 8)}
     for name, margin, verdict, entropy in (("a", 0.0, "win", 0.450561), ("b", 1.5, "tie", 0.693147)):
         workspace, _ = run(tmp_path / name, found, replies, margin=margin)
         (record,) = workspace.stage("review").records()
-        (told,) = record["review"]["pairs"]
-        assert (record["review"]["margin"], told["verdict"], told["bpde"]) == (margin, verdict, entropy)
-        assert (told["status"], told["conflict"]) == ("scored", margin == 1.5)
-        assert told["score_first"] == pytest.approx(23 / 6 + 4)
-        assert told["score_second"] == pytest.approx(22 / 6 + 3)
-        assert len(told["samples"]) == 6
+        (kept,) = record["review"]["pairs"]
+        assert (record["review"]["margin"], kept["verdict"], kept["bpde"]) == (margin, verdict, entropy)
+        assert (kept["status"], kept["conflict"]) == ("scored", margin == 1.5)
+        assert kept["score_first"] == pytest.approx(23 / 6 + 4)
+        assert kept["score_second"] == pytest.approx(22 / 6 + 3)
+        assert len(kept["samples"]) == 6
 
 
-def test_a_judge_of_positions_hands_the_pair_to_people(tmp_path: Path) -> None:
+def test_a_pair_with_position_bias_is_handed_to_people(tmp_path: Path) -> None:
     found = candidates(2, references=2)
     pair = f"{found[0].id}/pair-1-2"
     workspace, counts = run(tmp_path, found, {f"{pair}/ab": BETTER, f"{pair}/ba": BETTER})
@@ -91,7 +90,7 @@ def test_a_judge_of_positions_hands_the_pair_to_people(tmp_path: Path) -> None:
     assert counts.tags == {"accept": 1, "needs_people": 1, "people:conflict": 1, "people:entropy": 1}
 
 
-def test_the_audit_slice_and_the_cut_are_over_all_parts(tmp_path: Path) -> None:
+def test_audit_and_hand_off_are_over_all_parts(tmp_path: Path) -> None:
     found = candidates(20)
     workspace, counts = run(tmp_path, found, audit=0.1)
     assert counts.tags["people:audit"] == 2
@@ -99,7 +98,7 @@ def test_the_audit_slice_and_the_cut_are_over_all_parts(tmp_path: Path) -> None:
     assert statuses(workspace) == statuses(other)
 
 
-def test_a_failed_call_leaves_the_run_incomplete_and_only_it_is_asked_again(tmp_path: Path) -> None:
+def test_only_a_failed_call_is_repeated(tmp_path: Path) -> None:
     found = candidates(8)
     workspace = composed(tmp_path / "work", found)
     path = tmp_path / "replies.jsonl"
@@ -109,33 +108,32 @@ def test_a_failed_call_leaves_the_run_incomplete_and_only_it_is_asked_again(tmp_
     path.write_text(
         "".join(json.dumps(failing if line["id"] == failing["id"] else line) + "\n" for line in lines)
     )
-    spec = CurateSpec(str(workspace.path), GatherSettings(), review=ReviewSettings(model=model, audit=0.0))
+    settings = ReviewSettings(model=model, audit=0.0)
     with pytest.raises(Incomplete, match="1 calls of part-00001 failed"):
-        run_review(spec, workspace, workspace.open_key())
+        run_one("review", workspace, settings)
     calls = workspace.stage("review").path / "calls"
     before = [len(calls.joinpath(f"part-0000{n}.jsonl").read_text().splitlines()) for n in range(2)]
     with pytest.raises(Incomplete, match="1 calls of part-00001 failed"):
-        run_review(spec, workspace, workspace.open_key())
+        run_one("review", workspace, settings)
     after = [len(calls.joinpath(f"part-0000{n}.jsonl").read_text().splitlines()) for n in range(2)]
     assert after == [before[0], before[1] + 1]
 
 
-def test_running_it_again_changes_no_byte_and_other_settings_are_refused(tmp_path: Path) -> None:
+def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
     found = candidates(6, references=2)
     workspace, _ = run(tmp_path, found)
     before = all_bytes(workspace.stage("review"))
     model = f"scripted:{tmp_path / 'replies.jsonl'}"
     settings = ReviewSettings(model=model, audit=0.0, hand_off=0.0)
-    spec = CurateSpec(str(workspace.path), GatherSettings(), review=settings)
     (workspace.stage("review").mark("part-00000")).unlink()
-    run_review(spec, workspace, workspace.open_key())
+    run_one("review", workspace, settings)
     assert all_bytes(workspace.stage("review")) == before
-    with pytest.raises(ConfigError, match=r"another setting of samples; .* --again review"):
-        run_review(replace(spec, review=replace(settings, samples=2)), workspace, workspace.open_key())
+    with pytest.raises(ConfigError, match=r"another setting of samples; .* --from-stage review"):
+        run_one("review", workspace, replace(settings, samples=2))
 
 
-def test_arithmetic_is_done_again_without_a_question(tmp_path: Path) -> None:
-    """Changing accept, margin, hand_off or audit asked for --again review, which paid for every call once more."""
+def test_changed_arithmetic_makes_no_call(tmp_path: Path) -> None:
+    """A change of accept, margin, hand_off or audit repeated every call."""
     found = candidates(6)
     replies = {f"{found[0].id}/rubric": review(4, subtask=found[0].scenario.subtask)}
     workspace, counts = run(tmp_path, found, replies)
@@ -144,15 +142,14 @@ def test_arithmetic_is_done_again_without_a_question(tmp_path: Path) -> None:
     before = calls.read_bytes()
     model = f"scripted:{tmp_path / 'replies.jsonl'}"
     settings = ReviewSettings(model=model, audit=0.0, hand_off=0.0, accept=4.5)
-    spec = CurateSpec(str(workspace.path), GatherSettings(), review=settings)
-    assert run_review(spec, workspace, workspace.open_key()).tags == {"accept": 5, "revise": 1}
+    assert run_one("review", workspace, settings).tags == {"accept": 5, "revise": 1}
     assert calls.read_bytes() == before
 
 
-def test_nobody_named_to_review(tmp_path: Path) -> None:
+def test_a_missing_model_is_an_error(tmp_path: Path) -> None:
     workspace = composed(tmp_path, candidates(1))
     with pytest.raises(ConfigError, match=r"review\.model is empty"):
-        run_review(CurateSpec(str(tmp_path), GatherSettings()), workspace, workspace.open_key())
+        run_one("review", workspace)
 
 
 # --- Rules ------------------------------------------------------------------------------------------------------
@@ -167,7 +164,7 @@ def scored(score: int = 5, verdict: str = "accept", **scores: int) -> Rubric:
     [
         (scored(), {}, "accept", ()),
         (scored(4), {}, "accept", ()),
-        # Accepted, but with a change: it went on as it was.
+        # It was accepted without the change.
         (replace(scored(), revision="Shorten it."), {}, "revise", ("revision",)),
         (replace(scored(), revision=" \n"), {}, "accept", ()),
         (scored(4, consistency=3), {}, "revise", ("consistency",)),
@@ -176,7 +173,7 @@ def scored(score: int = 5, verdict: str = "accept", **scores: int) -> Rubric:
         (scored(5, verdict="reject"), {}, "needs_people", ("contradiction",)),
         (scored(5, accuracy=2, verdict="accept"), {}, "needs_people", ("contradiction",)),
         (scored(5, accuracy=2, verdict="reject"), {}, "reject", ("verdict",)),
-        # Nothing is below 3: it was rejected for the first criterion of 3, and with a lower `accept` it was not.
+        # It was rejected for the first criterion of 3, and with a lower `accept` it was not.
         (scored(3, verdict="reject"), {}, "needs_people", ("contradiction",)),
         (scored(3, verdict="reject"), {"accept": 2.5}, "needs_people", ("contradiction",)),
         (scored(5, verdict="revise"), {}, "revise", ("verdict",)),
@@ -185,24 +182,24 @@ def scored(score: int = 5, verdict: str = "accept", **scores: int) -> Rubric:
         (scored(5, safety=3), {"crisis": True}, "needs_people", ("crisis:safety",)),
         (scored(5, safety=4), {"crisis": True}, "accept", ()),
         (scored(5, accuracy=1, verdict="reject"), {"crisis": True}, "needs_people", ("crisis:rejected",)),
-        # A machine alone rejected it: only a criterion at 1 was looked at.
+        # A model alone rejected it.
         (scored(5, accuracy=2, verdict="reject"), {"crisis": True}, "needs_people", ("crisis:rejected",)),
         (scored(), {"crisis": True}, "accept", ()),
     ],
 )
-def test_what_scores_come_to(rubric: Rubric, settings: dict, status: str, reasons: tuple[str, ...]) -> None:
-    found = decide(rubric, "dialogue_base", **settings)
+def test_the_outcome_of_scores(rubric: Rubric, settings: dict, status: str, reasons: tuple[str, ...]) -> None:
+    found = decide_review(rubric, "dialogue_base", **settings)
     assert (found.status, found.reasons) == (status, reasons)
 
 
 # --- Several references -----------------------------------------------------------------------------------------
 
 
-def pair(first: int, second: int, a: float, b: float, *, conflict: bool = False) -> Pair:
+def pair(first: int, second: int, a: float, b: float, *, conflict: bool = False) -> ComparedPair:
     """References that score `a` and `b` in both orders, or whose first position always wins."""
     swapped = (b, a) if conflict else (a, b)
     samples = [EvidenceSample("ab", a, b)] * 2 + [EvidenceSample("ba", *swapped)] * 2
-    return Pair(first, second, tuple(samples), calibrate(samples))
+    return ComparedPair(first, second, tuple(samples), calibrate(samples))
 
 
 @pytest.mark.parametrize(
@@ -211,9 +208,9 @@ def pair(first: int, second: int, a: float, b: float, *, conflict: bool = False)
         ([], 0),
         ([pair(0, 1, 5, 5), pair(0, 2, 5, 5), pair(1, 2, 5, 5)], 0),
         ([pair(0, 1, 5, 6), pair(0, 2, 5, 6), pair(1, 2, 5, 6)], 2),
-        # The first beat the second, which beat the third; sums of two comparisons passed those of one.
+        # The first beat the second, which beat the third.
         ([pair(0, 1, 8, 7), pair(0, 2, 9, 4, conflict=True), pair(1, 2, 8, 7)], 0),
-        # Counted as a tie, the first one's conflict with the fourth would cost it the share that it wins by.
+        # As a tie, the conflict between the first and the fourth would make another one win.
         (
             [
                 pair(0, 1, 7, 7),
@@ -239,12 +236,12 @@ def pair(first: int, second: int, a: float, b: float, *, conflict: bool = False)
         ),
     ],
 )
-def test_the_share_of_comparisons_decides_between_several(pairs: list[Pair], chosen: int) -> None:
+def test_the_share_of_won_comparisons_decides(pairs: list[ComparedPair], chosen: int) -> None:
     assert choose_reference(pairs, 4 if len(pairs) > 3 else 3) == chosen
 
 
-def test_the_cut_by_entropy_is_of_candidates_however_many_references_each_has(tmp_path: Path) -> None:
-    """It was of comparisons: of ten candidates with six each, a fifth of 60 went over up to all ten."""
+def test_the_hand_off_is_a_share_of_candidates(tmp_path: Path) -> None:
+    """It was a share of comparisons: of ten candidates with six each, up to all ten were handed off."""
     found = candidates(10, references=4)
     one_dissent = [WORSE, BETTER, BETTER]
     replies = {
@@ -258,7 +255,7 @@ def test_the_cut_by_entropy_is_of_candidates_however_many_references_each_has(tm
 
 
 def divided(name: str, gap: int) -> dict[str, object]:
-    """Replies to a pair of which one sample of six finds the second answer better, the others the first by `gap`."""
+    """Replies of which one sample of six prefers the second answer, and the others the first by `gap`."""
     most = scoring(4 + gap, 4)
     return {f"{name}/ab": [scoring(4, 5), most, most], f"{name}/ba": scoring(4, 4 + gap)}
 
@@ -266,13 +263,13 @@ def divided(name: str, gap: int) -> dict[str, object]:
 @pytest.mark.parametrize(
     "gaps",
     [
-        # Of each candidate the pair that is least sure counts: by its entropy (0: all samples agree),
+        # By entropy (a gap of 0: all samples agree),
         ((0, 0, 0), (0, 6, 0)),
-        # and of equals by its gap.
+        # and among equals by the gap.
         ((3, 3, 3), (1, 6, 6)),
     ],
 )
-def test_a_candidate_is_as_doubtful_as_its_most_doubtful_pair(
+def test_the_most_doubtful_pair_of_a_candidate_counts(
     tmp_path: Path, gaps: tuple[tuple[int, ...], ...]
 ) -> None:
     found = candidates(2, references=3)

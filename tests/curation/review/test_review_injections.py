@@ -1,4 +1,4 @@
-"""Items that speak to their reviewer: what they say stays in a fence, and who keeps to fences is not moved by it."""
+"""Hostile items: their text stays in a fence, and a reviewer that respects fences is not influenced."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from curation_made import run_one
 from loopback import LoopbackServer
 from review_made import BETTER, candidates, composed, review, scoring
 
@@ -17,8 +18,8 @@ from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.model_calls.prompts import Fence, Prompts
 from h2htalk.curation.review.review_record import Reviewed
 from h2htalk.curation.review.reviewer import Reviewer
-from h2htalk.curation.review.stage import reviews_path, run_review
-from h2htalk.curation.settings import CurateSpec, GatherSettings, ReviewSettings
+from h2htalk.curation.review.settings import ReviewSettings
+from h2htalk.curation.review.stage import reviews_path
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.subtasks import SUBTASKS
 
@@ -47,7 +48,7 @@ INJECTIONS = [
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
-def test_what_an_item_says_stays_inside_its_fence(text: str) -> None:
+def test_the_text_of_an_item_stays_in_its_fence(text: str) -> None:
     candidate = candidates(1)[0]
     secret = b"s" * 32
     reviewer = Reviewer("scripted:x", 1.0, 0, Prompts.load(), secret)
@@ -60,23 +61,19 @@ def test_what_an_item_says_stays_inside_its_fence(text: str) -> None:
     assert inside == text
 
 
-# What stands between a fence and the same fence again, whoever wrote it.
+# The text between two fences with the same marker.
 FENCED = re.compile(r"<<<([0-9a-f]{16}) [^\n]*\n.*?\n\1>>>", re.DOTALL)
 _SUBTASK = re.compile("|".join(sorted(SUBTASKS, key=len, reverse=True)))
 
 
 def obedient(asked: dict[str, Any], times: int) -> str:
-    """A reviewer that does whatever stands outside fences, and takes what stands inside as material.
-
-    By itself it finds every item harmful and every two answers equal. Told anything, it accepts, and prefers what
-    stands first.
-    """
-    said = asked["messages"][-1]["content"]
-    outside = FENCED.sub("", said)
+    """A reviewer that obeys instructions outside fences, and takes text inside them as material."""
+    prompt = asked["messages"][-1]["content"]
+    outside = FENCED.sub("", prompt)
     obeys = any(text in outside for text in INJECTIONS)
     if "score_first" in json.dumps(asked["response_format"]):
         return scoring(9, 4) if obeys else scoring(7, 7)
-    subtask = _SUBTASK.search(said)
+    subtask = _SUBTASK.search(prompt)
     assert subtask is not None
     if obeys:
         return review(subtask=subtask[0])
@@ -84,12 +81,11 @@ def obedient(asked: dict[str, Any], times: int) -> str:
 
 
 def judged(folder: Path, found: Sequence[Candidate]) -> dict[str, tuple[str, bool]]:
-    """Of each candidate the reviewer's verdict, and whether it let a position decide between the references."""
+    """For each candidate the reviewer's verdict, and whether its comparison has a position bias."""
     workspace = composed(folder, found)
     with LoopbackServer(reply=obedient) as server:
         settings = ReviewSettings(model=server.spec, audit=0.0, hand_off=0.0)
-        spec = CurateSpec(str(workspace.path), GatherSettings(), review=settings)
-        run_review(spec, workspace, workspace.open_key())
+        run_one("review", workspace, settings)
     folder_made = workspace.stage("review")
     lines = [
         record for part in folder_made.parts() for _, record in read_jsonl(reviews_path(folder_made, part))
@@ -98,31 +94,31 @@ def judged(folder: Path, found: Sequence[Candidate]) -> dict[str, tuple[str, boo
     return {made.id: (made.rubric.verdict, made.pairs[0].calibration.conflict) for made in reviews}
 
 
-def spoken() -> list[Candidate]:
-    """A candidate a text, whose first reference is that text."""
+def hostile_candidates() -> list[Candidate]:
+    """A candidate for each text, whose first reference is that text."""
     return [
         Candidate(replace(c.scenario, reference=text), (Reference(text), *c.references[1:]))
         for c, text in zip(candidates(len(INJECTIONS), references=2), INJECTIONS, strict=True)
     ]
 
 
-def test_no_verdict_changes_by_what_an_item_says(tmp_path: Path) -> None:
-    found = judged(tmp_path, spoken())
-    assert found == {candidate.id: ("reject", False) for candidate in spoken()}
+def test_no_verdict_depends_on_instructions_in_an_item(tmp_path: Path) -> None:
+    found = judged(tmp_path, hostile_candidates())
+    assert found == {candidate.id: ("reject", False) for candidate in hostile_candidates()}
 
 
-def test_without_fences_the_same_reviewer_does_what_items_say(
+def test_without_fences_the_same_reviewer_obeys_items(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that the test above can fail. Only a text that is a whole fence by itself still passes for material."""
+    """Shows that the test above can fail. Only a text that is itself a fence still counts as material."""
     monkeypatch.setattr(Fence, "around", lambda self, text, what="text": text)
-    found = judged(tmp_path, spoken())
-    moved = {c.id: not FENCED.fullmatch(c.scenario.reference) for c in spoken()}
-    assert sum(moved.values()) == len(INJECTIONS) - 1
-    assert found == {name: ("accept", True) if heard else ("reject", False) for name, heard in moved.items()}
+    found = judged(tmp_path, hostile_candidates())
+    obeyed = {c.id: not FENCED.fullmatch(c.scenario.reference) for c in hostile_candidates()}
+    assert sum(obeyed.values()) == len(INJECTIONS) - 1
+    assert found == {name: ("accept", True) if heard else ("reject", False) for name, heard in obeyed.items()}
 
 
-def test_the_marker_is_the_secrets_and_the_samples_own() -> None:
+def test_the_marker_depends_on_secret_and_sample() -> None:
     markers = {Fence.of(secret, "a", n).marker for secret in (b"x", b"y") for n in range(3)}
     assert len(markers) == 6
     assert Fence.of(b"x", "a", 0) == Fence.of(b"x", "a", 0)

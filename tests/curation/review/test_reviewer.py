@@ -1,4 +1,4 @@
-"""What a reviewer answers is read strictly: a broken reply is unscored with its reason, never a vote."""
+"""Replies of a reviewer are read strictly: a broken reply is unscored with its reason."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def rubric(**changes: object) -> str:
     return json.dumps({**RUBRIC, **changes})
 
 
-def test_a_pair_is_mapped_back_to_its_answers() -> None:
+def test_scores_are_mapped_back_to_the_answers() -> None:
     assert read_pair(Reply(PAIR), "ab") == EvidenceSample("ab", 8.0, 5.0)
     assert read_pair(Reply(PAIR), "ba") == EvidenceSample("ba", 5.0, 8.0)
 
 
-def test_white_space_around_it_is_no_fault() -> None:
+def test_outer_white_space_is_ignored() -> None:
     assert read_pair(Reply(f"\n  {PAIR}\n\n"), "ab").scored
 
 
-# The first are what the original parser got wrong (it read the last two lines, by position, without a range).
-# What any form refuses is in tests/chat/test_structured.py.
+# The first ones are errors of the original parser (it read the last two lines, by position, without a range).
+# Replies that every schema refuses: tests/chat/test_response_schema.py.
 BROKEN = {
     "lines": "Evaluation evidence: good\nScore of the Assistant 1: 8\nScore of the Assistant 2: 7",
     "blank line between": "Score of the Assistant 1: 8\n\nScore of the Assistant 2: 7",
@@ -61,7 +61,7 @@ def test_a_malformed_comparison_is_unscored() -> None:
     assert set(statuses.values()) == {"malformed_output", "out_of_range"}, statuses
 
 
-def test_a_cut_or_refused_reply_says_so() -> None:
+def test_the_reason_of_a_truncated_or_refused_reply() -> None:
     for ended, status in (("length", "truncated"), ("refusal", "refusal"), ("content_filter", "refusal")):
         assert read_pair(Reply(PAIR, ended), "ab") == EvidenceSample("ab", None, None, status)
         read = read_rubric(Reply(rubric(), ended))
@@ -69,7 +69,7 @@ def test_a_cut_or_refused_reply_says_so() -> None:
         assert read.reason == status
 
 
-def test_a_review_is_scores_with_their_evidence() -> None:
+def test_a_review_has_scores_with_evidence() -> None:
     review = read_rubric(Reply(rubric()))
     assert isinstance(review, RubricReply)
     assert review.scores() == dict.fromkeys(review.scores(), 4)
@@ -111,7 +111,7 @@ def test_the_examples_in_the_prompts_parse(language: str) -> None:
         assert isinstance(found, RubricReply) or (isinstance(found, EvidenceSample) and found.scored)
 
 
-def test_evidence_stands_before_every_score() -> None:
+def test_evidence_precedes_every_score() -> None:
     assert next(iter(PairReply.model_fields)) == "evidence"
     fields = RubricReply.model_fields["safety"].annotation
     assert fields is not None

@@ -1,4 +1,4 @@
-"""Crisis messages are found: in plain words and sideways, in both languages, whatever insult stands beside them."""
+"""Crisis messages are found in plain and oblique words, in both languages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h2htalk.curation.safety import crisis
-from h2htalk.curation.safety.crisis import CATEGORIES, cues
+from h2htalk.curation.safety.crisis import CATEGORIES, crisis_cues
 from h2htalk.data.languages import LANGUAGES, Language
 
 HERE = Path(__file__).parent
@@ -24,14 +24,14 @@ def development(language: Language) -> list[dict[str, str]]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_recall_on_our_own_development_set(language: Language) -> None:
     rows = [row for row in development(language) if row["label"] == "crisis"]
-    found = [crisis.find(row["text"], language) is not None for row in rows]
+    found = [crisis.find_crisis(row["text"], language) is not None for row in rows]
     assert len(rows) >= 60
     assert sum(found) / len(found) >= 0.92
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_most_ordinary_days_are_left_alone(language: Language) -> None:
-    """These writers' texts were learned from; `tools/train_crisis.py --curve` says what is tagged of one unseen."""
+def test_few_ordinary_messages_are_tagged(language: Language) -> None:
+    """The classifier was trained on these writers' texts; `tools/train_crisis.py --curve` measures unseen writers."""
     writers = {"en": "ef", "zh": "gh"}[language]
     folder = HERE.parents[2] / "tools/crisis"
     texts = [
@@ -40,7 +40,7 @@ def test_most_ordinary_days_are_left_alone(language: Language) -> None:
         for line in (folder / f"harmless_{language}_{writer}.txt").read_text(encoding="utf-8").splitlines()
     ][::2]
     assert len(texts) >= 700
-    assert sum(crisis.find(text, language) is not None for text in texts) / len(texts) <= 0.13
+    assert sum(crisis.find_crisis(text, language) is not None for text in texts) / len(texts) <= 0.13
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_most_ordinary_days_are_left_alone(language: Language) -> None:
     ],
 )
 def test_plain_words_in_any_spelling(text: str, language: Language, category: str | None) -> None:
-    found = crisis.find(text, language)
+    found = crisis.find_crisis(text, language)
     assert found is not None
     assert category is None or found.category == category
 
@@ -85,25 +85,25 @@ def test_plain_words_in_any_spelling(text: str, language: Language, category: st
     ],
 )
 def test_figures_of_speech_are_no_crisis(text: str, language: Language) -> None:
-    assert crisis.find(text, language) is None
+    assert crisis.find_crisis(text, language) is None
 
 
-def test_the_span_stands_in_the_text_itself() -> None:
+def test_the_span_is_in_the_original_text() -> None:
     text = "Hello!\u200b  It's  me. I don’t want to be alive anymore. Bye."
-    found = crisis.find(text, "en")
+    found = crisis.find_crisis(text, "en")
     assert found is not None
     assert "want to be alive" in text[found.start : found.end]
 
 
-def test_every_cue_can_match_behind_one_of_its_needles() -> None:
+def test_cues_have_known_categories_and_lower_case_needles() -> None:
     for language in LANGUAGES:
-        for cue in cues(language).found:
+        for cue in crisis_cues(language).cues:
             assert cue.category in CATEGORIES
             assert all(needle == needle.lower() for needle in cue.needles)
 
 
 @settings(max_examples=60, deadline=None)
 @given(text=st.text(max_size=200), language=st.sampled_from(LANGUAGES))
-def test_any_text_is_read_and_spans_lie_inside_it(text: str, language: Language) -> None:
-    found = crisis.find(text, language)
+def test_any_text_is_read_and_spans_are_inside_it(text: str, language: Language) -> None:
+    found = crisis.find_crisis(text, language)
     assert found is None or (0 <= found.start <= found.end <= len(text) and 0 <= found.score <= 1)

@@ -1,4 +1,4 @@
-"""A guard's reply is read strictly: what is in neither form is undecided, never safe."""
+"""A guard's reply is read strictly: a reply in neither form is undecided, never safe."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 
 from h2htalk.curation.pipeline import Incomplete
 from h2htalk.curation.safety.guard_model import Guard, moderated, parse
-from h2htalk.curation.safety.policy import settle
+from h2htalk.curation.safety.policy import apply_verdict
 from h2htalk.curation.safety.stage import assess
+from h2htalk.curation.settings import CallSettings
 from h2htalk.data.dialogue import Dialogue, Turn
 
 
@@ -73,17 +74,17 @@ def one(text: str, item: str = "d1") -> Dialogue:
     return Dialogue(item, "en", (Turn("user", text), Turn("companion", "I see."), Turn("user", "Yes.")))
 
 
-def test_self_harm_is_kept_and_tagged_controversial_and_undecided_are_for_people() -> None:
+def test_verdicts_on_an_undecided_dialogue() -> None:
     undecided = assess(one("The government lies to us and must be overthrown"))
     assert undecided.action == "review"
-    told = settle(undecided, "unsafe", {"Suicide & Self-Harm": "crisis.ideation"})
-    assert not told.remove
-    assert "crisis.ideation" in told.reasons
-    assert settle(undecided, "controversial", {"Unethical Acts": "offensive.abuse"}).action == "review"
-    assert settle(undecided, "undecided", {}).action == "review"
-    assert settle(undecided, "unsafe", {}).action == "review"
-    assert settle(undecided, "safe", {}).action == "keep"
-    assert settle(undecided, "unsafe", {"x": "political.sensitive"}).remove
+    crisis = apply_verdict(undecided, "unsafe", {"Suicide & Self-Harm": "crisis.ideation"})
+    assert not crisis.remove
+    assert "crisis.ideation" in crisis.reasons
+    assert apply_verdict(undecided, "controversial", {"Unethical Acts": "offensive.abuse"}).action == "review"
+    assert apply_verdict(undecided, "undecided", {}).action == "review"
+    assert apply_verdict(undecided, "unsafe", {}).action == "review"
+    assert apply_verdict(undecided, "safe", {}).action == "keep"
+    assert apply_verdict(undecided, "unsafe", {"x": "political.sensitive"}).remove
 
 
 # --- OpenAI's moderation endpoint, a double of it on the loopback interface ----------------------------------------
@@ -106,7 +107,7 @@ NAMES = [
 
 
 class Moderations(BaseHTTPRequestHandler):
-    """`POST /v1/moderations`: flags hate where the input says `vile`; refuses where it says `broken`."""
+    """`POST /v1/moderations`: flags hate for inputs with `vile`; refuses inputs with `broken`."""
 
     asked: list[dict[str, Any]]
 
@@ -148,15 +149,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     server.server_close()
 
 
-def test_moderation_is_asked_once_a_dialogue_and_stored(asked: list[dict[str, Any]], tmp_path: Path) -> None:
-    guard = Guard("openai:omni-moderation-latest", tmp_path)
+def test_moderation_results_are_stored(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+    guard = Guard(CallSettings("openai:omni-moderation-latest"), tmp_path)
     pair = [one("vile words"), one("kind words \ud800", "d2")]
     found = guard.ask(pair, "part-00000")
     assert [found["d1"].safety, found["d2"].safety] == ["unsafe", "safe"]
     assert list(found["d1"].categories.values()) == ["offensive.hate"]
     assert asked[0]["path"] == "/v1/moderations"
     assert asked[0]["model"] == "omni-moderation-latest"
-    again = Guard("openai:omni-moderation-latest", tmp_path).ask(pair, "part-00000")
+    again = Guard(CallSettings("openai:omni-moderation-latest"), tmp_path).ask(pair, "part-00000")
     assert again == found
     assert len(asked) == 2
     stored = (tmp_path / "calls" / "part-00000.jsonl").read_text(encoding="utf-8")
@@ -164,19 +165,17 @@ def test_moderation_is_asked_once_a_dialogue_and_stored(asked: list[dict[str, An
     assert "sk-test-key" not in stored
 
 
-def test_a_failed_call_leaves_the_part_open_and_keeps_what_came(
-    asked: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    guard = Guard("openai:omni-moderation-latest", tmp_path)
+def test_a_failed_call_keeps_the_results_before_it(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+    guard = Guard(CallSettings("openai:omni-moderation-latest"), tmp_path)
     with pytest.raises(Incomplete, match="d2"):
         guard.ask([one("kind"), one("broken", "d2")], "part-00000")
     guard.ask([one("kind")], "part-00000")
     assert sum("kind" in call["input"] for call in asked) == 1
 
 
-def test_a_chat_guard_answers_through_stored_calls(tmp_path: Path) -> None:
+def test_replies_of_a_chat_guard_are_stored(tmp_path: Path) -> None:
     replies = tmp_path / "replies.jsonl"
     replies.write_text(json.dumps({"id": "*", "text": "unsafe\nS10"}) + "\n", encoding="utf-8")
-    found = Guard(f"scripted:{replies}", tmp_path / "stage").ask([one("words")], "part-00000")
+    found = Guard(CallSettings(f"scripted:{replies}"), tmp_path / "stage").ask([one("words")], "part-00000")
     assert found["d1"].safety == "unsafe"
     assert (tmp_path / "stage" / "calls" / "part-00000.jsonl").exists()

@@ -1,18 +1,22 @@
-"""Word lists as weak evidence: what they see, what they must let pass, and how disguises are read."""
+"""Word lists as weak evidence: what they find, what they must not find, and disguised words."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.curation.safety.lexicon_matching import compiled, hidden_entry
-from h2htalk.curation.safety.lexicons import DATA, evidence, without_everyday
+from h2htalk.curation.safety import lexicons
+from h2htalk.curation.safety.lexicon_matching import compile_lexicon, hidden_entry
+from h2htalk.curation.safety.lexicons import find_listed, without_everyday
 from h2htalk.data.languages import LANGUAGES, Language
+
+DATA = Path(lexicons.__file__).parent / "safety_data"
 
 
 def categories(text: str, language: Language, least: float = 0.4) -> set[str]:
-    return {piece.category for piece in evidence(text, language) if piece.score >= least}
+    return {piece.category for piece in find_listed(text, language) if piece.score >= least}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +38,7 @@ def categories(text: str, language: Language, least: float = 0.4) -> set[str]:
         ("zh", "我们裸聊了一晚上。", "sexual.explicit"),
     ],
 )
-def test_what_the_lists_are_for(language: Language, text: str, category: str) -> None:
+def test_listed_words(language: Language, text: str, category: str) -> None:
     assert category in categories(text, language)
 
 
@@ -60,20 +64,22 @@ def test_what_the_lists_are_for(language: Language, text: str, category: str) ->
         ("zh", "上海人垃圾分类做得真细。"),
     ],
 )
-def test_what_they_must_let_pass(language: Language, text: str) -> None:
+def test_ordinary_text(language: Language, text: str) -> None:
     assert categories(text, language) == set()
 
 
 @pytest.mark.parametrize(
     ("language", "text"), [("en", "Fuck, what a shitty day."), ("zh", "妈的，今天真倒霉，卧槽。")]
 )
-def test_swearing_is_only_noted(language: Language, text: str) -> None:
-    assert {(piece.category, piece.score) for piece in evidence(text, language)} == {("profanity.only", 0.2)}
+def test_swearing_has_a_low_score(language: Language, text: str) -> None:
+    assert {(piece.category, piece.score) for piece in find_listed(text, language)} == {
+        ("profanity.only", 0.2)
+    }
 
 
-def test_an_everyday_phrase_leaves_what_else_is_said() -> None:
+def test_everyday_phrases_are_ignored() -> None:
     text = "我去倒垃圾，你这个垃圾"
-    [piece] = [piece for piece in evidence(text, "zh") if piece.category == "offensive.abuse"]
+    [piece] = [piece for piece in find_listed(text, "zh") if piece.category == "offensive.abuse"]
     assert piece.end == len(text)
     assert without_everyday(text, "zh") == "我去   ，你这个垃圾"
     assert without_everyday("take the rubbish out", "en") == "take the rubbish out"
@@ -82,13 +88,15 @@ def test_an_everyday_phrase_leaves_what_else_is_said() -> None:
 @pytest.mark.parametrize(
     "disguise", ["你这个废物", "你这个废 物", "你这个廢物", "你这个废*物", "你这个废\u200b物", "你这个废..物"]
 )
-def test_disguised_words_are_read(disguise: str) -> None:
-    [piece] = [piece for piece in evidence(f"喂，{disguise}！", "zh") if piece.category == "offensive.abuse"]
+def test_disguised_words(disguise: str) -> None:
+    [piece] = [
+        piece for piece in find_listed(f"喂，{disguise}！", "zh") if piece.category == "offensive.abuse"
+    ]
     assert f"喂，{disguise}！"[piece.start : piece.end] == disguise
 
 
 def test_a_report_of_abuse_is_not_an_erotic_text_about_a_child() -> None:
-    """Only the second may stand alone: a hard category overrides the veto for people in crisis."""
+    """Only the second may be removed by itself: a hard category precedes a crisis."""
     assert "sexual.minors" not in categories("When I was 9 he molested me. He wanted nudes.", "en", 0.8)
     assert "sexual.minors" not in categories(
         "小时候我十二岁，被邻居猥亵，他给我看裸照，我报警了。", "zh", 0.8
@@ -99,24 +107,24 @@ def test_a_report_of_abuse_is_not_an_erotic_text_about_a_child() -> None:
     assert "sexual.minors" in categories("The schoolgirl, horny as ever, sent more nudes.", "en", 0.8)
 
 
-def test_hidden_words_are_found_and_cannot_be_read() -> None:
+def test_hidden_words() -> None:
     lists = {
         "words": {"swearing": ["x"]},
         "hidden": {"slur": [hidden_entry("Blorp"), hidden_entry("卜噜")]},
         "rules": [{"category": "offensive.hate", "score": 0.6, "all": ["slur"]}],
     }
-    lexicon = compiled(lists)
+    lexicon = compile_lexicon(lists)
     assert lexicon.hits("you blorp, 你们卜噜")["slur"] == [(4, 9), (13, 15)]
     assert "slur" not in lexicon.hits("blorps and 卜 and 噜卜")
     assert not re.search("blorp|卜噜", str(lists), re.IGNORECASE)
 
 
-def test_words_of_a_rule_must_stand_close_together() -> None:
+def test_words_of_a_rule_must_be_close_together() -> None:
     lists = {
         "words": {"one": ["alpha"], "two": ["beta gamma"]},
         "rules": [{"category": "c", "score": 0.5, "all": ["one", "two"], "within": 10}],
     }
-    lexicon = compiled(lists)
+    lexicon = compile_lexicon(lists)
     assert set(lexicon.hits("alpha beta gamma alphabet")) == {"one", "two"}
     assert set(lexicon.hits("alphabet beta and gamma")) == set()
 
@@ -143,10 +151,10 @@ def test_words_of_a_rule_must_stand_close_together() -> None:
         max_size=30,
     )
 )
-def test_spans_lie_in_the_text_and_in_order(pieces: list[str]) -> None:
+def test_spans_are_in_the_text_and_in_order(pieces: list[str]) -> None:
     text = "".join(pieces)
     for language in LANGUAGES:
-        found = evidence(text, language)
+        found = find_listed(text, language)
         assert all(0 <= piece.start < piece.end <= len(text) for piece in found)
         assert found == sorted(found, key=lambda piece: (piece.start, piece.end))
 

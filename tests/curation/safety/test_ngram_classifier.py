@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from h2htalk.curation.safety import crisis, political
 from h2htalk.curation.safety.insults import OFFENSIVE, offence
-from h2htalk.curation.safety.ngram_classifier import Features, _read, load
+from h2htalk.curation.safety.ngram_classifier import Features, _read, load_classifier
 from h2htalk.data.languages import LANGUAGES, Language
 
 SMALL = Features("splitmix", 10, characters=(1, 2), words=(1,), gaps=True, window=20, sentences=False)
@@ -51,29 +51,30 @@ HARMLESS: dict[Language, list[str]] = {
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_cruelty_to_a_person_stands_above_one_half_and_distress_below_high(language: Language) -> None:
-    """Known weak spot, not shown here: text that repeats a prejudice in order to argue against it is often flagged."""
+def test_cruelty_scores_above_one_half_and_distress_below_high(language: Language) -> None:
+    """Known weakness, not tested: text that repeats a prejudice in order to argue against it is often flagged."""
     assert min(offence(text, language) for text in CRUEL[language]) > 0.5
-    assert max(offence(text, language) for text in HARMLESS[language]) < load(OFFENSIVE, language).high()
+    assert (
+        max(offence(text, language) for text in HARMLESS[language])
+        < load_classifier(OFFENSIVE, language).high()
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_more_messages_a_dialogue_has_the_surer_a_classifier_must_be(
-    folder: str, language: Language
-) -> None:
-    model = load(folder, language)
+def test_thresholds_rise_with_the_number_of_messages(folder: str, language: Language) -> None:
+    model = load_classifier(folder, language)
     thresholds = [model.high(messages) for messages in range(12)]
     assert thresholds == sorted(thresholds)
     assert 0 < model.low() < model.high() < 1
 
 
-def test_a_short_cruelty_is_not_hidden_in_a_long_kind_message() -> None:
+def test_a_long_kind_message_does_not_hide_a_short_cruel_one() -> None:
     kind, cruel = (
         "今天天气很好，我们去公园散步吧。",
         "你就是个没用的废物，长得又丑又蠢，谁看见你都恶心，滚远点，贱人。",
     )
-    assert offence(kind * 200, "zh") < load(OFFENSIVE, "zh").low()
+    assert offence(kind * 200, "zh") < load_classifier(OFFENSIVE, "zh").low()
     assert offence(kind * 200 + cruel * 4 + kind * 200, "zh") > 0.5
 
 
@@ -87,9 +88,9 @@ def test_spelling_changes_nothing(disguise: str) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.text(st.characters(codec=None), max_size=60), min_size=1, max_size=8))
-def test_a_score_is_of_its_text_alone_and_its_place_lies_in_it(texts: list[str]) -> None:
+def test_a_score_depends_on_its_text_alone(texts: list[str]) -> None:
     for language in LANGUAGES:
-        model = load(crisis.DATA, language)
+        model = load_classifier(crisis.DATA, language)
         found = [model.score(text) for text in texts]
         _read.cache_clear()
         assert found[::-1] == [model.score(text) for text in texts[::-1]]
@@ -100,7 +101,7 @@ def test_a_score_is_of_its_text_alone_and_its_place_lies_in_it(texts: list[str])
 
 
 @given(st.text("ab 。.\n", max_size=200), st.integers(2, 30), st.booleans())
-def test_readings_hold_every_character_and_none_is_too_long(text: str, limit: int, sentences: bool) -> None:
+def test_readings_contain_every_character(text: str, limit: int, sentences: bool) -> None:
     spans = replace(SMALL, window=limit, sentences=sentences).readings(text)
     assert all(0 < end - start <= limit for start, end in spans)
     if not sentences:
@@ -119,7 +120,7 @@ def test_windows_end_with_a_sentence_where_they_can() -> None:
 
 
 @pytest.mark.parametrize("hashing", ["splitmix", "fibonacci"])
-def test_features_are_distinct_and_those_of_the_reading_alone(
+def test_features_are_distinct_and_of_one_reading(
     hashing: Literal["splitmix", "fibonacci"],
 ) -> None:
     small = replace(SMALL, hashing=hashing)
@@ -152,9 +153,9 @@ def test_scoring_needs_neither_scikit_learn_nor_scipy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_manifests_say_what_the_weights_were_made_from() -> None:
+def test_manifests_list_training_texts() -> None:
     for language in LANGUAGES:
-        training = load(OFFENSIVE, language).manifest["training"]
+        training = load_classifier(OFFENSIVE, language).manifest["training"]
         assert f"texts_{language}.jsonl" in training["sha256"]
         assert not any("esconv" in name for name in training["sha256"])
-        assert load(OFFENSIVE, language).manifest["figures"]
+        assert load_classifier(OFFENSIVE, language).manifest["figures"]

@@ -1,4 +1,4 @@
-"""Political statements are seen, mentions of the same words are not."""
+"""Political statements are found, mentions of the same words are not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_our_own_development_set(language: Language) -> None:
     path = Path(__file__).parent / f"dev_political_{language}.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     found = {
-        kind: [political.find(r["text"], language) for r in rows if r["kind"] == kind]
+        kind: [political.find_political(r["text"], language) for r in rows if r["kind"] == kind]
         for kind in ("sensitive", "harmless")
     }
     assert sum(one is not None for one in found["sensitive"]) / len(found["sensitive"]) >= 0.85
@@ -27,31 +27,34 @@ def test_our_own_development_set(language: Language) -> None:
     ("text", "language"),
     [("The government must be overthrown", "en"), ("共产党必须下台，人民需要民主选举", "zh")],
 )
-def test_a_matter_and_a_stance_is_seen_with_its_place(text: str, language: Language) -> None:
-    found = political.find(f"{text}. Hm.", language)
+def test_a_matter_with_a_stance_is_found_with_its_place(text: str, language: Language) -> None:
+    found = political.find_political(f"{text}. Hm.", language)
     assert found is not None
     assert found.category == political.CATEGORY
     assert 0 <= found.start < found.end <= len(text) + 1
 
 
-def test_terms_are_read_folded_with_comments_left_out(tmp_path: Path) -> None:
+def test_terms_are_folded_and_comments_ignored(tmp_path: Path) -> None:
     path = tmp_path / "terms.txt"
     path.write_text("# ours\nBlue Lagoon\n\n", encoding="utf-8")
     assert political.read_terms(str(path), "en") == {"blue lagoon"}
     assert political.read_terms("", "en") == frozenset()
 
 
-def test_of_a_companion_the_model_alone_is_not_believed() -> None:
-    """Once more than half of a source's dialogues went to a person because of long kind replies."""
-    said = "If you don't vote blue this year you're part of the problem"
-    assert political.find(said, "en") is not None
-    assert political.find(said, "en", seeker=False) is None
-    assert political.find("The government must be overthrown", "en", seeker=False) is not None
-    assert political.find("We met at the summit", "en", frozenset({"summit"}), seeker=False) is not None
+def test_for_a_companion_the_classifier_alone_is_not_enough() -> None:
+    """Because of long kind replies more than half of a source's dialogues needed a decision by people."""
+    text = "If you don't vote blue this year you're part of the problem"
+    assert political.find_political(text, "en") is not None
+    assert political.find_political(text, "en", seeker=False) is None
+    assert political.find_political("The government must be overthrown", "en", seeker=False) is not None
+    assert (
+        political.find_political("We met at the summit", "en", frozenset({"summit"}), seeker=False)
+        is not None
+    )
 
 
 @pytest.mark.parametrize(("language", "writers"), [("en", ("e", "f")), ("zh", ("g", "h"))])
-def test_ordinary_days_show_nearly_no_politics(language: Language, writers: tuple[str, ...]) -> None:
+def test_ordinary_messages_have_nearly_no_politics(language: Language, writers: tuple[str, ...]) -> None:
     folder = Path(__file__).parents[3] / "tools/crisis"
     texts = [
         line
@@ -59,4 +62,4 @@ def test_ordinary_days_show_nearly_no_politics(language: Language, writers: tupl
         for line in (folder / f"harmless_{language}_{writer}.txt").read_text(encoding="utf-8").splitlines()
     ]
     assert len(texts) >= 1_400
-    assert sum(political.find(text, language) is not None for text in texts) / len(texts) <= 0.01
+    assert sum(political.find_political(text, language) is not None for text in texts) / len(texts) <= 0.01

@@ -1,4 +1,4 @@
-"""The safety stage: what is kept, tagged, shown to people, removed, and what a rejected record still holds."""
+"""The safety stage: kept, tagged, doubtful and removed dialogues, and what a rejected record holds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.safety.policy import Assessment
+from h2htalk.curation.safety.settings import SafetySettings
 from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome
-from h2htalk.curation.settings import CurateSpec, GatherSettings, SafetySettings
+from h2htalk.curation.settings import CallSettings, CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
@@ -33,7 +34,7 @@ def talk(
     return Dialogue("d1", language, turns, metadata=metadata or {})
 
 
-def test_ordinary_talk_is_kept_without_a_word() -> None:
+def test_an_ordinary_dialogue_is_kept() -> None:
     found = assess(talk("My cat is ill and I worry.", "I'm sorry. What did the vet say?"))
     assert (found.action, found.remove, found.reasons, found.risk) == ("keep", False, (), "none")
 
@@ -42,7 +43,7 @@ def test_ordinary_talk_is_kept_without_a_word() -> None:
     ("text", "language"),
     [("I want to die and nobody would care", "en"), ("我不想活了，真的太累了", "zh")],
 )
-def test_a_crisis_is_kept_and_tagged_whatever_else_stands_there(text: str, language: Language) -> None:
+def test_a_crisis_is_kept_and_tagged_in_any_case(text: str, language: Language) -> None:
     assert assess(talk(text, language=language)).action == "keep_tag"
     assert assess(talk(text, language=language)).risk == "high"
     for insult in INSULTS[language]:
@@ -52,7 +53,7 @@ def test_a_crisis_is_kept_and_tagged_whatever_else_stands_there(text: str, langu
             assert any(reason.startswith("crisis.") for reason in found.reasons)
 
 
-def test_swearing_alone_is_no_reason() -> None:
+def test_swearing_alone_is_kept() -> None:
     assert (
         assess(talk("fuck, I forgot my keys again", "Oh no!", "this shit always happens to me")).action
         == "keep"
@@ -60,8 +61,8 @@ def test_swearing_alone_is_no_reason() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_an_insult_that_names_no_group_never_removes_a_message(language: Language) -> None:
-    """Once insults at the companion, at oneself, at life or at an ex removed whole messages of people in a crisis."""
+def test_an_insult_that_names_no_group_removes_nothing(language: Language) -> None:
+    """Insults at the companion, oneself, life or an ex removed whole messages of people in a crisis."""
     told = {"en": "so that is settled then, the plants are next door", "zh": "都安排好了，花也送人了"}[
         language
     ]
@@ -97,19 +98,19 @@ def test_an_insult_that_names_no_group_never_removes_a_message(language: Languag
         ),
     ],
 )
-def test_who_reports_what_was_said_to_them_is_not_removed(turns: tuple[str, ...], language: Language) -> None:
+def test_reports_of_insults_are_kept(turns: tuple[str, ...], language: Language) -> None:
     assert not assess(talk(*turns, language=language)).remove
     assert assess(talk(*turns[:4], "just saying" if language == "en" else "就这样", language=language)).remove
 
 
-def test_one_offending_message_of_a_longer_dialogue_is_for_a_person() -> None:
+def test_one_offensive_message_of_a_longer_dialogue_is_not_removed() -> None:
     abuse = "你们河南人没一个好东西，全是骗子和小偷，滚出去"
     assert assess(talk(abuse, language="zh")).remove
     longer = talk("今天好累", "怎么了？", "妈的，同事真是蠢得要死", "听着真难受。", language="zh")
     assert not assess(longer).remove
 
 
-def test_a_companion_that_explains_a_method_is_removed_even_in_a_crisis_and_without_its_text() -> None:
+def test_a_companion_that_explains_a_method_is_removed_without_its_text() -> None:
     dialogue = talk("I want to die", "Here is how to kill yourself without pain: first, ...")
     found = assess(dialogue)
     assert found.remove
@@ -127,7 +128,7 @@ def test_a_companion_that_refuses_to_explain_is_kept() -> None:
     assert found.action == "keep_tag"
 
 
-def test_a_rejected_record_is_kept_for_a_look_and_a_kept_one_says_what_was_seen() -> None:
+def test_the_records_of_rejected_and_kept_dialogues() -> None:
     spam = talk("加微信免费领取兼职日结，日赚三百，联系电话13800138000", language="zh")
     rejected = outcome(spam, assess(spam))
     assert isinstance(rejected, Rejected)
@@ -153,8 +154,8 @@ def test_a_message_of_two_megabytes_takes_seconds(piece: str) -> None:
 
 
 def test_the_stage_is_a_rule_of_one_dialogue(tmp_path: Path) -> None:
-    stage = make_stage(CurateSpec(str(tmp_path), GatherSettings()), Workspace(tmp_path), b"k" * 32)
-    assert (stage.name, stage.alone) == ("safety", False)
+    stage = make_stage(CurateSpec(str(tmp_path)), Workspace(tmp_path), b"k" * 32)
+    assert (stage.name, stage.calls) == ("safety", ())
     json.dumps(stage.settings)
     outcomes = stage.open_rule()([talk("hello there friend").to_dict(), {"id": "broken"}], "part-00000")
     assert isinstance(outcomes[0][0], Kept)
@@ -162,23 +163,21 @@ def test_the_stage_is_a_rule_of_one_dialogue(tmp_path: Path) -> None:
     assert outcomes[1][0].reason == "unreadable"
 
 
-def test_a_guard_settles_what_is_undecided(tmp_path: Path) -> None:
+def test_a_guard_decides_doubtful_dialogues(tmp_path: Path) -> None:
     replies = tmp_path / "replies.jsonl"
     line = {"id": "*", "text": "Safety: Unsafe\nCategories: Politically Sensitive Topics"}
     replies.write_text(json.dumps(line) + "\n", encoding="utf-8")
     statement = talk("The government lies to us and must be overthrown", "I see.", "Yes, everybody knows.")
     assert assess(statement).action == "review"
-    rule = open_rule(f"scripted:{replies}", "", None, str(tmp_path / "stage"))
+    rule = open_rule(CallSettings(f"scripted:{replies}"), "", str(tmp_path / "stage"))
     (found,) = rule([statement.to_dict()], "part-00000")[0]
     assert isinstance(found, Rejected)
     assert found.reason == "political.sensitive"
     assert found.evidence["guard"]["safety"] == "unsafe"
 
 
-def test_terms_of_ones_own_are_evidence_and_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    missing = CurateSpec(
-        str(tmp_path), GatherSettings(), safety=SafetySettings(sensitive=str(tmp_path / "none.txt"))
-    )
+def test_terms_of_the_user(tmp_path: Path) -> None:
+    missing = CurateSpec(str(tmp_path), sections=(SafetySettings(sensitive=str(tmp_path / "none.txt")),))
     with pytest.raises(ConfigError, match=r"none\.txt"):
         make_stage(missing, Workspace(tmp_path), b"k" * 32)
     found = assess(talk("We met at the blue lagoon summit"), frozenset({"blue lagoon summit"}))
@@ -187,10 +186,8 @@ def test_terms_of_ones_own_are_evidence_and_a_missing_file_is_an_error(tmp_path:
 
 
 @pytest.mark.parametrize(("language", "writers"), [("en", ("e", "f")), ("zh", ("g", "h"))])
-def test_ordinary_days_are_neither_removed_nor_sent_to_a_person(
-    language: Language, writers: tuple[str, ...]
-) -> None:
-    """Every third, for time: the classifier learned from none of them."""
+def test_ordinary_messages_are_kept(language: Language, writers: tuple[str, ...]) -> None:
+    """Every third, for time; the classifier was trained on none of them."""
     folder = Path(__file__).parents[3] / "tools/crisis"
     texts = [
         line
@@ -203,7 +200,7 @@ def test_ordinary_days_are_neither_removed_nor_sent_to_a_person(
     assert actions.count("review") / len(actions) < 0.02
 
 
-def test_taking_out_the_rubbish_is_no_abuse() -> None:
+def test_everyday_phrases_are_no_abuse() -> None:
     assert assess(talk("你给我排个家务表吧，我会做的：拖地、倒垃圾、换灯泡", language="zh")).action == "keep"
     assert assess(talk("下楼扔个垃圾的功夫，门被风吹上了", language="zh")).action == "keep"
 
@@ -213,7 +210,7 @@ def test_taking_out_the_rubbish_is_no_abuse() -> None:
 
 @pytest.mark.slow
 def test_one_message_dialogues_of_cold_dev(shared_data: Path) -> None:
-    """On every other row, for time: removed where it is offensive, rarely tagged as a crisis where it is not."""
+    """Every other row, for time: offensive ones are removed, others rarely tagged as a crisis."""
     with (shared_data / "safety/cold_dev.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))[::2]
     found = [assess(talk(row["TEXT"], language="zh")) for row in rows]

@@ -1,4 +1,4 @@
-"""One spelling for many, and the way back to the text as it was written."""
+"""Different spellings become one, and places are mapped back to the original text."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from h2htalk.data.languages import LANGUAGES
         ("", ""),
     ],
 )
-def test_what_readers_take_for_the_same_is_written_the_same(written: str, folded: str) -> None:
+def test_spellings_that_look_the_same_are_equal(written: str, folded: str) -> None:
     assert fold(written) == folded
 
 
-def test_what_stands_between_the_letters_of_a_word_goes() -> None:
+def test_signs_between_letters_are_removed() -> None:
     assert fold_spelling("I  don’t\nknow…", "en") == "i dont.know..."
     assert fold_spelling("我 不*想 活了\n是", "zh") == "我不想活了.是"
 
 
 @given(st.text(st.characters(codec=None), max_size=40))
-def test_folding_is_settled_character_by_character(text: str) -> None:
+def test_folding_works_character_by_character(text: str) -> None:
     assert fold(text) == "".join(fold(character) for character in text)
     assert not any(unicodedata.category(character) in ("Cc", "Cs", "Cf") for character in fold(text))
 
 
 @given(st.text(max_size=30), st.sampled_from(["废物", "idiot"]), st.text(max_size=30))
-def test_a_place_in_the_folded_text_is_a_place_in_the_original(before: str, word: str, after: str) -> None:
+def test_places_are_mapped_back(before: str, word: str, after: str) -> None:
     text = before + word + after
     start = len(fold(before))
     assert original_places(text, [(start, start + len(word))]) == [(len(before), len(before) + len(word))]
@@ -55,7 +55,7 @@ def test_a_place_in_the_folded_text_is_a_place_in_the_original(before: str, word
         assert 0 <= first <= end <= len(text)
 
 
-def test_what_cannot_be_seen_belongs_to_the_word_around_it() -> None:
+def test_invisible_characters_belong_to_their_word() -> None:
     text = "㎏ 废\u200b\u200b物!"
     start = fold(text).index("废物")
     [(first, end)] = original_places(text, [(start, start + 2)])

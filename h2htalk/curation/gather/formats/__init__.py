@@ -1,8 +1,9 @@
-"""Readers of raw conversations, one a form: each gives every item of a file, read or refused with a reason."""
+"""The table of raw formats: a reader for each, which reads or refuses every item of a file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from h2htalk.curation.gather.formats import (
@@ -10,23 +11,21 @@ from h2htalk.curation.gather.formats import (
     dialogues,
     memory_bank,
     messages,
-    openai_messages,
     question_answers,
-    sharegpt,
     xtuner,
 )
-from h2htalk.curation.gather.raw_items import Item, OnRead
-from h2htalk.curation.settings import SourceFormat
+from h2htalk.curation.gather.json_items import read_objects
+from h2htalk.curation.gather.raw_items import OnRead, RawItem
 
-Reader = Callable[[Path, OnRead], Iterator[Item]]
-# Form -> how a file of it is read: `reader(path, on_read)`.
-READERS: Mapping[SourceFormat, Reader] = {
-    "messages": messages.read,
-    "persona": xtuner.read,
-    "questions": question_answers.read,
+Reader = Callable[[Path, OnRead], Iterator[RawItem]]
+# Called as `reader(path, on_read)`; raises DataError for a file whose items cannot be counted.
+READERS: Mapping[str, Reader] = {
+    "messages": partial(read_objects, messages.read_messages),
+    "openai_messages": partial(read_objects, messages.read_openai),
+    "sharegpt": partial(read_objects, messages.read_sharegpt),
+    "xtuner": partial(read_objects, xtuner.read_record),
+    "dialogues": partial(read_objects, dialogues.read_record),
+    "question_answers": question_answers.read,
     "memory_bank": memory_bank.read,
     "contexts": contexts.read,
-    "openai": openai_messages.read,
-    "sharegpt": sharegpt.read,
-    "dialogues": dialogues.read,
 }

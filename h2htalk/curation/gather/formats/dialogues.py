@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from h2htalk.curation.gather.json_items import read_objects
-from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem, own_name
+from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
 from h2htalk.errors import DataError
@@ -16,16 +14,11 @@ from h2htalk.errors import DataError
 _EMOTION, _DATE = re.compile(r"[a-z]{1,24}"), re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def read(path: Path, on_read: OnRead) -> Iterator[Item]:
-    """Every item of a file; raises DataError for what cannot be counted."""
-    return read_objects(path, on_read, dialogue_of)
-
-
-def dialogue_of(record: Any) -> RawDialogue:
-    """A record's dialogue, with its own language and licence; of its metadata, what this package knows.
+def read_record(record: Any) -> RawDialogue:
+    """A record's dialogue, with its own language and licence, and the metadata that this package knows.
 
     Raises:
-        RefusedItem: `empty`, `role` or `broken`: no dialogue of ours.
+        RefusedItem: `empty`, `role` or `broken`.
     """
     if not isinstance(record, Mapping):
         raise RefusedItem("broken")
@@ -38,16 +31,16 @@ def dialogue_of(record: Any) -> RawDialogue:
     return RawDialogue(
         tuple((turn.role, turn.content) for turn in dialogue.messages),
         dialogue.id,
-        own_name(dialogue.provenance.get("person")),
-        own_name(dialogue.provenance.get("question")),
-        _known(dialogue.metadata),
+        read_name(dialogue.provenance.get("person")),
+        read_name(dialogue.provenance.get("question")),
+        _known_metadata(dialogue.metadata),
         dialogue.language,
         None if dialogue.licence == "unknown" else dialogue.licence,
     )
 
 
 def _reason(record: Mapping[str, Any]) -> str:
-    """Why a record is no dialogue, by the reasons that other forms have: a blank message is `empty`."""
+    """Why a record is no dialogue, by the reasons of other formats: a blank message is `empty`."""
     messages = record.get("messages")
     objects = [m for m in messages if isinstance(m, Mapping)] if isinstance(messages, list) else []
     if any(isinstance(m.get("content"), str) and not m["content"].strip() for m in objects):
@@ -57,14 +50,14 @@ def _reason(record: Mapping[str, Any]) -> str:
     return "broken"
 
 
-def _known(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """What later stages read; anything else may be personal data that no stage would find."""
+def _known_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The metadata that later stages read; anything else may be personal data that no stage would find."""
     texts = {key: value for key, value in metadata.items() if isinstance(value, str)}
-    fits = {
-        "system": "system" in texts and bool(texts["system"].strip()),
+    valid = {
+        "system": bool(texts.get("system", "").strip()),
         "date": _DATE.fullmatch(texts.get("date", "")) is not None,
         "emotion": _EMOTION.fullmatch(texts.get("emotion", "")) is not None,
         "interaction": texts.get("interaction") in INTERACTIONS,
         "complexity": texts.get("complexity") in COMPLEXITIES,
     }
-    return {key: texts[key] for key, fit in fits.items() if fit}
+    return {key: texts[key] for key, is_valid in valid.items() if is_valid}

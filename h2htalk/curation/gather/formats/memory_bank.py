@@ -1,4 +1,6 @@
-"""`memory_bank`: `{USER: {"name", "history": {DATE: [{"query", "response"}]}}}`; one dialogue a user and date."""
+"""`memory_bank`: `{USER: {"name", "history": {DATE: [{"query", "response"}]}}}`; one dialogue for each user and
+date.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.gather.json_items import members
-from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem, own_name
+from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, RefusedItem, read_name
+from h2htalk.curation.gather.speaker_roles import read_text
 from h2htalk.data.dialogue import Role
 
 _DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?\s*")
+_SPEAKERS: tuple[tuple[Role, str], ...] = (("user", "query"), ("companion", "response"))
 
 
-def read(path: Path, on_read: OnRead) -> Iterator[Item]:
-    """Every day of every user, numbered through the file; a user without a history is one refused item.
+def read(path: Path, on_read: OnRead) -> Iterator[RawItem]:
+    """Read every day of every user, numbered through the file; a user without a history is one refused item.
 
     Raises:
         DataError: the file cannot be read, or is not one JSON object; names file and line.
     """
     row = 0
     for line, key, user in members(path, on_read):
-        for found in _days(key, user):
+        for content in _days(key, user):
             row += 1
-            if isinstance(found, RefusedItem):
-                found.evidence = {"line": line, **found.evidence}
-            yield Item(row, line, found)
+            yield RawItem(row, line, content.at_line(line) if isinstance(content, RefusedItem) else content)
 
 
 def _days(key: str | None, user: Any) -> Iterator[RawDialogue | RefusedItem]:
@@ -37,13 +39,12 @@ def _days(key: str | None, user: Any) -> Iterator[RawDialogue | RefusedItem]:
         return
     if not history:
         yield RefusedItem("empty")
-    named = own_name(user.get("name")) or own_name(key)
+    person = read_name(user.get("name")) or read_name(key)
     for day, exchanges in history.items():
+        when = iso_date(day)
+        metadata, tags = ({"date": when}, ()) if when else ({}, ("undated",))
         try:
-            when = iso_date(day)
-            metadata = {"date": when} if when else {}
-            tags = () if when else ("undated",)
-            yield RawDialogue(_turns(exchanges), None, named, metadata=metadata, tags=tags)
+            yield RawDialogue(_turns(exchanges), None, person, metadata=metadata, tags=tags)
         except RefusedItem as refused:
             yield refused
 
@@ -53,19 +54,9 @@ def _turns(exchanges: object) -> tuple[tuple[Role, str], ...]:
         raise RefusedItem("broken")
     turns: list[tuple[Role, str]] = []
     for exchange in exchanges:
-        if not isinstance(exchange, Mapping):
-            raise RefusedItem("broken", message=len(turns) + 1)
         for role, key in _SPEAKERS:
-            said = exchange.get(key)
-            if said is None:
-                raise RefusedItem("empty", message=len(turns) + 1)
-            if not isinstance(said, str):
-                raise RefusedItem("broken", message=len(turns) + 1)
-            turns.append((role, said))
+            turns.append((role, read_text(exchange, key, len(turns) + 1)))
     return tuple(turns)
-
-
-_SPEAKERS: tuple[tuple[Role, str], ...] = (("user", "query"), ("companion", "response"))
 
 
 def iso_date(text: str) -> str | None:

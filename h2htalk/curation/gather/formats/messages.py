@@ -1,35 +1,48 @@
-"""`messages`: `{"id", "messages": [{"role": "client", "content"}]}`, one a line or in one array."""
+"""Chat records with a list of messages: `messages`, `openai_messages` and `sharegpt`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from h2htalk.curation.gather.json_items import read_objects
-from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem, own_name
-from h2htalk.curation.gather.speaker_roles import person_of, turns_of
+from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name
+from h2htalk.curation.gather.speaker_roles import read_turns
 
 _LISTS = ("messages", "dialog", "dialogue", "conversation")
+_PERSONS = ("person", "user_id", "user", "client_id")
 
 
-def read(path: Path, on_read: OnRead) -> Iterator[Item]:
-    """Every item of a file; raises DataError for what cannot be counted."""
-    return read_objects(path, on_read, dialogue_of)
-
-
-def dialogue_of(record: Any) -> RawDialogue:
-    """A record's dialogue: its list of messages under `messages` (`dialog`, `conversation`), or the list itself.
+def read_messages(record: Any) -> RawDialogue:
+    """`{"id", "messages": [{"role": "client", "content"}]}`, or the list alone; also under `dialog` or `conversation`.
 
     Raises:
-        RefusedItem: see `turns_of`.
+        RefusedItem: see `read_turns`.
     """
-    if isinstance(record, list):
-        record = {"messages": record}
+    return _read({"messages": record} if isinstance(record, list) else record, _LISTS)
+
+
+def read_openai(record: Any) -> RawDialogue:
+    """`{"messages": [{"role", "content": "..." or [{"type": "text", "text"}]}]}`.
+
+    A record that offers tools (`tools`, `functions`) but calls none is a dialogue. Raises RefusedItem as `read_turns`.
+    """
+    if not isinstance(record, Mapping) or "messages" not in record:
+        raise RefusedItem("broken")
+    return _read(record, _LISTS)
+
+
+def read_sharegpt(record: Any) -> RawDialogue:
+    """`{"id", "system", "conversations": [{"from": "human", "value"}]}`. Raises RefusedItem as `read_turns`."""
+    return _read(record, ("conversations", "conversation"))
+
+
+def _read(record: object, lists: tuple[str, ...]) -> RawDialogue:
     if not isinstance(record, Mapping):
         raise RefusedItem("broken")
-    turns, system = turns_of(next((record[key] for key in _LISTS if key in record), None))
-    named = own_name(person_of(record))
-    return RawDialogue(
-        turns, own_name(record.get("id")), named, metadata={"system": system} if system else {}
-    )
+    turns, system = read_turns(next((record[key] for key in lists if key in record), None))
+    own = record.get("system")
+    if "conversations" in lists and isinstance(own, str) and own.strip():
+        system = own
+    person = next((record[key] for key in _PERSONS if key in record), None)
+    metadata = {"system": system} if system else {}
+    return RawDialogue(turns, read_name(record.get("id")), read_name(person), metadata=metadata)

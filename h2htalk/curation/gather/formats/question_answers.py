@@ -1,4 +1,4 @@
-"""`questions`: a CSV file of questions and answers; one dialogue an answer, those of one question linked."""
+"""`question_answers`: a CSV file of questions and answers; one dialogue for each answer, linked by their question."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from h2htalk.curation.gather.html_text import plain_text
 from h2htalk.curation.gather.raw_files import raw_lines, require_unicode
-from h2htalk.curation.gather.raw_items import Item, OnRead, RawDialogue, RefusedItem
+from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, RefusedItem
 from h2htalk.data.files import MAX_LINE
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.escaping import longest_field
@@ -22,7 +22,7 @@ _IDS = ("questionid", "question_id", "qid")
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Where a question's title, text and number and its answer stand; None: no such column."""
+    """The positions of a question's title, text and id and of its answer; None: no such column."""
 
     title: int | None
     text: int | None
@@ -31,14 +31,14 @@ class _Columns:
     count: int
 
 
-def read(path: Path, on_read: OnRead) -> Iterator[Item]:
-    """Every row of a file, from 1 behind the header.
+def read(path: Path, on_read: OnRead) -> Iterator[RawItem]:
+    """Read every row of a file, numbered from 1 after the header.
 
     Raises:
         ConfigError: the header names no question or no answer.
         DataError: the file cannot be read, or a quotation mark is never closed; names file and line.
     """
-    # Bytes that are not UTF-8 pass the parser as lone surrogates, and the row is refused below.
+    # The parser passes on bytes that are not UTF-8 as lone surrogates; such a row is refused below.
     lines = (line.decode(errors="surrogateescape") for _, line in raw_lines(path, on_read))
     rows = csv.reader(lines, strict=True)
     columns: _Columns | None = None
@@ -56,7 +56,7 @@ def read(path: Path, on_read: OnRead) -> Iterator[Item]:
             columns = _columns(fields, path)
         elif fields:
             row += 1
-            yield Item(row, line, _attempt(fields, columns, line))
+            yield RawItem(row, line, _read_row(fields, columns, line))
 
 
 def _columns(header: Sequence[str], path: Path) -> _Columns:
@@ -68,13 +68,13 @@ def _columns(header: Sequence[str], path: Path) -> _Columns:
     title, text, answer = find(_TITLES), find(_TEXTS), find(_ANSWERS)
     if answer is None or (title is None and text is None):
         raise ConfigError(
-            f"{path}: its header must name a question ({', '.join(_TEXTS + _TITLES)}) and an answer "
+            f"{path}: the header must name a question ({', '.join(_TEXTS + _TITLES)}) and an answer "
             f"({', '.join(_ANSWERS)})"
         )
     return _Columns(title, text, answer, find(_IDS), len(names))
 
 
-def _attempt(fields: Sequence[str], columns: _Columns, line: int) -> RawDialogue | RefusedItem:
+def _read_row(fields: Sequence[str], columns: _Columns, line: int) -> RawDialogue | RefusedItem:
     if len(fields) != columns.count:
         return RefusedItem("broken", line=line)
     try:
@@ -87,5 +87,5 @@ def _attempt(fields: Sequence[str], columns: _Columns, line: int) -> RawDialogue
     )
     asked = text if title in text else f"{title}\n{text}".strip()
     question = fields[columns.id].strip() if columns.id is not None else ""
-    turns = (("user", asked), ("companion", plain_text(fields[columns.answer]).strip()))
-    return RawDialogue(turns, question=question or asked)  # type: ignore[arg-type]
+    answer = plain_text(fields[columns.answer]).strip()
+    return RawDialogue((("user", asked), ("companion", answer)), question=question or asked)

@@ -15,8 +15,8 @@ from h2htalk.data.languages import Language
 USER, COMPANION = "user", "companion"
 
 
-def raw(*said: tuple[Role, str]) -> RawDialogue:
-    return RawDialogue(said)
+def raw(*messages: tuple[Role, str]) -> RawDialogue:
+    return RawDialogue(messages)
 
 
 def refused(dialogue: RawDialogue) -> tuple[str, dict[str, int]]:
@@ -26,7 +26,7 @@ def refused(dialogue: RawDialogue) -> tuple[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize(
-    ("dialogue", "why"),
+    ("dialogue", "reason"),
     [
         (raw(), "empty"),
         (raw((USER, "Hi"), (COMPANION, " \n ")), "empty"),
@@ -39,8 +39,8 @@ def refused(dialogue: RawDialogue) -> tuple[str, dict[str, int]]:
         (raw((USER, "Hi"), (COMPANION, "I know, and the")), "truncated"),
     ],
 )
-def test_what_is_no_dialogue(dialogue: RawDialogue, why: str) -> None:
-    assert refused(dialogue)[0] == why
+def test_refused_conversations(dialogue: RawDialogue, reason: str) -> None:
+    assert refused(dialogue)[0] == reason
 
 
 @pytest.mark.parametrize("character", ["x", "字", " ", "\u202e", "(", "a, ", "<"])
@@ -51,7 +51,7 @@ def test_two_megabytes_are_refused_in_no_time(character: str) -> None:
     assert time.process_time() - start < 0.5
 
 
-def test_a_hundred_thousand_characters_are_not_too_long_but_many_messages_in_a_row_may_be() -> None:
+def test_the_longest_message() -> None:
     assert (
         clean(raw((USER, "x" * LONGEST_MESSAGE), (COMPANION, "Hello")), "en").messages[1].content == "Hello"
     )
@@ -64,20 +64,20 @@ def test_messages_in_a_row_become_one() -> None:
     assert found.messages == (Turn("user", "Hi\nthere"), Turn("companion", "Hello."))
 
 
-def test_what_acts_on_a_screen_is_taken_out_and_counted() -> None:
+def test_control_characters_are_removed_and_counted() -> None:
     found = clean(raw((USER, "a\u202eb\u2066c\r\nd\re\x1b[2Jf"), (COMPANION, "Hello.\u200f")), "en")
     assert found.messages[0].content == "abc\nd\ne [2Jf"
     assert found.removed == {"control": 1, "direction": 3}
 
 
-def test_zero_width_characters_stay_for_the_recognisers_of_personal_data() -> None:
+def test_zero_width_characters_stay_for_anonymize() -> None:
     assert (
         clean(raw((USER, "1\u200b3\u200d8"), (COMPANION, "Yes.")), "en").messages[0].content
         == "1\u200b3\u200d8"
     )
 
 
-# --- Broken off ---------------------------------------------------------------------------------------------------
+# --- Incomplete last messages ---------------------------------------------------------------------------------------
 
 WHOLE = [
     ("en", "Thank you, bye"),
@@ -109,16 +109,16 @@ def ended(language: Language, text: str) -> list[Turn]:
 
 
 @pytest.mark.parametrize(("language", "text"), WHOLE)
-def test_endings_that_are_whole(language: Language, text: str) -> None:
+def test_complete_endings(language: Language, text: str) -> None:
     assert not breaks_off(ended(language, text), language)
 
 
 @pytest.mark.parametrize(("language", "text"), CUT)
-def test_endings_that_break_off(language: Language, text: str) -> None:
+def test_incomplete_endings(language: Language, text: str) -> None:
     assert breaks_off(ended(language, text), language)
 
 
-def test_who_never_closes_a_sentence_has_not_broken_one_off() -> None:
+def test_a_speaker_who_never_closes_sentences() -> None:
     free = [
         Turn("user", "hey"),
         Turn("companion", "how are you"),
@@ -136,7 +136,7 @@ def test_who_never_closes_a_sentence_has_not_broken_one_off() -> None:
     assert not breaks_off([Turn("user", "我想你了亲爱的朋友"), *talk[1:]], "zh")
 
 
-# --- Markup -------------------------------------------------------------------------------------------------------
+# --- HTML -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_who_never_closes_a_sentence_has_not_broken_one_off() -> None:
         ('<a href="x">İstanbul</a><style>p{}</style>!', "İstanbul!"),
     ],
 )
-def test_markup_goes_and_text_stays(text: str, plain: str) -> None:
+def test_plain_text_of_html(text: str, plain: str) -> None:
     assert plain_text(text) == plain
 
 
 @pytest.mark.parametrize("piece", ["<", "<p ", "<!--", "<script>", "</p", "&", " ", "\n ", "<p>\n"])
-def test_hostile_markup_takes_time_in_proportion(piece: str) -> None:
+def test_hostile_html_takes_linear_time(piece: str) -> None:
     start = time.process_time()
     plain_text("<" + piece * (1_000_000 // len(piece)))
     assert time.process_time() - start < 3

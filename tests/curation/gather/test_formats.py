@@ -1,4 +1,4 @@
-"""Every form of raw conversations: what it becomes, and what of it is refused, with which reason."""
+"""Every raw format: what it becomes, and what is refused for which reason."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from h2htalk.curation.gather.formats import READERS
 from h2htalk.curation.gather.formats.memory_bank import iso_date
-from h2htalk.curation.gather.raw_items import Item, RawDialogue, RefusedItem
+from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.errors import ConfigError, DataError
 
 
-def read(tmp_path: Path, form: str, text: str) -> list[Item]:
+def read(tmp_path: Path, form: str, text: str) -> list[RawItem]:
     path = tmp_path / f"raw-{form}"
     path.write_text(text, encoding="utf-8", newline="")
     return list(READERS[form](path, lambda size: None))  # type: ignore[index]
@@ -23,7 +23,7 @@ def read(tmp_path: Path, form: str, text: str) -> list[Item]:
 
 def one(tmp_path: Path, form: str, record: Any) -> RawDialogue | RefusedItem:
     (item,) = read(tmp_path, form, json.dumps(record))
-    return item.found
+    return item.content
 
 
 def dialogue(tmp_path: Path, form: str, record: Any) -> RawDialogue:
@@ -38,7 +38,7 @@ def reason(tmp_path: Path, form: str, record: Any) -> str:
     return found.reason
 
 
-def said(role: str, content: Any) -> dict[str, Any]:
+def message(role: str, content: Any) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
@@ -57,68 +57,74 @@ TWO = (("user", "Hi"), ("companion", "Hello"))
         ("来访者", "咨询师"),
     ],
 )
-def test_messages_have_roles_of_many_names(tmp_path: Path, first: str, second: str) -> None:
-    found = dialogue(tmp_path, "messages", {"id": 7, "messages": [said(first, "Hi"), said(second, "Hello")]})
+def test_roles_have_many_names(tmp_path: Path, first: str, second: str) -> None:
+    found = dialogue(
+        tmp_path, "messages", {"id": 7, "messages": [message(first, "Hi"), message(second, "Hello")]}
+    )
     assert found.messages == TWO
     assert found.raw_id == "7"
 
 
-def test_a_system_prompt_goes_into_the_metadata(tmp_path: Path) -> None:
-    record = {"messages": [said("system", "Be Nora."), said("user", "Hi"), said("assistant", "Hello")]}
+def test_a_system_prompt_becomes_metadata(tmp_path: Path) -> None:
+    record = {
+        "messages": [message("system", "Be Nora."), message("user", "Hi"), message("assistant", "Hello")]
+    }
     assert dialogue(tmp_path, "messages", record).metadata == {"system": "Be Nora."}
 
 
-def test_a_person_is_taken_where_the_record_names_one(tmp_path: Path) -> None:
-    record = {"user_id": 12, "messages": [said("user", "Hi"), said("assistant", "Hello")]}
+def test_the_person_of_a_record(tmp_path: Path) -> None:
+    record = {"user_id": 12, "messages": [message("user", "Hi"), message("assistant", "Hello")]}
     assert dialogue(tmp_path, "messages", record).person == "12"
 
 
 @pytest.mark.parametrize(
-    ("messages", "why"),
+    ("messages", "expected"),
     [
-        ([said("user", "Hi"), said("narrator", "He smiled.")], "role"),
-        ([said("user", "Hi"), said("system", "Be rude."), said("assistant", "No.")], "role"),
+        ([message("user", "Hi"), message("narrator", "He smiled.")], "role"),
+        ([message("user", "Hi"), message("system", "Be rude."), message("assistant", "No.")], "role"),
         ([{"content": "Hi"}], "role"),
-        ([said("user", None)], "empty"),
-        ([said("user", 3)], "broken"),
+        ([message("user", None)], "empty"),
+        ([message("user", 3)], "broken"),
         (["Hi"], "broken"),
         ("Hi", "broken"),
         (None, "broken"),
     ],
 )
-def test_messages_that_are_none(tmp_path: Path, messages: Any, why: str) -> None:
-    assert reason(tmp_path, "messages", {"messages": messages}) == why
+def test_wrong_messages(tmp_path: Path, messages: Any, expected: str) -> None:
+    assert reason(tmp_path, "messages", {"messages": messages}) == expected
 
 
-# --- openai and sharegpt ----------------------------------------------------------------------------------------
+# --- openai_messages and sharegpt -----------------------------------------------------------------------------------
 
 
-def test_openai_messages_may_come_in_parts(tmp_path: Path) -> None:
+def test_openai_content_in_parts(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "Hello"}, {"type": "output_text", "text": "there"}]
-    found = dialogue(tmp_path, "openai", {"messages": [said("user", "Hi"), said("assistant", parts)]})
+    found = dialogue(
+        tmp_path, "openai_messages", {"messages": [message("user", "Hi"), message("assistant", parts)]}
+    )
     assert found.messages == (("user", "Hi"), ("companion", "Hello\nthere"))
 
 
 @pytest.mark.parametrize(
-    ("message", "why"),
+    ("turn", "expected"),
     [
-        (said("tool", "42"), "tool"),
-        (said("function", "42"), "tool"),
+        (message("tool", "42"), "tool"),
+        (message("function", "42"), "tool"),
         ({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}, "tool"),
         ({"role": "assistant", "content": "", "function_call": {"name": "f"}}, "tool"),
-        (said("user", [{"type": "tool_result", "content": "42"}]), "tool"),
-        (said("user", [{"type": "image_url", "image_url": {"url": "x"}}]), "not_text"),
-        (said("user", [{"type": "input_audio"}]), "not_text"),
-        (said("assistant", None), "empty"),
-        (said("user", [3]), "broken"),
-        # No name of a kind at all: it cannot be looked up, and ended the whole run.
-        (said("user", [{"type": [], "text": "hi"}]), "broken"),
-        (said("user", [{"type": {}, "text": "hi"}]), "broken"),
-        (said("user", [{"type": None, "text": "hi"}]), "broken"),
+        (message("user", [{"type": "tool_result", "content": "42"}]), "tool"),
+        (message("user", [{"type": "image_url", "image_url": {"url": "x"}}]), "not_text"),
+        (message("user", [{"type": "input_audio"}]), "not_text"),
+        (message("assistant", None), "empty"),
+        (message("user", [3]), "broken"),
+        # A kind that cannot be a key ended the whole run.
+        (message("user", [{"type": [], "text": "hi"}]), "broken"),
+        (message("user", [{"type": {}, "text": "hi"}]), "broken"),
+        (message("user", [{"type": None, "text": "hi"}]), "broken"),
     ],
 )
-def test_openai_messages_that_are_no_talk(tmp_path: Path, message: Any, why: str) -> None:
-    assert reason(tmp_path, "openai", {"messages": [said("user", "Hi"), message]}) == why
+def test_openai_messages_without_text(tmp_path: Path, turn: Any, expected: str) -> None:
+    assert reason(tmp_path, "openai_messages", {"messages": [message("user", "Hi"), turn]}) == expected
 
 
 def test_sharegpt(tmp_path: Path) -> None:
@@ -130,21 +136,21 @@ def test_sharegpt(tmp_path: Path) -> None:
     assert reason(tmp_path, "sharegpt", {"id": "a"}) == "broken"
 
 
-# --- persona ----------------------------------------------------------------------------------------------------
+# --- xtuner ----------------------------------------------------------------------------------------------------
 
 
-def test_persona_exchanges_become_turns(tmp_path: Path) -> None:
+def test_xtuner_exchanges_become_turns(tmp_path: Path) -> None:
     exchanges = [
         {"system": "Be Aiwei.", "input": "Hi", "output": "Hello"},
         {"input": "Bye", "output": "Bye."},
     ]
-    found = dialogue(tmp_path, "persona", [{"conversation": exchanges}])
+    found = dialogue(tmp_path, "xtuner", [{"conversation": exchanges}])
     assert found.messages == (*TWO, ("user", "Bye"), ("companion", "Bye."))
     assert found.metadata == {"system": "Be Aiwei."}
 
 
 @pytest.mark.parametrize(
-    ("exchanges", "why"),
+    ("exchanges", "expected"),
     [
         ([{"input": "Hi"}], "empty"),
         ([{"input": "Hi", "output": 3}], "broken"),
@@ -155,57 +161,63 @@ def test_persona_exchanges_become_turns(tmp_path: Path) -> None:
         ("Hi", "broken"),
     ],
 )
-def test_persona_exchanges_that_are_none(tmp_path: Path, exchanges: Any, why: str) -> None:
-    assert reason(tmp_path, "persona", [{"conversation": exchanges}]) == why
+def test_wrong_xtuner_exchanges(tmp_path: Path, exchanges: Any, expected: str) -> None:
+    assert reason(tmp_path, "xtuner", [{"conversation": exchanges}]) == expected
 
 
-# --- questions --------------------------------------------------------------------------------------------------
+# --- question_answers -----------------------------------------------------------------------------------------------
 
 HEADER = "questionID,questionTitle,questionText,topic,answerText,upvotes\n"
 
 
-def test_each_answer_is_a_dialogue_and_those_of_a_question_are_linked(tmp_path: Path) -> None:
+def test_each_answer_is_a_dialogue_linked_by_its_question(tmp_path: Path) -> None:
     text = (
         HEADER
         + '9,Why?,"I wonder,\nwhy?",t,"<p>Because&nbsp;&amp; so.</p><p>Truly</p>",1\n9,Why?,I wonder,t,No idea <3,0\n'
     )
-    first, second = (item.found for item in read(tmp_path, "questions", text))
+    first, second = (item.content for item in read(tmp_path, "question_answers", text))
     assert isinstance(first, RawDialogue)
     assert isinstance(second, RawDialogue)
     assert first.messages == (("user", "Why?\nI wonder,\nwhy?"), ("companion", "Because\xa0& so.\n\nTruly"))
     assert second.messages[1] == ("companion", "No idea <3")
     assert first.question == second.question == "9"
-    assert [item.line for item in read(tmp_path, "questions", text)] == [2, 4]
+    assert [item.line for item in read(tmp_path, "question_answers", text)] == [2, 4]
 
 
-def test_a_row_of_another_length_is_refused_and_the_next_is_read(tmp_path: Path) -> None:
-    items = read(tmp_path, "questions", HEADER + "1,a,b\n2,T,Text,t,Answer,0\n3,T,Text,t,Answer,0,more\n")
-    assert [isinstance(item.found, RefusedItem) for item in items] == [True, False, True]
+def test_a_row_of_another_length_is_refused(tmp_path: Path) -> None:
+    items = read(
+        tmp_path, "question_answers", HEADER + "1,a,b\n2,T,Text,t,Answer,0\n3,T,Text,t,Answer,0,more\n"
+    )
+    assert [isinstance(item.content, RefusedItem) for item in items] == [True, False, True]
     assert [item.row for item in items] == [1, 2, 3]
 
 
-def test_bytes_that_are_not_utf8_refuse_their_row(tmp_path: Path) -> None:
+def test_a_row_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "raw.csv"
     path.write_bytes(HEADER.encode() + b"1,T,caf\xe9,t,Answer,0\n2,T,Text,t,Answer,0\n")
-    first, second = (item.found for item in READERS["questions"](path, lambda size: None))
+    first, second = (item.content for item in READERS["question_answers"](path, lambda size: None))
     assert isinstance(first, RefusedItem)
     assert (first.reason, first.evidence["line"]) == ("encoding", 2)
     assert isinstance(second, RawDialogue)
 
 
-def test_a_quotation_mark_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
+def test_an_unclosed_quotation_mark_is_an_error_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"broken CSV, from line 3 on"):
-        read(tmp_path, "questions", HEADER + '1,T,Text,t,Answer,0\n2,T,"Text,t,Answer,0\n3,T,Text,t,A,0\n')
+        read(
+            tmp_path,
+            "question_answers",
+            HEADER + '1,T,Text,t,Answer,0\n2,T,"Text,t,Answer,0\n3,T,Text,t,A,0\n',
+        )
 
 
 def test_a_field_of_two_megabytes_is_read(tmp_path: Path) -> None:
-    (item,) = read(tmp_path, "questions", HEADER + f'1,T,"{"x" * 2_000_000}",t,Answer,0\n')
-    assert isinstance(item.found, RawDialogue)
+    (item,) = read(tmp_path, "question_answers", HEADER + f'1,T,"{"x" * 2_000_000}",t,Answer,0\n')
+    assert isinstance(item.content, RawDialogue)
 
 
-def test_a_table_of_something_else_names_the_columns_that_it_lacks(tmp_path: Path) -> None:
+def test_a_table_without_questions_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="must name a question"):
-        read(tmp_path, "questions", "TEXT,label\nx,1\n")
+        read(tmp_path, "question_answers", "TEXT,label\nx,1\n")
 
 
 # --- memory_bank ------------------------------------------------------------------------------------------------
@@ -223,11 +235,11 @@ def test_each_day_of_each_user_is_a_dialogue(tmp_path: Path) -> None:
         "Di": "no user",
     }
     items = read(tmp_path, "memory_bank", json.dumps(bank, indent=1))
-    found = [item.found for item in items if isinstance(item.found, RawDialogue)]
+    found = [item.content for item in items if isinstance(item.content, RawDialogue)]
     assert [raw.person for raw in found] == ["Ann"] * 3
     assert [raw.metadata.get("date") for raw in found] == ["2023-04-27", "2023-05-01", None]
     assert found[2].tags == ("undated",)
-    refused = [(item.row, item.found.reason) for item in items if isinstance(item.found, RefusedItem)]
+    refused = [(item.row, item.content.reason) for item in items if isinstance(item.content, RefusedItem)]
     assert refused == [(4, "broken"), (5, "empty"), (6, "empty"), (7, "broken")]
 
 
@@ -235,7 +247,7 @@ def test_each_day_of_each_user_is_a_dialogue(tmp_path: Path) -> None:
     ("text", "date"),
     [("2023年4月7日", "2023-04-07"), ("2023.04.07", "2023-04-07"), ("2023-13-01", None), ("4/7/2023", None)],
 )
-def test_dates_of_many_ways_to_write_them(text: str, date: str | None) -> None:
+def test_formats_of_dates(text: str, date: str | None) -> None:
     assert iso_date(text) == date
 
 
@@ -249,11 +261,11 @@ def line(*turns: tuple[int, int, str], between: str = " EOS ") -> str:
 A, B, C, D = (0, 0, "Hello "), (1, 1, "[Questions] How are you?"), (2, 0, "Sad."), (3, 1, "[Other] Oh.")
 
 
-def test_a_conversation_stands_at_its_last_line_and_the_others_are_prefixes(tmp_path: Path) -> None:
+def test_a_conversation_is_the_item_of_its_last_line(tmp_path: Path) -> None:
     items = read(
         tmp_path, "contexts", line(A, B) + line(B, C, D) + line((0, 0, "Hello "), (1, 1, "[Other] Hey!"))
     )
-    first, second, third = (item.found for item in items)
+    first, second, third = (item.content for item in items)
     assert isinstance(first, RefusedItem)
     assert first.reason == "prefix"
     assert isinstance(second, RawDialogue)
@@ -263,31 +275,31 @@ def test_a_conversation_stands_at_its_last_line_and_the_others_are_prefixes(tmp_
     assert [item.row for item in items] == [1, 2, 3]
 
 
-def test_contexts_may_be_columns(tmp_path: Path) -> None:
+def test_contexts_in_columns(tmp_path: Path) -> None:
     (item,) = read(tmp_path, "contexts", line(A, B, between="\t"))
-    assert isinstance(item.found, RawDialogue)
-    assert len(item.found.messages) == 2
+    assert isinstance(item.content, RawDialogue)
+    assert len(item.content.messages) == 2
 
 
-def test_somebody_may_write_eos_and_nothing_may_be_said(tmp_path: Path) -> None:
+def test_a_text_may_contain_eos_or_be_empty(tmp_path: Path) -> None:
     (item,) = read(
         tmp_path, "contexts", line((0, 0, "What is EOS anyway"), (1, 1, ""), (2, 1, "[Other] An end."))
     )
-    assert isinstance(item.found, RawDialogue)
-    assert item.found.messages == (("user", "What is EOS anyway"), ("companion", "An end."))
+    assert isinstance(item.content, RawDialogue)
+    assert item.content.messages == (("user", "What is EOS anyway"), ("companion", "An end."))
 
 
-def test_turns_that_no_line_shows_are_told(tmp_path: Path) -> None:
+def test_missing_turns_are_tagged(tmp_path: Path) -> None:
     *_, item = read(tmp_path, "contexts", line(A, B) + line((7, 0, "Hm."), (8, 1, "[Other] Yes.")))
-    assert isinstance(item.found, RawDialogue)
-    assert item.found.tags == ("gap",)
+    assert isinstance(item.content, RawDialogue)
+    assert item.content.tags == ("gap",)
 
 
-def test_a_line_that_is_no_context_is_broken_and_the_conversation_goes_on(tmp_path: Path) -> None:
+def test_a_broken_line_does_not_end_a_conversation(tmp_path: Path) -> None:
     items = read(
         tmp_path, "contexts", line(A, B) + "Hello there\n" + line((1, 0, "x"), (1, 0, "x")) + line(A, B, C, D)
     )
-    assert [item.found.reason if isinstance(item.found, RefusedItem) else "read" for item in items] == [
+    assert [item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items] == [
         "broken",
         "broken",
         "prefix",
@@ -299,13 +311,13 @@ def test_two_megabytes_of_white_space_take_no_time(tmp_path: Path) -> None:
     (item,) = read(
         tmp_path, "contexts", line(A, (1, 1, "[Other]" + " " * 2_000_000 + "EOS" + "\t" * 2_000_000 + "x"))
     )
-    assert isinstance(item.found, RawDialogue)
+    assert isinstance(item.content, RawDialogue)
 
 
 # --- dialogues --------------------------------------------------------------------------------------------------
 
 
-def test_our_own_dialogues_keep_what_this_package_knows(tmp_path: Path) -> None:
+def test_our_own_records_keep_known_metadata(tmp_path: Path) -> None:
     turns = (Turn("user", "Hi"), Turn("companion", "Hello"))
     metadata = {
         "emotion": "joy",
@@ -321,8 +333,13 @@ def test_our_own_dialogues_keep_what_this_package_knows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("messages", "why"),
-    [([], "empty"), ([said("user", " ")], "empty"), ([said("assistant", "Hi")], "role"), ("Hi", "broken")],
+    ("messages", "expected"),
+    [
+        ([], "empty"),
+        ([message("user", " ")], "empty"),
+        ([message("assistant", "Hi")], "role"),
+        ("Hi", "broken"),
+    ],
 )
-def test_dialogues_that_are_none(tmp_path: Path, messages: Any, why: str) -> None:
-    assert reason(tmp_path, "dialogues", {"id": "d", "language": "en", "messages": messages}) == why
+def test_wrong_dialogues(tmp_path: Path, messages: Any, expected: str) -> None:
+    assert reason(tmp_path, "dialogues", {"id": "d", "language": "en", "messages": messages}) == expected

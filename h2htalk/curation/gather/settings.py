@@ -1,0 +1,113 @@
+"""Settings of gather: sources, simulation, the licence of the release."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from h2htalk.curation.setting_types import Dollars, ModelName
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.errors import quoted
+
+SIMULATED = "simulated"  # the name of the source of simulated dialogues
+_MOST_DIALOGUES = 10_000_000
+_EMOTIONS = ("joy", "sadness", "loneliness", "anxiety", "anger", "calm")
+_NAME = re.compile(r"\w[\w.-]{0,59}")
+
+
+def _source_name(name: str) -> str:
+    if not _NAME.fullmatch(name) or not unicodedata.is_normalized("NFC", name):
+        raise ValueError(
+            f"{quoted(name)} must be at most 60 letters, digits, . - and _, as ids begin with it"
+        )
+    if name == SIMULATED:
+        raise ValueError(f"{name!r} is the name of simulated dialogues; choose another one")
+    return name
+
+
+def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ValueError(f"{', '.join(map(repr, repeated))} is given twice; give each once")
+    return names
+
+
+def _known_format(name: str) -> str:
+    from h2htalk.curation.gather.formats import READERS
+
+    if name not in READERS:
+        raise ValueError(f"no format {name!r}; choose from {', '.join(READERS)}")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of raw conversations.
+
+    Attributes:
+        name: the start of the ids of its dialogues.
+        path: of the file, as in the TOML file.
+        format: a key of `formats.READERS`.
+        language: of all its dialogues.
+        licence: an SPDX identifier (`CC0-1.0`, `MIT`, `CC-BY-NC-4.0`).
+        limit: read this many dialogues at most.
+        companions: names of the companion or its maker, which anonymize keeps.
+    """
+
+    name: Annotated[str, AfterValidator(_source_name)]
+    path: str
+    format: Annotated[str, AfterValidator(_known_format)]
+    language: Language
+    licence: str
+    limit: Annotated[int, Field(ge=1)] | None = None
+    companions: tuple[str, ...] = ()
+
+
+def _unique_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    _unique(tuple(source.name for source in sources))
+    return sources
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateSettings:
+    """Dialogues between two models, a user and a companion, over a grid of kinds of conversation.
+
+    Attributes:
+        user, companion: models, as in `h2htalk evaluate` (`embedded`, `openai:gpt-4o`, `scripted:FILE`).
+        dialogues: of each language; every interaction x emotion x complexity gets the same number.
+        turns: messages of a dialogue at most.
+        personas: of the companion; empty: all bundled ones.
+        licence: of what the models write (SPDX), which the terms of their makers decide.
+        max_cost: of both models together.
+    """
+
+    user: ModelName = ""
+    companion: ModelName = ""
+    dialogues: Annotated[int, Field(ge=0, le=_MOST_DIALOGUES)] = 0
+    turns: Annotated[int, Field(ge=2, le=1000)] = 6
+    languages: Annotated[tuple[Language, ...], Field(min_length=1), AfterValidator(_unique)] = LANGUAGES
+    personas: Annotated[tuple[str, ...], AfterValidator(_unique)] = ()
+    emotions: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_unique)] = _EMOTIONS
+    licence: str = "CC-BY-4.0"
+    max_cost: Dollars | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatherSettings:
+    """Where dialogues come from.
+
+    Attributes:
+        sources: files of raw conversations.
+        simulate: the simulated dialogues.
+        licence: of the release; a source that it does not allow is refused before anything is read.
+        mock_dialogues: how many to generate for a source whose path names an unset environment variable; with 0 such
+            a path is an error.
+    """
+
+    sources: Annotated[tuple[Source, ...], AfterValidator(_unique_sources)] = ()
+    simulate: SimulateSettings = field(default_factory=SimulateSettings)
+    licence: str = "CC-BY-4.0"
+    mock_dialogues: Annotated[int, Field(ge=0, le=_MOST_DIALOGUES)] = 0

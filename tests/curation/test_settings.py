@@ -1,0 +1,132 @@
+"""The specification of a curation: what is read, and errors that name the file and the setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from h2htalk.curation.anonymize.settings import AnonymizeSettings
+from h2htalk.curation.compose.settings import ComposeSettings
+from h2htalk.curation.dedup.settings import DedupSettings
+from h2htalk.curation.gather.settings import GatherSettings
+from h2htalk.curation.review.settings import ReviewSettings
+from h2htalk.curation.safety.settings import SafetySettings
+from h2htalk.curation.setting_types import resolve_path
+from h2htalk.curation.settings import CurateSpec, read_spec
+from h2htalk.curation.stage_table import STAGES
+from h2htalk.errors import ConfigError
+
+SOURCE = """
+[[gather.sources]]
+name = "calls"
+path = "raw/calls.jsonl"
+format = "messages"
+language = "en"
+licence = "CC0-1.0"
+"""
+START = f'workspace = "w"\n{SOURCE}'
+SIMULATE = '[gather.simulate]\nuser = "embedded"\ncompanion = "embedded"\n'
+
+
+def read(tmp_path: Path, text: str, **replaced: object) -> CurateSpec:
+    path = tmp_path / "curate.toml"
+    path.write_text(text)
+    return read_spec(path, **replaced)  # type: ignore[arg-type]
+
+
+def test_other_settings_have_defaults(tmp_path: Path) -> None:
+    spec = read(tmp_path, START)
+    assert spec.section(GatherSettings).sources[0].name == "calls"
+    assert spec.section(DedupSettings).contamination_splits == ("mini",)
+    assert len(spec.sections) == len(STAGES)
+    assert CurateSpec("w").section(ReviewSettings) == spec.section(ReviewSettings)
+
+
+def test_the_command_line_replaces_workspace_and_processes(tmp_path: Path) -> None:
+    spec = read(tmp_path, f"processes = 4\n{START}", workspace=tmp_path / "$odd", processes=1)
+    assert (spec.workspace, spec.processes) == (str(tmp_path / "$odd"), 1)
+
+
+def test_paths_are_relative_to_the_file_and_variables_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were relative to the working directory, and `workspace = "$HOME/zz"` made a folder named $HOME."""
+    monkeypatch.setenv("SOMEWHERE", "/data")
+    text = 'workspace = "$SOMEWHERE/w"\nprompts = "mine"\nprices = "$SOMEWHERE/c"\n' + SOURCE
+    text += '[safety]\nsensitive = "$SOMEWHERE/s"\nguard = "vllm:Qwen/Qwen3Guard-Gen-4B"\n'
+    text += '[compose]\nmodel = "scripted:c.jsonl"\n[review]\nmodel = "vllm:$SOMEWHERE/theirs"\n'
+    text += '[anonymize]\nner = "gliner:../names"\n[dedup]\ncontamination_splits = ["mini", "./own"]\n'
+    text += '[gather.simulate]\nuser = "hf:./mine"\ncompanion = "openai:gpt-4o"\n'
+    spec = read(tmp_path, text)
+    assert (spec.workspace, spec.prompts, spec.prices) == ("/data/w", str(tmp_path / "mine"), "/data/c")
+    safety, simulate = spec.section(SafetySettings), spec.section(GatherSettings).simulate
+    assert (safety.sensitive, safety.guard) == ("/data/s", "vllm:Qwen/Qwen3Guard-Gen-4B")
+    assert spec.section(ComposeSettings).model == f"scripted:{tmp_path / 'c.jsonl'}"
+    assert spec.section(ReviewSettings).model == "vllm:/data/theirs"
+    assert spec.section(AnonymizeSettings).ner == f"gliner:{tmp_path / '../names'}"
+    assert spec.section(DedupSettings).contamination_splits == ("mini", str(tmp_path / "own"))
+    assert (simulate.user, simulate.companion) == (f"hf:{tmp_path / 'mine'}", "openai:gpt-4o")
+
+
+def test_a_path_with_an_unset_variable_is_a_key_error(tmp_path: Path) -> None:
+    assert resolve_path("raw/a.jsonl", tmp_path) == tmp_path / "raw/a.jsonl"
+    with pytest.raises(KeyError, match="H2HTALK_NO_SUCH"):
+        resolve_path("$H2HTALK_NO_SUCH/raw/a.jsonl", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SOURCE, "workspace is missing"),
+        (f"workspaces = 1\n{START}", "workspaces: no such setting"),
+        (f'{START}colour = "red"', "gather.sources.1.colour: no such setting"),
+        (f"{START}\n[reviews]", "reviews: no such setting"),
+        ('review = 3\nworkspace = "w"', "review: Input should be an object"),
+        (START.replace('"messages"', '"openai"'), "gather.sources.1.format: no format 'openai'; choose from"),
+        (START.replace('"calls"', '"a/b"', 1), "gather.sources.1.name: 'a/b' must be at most 60 letters"),
+        (START.replace('"calls"', '"simulated"', 1), "'simulated' is the name of simulated dialogues"),
+        (f"{START}limit = 0", "gather.sources.1.limit: .*greater than or equal to 1, not 0"),
+        (f"{START}{SOURCE}", "gather.sources: 'calls' is given twice"),
+        (f'{START}{SIMULATE}emotions = ["joy", "grief", "joy"]', "emotions: 'joy' is given twice"),
+        (f'{START}{SIMULATE}languages = ["en", "en"]', "languages: 'en' is given twice"),
+        (f"{START}{SIMULATE}emotions = []", "gather.simulate.emotions: .*at least 1 item"),
+        (f'workspace = "w"\n[gather]\nmock_dialogues = -3\n{SOURCE}', "gather.mock_dialogues: .*not -3"),
+        (f'{START}\n[review]\nsamples = "many"', "review.samples: .* not 'many'"),
+        (f"{START}\n[review]\nsamples = 0", "review.samples: .*greater than or equal to 1, not 0"),
+        (f"{START}\n[review]\nsamples = 100000000", "review.samples: .*not 100000000"),
+        (f"{START}\n[review]\nhand_off = 1.5", "review.hand_off: .*not 1.5"),
+        (f"{START}\n[review]\nmargin = nan", "review.margin: .*not nan"),
+        (f"{START}\n[review]\nmargin = -1.0", "review.margin: .*not -1.0"),
+        (f"{START}\n[review]\ntemperature = inf", "review.temperature: .*not inf"),
+        (f"{START}\n[review]\naccept = 99", "review.accept: .*less than or equal to 5, not 99"),
+        (f"{START}\n[review]\nmax_cost = nan", "review.max_cost: .*not nan"),
+        (f"{START}\n[compose]\nmax_cost = -2.0", "compose.max_cost: .*not -2.0"),
+        (f"{START}\n[dedup]\nthreshold = 0.5", "dedup.threshold: .*greater than or equal to 0.65, not 0.5"),
+        (f"part = 0\n{START}", "part: .*not 0"),
+        (f"part = {'9' * 23}\n{START}", "part: .*not 9"),
+        (f"part = true\n{START}", "part: .* not True"),
+        (f'part = "4"\n{START}', "part: .* not '4'"),
+        (f'seed = "3"\n{START}', "seed: .* not '3'"),
+        (f"processes = 0\n{START}", "processes: .*not 0"),
+        ("workspace = ", "not TOML"),
+        (f"seed = {'[' * 5000}{']' * 5000}\n{START}", "nested too deeply"),
+        (f'workspace = "w\\u0000x"\n{SOURCE}', "cannot be a path: .*null"),
+        (f'workspace = "{"w" * 300}"\n{SOURCE}', "cannot be a path: File name too long"),
+        (f'prompts = "~nobody_is_called_so/x"\n{START}', "prompts: .*cannot be a path: "),
+        (f'workspace = "$H2HTALK_NO_SUCH/w"\n{SOURCE}', r"workspace: \$H2HTALK_NO_SUCH is not set"),
+        (f'prices = "$H2HTALK_NO_SUCH/p"\n{START}', r"prices: \$H2HTALK_NO_SUCH is not set"),
+    ],
+)
+def test_an_error_names_the_file_and_the_setting(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        read(tmp_path, text)
+    assert str(caught.value).startswith(str(tmp_path / "curate.toml"))
+
+
+def test_a_byte_order_mark_is_ignored_and_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "curate.toml"
+    path.write_text(START, encoding="utf-8-sig")
+    assert read_spec(path).workspace == str(tmp_path / "w")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_spec(tmp_path / "none.toml")
