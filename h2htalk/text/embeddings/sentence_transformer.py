@@ -1,4 +1,4 @@
-"""Any sentence-transformers model that lies on this machine, by folder or by its name on the Hub."""
+"""Use any sentence-transformers model on this machine, by folder or by its name on the Hub."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ BATCH_TEXTS = 64
 
 
 class SentenceModel:
-    """A sentence-transformers model. It is taken to be made for both languages: who names it knows.
+    """A sentence-transformers model. It is assumed to be made for every language.
 
     Raises:
-        ConfigError: not at hand, or not a sentence-transformers model.
+        ConfigError: not found, or not a sentence-transformers model.
         MissingExtraError: sentence-transformers is not installed.
     """
 
@@ -29,12 +29,12 @@ class SentenceModel:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        found = _find(name)
-        self.revision = found.revision
-        self._model: Any = _load(found, name)
+        model = _find(name)
+        self.revision = model.revision
+        self._model: Any = _load(model, name)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """float32 (n, d), rows of length 1; see `Embedder.encode`."""
+        """Return float32 (n, d), rows of length 1; see `Embedder.encode`."""
         return encode_distinct(texts, self._encode, int(self._model.get_embedding_dimension() or 0))
 
     def _encode(self, texts: list[str]) -> Vectors:
@@ -44,27 +44,27 @@ class SentenceModel:
 
 
 def _find(name: str) -> LocalModel:
-    found = find_local_model(name)
-    if found is None and "/" not in name:
-        found = find_local_model(f"sentence-transformers/{name}")
-    if found is None:
+    model = find_local_model(name)
+    if model is None and "/" not in name:
+        model = find_local_model(f"sentence-transformers/{name}")
+    if model is None:
         raise ConfigError(
-            f"embedder {name!r} is not at hand; fetch it (hf download {name}) or choose from {CHOICES}"
+            f"embedder {name!r} is not installed; fetch it (hf download {name}) or choose from {CHOICES}"
         )
-    if not (found.folder / "modules.json").is_file():
-        # The library would average the tokens of any encoder without a word.
+    if not (model.folder / "modules.json").is_file():
+        # The library would silently average the tokens of any encoder.
         raise ConfigError(
-            f"{found.folder}: no sentence-transformers model (no modules.json); choose from {CHOICES}"
+            f"{model.folder}: not a sentence-transformers model (no modules.json); choose from {CHOICES}"
         )
-    return found
+    return model
 
 
-def _load(found: LocalModel, name: str) -> Any:
+def _load(model: LocalModel, name: str) -> Any:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise MissingExtraError(f"embedder {name}", INSTALL) from None
     try:
-        return SentenceTransformer(str(found.folder), local_files_only=True)
-    except Exception as error:  # whatever the loader says, the user sees it with the folder
-        raise ConfigError(f"{found.folder}: sentence-transformers cannot load it: {error}") from error
+        return SentenceTransformer(str(model.folder), local_files_only=True)
+    except Exception as error:  # the message shows the loader's error and the folder to the user
+        raise ConfigError(f"{model.folder}: sentence-transformers cannot load it: {error}") from error

@@ -161,7 +161,7 @@ class TestSentenceTransformers:
         assert embedder.revision.startswith("sha256:")
 
     def test_an_encoder_without_modules_is_not_taken_for_one(self, tiny_bge: Path) -> None:
-        with pytest.raises(ConfigError, match="no sentence-transformers model"):
+        with pytest.raises(ConfigError, match="not a sentence-transformers model"):
             open_embedder(str(tiny_bge))
 
 
@@ -170,7 +170,7 @@ def test_an_unknown_name_lists_the_choices_and_downloads_nothing(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"not at hand.*choose from bge-m3.*minilm") as caught:
+    with pytest.raises(ConfigError, match=r"not installed.*choose from bge-m3.*minilm") as caught:
         open_embedder(name)
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())
