@@ -1,1 +1,1 @@
-"""What a split is made of: lengths, words, verb-noun pairs, diversity, coverage (paper, section 3.3)."""
+"""Measure what a split consists of and draw it; read `analyze` first. It reads splits and nothing else."""

@@ -1,5 +1,7 @@
-"""Analyse a split: lengths, words, verb-noun pairs, diversity and coverage of each language, and of two splits the
-differences (paper, section 3.3). Counting only: what is drawn and written of it is `write_analysis`' part."""
+"""Analyse a split: lengths, words, verb-noun pairs, diversity and coverage (paper, section 3.3), or compare two.
+
+This module counts; `report.write_analysis` draws and writes.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from h2htalk.analysis.measures.lengths import Lengths, measure_lengths
 from h2htalk.analysis.measures.log_odds import Comparison, comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText, side_texts
 from h2htalk.analysis.measures.words import WordCount, comparable_counts, count_words
-from h2htalk.analysis.verb_nouns.pair_counting import PairJob, counting_pairs, good_processes
+from h2htalk.analysis.verb_nouns.pair_counting import PairJob, choose_processes, counting_pairs
 from h2htalk.analysis.verb_nouns.pairs import PairCount
 from h2htalk.analysis.verb_nouns.parsers import ParserModel, choose_models
 from h2htalk.data.languages import LANGUAGES, Language
@@ -26,7 +28,7 @@ from h2htalk.text.token_counts import NamedCounter, open_token_counter
 from h2htalk.text.tokens import tokenize
 from h2htalk.version import __version__
 
-# Tokens of some hundred words each: 100 MB at most.
+# Tokenized texts that are kept, of some hundred words each: 100 MB at most.
 REMEMBERED_TEXTS = 20_000
 
 
@@ -35,13 +37,13 @@ class AnalyzeSpec:
     """What to analyse, and how.
 
     split, compare_with: a bundled split, a folder or a file; the second is what the first is compared with.
-    language: `en` or `zh`; None for each that the split has.
+    language: `en` or `zh`; None for each language of the split.
     limit: of both splits, a stratified sample of this many scenarios.
-    tokenizer: counts model tokens (`open_token_counter`); None takes the embedded model's where it is installed.
+    tokenizer: counts model tokens (`open_token_counter`); None uses the embedded model's where it is installed.
     spacy_models: packages or folders of spaCy pipelines that parse instead of the bundled ones, one a language.
     embedder: measures the spread (`open_embedder`); `none` leaves it out.
     processes: that parse; None for the usable cores, or one where there is little to parse.
-    seed: which texts are sampled, and where the words of a cloud lie.
+    seed: selects the sampled texts and the layout of word clouds.
     """
 
     split: str = "mini"
@@ -57,7 +59,7 @@ class AnalyzeSpec:
 
 @dataclass(frozen=True, slots=True)
 class SplitFacts:
-    """Which split, and what of it was analysed: `scenarios` by language, `analysed` their fingerprint."""
+    """A split and what was analysed of it: `scenarios` by language, `analysed` their fingerprint."""
 
     name: str
     version: str
@@ -70,7 +72,7 @@ class SplitFacts:
 
 @dataclass(frozen=True, slots=True)
 class LanguageAnalysis:
-    """The figures of one language of a split; words and pairs by side, most frequent first."""
+    """The measures of one language of a split; words and pairs by side, most frequent first."""
 
     language: Language
     scenarios: int
@@ -91,9 +93,9 @@ class SplitAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Everything that was counted, and with what.
+    """Every measure, with its settings.
 
-    `unmeasured` says in a sentence each what was left out and why. `embedder` is name and revision.
+    `unmeasured` names each measure that was left out, and why. `embedder` is name and revision.
     """
 
     spec: AnalyzeSpec
@@ -120,7 +122,7 @@ class _Part:
 
 
 def analyze(spec: AnalyzeSpec) -> Analysis:
-    """Analyse a split as the specification says. Nothing is drawn or written.
+    """Analyse a split as the specification says, without drawing or writing.
 
     Examples:
         >>> import h2htalk
@@ -131,7 +133,7 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
     With more than one process, a script must call this under `if __name__ == "__main__":`.
 
     Raises:
-        ConfigError: a split, language, tokenizer, pipeline or embedder that is not there, or nothing to compare.
+        ConfigError: a split, language, tokenizer, pipeline or embedder that does not exist, or nothing to compare.
         DataError: a broken record in a split.
         MissingExtraError: a package that the analysis needs is not installed.
     """
@@ -150,7 +152,7 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
         for part in of_split
         for side in SIDES
     ]
-    with counting_pairs(jobs, good_processes(jobs, spec.processes)) as counting:
+    with counting_pairs(jobs, choose_processes(jobs, spec.processes)) as counting:
         counted = _count(parts, counter, embedder, spec.seed)
         pairs = iter(counting.results())
     languages = [
@@ -175,7 +177,7 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
 
 
 def _parts(splits: Sequence[Split], unmeasured: list[str]) -> list[list[_Part]]:
-    """The parts of each split by language; of a second split those languages that the first has, too."""
+    """Group each split's scenarios by language; of a second split only the languages of the first."""
     parts = []
     for split in splits:
         by_language = {
@@ -213,7 +215,7 @@ def _open_counter(name: str | None, unmeasured: list[str]) -> NamedCounter | Non
 
 def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[str]) -> Embedder | None:
     if name == "none":
-        unmeasured.append("the spread of embeddings (not asked for: --embedder)")
+        unmeasured.append("the spread of embeddings (set --embedder)")
         return None
     from h2htalk.text.embeddings.embedders import open_embedder
 
@@ -229,7 +231,7 @@ def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[st
 def _count(
     parts: Sequence[Sequence[_Part]], counter: NamedCounter | None, embedder: Embedder | None, seed: int
 ) -> list[list[LanguageAnalysis]]:
-    """Everything but the pairs. Three measures ask for a text's tokens: each text is tokenized once."""
+    """Measure everything but the pairs. Three measures use a text's tokens: each text is tokenized once."""
     split = lru_cache(maxsize=REMEMBERED_TEXTS)(tokenize)
     texts = [[text for part in of_split for text in part.texts] for of_split in parts]
     if len(texts) > 1:
@@ -267,7 +269,7 @@ def _facts(whole: Split, chosen: Split) -> SplitFacts:
 
 
 def _comparisons(a: SplitAnalysis, b: SplitAnalysis) -> Iterator[Comparison]:
-    """Words and pairs of each side, and emotions, in each language that both have."""
+    """Compare words and pairs of each side, and emotions, in each language that both splits have."""
     peers = {part.language: part for part in b.languages}
     for ours in a.languages:
         theirs = peers.get(ours.language)

@@ -1,4 +1,4 @@
-"""Where this package keeps what it can make again: embeddings, and jieba's dictionary."""
+"""Find the folder of files that can be computed again: embeddings, and jieba's dictionary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """`H2HTALK_CACHE` (a leading `~` is the home folder), else `h2htalk/` in the user's cache folder (XDG).
+    """Return `H2HTALK_CACHE` (a leading `~` is the home folder), else `h2htalk/` in the user's cache folder (XDG).
 
     Raises:
         RuntimeError: the user has no home folder.

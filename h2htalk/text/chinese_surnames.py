@@ -1,4 +1,4 @@
-"""Characters that Chinese names are made of."""
+"""Recognise the characters that Chinese names are made of: surnames, and transliterations of foreign names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ SURNAMES = (
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩邓冯曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢"
     "姚沈钟姜崔谭陆范汪廖石金贾夏韦付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵万覃武钱戴严莫孔向常"
 )
-# Surnames of two characters that are met today, one after another.
+# Surnames of two characters in use today.
 _DOUBLE = "欧阳司马上官诸葛司徒东方皇甫尉迟公孙慕容令狐长孙宇文夏侯南宫端木独孤"
 DOUBLE_SURNAMES = frozenset(_DOUBLE[at : at + 2] for at in range(0, len(_DOUBLE), 2))
 # What foreign names are written with: from the table of syllables that news agencies transliterate by.
@@ -20,11 +20,11 @@ TRANSLITERATION = frozenset(
 
 
 def looks_foreign(word: str) -> bool:
-    """Whether a word of three characters or more is written with those of transliteration alone (a dot may part it)."""
+    """Whether a word of three characters or more is written in transliteration characters alone (a dot is allowed)."""
     letters = word.replace("·", "").replace("・", "")
     return len(letters) >= 3 and all(letter in TRANSLITERATION for letter in letters)
 
 
 def starts_with_surname(word: str) -> bool:
-    """Whether a word begins as a Chinese full name does."""
+    """Whether a word begins with a Chinese surname."""
     return word[:2] in DOUBLE_SURNAMES or (word != "" and word[0] in SURNAMES)

@@ -1,4 +1,4 @@
-"""Counting a reply: length, sentences, actions and the share of its language (docs/contracts.md)."""
+"""Count a reply's length, sentences and actions, and the share of its language (docs/contracts.md)."""
 
 from __future__ import annotations
 
@@ -30,28 +30,30 @@ _FREE_WORDS = 2
 
 
 def words(text: str) -> list[str]:
-    """The words of a text: runs of letters and digits with inner apostrophes and hyphens; 20:00 is one."""
+    """Split a text into words: runs of letters and digits with inner apostrophes and hyphens; 20:00 is one."""
     return _WORD.findall(text)
 
 
 def units(text: str) -> list[str]:
-    """The countable units of a Chinese text: each Han character, each run of other letters or digits."""
+    """Split a Chinese text into countable units: each Han character, each run of other letters or digits."""
     return _ZH_UNIT.findall(text)
 
 
 def language_units(text: str, language: Language) -> list[str]:
-    """What a language counts: its words, or its characters and runs of others."""
+    """Split a text into its language's units: words, or characters and runs of others."""
     return units(text) if find_language(language).unit == "characters" else words(text)
 
 
 def count_length(text: str, language: Language) -> int:
-    """Length in the language's unit: English words, or Chinese characters. Punctuation is not counted."""
+    """Count the units of a language: English words, or Chinese characters. Punctuation is not counted."""
     return len(language_units(text, language))
 
 
 def split_actions(text: str) -> tuple[str, int]:
-    """The text without what stands in parentheses (half or full width, also mixed), and how many such
-    groups there were. Nested parentheses are one group; one that never closes is plain text."""
+    """Remove the parts in parentheses (half or full width, also mixed); return the rest and the number of such groups.
+
+    Nested parentheses are one group; one that never closes is plain text.
+    """
     if "(" not in text and "（" not in text:
         return text, 0
     spans = _outer_groups(text)
@@ -61,7 +63,7 @@ def split_actions(text: str) -> tuple[str, int]:
 
 
 def _outer_groups(text: str) -> list[tuple[int, int]]:
-    """Where closed groups in parentheses begin and end, outermost ones only, in one pass."""
+    """Find the outermost closed groups in parentheses, in one pass."""
     opened: list[int] = []
     spans: list[tuple[int, int]] = []
     for bracket in _BRACKET.finditer(text):
@@ -79,7 +81,7 @@ def is_in_language(text: str, language: Language) -> bool:
     """Whether at least 70 % of the text is in the language. Text without letters is in any language.
 
     English: Latin letters of all letters. Chinese: Han characters of Han characters plus words of other
-    scripts, so that "KTV" or a pet's name weighs one; up to two such words are free beside Chinese.
+    scripts, so that "KTV" or a pet's name counts as one; up to two such words are free beside Chinese.
     """
     if find_language(language).script == "Latin":
         letters = len(_LETTER.findall(text))
@@ -100,22 +102,22 @@ _ELLIPSIS = ".…⋯ "
 _HESITATION = re.compile(r"\s*[\u3400-\u9fff]{1,2}\s*")  # 嗯……好
 _FIRST_PERSON = re.compile(r"I(?:\b|['’])")
 
-# Never the end of a sentence: what they stand before follows.
+# A full stop after these never ends a sentence.
 _TITLES = frozenset(
     ["mr", "mrs", "ms", "mx", "dr", "prof", "rev", "gen", "lt", "gov", "st", "mt", "ft", "vs", "cf"]
 )
-# Not the end before a digit: No. 5, Sept. 17.
+# Not before a digit either: No. 5, Sept. 17.
 _BEFORE_DIGITS = frozenset(["no", "jan", "feb", "aug", "sept", "oct", "nov", "dec"])
-# The end of a sentence only when a capital follows; "I" is always a capital and says nothing.
+# The end of a sentence only when a capital follows; "I" is always a capital, so it is no evidence.
 _SHORT_FORMS = frozenset(["a.m", "p.m", "etc", "u.s", "u.k", "ph.d", "jr", "sr", "approx", "inc"])
 
 
 def count_sentences(text: str) -> int:
-    """How many sentences the text has. Stretches without a letter or digit (an emoji, `……`) are none.
+    """Count the sentences of a text. Stretches without a letter or digit (an emoji, `……`) are not counted.
 
     A sentence ends with a run of `. ! ? … 。 ！ ？` and its closing quotes, or with the line; what follows
     the last end counts too. Not an end: the point of a decimal, an abbreviation, a list number; an ellipsis
-    or a quotation's own mark after which the sentence goes on.
+    or a quotation's own mark after which the sentence continues.
     """
     return sum(_count_in_line(line) for line in text.splitlines())
 

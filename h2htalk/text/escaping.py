@@ -1,4 +1,4 @@
-"""Cells of CSV files: what a text becomes so that a spreadsheet shows it and never computes it."""
+"""Escape text for spreadsheet cells and for the terminal, so that it is shown and never executed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-# With these a spreadsheet begins a formula; the wide forms are what Chinese keyboards type.
+# A spreadsheet reads these as the start of a formula; Chinese keyboards type the wide forms.
 _FORMULA = tuple("=+-@＝＋－＠")
 
 
 @contextmanager
 def longest_field(characters: int) -> Iterator[None]:
-    """Read CSV with fields of at most so many characters; the limit is the process's, so it is put back."""
+    """Read CSV fields of at most so many characters within the block; the limit belongs to the process."""
     before = csv.field_size_limit(characters)
     try:
         yield
@@ -23,7 +23,7 @@ def longest_field(characters: int) -> Iterator[None]:
 
 
 def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A heading line and the rows as CSV: commas between cells, lines ended by a line feed.
+    """Format a heading line and rows as CSV: commas between cells, lines ended by a line feed.
 
     Every text is a `harmless_cell`. None is an empty cell, a truth value `yes` or `no`. Numbers are written so that
     reading them gives the same number; a negative one stays a number.
@@ -45,11 +45,11 @@ def _cell(value: object) -> object:
 
 
 def harmless_cell(text: str) -> str:
-    """A text as a spreadsheet may open it: in one line, and never the beginning of a formula.
+    """Escape a text for a spreadsheet cell: one line, and never the start of a formula.
 
-    Two rules. What is invisible but acts (tab, line ends, NUL, direction marks, lone surrogates) stands as its
-    escape, as `printable` writes it; so a tab or carriage return begins no cell. And a text that begins with
-    = + - @ or their full-width forms, also after white space, gets a single quote in front.
+    Invisible characters that act (tab, line ends, NUL, direction marks, lone surrogates) become escapes, as in
+    `printable`. A text that begins with = + - @ or their full-width forms, also after white space, gets a single
+    quote in front.
     """
     shown = printable(text)
     return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
@@ -57,7 +57,7 @@ def harmless_cell(text: str) -> str:
 
 # C0 and C1 controls, soft hyphen, direction marks and overrides, zero-width and other invisible format
 # characters, line and paragraph separators, byte order mark, interlinear marks, lone surrogates, tags.
-# The joiner U+200D stays: emoji are made with it.
+# The joiner U+200D stays: emoji need it.
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
@@ -66,7 +66,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def printable(text: str) -> str:
-    """One line of text in which every control or invisible character stands as `\\n`, `\\x1b` or `\\u202e`."""
+    r"""Replace every control or invisible character with an escape: `\n`, `\x1b`, `\u202e`."""
     return _ACTING.sub(_escape, text)
 
 

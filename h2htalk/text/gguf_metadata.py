@@ -1,7 +1,7 @@
-"""The key-value part at the head of a GGUF file: what a model says about itself, its vocabulary among it.
+"""Read the key-value part at the start of a GGUF file: the model's metadata, including its vocabulary.
 
-Read by hand, because the library for it comes with the extra `local` only. Format: the GGUF specification, versions 2
-and 3, little-endian.
+The library for this comes only with the extra `local`. Format: the GGUF specification, versions 2 and 3,
+little-endian.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _STRING, _ARRAY = 8, 9
 
 
 def read_metadata(path: Path, keys: Collection[str]) -> dict[str, Any]:
-    """The values of `keys`, those that the file has: numbers, strings, truth values or lists of them.
+    """Read the values of those `keys` that the file has: numbers, strings, truth values or lists of them.
 
     Raises:
-        ConfigError: the file cannot be read, or is no GGUF of version 2 or 3.
+        ConfigError: the file cannot be read, or is not GGUF of version 2 or 3.
     """
     try:
         with path.open("rb") as stream:
@@ -43,14 +43,14 @@ def _read_metadata(stream: BinaryIO, keys: Collection[str]) -> dict[str, Any]:
         raise ValueError(f"it begins with {magic!r}")
     if (version := _scalar(stream, "I")) not in (2, 3):
         raise ValueError(f"version {version}")
-    _scalar(stream, "Q")  # tensors; they follow behind
-    found: dict[str, Any] = {}
+    _scalar(stream, "Q")  # the number of tensors, which follow the metadata
+    values: dict[str, Any] = {}
     for _ in range(_scalar(stream, "Q")):
         key = _string(stream)
         value = _value(stream, _scalar(stream, "I"))
         if key in keys:
-            found[key] = value
-    return found
+            values[key] = value
+    return values
 
 
 def _value(stream: BinaryIO, kind: int) -> Any:

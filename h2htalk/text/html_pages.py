@@ -1,7 +1,7 @@
-"""Pages that are one HTML file and need no network, no server and no second file: what they all share.
+"""Render pages that are one HTML file and need no network, no server and no second file.
 
-Nothing in a page can act: it forbids everything but its own style sheet and script (by hash) and, where it has
-any, pictures that lie within it; every text goes through an escaping template.
+A page's policy forbids everything but its own style sheet and script (by hash) and, where it has
+any, pictures embedded in it; every text goes through an escaping template.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _BASE = files("h2htalk.text") / "page"
 def render_page(
     folder: Traversable, view: Mapping[str, Any], scripts: Sequence[str] = (), pictures: bool = False
 ) -> str:
-    """The page of a folder: its `page.html` in the frame of `base.html`, its `page.css` after `base.css`.
+    """Render a folder's `page.html` in the frame of `base.html`, with `page.css` after `base.css`.
 
     Args:
         folder: a real folder with `page.html`, which extends `base.html`, `page.css` and the scripts.
-        view: what the template shows as `view`, plain values. `tiles` is for the frame: the figures in short,
+        view: what the template shows as `view`, plain values. `tiles` is for the frame: the main figures,
             each with `label`, `value` and `note`.
-        scripts: files of the folder that run, joined in this order, once all of the page is there.
+        scripts: files of the folder that run, joined in this order, after the page has loaded.
         pictures: the page holds pictures, as data addresses.
 
     Raises:
-        jinja2.UndefinedError: the template names what the view lacks.
+        jinja2.UndefinedError: the template names a value that the view lacks.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -47,7 +47,7 @@ def render_page(
         view=view,
         style=Markup(style),
         script=Markup(script),
-        # Nothing in it needs escaping, and the quotes around its words are easier read as they are.
+        # Nothing in it needs escaping, and its quotes stay readable.
         policy=Markup(_policy(style, script, pictures)),
     )
 

@@ -1,6 +1,6 @@
-"""Prompt templates in Jinja's sandbox: reading a folder of them, and rendering so that a text has one fingerprint.
+"""Read and render prompt templates in Jinja's sandbox, so that one text has one fingerprint.
 
-Each room that sends prompts keeps its own templates; what is common to them is here.
+Each package that sends prompts has its own templates; this module is what they share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from h2htalk.errors import ConfigError
 
-# What a template can do wrong while it is compiled or renders, beside Jinja's own errors.
+# Errors that a template can cause while it is compiled or renders, beside Jinja's own.
 FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -33,13 +33,13 @@ FAULTS = (
 )
 _MAX_SIZE = 1_000_000  # of a product: characters or elements; of a power: bits
 TemplateFiles = Mapping[str, tuple[Path, str]]  # name -> path and text
-# How Python prints what has no text of its own: `<generator object sync_do_map at 0x7f3c0a2b9e40>`.
+# Python's default text of an object: `<generator object sync_do_map at 0x7f3c0a2b9e40>`.
 _ADDRESS = re.compile(r"<[^<>]+ at 0x[0-9a-fA-F]+>")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Templates:
-    """Templates by name (`en/dialogue_base.j2`): their text, the file each came from, compiled on use."""
+    """Templates by name (`en/dialogue_base.j2`): text and file of each; compiled on use."""
 
     sources: Mapping[str, str]
     _origins: Mapping[str, str]
@@ -47,17 +47,17 @@ class Templates:
 
     @classmethod
     def of(cls, *layers: TemplateFiles) -> Self:
-        """The templates of folders, as `read_templates` reads them; a later one stands in place of its namesake."""
-        found = {name: read for layer in layers for name, read in layer.items()}
-        sources = {name: text for name, (_, text) in sorted(found.items())}
-        origins = {name: str(path) for name, (path, _) in found.items()}
+        """Combine folders of templates, as `read_templates` reads them; a later one replaces its namesakes."""
+        templates = {name: read for layer in layers for name, read in layer.items()}
+        sources = {name: text for name, (_, text) in sorted(templates.items())}
+        origins = {name: str(path) for name, (path, _) in templates.items()}
         return cls(sources, origins, open_environment(sources, origins))
 
     def render(self, name: str, values: Mapping[str, object]) -> str:
-        """One template's text without outer white space.
+        """Render one template, without outer white space.
 
         Raises:
-            ConfigError: the template fails (an undefined variable, say); names its file and line.
+            ConfigError: the template fails (an undefined variable, for example); names its file and line.
         """
         try:
             return self._environment.get_template(name).render(values).strip()
@@ -68,7 +68,7 @@ class Templates:
             raise ConfigError(f"{place(name, error, self._origins)}: {why}") from error
 
     def parse(self, name: str) -> nodes.Template:
-        """A template's tree. Raises ConfigError where it cannot be compiled; names file and line."""
+        """Parse a template into its tree. Raises ConfigError where it cannot be compiled; names file and line."""
         try:
             self._environment.get_template(name)
             return self._environment.parse(self.sources[name])
@@ -81,25 +81,25 @@ class Templates:
 
 
 def read_templates(folder: Path) -> dict[str, tuple[Path, str]]:
-    """The `.j2` files of a folder: name (`en/dialogue_base.j2`) -> path and text.
+    """Read the `.j2` files of a folder: name (`en/dialogue_base.j2`) -> path and text.
 
     Raises:
         ConfigError: no such folder, or a file that is not UTF-8.
     """
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such prompts folder")
-    found = {}
+    templates = {}
     for path in sorted(folder.rglob("*.j2")):
         try:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path}: not a readable UTF-8 template: {error}") from error
-        found[path.relative_to(folder).as_posix()] = (path, text)
-    return found
+        templates[path.relative_to(folder).as_posix()] = (path, text)
+    return templates
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, in which the same values always give the same text and no operator fills the memory."""
+    """Jinja's sandbox, in which equal values always give equal text and no operator fills the memory."""
 
     intercepted_binops = frozenset({"*", "**"})
 
@@ -107,13 +107,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         super().__init__(
             loader=loader,
             undefined=jinja2.StrictUndefined,
-            autoescape=False,  # Prompts are plain text; what is written to HTML is escaped there.
+            autoescape=False,  # Prompts are plain text; HTML pages escape it.
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
             finalize=_repeatable,
         )
-        # One fingerprint names one text: nothing random is at hand.
+        # One fingerprint names one text: nothing random is available.
         del self.filters["random"], self.globals["lipsum"]
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -123,14 +123,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _repeatable(value: object) -> object:
-    """What an expression prints, unless that is a place in memory, which every run has another of."""
+    """Return what an expression prints, unless it holds an address in memory, which differs in every run."""
     if not isinstance(value, str) and _ADDRESS.search(str(value)):
-        raise TypeError(f"prints a {type(value).__name__}, no text; call it, or add | list or | join")
+        raise TypeError(f"prints a {type(value).__name__}, not text; call it, or add | list or | join")
     return value
 
 
 def _size(operator: str, left: object, right: object) -> int:
-    """How large a product or power gets, before it is computed; see `_MAX_SIZE`."""
+    """Compute how large a product or power would be; see `_MAX_SIZE`."""
     if isinstance(left, int) and isinstance(right, int):
         return left.bit_length() * right if operator == "**" else 0
     if isinstance(left, Sized) and isinstance(right, int):
@@ -141,7 +141,7 @@ def _size(operator: str, left: object, right: object) -> int:
 
 
 def open_environment(sources: Mapping[str, str], origins: Mapping[str, str]) -> Sandbox:
-    """Templates by name; `origins` are the files that they came from, for messages."""
+    """Open an environment of templates by name; `origins` are the files that they came from, for messages."""
 
     def load(name: str) -> tuple[str, str, None] | None:
         return (sources[name], origins[name], None) if name in sources else None
@@ -150,12 +150,12 @@ def open_environment(sources: Mapping[str, str], origins: Mapping[str, str]) -> 
 
 
 def reason(error: Exception) -> str:
-    """What a fault says, in one line."""
+    """Describe an error in one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def place(name: str, error: Exception, origins: Mapping[str, str]) -> str:
-    """`file:line` of the innermost template that an error passed through; the file of `name` where none is known."""
+    """Return `file:line` of the innermost template that an error passed through; else the file of `name`."""
     if isinstance(error, jinja2.TemplateSyntaxError):
         return f"{error.filename or origins[name]}:{error.lineno}"
     paths = set(origins.values())

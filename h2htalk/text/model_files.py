@@ -1,7 +1,7 @@
-"""Weights that come as packages: where they lie, and whether they are the ones that were tested.
+"""Find model weights: installed packages, folders, the Hugging Face cache; check that they are the tested ones.
 
 Two models are small enough to be installed from the package registry like any other package. Their declared
-dependencies (a compiler's worth of llama.cpp, torch) are not needed: only the files are. Each file's SHA-256 is
+dependencies (llama.cpp, torch) are not needed: only the files are. Each file's SHA-256 is
 checked before it is loaded, so a number in a table can be traced to exact weights.
 """
 
@@ -52,7 +52,7 @@ MINILM_TOKENIZER = PackagedFile(
 
 
 def find_packaged(file: PackagedFile, feature: str) -> Path:
-    """Where the file lies, after its content was checked (98 MB take about 0.1 s).
+    """Find a packaged file and check its content (98 MB take about 0.1 s).
 
     Args:
         file: which file of which package.
@@ -60,7 +60,7 @@ def find_packaged(file: PackagedFile, feature: str) -> Path:
 
     Raises:
         MissingExtraError: the package is not installed; the message holds the command that installs it.
-        ConfigError: the file is not the one that was published.
+        ConfigError: the file is not the published one.
     """
     try:
         path = Path(str(distribution(file.distribution).locate_file(file.path)))
@@ -89,13 +89,13 @@ _SETTINGS = ("*.json", "*.model", "*.txt")  # configuration, tokenizer, vocabula
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """Where a model lies, and which one it is: a Hugging Face commit, or `sha256:...` of what is in its files."""
+    """A model's folder and its revision: a Hugging Face commit, or `sha256:...` of its files."""
 
     folder: Path
     revision: str
 
     def config(self) -> dict[str, Any]:
-        """Its `config.json`.
+        """Read the model's `config.json`.
 
         Raises:
             ConfigError: missing or not readable.
@@ -111,12 +111,12 @@ class LocalModel:
 
 
 def find_local_model(name: str) -> LocalModel | None:
-    """The model of that name: a folder, else a repository in the Hugging Face cache; None if neither is there.
+    """Find a model: a folder, else a repository in the Hugging Face cache; None if neither exists.
 
     Raises:
-        ConfigError: it is there without weights (a download that stopped, or another kind of folder).
+        ConfigError: it has no weights (a download that stopped, or another kind of folder).
     """
-    # os.path answers "no" where pathlib raises: a name too long for a path, `~nobody`.
+    # os.path returns False where pathlib raises: a name too long for a path, `~nobody`.
     folder = Path(os.path.expanduser(name))
     if not os.path.isdir(folder):
         snapshot = _cached_snapshot(name)
@@ -144,12 +144,12 @@ def _cached_snapshot(name: str) -> Path | None:
 
 
 def _files(folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """Files of the folder and of its modules' folders (`1_Pooling/`); no deeper, it may be anybody's home."""
+    """List files of the folder and of its modules' folders (`1_Pooling/`); no deeper, since it may be a home folder."""
     return [path for pattern in patterns for depth in ("", "*/") for path in folder.glob(depth + pattern)]
 
 
 def _content_hash(folder: Path, weights: list[Path]) -> str:
-    """SHA-256 over names and contents of weights, tokenizer and configuration: all that changes a vector."""
+    """SHA-256 over names and contents of weights, tokenizer and configuration: everything that changes a vector."""
     total = hashlib.sha256()
     for path in sorted({*weights, *_files(folder, _SETTINGS)}):
         with path.open("rb") as stream:

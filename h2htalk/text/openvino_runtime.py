@@ -1,8 +1,8 @@
 """Import OpenVINO without its telemetry.
 
 `import openvino` sends an event to an analytics service and leaves a client id in the user's home unless the
-package `openvino_telemetry` is missing, in which case it takes a stub of its own. Here it is missing while
-OpenVINO is imported: an evaluation of private conversations talks to nobody that the user did not name.
+package `openvino_telemetry` is missing; then OpenVINO uses a stub of its own. Here it is hidden while
+OpenVINO is imported: an evaluation of private conversations contacts only what the user named.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TELEMETRY = "openvino_telemetry"
 
 
 def import_openvino(name: Literal["openvino", "openvino_genai"], feature: str) -> ModuleType:
-    """The module of that name; `feature` is what needs it, for the error message.
+    """Import a module of OpenVINO; `feature` is what needs it, for the error message.
 
     Raises:
         MissingExtraError: OpenVINO is not installed.

@@ -1,4 +1,4 @@
-"""How many tokens of a model a text has: with any `tokenizer.json`, or with the embedded model's own tokenizer."""
+"""Count the tokens of a model: with any `tokenizer.json`, or with the embedded model's own tokenizer."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _VOCABULARY, _MERGES, _KIND = (f"tokenizer.ggml.{key}" for key in ("tokens", "me
 
 @dataclass(frozen=True, slots=True)
 class NamedCounter:
-    """A TokenCounter that knows its name: `embedded (SmolLM2-135M-Instruct)`, or file and first digits of SHA-256."""
+    """A TokenCounter with a name: `embedded (SmolLM2-135M-Instruct)`, or file and first digits of its SHA-256."""
 
     name: str
     _tokenizer: Any = field(repr=False)
 
     def __call__(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, without special ones.
+        """Count the tokens of each text, without special ones.
 
-        Nothing is cut, whatever length the tokenizer's file asks for. A special token's name within a text is read as
-        the plain text that it is; half of a surrogate pair counts as a question mark.
+        Nothing is truncated, whatever length the tokenizer's file sets. A special token's name within a text is plain
+        text; half of a surrogate pair counts as a question mark.
 
         Raises:
-            ConfigError: a text holds what the tokenizer has no token for.
+            ConfigError: a text holds something that the tokenizer has no token for.
         """
         counts: list[int] = []
         for start in range(0, len(texts), BATCH):
@@ -48,7 +48,7 @@ class NamedCounter:
     def _encode(self, batch: list[str]) -> Any:
         try:
             return self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-        except Exception as error:  # the library raises plain Exception; the user sees why
+        except Exception as error:  # the library raises plain Exception; the message shows it to the user
             reason = shorten(str(error), 120)
             raise ConfigError(
                 f"tokenizer {self.name}: cannot read the texts: {reason}; name another"
@@ -56,16 +56,16 @@ class NamedCounter:
 
 
 def open_token_counter(name: str) -> NamedCounter:
-    """The counter of a tokenizer.
+    """Open the counter of a tokenizer.
 
     Args:
         name: a `tokenizer.json` file, a folder that holds one, or `embedded`. A folder of that name is `./embedded`.
 
     Raises:
         MissingExtraError: `tokenizers` is not installed, or for `embedded` the package of the weights.
-        ConfigError: nothing is there, or it is no tokenizer.
+        ConfigError: the file does not exist, or is not a tokenizer.
     """
-    if not name.strip():  # Path("") is the folder one stands in
+    if not name.strip():  # Path("") is the current folder
         raise ConfigError(f"the tokenizer's name is empty; {_CHOICES}")
     return _embedded_counter() if name == EMBEDDED else _file_counter(Path(os.path.expanduser(name)))
 
@@ -97,7 +97,7 @@ def _file_counter(path: Path) -> NamedCounter:
     library = _library("counting model tokens")
     try:
         tokenizer = library.Tokenizer.from_buffer(content)
-    except Exception as error:  # the library raises plain Exception, ValueError, TypeError; the user sees why
+    except Exception as error:  # the library raises Exception, ValueError, TypeError; the message shows it
         reason = shorten(str(error), 120)
         raise ConfigError(f"tokenizer {shown}: not a {FILE_NAME}: {reason}; {_CHOICES}") from error
     digits = hashlib.sha256(content).hexdigest()[:12]
@@ -106,21 +106,23 @@ def _file_counter(path: Path) -> NamedCounter:
 
 
 def _embedded_counter() -> NamedCounter:
-    """SmolLM2's tokenizer, rebuilt from the vocabulary in its GGUF file (0.2 s; the weights are not loaded).
+    """Rebuild SmolLM2's tokenizer from the vocabulary in its GGUF file (0.2 s; the weights are not loaded).
 
-    Token for token what OpenVINO GenAI makes of the file, except that the latter cuts after 8,192 tokens.
+    Its tokens equal OpenVINO GenAI's, except that the latter truncates after 8,192 tokens.
     """
     library = _library("the embedded model's tokenizer")
     from tokenizers import models, pre_tokenizers
 
     path = find_packaged(SMOLLM2_GGUF, "the embedded model's tokenizer")
-    found = read_metadata(path, {_VOCABULARY, _MERGES, _KIND})
-    if found.get(_KIND) != "smollm":  # the weights' hash is checked: only another release of ours comes here
-        raise ConfigError(f"{path}: splits words as {found.get(_KIND)!r}, which is not known here")
-    vocabulary = {token: number for number, token in enumerate(found[_VOCABULARY])}
-    merges = [tuple(merge.split(" ")) for merge in found[_MERGES]]
+    metadata = read_metadata(path, {_VOCABULARY, _MERGES, _KIND})
+    if (
+        metadata.get(_KIND) != "smollm"
+    ):  # the hash is checked before: only with another release of the weights
+        raise ConfigError(f"{path}: unknown pre-tokenizer {metadata.get(_KIND)!r}; reinstall the package")
+    vocabulary = {token: number for number, token in enumerate(metadata[_VOCABULARY])}
+    merges = [tuple(merge.split(" ")) for merge in metadata[_MERGES]]
     tokenizer = library.Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
-    # How the model was trained to see text: digit by digit, then GPT-2's pattern over bytes.
+    # As in the model's training: digit by digit, then GPT-2's pattern over bytes.
     digits = pre_tokenizers.Digits(individual_digits=True)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [digits, pre_tokenizers.ByteLevel(add_prefix_space=False)]
@@ -131,7 +133,7 @@ def _embedded_counter() -> NamedCounter:
 def _counter(name: str, tokenizer: Any) -> NamedCounter:
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # the library's name for: as plain text
+    tokenizer.encode_special_tokens = True  # special tokens in a text are plain text
     return NamedCounter(name, tokenizer)
 
 

@@ -1,4 +1,4 @@
-"""The one token list that feeds BLEU and ROUGE, by the language a scenario names."""
+"""Tokenize a text by the language its scenario names; one token list feeds BLEU and ROUGE."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from h2htalk.data.languages import RECORDS, find_language
 from h2htalk.text.cache_folder import cache_folder
 
 Tokenizer = Callable[[str], list[str]]
-Tokenize = Callable[[str, str], list[str]]  # text and language, as `tokenize`
+Tokenize = Callable[[str, str], list[str]]  # (text, language), as `tokenize`
 # A longer run of Han characters (as jieba counts them) is cut into pieces of this length.
 HAN_RUN = 2000
 _LONG_RUN = re.compile(f"[\u4e00-\u9fd5]{{{HAN_RUN + 1},}}")
 
 
 def tokenize(text: str, language: str) -> list[str]:
-    """Tokens of a text: `zh` jieba in default mode, `en` sacreBLEU's 13a on the lower-cased text.
+    """Tokenize a text: `zh` by jieba in default mode, `en` by sacreBLEU's 13a on the lower-cased text.
 
-    jieba's list is kept as it comes: punctuation and white space are tokens, as in the authors' code. Only a run
+    jieba's list is unchanged: punctuation and white space are tokens, as in the authors' code. Only a run
     of more than 2,000 Han characters without anything between them, which no person writes, is cut after every
-    2,000 before jieba sees it: jieba's time grows with the square of such a run (200,000 characters: a minute).
+    2,000 before jieba reads it: jieba's time grows with the square of such a run (200,000 characters: a minute).
 
     Raises:
-        ConfigError: an unknown language; it is never guessed.
+        ConfigError: an unknown language.
     """
     return tokenizer(language)(text)
 
 
 @cache
 def tokenizer(language: str) -> Tokenizer:
-    """The tokenizer of a language, its tables loaded."""
+    """Return the tokenizer of a language, its tables loaded."""
     return TOKENIZERS[find_language(language).tokenizer]()
 
 
@@ -59,7 +59,7 @@ TOKENIZERS = {"13a": english_tokenizer, "jieba": chinese_tokenizer}
 
 
 def _in_pieces(cut: Tokenizer) -> Tokenizer:
-    """The tokenizer, given runs of Han characters that are longer than HAN_RUN in pieces."""
+    """Wrap a tokenizer to cut longer runs of Han characters than HAN_RUN first."""
 
     def tokens(text: str) -> list[str]:
         if len(text) <= HAN_RUN:
@@ -77,7 +77,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def tokenizer_signature() -> str:
-    """Which tokens a score stands on, for the signature."""
+    """Name the tokenizers and their versions, for the signature."""
     versions = {
         "13a": f"13a.lc-sacrebleu{version('sacrebleu')}",
         "jieba": f"jieba{version('jieba')}.run{HAN_RUN}",
@@ -87,12 +87,12 @@ def tokenizer_signature() -> str:
 
 @cache
 def chinese_words() -> Any:
-    """A `jieba.Tokenizer` of our own, its dictionary loaded: 60 MB until `release_tokenizers`."""
+    """Return a `jieba.Tokenizer` of our own, its dictionary loaded: 60 MB until `release_tokenizers`."""
     import jieba
 
-    # Above ERROR: jieba reports with a traceback that a table could not be stored, and goes on without.
+    # Above ERROR: jieba logs a traceback when its table cannot be stored, and continues without.
     jieba.setLogLevel(logging.CRITICAL)
-    # jieba's own place for its table is the shared temporary folder, where others could lay one ready for it.
+    # jieba stores its table in the shared temporary folder, where another user could plant one.
     with contextlib.ExitStack() as stack:
         try:
             folder = cache_folder()
@@ -106,6 +106,6 @@ def chinese_words() -> Any:
 
 
 def release_tokenizers() -> None:
-    """Give back what the tokenizers hold, once a run's texts are counted; the next use loads it again."""
+    """Free the memory of the tokenizers after a run's texts are counted; the next use loads them again."""
     tokenizer.cache_clear()
     chinese_words.cache_clear()

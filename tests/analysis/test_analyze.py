@@ -97,7 +97,7 @@ def test_the_screen_says_what_was_found_and_what_was_not_measured(mini: Analysis
         "read letter",
         "self-BLEU",
         "59 of 306 cells hold a scenario",
-        "not measured: the spread of embeddings (not asked for: --embedder)",
+        "not measured: the spread of embeddings (set --embedder)",
     ):
         assert phrase in text
     assert max(map(len, text.splitlines())) < 220  # the versions of libraries stand in the last line

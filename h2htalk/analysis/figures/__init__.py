@@ -1,6 +1,6 @@
-"""Figures of an analysis: each `draw_*` takes plain data and returns a matplotlib Figure; `save_figure` writes it.
+"""Draw the figures of an analysis: each `draw_*` takes plain data and returns a matplotlib Figure.
 
-Nothing here counts, and nothing touches pyplot or a user's `matplotlibrc`. Sizes are those of a printed page (3.35
+Nothing here counts, and nothing uses pyplot or a user's `matplotlibrc`. Sizes are those of a printed page (3.35
 and 6.9 inches), text is 5 to 9 points.
 """
 

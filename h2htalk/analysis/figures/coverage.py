@@ -1,4 +1,4 @@
-"""Which combinations of emotion, interaction and complexity a split covers: a heat map with its counts."""
+"""Draw the combinations of emotion, interaction and complexity that a split covers: a heat map with counts."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from h2htalk.analysis.measures.coverage import Coverage
 
 ROW = 13.0  # points
-_DARK = 0.8  # from this share of the colour on, white numbers have more contrast than dark ones
+_DARK = 0.8  # above this share of the colour, white numbers have more contrast than dark ones
 
 
 @figure_style()
 def draw_coverage(coverage: Coverage) -> Figure:
-    """Emotions down, interactions and within them complexities across; 6.9 in wide, one row an emotion,
-    the most frequent first, at most 100 (the rest is counted below).
+    """Draw emotions as rows, interactions and within them complexities as columns; 6.9 in wide.
 
-    A cell's number is its scenarios and its colour their square root; a cell without any is hatched.
+    The most frequent emotion is first, at most 100 are drawn (the rest is counted below). A cell's number is its
+    scenarios and its colour their square root; an empty cell is hatched.
     """
     if not coverage.emotions:
         return draw_sentence("no scenarios, so nothing is covered")
@@ -63,10 +63,10 @@ def draw_coverage(coverage: Coverage) -> Figure:
     _headings(axes, (DOUBLE_COLUMN * POINTS - left - 8) / len(_columns()))
     row_labels(axes, labels, SMALL)
     share = 100 * coverage.filled / coverage.total
-    said = (
+    sentence = (
         f"{coverage.filled} of {coverage.total} cells hold scenarios ({share:.0f} %); the hatched ones none."
     )
-    notes(figure, [said, *not_drawn(len(coverage.emotions) - rows, "rarer emotion")])
+    notes(figure, [sentence, *not_drawn(len(coverage.emotions) - rows, "rarer emotion")])
     return figure
 
 
@@ -95,12 +95,12 @@ def _cell(axes: Axes, row: int, column: int, count: int, most: int) -> None:
     write(axes, column, row, label(f"{count:,}"), SMALL, ha="center", va="center_baseline", color=ink)
 
 
-def _headings(axes: Axes, room: float) -> None:
-    """Interactions over complexities; `room` is a column's width in points."""
+def _headings(axes: Axes, width: float) -> None:
+    """Draw interactions over complexities; `width` is a column's width in points."""
     inner = len(COMPLEXITIES)
     rows = axes.get_ylim()[0] + 0.5
     widest = max(width_of(label(complexity), SMALL) for complexity in COMPLEXITIES)
-    size = min(SMALL, 0.94 * SMALL * room / widest)
+    size = min(SMALL, 0.94 * SMALL * width / widest)
     for column, (_, complexity) in enumerate(_columns()):
         write(axes, column, -0.5 - 6 / ROW, label(complexity), size, ha="center", va="center_baseline")
     for place, interaction in enumerate(INTERACTIONS):

@@ -1,4 +1,4 @@
-"""How varied the texts are: distinct-n as lines; self-BLEU and embedding spread as points."""
+"""Draw how varied the texts are: distinct-n as lines; self-BLEU and embedding spread as points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from h2htalk.analysis.measures.diversity import Diversity
 
 ORDERS = (1, 2, 3, 4)
-# By side too: in grey print the two colours are one.
+# By side too: in grey print the two colours look alike.
 _MARKERS = {
     ("en", "instruction"): "o",
     ("en", "response"): "^",
@@ -44,7 +44,7 @@ _SIDES = {"instruction": "instructions", "response": "responses"}
 class _Series:
     row: Diversity
     name: str
-    second: bool  # of the split that is compared with: hollow markers, dashed lines
+    second: bool  # of the second split: hollow markers, dashed lines
 
     @property
     def marks(self) -> dict[str, Any]:
@@ -66,14 +66,14 @@ def draw_diversity(
     name: str = "",
     compare_with_name: str = "",
 ) -> Figure:
-    """Distinct-1 to -4 on the left, self-BLEU and spread on the right, a mark a side and language; 6.9 in wide.
+    """Draw distinct-1 to -4 on the left, self-BLEU and spread on the right, a mark a side and language; 6.9 in wide.
 
     Args:
         rows, compare_with: of one split and, hollow and dashed, of the split that it is compared with.
-        name, compare_with_name: what the splits are called, where there are two.
+        name, compare_with_name: the names of the splits, where there are two.
 
     Distinct-n is the value over a sample of tokens (`distinct_sampled`), where there is one, so that rows can be
-    compared. What was not measured is said in its place.
+    compared. Missing values are labelled "not measured".
     """
     series = [_series(row, name if compare_with else "", second=False) for row in rows if row.texts]
     series += [_series(row, compare_with_name, second=True) for row in compare_with if row.texts]
@@ -121,7 +121,7 @@ def _distinct(axes: Axes, series: Sequence[_Series]) -> None:
 
 def _points(axes: Axes, series: Sequence[_Series], values: Sequence[float | None], title: str) -> None:
     measured = [value for value in values if value is not None]
-    right = 1.0 if max(measured, default=0) <= 1 else 2.0  # the spread's bound; vectors rarely point away
+    right = 1.0 if max(measured, default=0) <= 1 else 2.0  # 2 is the spread's bound, rarely reached
     wide = axes.get_position().width * DOUBLE_COLUMN * POINTS
     for row, (one, value) in enumerate(zip(series, values, strict=True)):
         if value is None:

@@ -1,4 +1,4 @@
-"""The fonts of the figures: matplotlib's own, and for Chinese a bundled one, so that no character is drawn as a box."""
+"""Find the fonts of the figures: matplotlib's own, and for Chinese a bundled one, so that no character is a box."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class FontFile:
     covers: frozenset[int] = field(repr=False)
 
     def missing(self, text: str) -> frozenset[str]:
-        """The characters of a text that the font would draw as boxes."""
+        """Return the characters of a text that the font would draw as boxes."""
         return frozenset(character for character in text if ord(character) not in self.covers)
 
 
 @cache
 def find_font(language: str) -> FontFile:
-    """The font for words of a language: the bundled one for Chinese, so that a split gives the same figure everywhere.
+    """Find the font for words of a language: the bundled one for Chinese, so that figures are equal everywhere.
 
     English: matplotlib's DejaVu Sans, which has all of Latin, Greek and Cyrillic.
 
     Raises:
-        ConfigError: another language than `en` and `zh`.
+        ConfigError: an unknown language, or one in a script without a font.
         MissingExtraError: matplotlib is not installed.
     """
     script = find_language(language).script

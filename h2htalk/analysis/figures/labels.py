@@ -1,4 +1,4 @@
-"""Words of a data set as labels of a figure: one line each, never as boxes, never as mathematics."""
+"""Draw words of a data set as labels of a figure: one line each, no boxes, no mathematics."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
-STAND_IN = "·"  # for characters that no font at hand has
-# Joiners, variation selectors and skin tones only change the character before them.
+STAND_IN = "·"  # replaces characters that no font has
+# Joiners, variation selectors and skin tones only modify the character before them.
 _CHANGING = re.compile("[\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
-LONGEST = 200  # characters of a label that are looked at
+LONGEST = 200  # characters of a label that are read
 
 
 def label(text: str) -> str:
-    """One line of the text; a run of characters that no font has (emoji, rare scripts) becomes one middle dot."""
+    """Format one line of text; a run of characters that no font has (emoji, rare scripts) becomes one middle dot."""
     line = printable(" ".join(text[:LONGEST].split()))
     line = _CHANGING.sub("", line) or line
     drawn = find_font("en").covers | find_font("zh").covers
@@ -31,7 +31,7 @@ def label(text: str) -> str:
 
 
 def replaced_note(labels: Iterable[str]) -> list[str]:
-    """The sentence for the figure's foot, where a label had to be changed."""
+    """Return the sentence for the figure's foot if characters of a label were replaced."""
     count = sum(STAND_IN in one for one in labels)
     if not count:
         return []
@@ -40,7 +40,7 @@ def replaced_note(labels: Iterable[str]) -> list[str]:
 
 @lru_cache(8192)
 def width_of(text: str, size: float = BODY) -> float:
-    """The width in points of a text at a size in points."""
+    """Return the width in points of a text at a size in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -50,12 +50,12 @@ def width_of(text: str, size: float = BODY) -> float:
     return float(text_to_path.get_text_width_height_descent(text, properties, ismath=False)[0])
 
 
-def shortened(text: str, room: float, size: float = BODY) -> str:
-    """The text, its end cut and marked with an ellipsis where it is wider than `room` points."""
-    if width_of(text, size) <= room:
+def shortened(text: str, width: float, size: float = BODY) -> str:
+    """Shorten a text with an ellipsis if it is wider than `width` points."""
+    if width_of(text, size) <= width:
         return text
     cuts = [f"{text[:length].rstrip()}…" for length in range(len(text))]
-    return cuts[max(0, bisect_right(cuts, room, key=lambda cut: width_of(cut, size)) - 1)]
+    return cuts[max(0, bisect_right(cuts, width, key=lambda cut: width_of(cut, size)) - 1)]
 
 
 def write(axes: Axes, x: float, y: float, text: str, size: float = BODY, **options: Any) -> Text:
@@ -65,6 +65,6 @@ def write(axes: Axes, x: float, y: float, text: str, size: float = BODY, **optio
 
 
 def row_labels(axes: Axes, labels: Sequence[str], size: float) -> None:
-    """Labels left of the axes at y = 0, 1, 2 ..."""
+    """Draw labels left of the axes at y = 0, 1, 2 ..."""
     axes.set_yticks(range(len(labels)), labels, size=size, parse_math=False)
     axes.tick_params(axis="y", length=0, pad=4)

@@ -1,4 +1,4 @@
-"""Fig. 6 of the paper: how long instructions and responses are; and the same by subtask."""
+"""Draw Fig. 6 of the paper: how long instructions and responses are; and the same by subtask."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ UNITS = {
     "pieces": "whitespace pieces",
 }
 _TITLES: dict[Side, str] = {"instruction": "Instructions", "response": "Responses"}
-# Deciles as strips, the widest first: from which to which decile, how dark, how high (share of a row).
+# Deciles as strips, the widest first: first and last decile, darkness, height (share of a row).
 _STRIPS = ((0, 8, 0.18, 0.34), (1, 7, 0.35, 0.5), (2, 6, 0.6, 0.62), (3, 5, 1.0, 0.74))
 _PANEL = 116.0  # points a histogram with its headings and axis
-_BELOW = 16.0  # of it under the bars, for the numbers of the axis
+_BELOW = 16.0  # of it under the bars, for the axis' numbers
 _AXIS_ROOM = 12.0  # points under the last one, for the axis' name
-_LOG_FROM = 30.0  # a longest 90 % mark this many times the shortest median: a linear axis would show one row
+_LOG_FROM = 30.0  # the longest 90 % mark by the shortest median: above this a linear axis would show one row
 
 
 @figure_style()
 def draw_lengths(
     histograms: Sequence[Histogram], summaries: Sequence[LengthSummary], measure: str = "words"
 ) -> Figure:
-    """Two histograms of one measure as in Fig. 6: instructions above, responses below (3.35 in wide).
+    """Draw two histograms of one measure as in Fig. 6: instructions above, responses below (3.35 in wide).
 
     Args:
         histograms: of any measures; those of `measure` are drawn, a panel a side.
@@ -81,7 +81,7 @@ def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     colour = SIDE_COLOURS[histogram.side]
-    # Lengths are whole numbers: a bin from 2 to below 3 stands around its 2, where mean and median are read.
+    # Lengths are whole numbers: a bin from 2 to below 3 is centred on 2, where mean and median are read.
     edges = [edge - 0.5 for edge in histogram.edges]
     axes.stairs(histogram.counts, edges, fill=True, color=tint(colour, 0.55), linewidth=0)
     axes.stairs(histogram.counts, edges, color=colour, linewidth=0.6)
@@ -92,10 +92,10 @@ def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
         axes.axvline(
             position, color=INK, linewidth=1, linestyle=dashes, label=f"{name} {thousands(value)}{away}"
         )
-    # A hair more on the right: the outline of the last bar would be cut in two.
+    # Slightly wider on the right: else the outline of the last bar is cut.
     axes.set_xlim(edges[0], edges[-1] + 0.006 * (edges[-1] - edges[0]))
     axes.set_ylim(0, 1.08 * max(1, *histogram.counts))
-    # One tick is enough where all texts are empty: two would be halves, and read 0.
+    # One tick is enough where all texts are empty: two would be 0 and 0.5.
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     for axis in (axes.xaxis, axes.yaxis):
@@ -107,7 +107,7 @@ def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
         shown = f"{share:.1f} %" if share >= 0.05 else "under 0.1 %"
         beyond = f"{histogram.edges[-1]:,.0f} or more: {shown}"
         axes.set_title(beyond, size=SMALL, loc="right", pad=15.5, color=QUIET)
-    # Above the panel, where no bar can run through the words.
+    # Above the panel, where no bar can cross the words.
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(0, 0.99),
@@ -126,10 +126,10 @@ def draw_length_deciles(
     measure: str = "words",
     group: Literal["subtask", "language", "emotion"] = "subtask",
 ) -> Figure:
-    """Deciles by subtask (or language, or emotion): a strip from 10 % to 90 %, darker inwards, a tick the median.
+    """Draw deciles by subtask (or language, or emotion): a strip from 10 % to 90 %, darker inwards, and the median.
 
-    Rows stand in the order of the summaries, first on top, at most the 100 largest groups; 6.9 in wide. The
-    axis turns logarithmic, and says so, where a row's 90 % mark is over 30 times another's median.
+    Rows are in the order of the summaries, first on top, at most the 100 largest groups; 6.9 in wide. The
+    axis is logarithmic, and labelled so, where a row's 90 % mark is over 30 times another's median.
     """
     chosen = [s for s in summaries if s.group == group and s.measure == measure and s.n]
     if not chosen:
@@ -169,7 +169,7 @@ def _strip(axes: Axes, row: int, summary: LengthSummary) -> None:
         width = deciles[last] - deciles[first]
         corner = (deciles[first], row - height / 2)
         axes.add_patch(Rectangle(corner, width, height, facecolor=tint(colour, share), linewidth=0))
-    # Where all deciles fall together the strip has no width: the line keeps the row visible.
+    # Where all deciles are equal the strip has no width: the line keeps the row visible.
     axes.plot([deciles[0], deciles[8]], [row, row], color=colour, linewidth=0.8, solid_capstyle="butt")
     axes.plot([summary.median] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=2.4, solid_capstyle="butt")
     axes.plot(

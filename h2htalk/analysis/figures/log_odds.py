@@ -1,4 +1,4 @@
-"""What one split has more of than another: estimates as dots, 95 % intervals as lines."""
+"""Draw what one split has more of than another: estimates as dots, 95 % intervals as lines."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 
 EACH_WAY = 15
 STEP = 11.5  # points a row
-_ALIKE = 1e-9  # closer to 0 than this is rounding: shares are the same
+_ALIKE = 1e-9  # closer to 0 is rounding: the shares are equal
 COLOURS = PALETTE[0], PALETTE[1]  # what a has more of, what b has more of
 
 
 @figure_style()
 def draw_log_odds(rows: Sequence[LogOdds], name_a: str, name_b: str, each_way: int = EACH_WAY) -> Figure:
-    """The items that differ most surely, the strongest towards a on top; 6.9 in wide.
+    """Draw the items that differ most significantly, the strongest towards a on top; 6.9 in wide.
 
     Args:
         rows: as `comparison.log_odds` gives them. Of those with more in a and of those with more in b, the
             `each_way` with the largest |z| are drawn, by their log-odds.
-        name_a, name_b: what the two splits are called.
+        name_a, name_b: the names of the two splits.
 
-    A filled dot: the row is `clear`, the difference stands when all items are tested at once. Counts of both
-    splits stand on the right.
+    A filled dot: the row is `clear`, the difference is significant with all items tested at once. Counts of both
+    splits are on the right.
     """
     ranked = sorted(rows, key=lambda row: (-abs(row.z), row.item))
     more_a = [row for row in ranked if row.log_odds > _ALIKE][:each_way]
@@ -62,7 +62,7 @@ def draw_log_odds(rows: Sequence[LogOdds], name_a: str, name_b: str, each_way: i
 
 @figure_style()
 def draw_emotions(rows: Sequence[LogOdds], name_a: str, name_b: str) -> Figure:
-    """The same for emotions, which are few: every one is drawn, up to the 100 that differ most surely."""
+    """Draw the same for emotions, which are few: every one, up to the 100 that differ most significantly."""
     ranked = sorted(rows, key=lambda row: (-abs(row.z), row.item))
     shown = ranked[:MOST_ROWS]
     return _draw(shown, name_a, name_b, "no emotions to compare", len(rows) - len(shown))
@@ -77,7 +77,7 @@ def _draw(rows: Sequence[LogOdds], name_a: str, name_b: str, nothing: str, left_
     counts = [(label(f"{row.count_b:,}"), label(f"{row.count_a:,}")) for row in shown]
     names = [label(name_a), label(name_b)]
     remarks = [
-        "Line: 95 % interval. Filled: clear when all items are tested at once. "
+        "Line: 95 % interval. Filled: clear with all items tested at once. "
         "Right: counts, left and right as the headings.",
         *replaced_note([*labels, *names]),
         *not_drawn(left_out, "emotion"),
@@ -125,7 +125,7 @@ def _scale(axes: Axes, shown: Sequence[LogOdds]) -> None:
 
 
 def _sides(axes: Axes, names: Sequence[str], wide: float, rows: int) -> None:
-    """Above the panel, which way is whose; long names are shortened, so both always stand."""
+    """Write above the panel which direction belongs to which split; long names are shortened."""
     above = 1 + 8 / (STEP * rows)
     name_a, name_b = (shortened(name, wide / 2 - 66, BODY) for name in names)
     place = {"va": "center_baseline", "transform": axes.transAxes}

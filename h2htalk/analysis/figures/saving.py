@@ -1,4 +1,4 @@
-"""A figure as files: SVG for the page, PDF for print, PNG for a slide. The same figure gives the same bytes."""
+"""Save a figure as SVG for the page, PDF for print, PNG for slides. Equal figures give equal bytes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("svg", "pdf", "png")
-PNG_DPI = 200  # pixels an inch; for print there are the other two
+PNG_DPI = 200  # pixels an inch; SVG and PDF are for print
 _MAKER = "h2htalk"
-# No date, no version: two people who draw the same data can compare files.
+# No date, no version: files drawn from the same data are equal.
 _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": _MAKER},
     "pdf": {"CreationDate": None, "Creator": _MAKER, "Producer": None},
@@ -23,10 +23,10 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 @figure_style()
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write `name`.svg, .pdf and .png into a folder, which is made where it is missing; their paths.
+    """Write `name`.svg, .pdf and .png into a folder, which is created if missing; return their paths.
 
     Text is outlines in the SVG (no font is needed to show it) and TrueType in the PDF. Ids inside the SVG depend
-    on the name, so that two figures on one page do not share a clip path by chance.
+    on the name, so that two figures on one page cannot share a clip path.
 
     Raises:
         OSError: the folder cannot be written.

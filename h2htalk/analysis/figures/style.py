@@ -1,7 +1,7 @@
-"""How every figure looks: widths of a printed column, sizes, a palette for all eyes, and an empty figure.
+"""The style of every figure: widths of a printed column, sizes, a palette for colour-blind readers, an empty figure.
 
-The palette is Okabe and Ito's (2008, "Color Universal Design"), darkened until each colour stands on white with a
-luminance contrast of at least 4.5 (WCAG 2.2, 1.4.3), so that words drawn in it can be read, also in grey.
+The palette is Okabe and Ito's (2008, "Color Universal Design"), darkened until each colour has a
+luminance contrast of at least 4.5 on white (WCAG 2.2, 1.4.3), so that words drawn in it can be read, also in grey.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SINGLE_COLUMN = 3.35  # inches: one column of a two-column page
 DOUBLE_COLUMN = 6.9  # inches: both columns
 POINTS = 72.0  # of an inch
 
-MOST_ROWS = 100  # of one figure, which is then two pages high; emotions are an open word
+MOST_ROWS = 100  # of one figure, which is then two pages high; emotions are an open list
 BODY, SMALL, TINY = 8.0, 7.0, 5.0  # points; nothing is smaller than TINY
 
 PALETTE = ("#0072b2", "#b04400", "#00523f", "#a0407f", "#1b2a49")  # blue, vermilion, green, purple, ink blue
 SIDE_COLOURS = {"instruction": PALETTE[0], "response": PALETTE[1]}
 INK, QUIET, LINE, PAPER = "#1d2328", "#5f6b75", "#d5d8da", "#ffffff"
 
-FAMILIES = ("DejaVu Sans", "H2HTalk Sans SC")  # a character that the first lacks is drawn in the second
+FAMILIES = ("DejaVu Sans", "H2HTalk Sans SC")  # the second draws characters that the first lacks
 
 _RC: dict[Any, Any] = {
     "font.family": FAMILIES,
@@ -63,28 +63,28 @@ _RC: dict[Any, Any] = {
     "svg.image_inline": True,
     "path.simplify": True,
 }
-# These choose a screen; they are not for a figure to change.
+# These select a screen; a figure must not change them.
 _NOT_OURS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", "timezone"})
 
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Draw with matplotlib's defaults and ours, whatever a `matplotlibrc` or `MPLBACKEND` says; usable as a decorator.
+    """Draw with matplotlib's defaults and ours, ignoring `matplotlibrc` and `MPLBACKEND`; usable as a decorator.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
     mpl = _matplotlib()
     settings: Any = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _NOT_OURS}
-    find_font("zh")  # matplotlib knows the bundled font from then on
+    find_font("zh")  # registers the bundled font with matplotlib
     with mpl.rc_context({**settings, **_RC}):
         yield
 
 
 def _matplotlib() -> Any:
-    """matplotlib, whose import a wrong `MPLBACKEND` would end: no figure here needs a screen, each file its format.
+    """Import matplotlib without `MPLBACKEND`: a wrong value fails the import, and no figure needs a screen.
 
-    A right one is set all the same, for whoever draws on a screen in the same process.
+    A valid value is set afterwards, for code that draws on a screen in the same process.
     """
     screen = None if "matplotlib" in sys.modules else os.environ.pop("MPLBACKEND", None)
     try:
@@ -101,20 +101,20 @@ def _matplotlib() -> Any:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty white figure, width and height in inches; no pyplot, so nothing is kept behind it."""
+    """Create an empty white figure, width and height in inches, without pyplot."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), facecolor=PAPER)
 
 
 def panel(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
-    """Axes at a place given in points from the figure's lower left corner."""
+    """Add axes at a position given in points from the figure's lower left corner."""
     across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
     return figure.add_axes((left / across, bottom / up, width / across, height / up))
 
 
 def bare_panel(figure: Figure) -> Axes:
-    """Axes over the whole figure, without frame or ticks, whose unit is one point and whose middle is (0, 0)."""
+    """Add axes over the whole figure, without frame or ticks, in points, with the centre at (0, 0)."""
     across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
@@ -124,7 +124,7 @@ def bare_panel(figure: Figure) -> Axes:
 
 
 def tint(colour: str, share: float) -> tuple[float, float, float]:
-    """The colour mixed with white: `share` of it in [0, 1], the rest white; as red, green, blue in [0, 1]."""
+    """Mix a colour with white: `share` of it in [0, 1], the rest white; returns red, green, blue in [0, 1]."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = to_rgb(colour)
@@ -133,7 +133,7 @@ def tint(colour: str, share: float) -> tuple[float, float, float]:
 
 @figure_style()
 def draw_sentence(sentence: str, width: float = SINGLE_COLUMN) -> Figure:
-    """A figure that only says a sentence: what a figure becomes that has nothing to show."""
+    """Draw a figure that holds one sentence, for a figure that has nothing to show."""
     figure = new_figure(width, 0.8)
     figure.text(
         0.5, 0.5, sentence, ha="center", va="center", size=BODY, color=QUIET, wrap=True, parse_math=False
@@ -142,24 +142,24 @@ def draw_sentence(sentence: str, width: float = SINGLE_COLUMN) -> Figure:
 
 
 def thousands(value: float) -> str:
-    """A count or length as a reader wants it: `7.47`, `38.2`, `1,204`."""
+    """Format a count or length: `7.47`, `38.2`, `1,204`."""
     if value == int(value) or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 verb`, `2 verbs`."""
+    """Format a count of things: `1 verb`, `2 verbs`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def not_drawn(count: int, noun: str) -> list[str]:
-    """The sentence for the foot of a figure that leaves something to its table."""
+    """Return the sentence for the foot of a figure that omits rows of its table."""
     return [f"Not drawn: {plural(count, noun)}; see the table."] if count > 0 else []
 
 
 def notes(figure: Figure, sentences: Sequence[str]) -> None:
-    """Small print along the figure's foot: what is not drawn, and what a mark stands for."""
+    """Write small print along the figure's foot: what is not drawn, and what a mark means."""
     if sentences:
         across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
         figure.text(

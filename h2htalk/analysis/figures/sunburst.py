@@ -1,4 +1,4 @@
-"""Fig. 5 of the paper: verbs in the inner ring, the nouns they act on in the outer one."""
+"""Draw Fig. 5 of the paper: verbs in the inner ring, the nouns they act on in the outer one."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ LINE_HEIGHT = 1.15  # of a label's size
 
 @figure_style()
 def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
-    """Verbs and their nouns as two rings, angles proportional to counts; 6.9 in wide.
+    """Draw verbs and their nouns as two rings, angles proportional to counts; 6.9 in wide.
 
     Args:
-        groups: as `top_verbs` gives them. The first 20 verbs are drawn; what is left is said below.
+        groups: as `top_verbs` gives them. The first 20 verbs are drawn; the others are counted below.
 
-    A wedge too narrow for its label has none, which is said below, too.
+    A wedge too narrow for its label has none; such wedges are counted below, too.
     """
     whole = [group for group in groups if any(noun.count > 0 for noun in group.nouns)]
     if not whole:
@@ -78,7 +78,7 @@ def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
 
 
 def _colour(index: int, count: int) -> int:
-    """Neighbours differ, also the last and the first."""
+    """Choose a palette index so that neighbours differ, also the last and the first."""
     last = index == count - 1 and count > 1 and index % len(PALETTE) == 0
     return 2 if last else index % len(PALETTE)
 
@@ -91,8 +91,8 @@ def _ring(
     inner: float,
     outer: float,
 ) -> list[str]:
-    """Draw a ring clockwise from twelve o'clock, its labels along rays; the labels that fit."""
-    middle, room = (inner + outer) / 2, outer - inner - 2 * PAD
+    """Draw a ring clockwise from twelve o'clock, with labels along rays; return the labels that fit."""
+    middle, width = (inner + outer) / 2, outer - inner - 2 * PAD
     wedges, texts = axes.pie(
         counts,
         radius=outer,
@@ -104,10 +104,10 @@ def _ring(
         labeldistance=middle / outer,
         rotatelabels=True,
         textprops={"rotation_mode": "anchor", "va": "center_baseline", "parse_math": False},
-        frame=True,  # else pie() moves the limits of the axes
+        frame=True,  # else pie() changes the limits of the axes
     )
     for wedge, text in zip(wedges, texts, strict=True):
         size = min(LARGEST, middle * math.radians(wedge.theta2 - wedge.theta1) / LINE_HEIGHT)
-        text.set(text=shortened(text.get_text(), room, size), size=size, visible=size >= TINY, ha="center")
+        text.set(text=shortened(text.get_text(), width, size), size=size, visible=size >= TINY, ha="center")
         text.set_color(PAPER if outer < RIM else INK)
     return [text.get_text() for text in texts if text.get_visible()]

@@ -1,4 +1,4 @@
-"""Fig. 4 of the paper: a word cloud, laid out and drawn by the `wordcloud` package."""
+"""Draw Fig. 4 of the paper: a word cloud, by the `wordcloud` package."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ WORDS = 150
 WIDTH, HEIGHT = 1600, 900  # pixels: 230 an inch
 LARGEST, LARGEST_UNSPACED = 120, 170  # pixels a word is high: 150 words fill the picture
 SMALLEST = 22  # 7 points
-MARGIN = 14  # pixels between words: two that touch read as one
+MARGIN = 14  # pixels between words: two that touch look like one
 FOOT = 14.0  # points for the remarks
 
 
 @figure_style()
 def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: int = 0) -> Figure:
-    """The 150 most frequent words, the larger the more frequent, a colour a fifth of them; 6.9 in wide.
+    """Draw the 150 most frequent words, larger if more frequent, one colour for each fifth of them; 6.9 in wide.
 
     Args:
         counts: as `count_words` gives them.
 
-    What the font cannot draw and what found no room is counted below the cloud. The same for the same counts and seed.
+    Words that the font lacks or that do not fit are counted below. Equal counts and seed give an equal figure.
 
     Raises:
         MissingExtraError: `wordcloud` or matplotlib is not installed.
@@ -53,11 +53,11 @@ def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: in
     if not drawn:
         return draw_sentence(f"no words ({lacking[0]})" if lacking else "no words")
     largest = LARGEST if find_language(language).spaced else LARGEST_UNSPACED
-    for share in (1.0, 0.7, 0.5):  # until all words find room
+    for share in (1.0, 0.7, 0.5):  # until all words fit
         cloud = _cloud(drawn, language, str(font.path), seed, round(share * largest))
         if (placed := len(cloud.layout_)) == len(drawn):
             break
-    crowded = [f"{plural(len(drawn) - placed, 'word')} without room"] if placed < len(drawn) else []
+    crowded = [f"{plural(len(drawn) - placed, 'word')} that do not fit"] if placed < len(drawn) else []
     foot = FOOT if lacking or crowded else 0.0
     high = DOUBLE_COLUMN * POINTS * HEIGHT / WIDTH
     figure = new_figure(DOUBLE_COLUMN, (high + foot) / POINTS)

@@ -1,4 +1,4 @@
-"""Which combinations of emotion, complexity and interaction a set of scenarios covers."""
+"""Count the combinations of emotion, complexity and interaction that a set of scenarios covers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Scenario
 
 @dataclass(frozen=True, slots=True)
 class TagCombination:
-    """How many scenarios carry one combination of tags."""
+    """The number of scenarios with one combination of tags."""
 
     emotion: str
     complexity: str
@@ -23,7 +23,7 @@ class TagCombination:
 
 @dataclass(frozen=True, slots=True)
 class Marginal:
-    """How many scenarios carry one value of a tag, whatever the other two are."""
+    """The number of scenarios with one value of a tag, whatever the other two are."""
 
     tag: str  # emotion, complexity or interaction
     value: str
@@ -32,7 +32,7 @@ class Marginal:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The grid. `cells` holds every combination, empty ones too, in the order of the three lists.
+    """The grid of tag combinations. `cells` holds every combination, empty ones too, in the order of the three lists.
 
     `emotions`: those present, by scenarios descending, then by name. `filled` of `total` cells hold a scenario.
     """
@@ -44,12 +44,12 @@ class Coverage:
 
     @property
     def scenarios(self) -> int:
-        """How many scenarios the grid holds."""
+        """The number of scenarios in the grid."""
         return sum(cell.count for cell in self.cells)
 
     @property
     def evenness(self) -> float | None:
-        """How evenly the scenarios fill the grid, 0 (all in one cell) to 1 (every cell alike).
+        """How evenly the scenarios fill the grid, 0 (all in one cell) to 1 (equal cells).
 
         Shannon entropy of the cells by its largest possible value: J = -sum p log p / log(total) (Pielou 1966).
         `total` counts empty cells too, so gaps lower it. It cannot reach 1 with fewer scenarios than cells. None
@@ -59,7 +59,7 @@ class Coverage:
         if not scenarios:
             return None
         shares = [cell.count / scenarios for cell in self.cells if cell.count]
-        # Rounding must not carry an even grid above 1, nor write -0.
+        # Rounding must not raise an even grid above 1, nor give -0.
         return min(1.0, abs(sum(p * math.log(p) for p in shares)) / math.log(self.total))
 
     @property
@@ -78,9 +78,9 @@ class Coverage:
 def coverage(scenarios: Iterable[Scenario]) -> Coverage:
     """Count scenarios over the grid emotion x complexity x interaction.
 
-    Complexities and interactions are the closed lists of `data.scenario` (3 each). Emotions are an open word, so
-    the grid has a row for each that occurs: an emotion nobody wrote about leaves no gap to see. No scenario gives
-    a grid of no cells.
+    Complexities and interactions are the closed lists of `data.scenario` (3 each). Emotions are open, so
+    the grid has a row for each that occurs; an emotion that never occurs is no gap. Without scenarios the grid has
+    no cells.
     """
     counts = Counter((s.tags.emotion, s.tags.complexity, s.tags.interaction) for s in scenarios)
     by_emotion: Counter[str] = Counter()

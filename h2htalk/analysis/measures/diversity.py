@@ -1,4 +1,4 @@
-"""How varied the texts of a split are: distinct-n, self-BLEU, and the spread of their embeddings."""
+"""Measure how varied the texts of a split are: distinct-n, self-BLEU, and the spread of their embeddings."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Diversity:
     """The variety of one side's texts in one language; all values are in [0, 1] but the spread, in [0, 2].
 
     `distinct` (n = 1 to 4) is over all texts, `distinct_sampled` over `sampled_words` tokens: only the second may
-    be set beside another split's, and only where `sampled_words` agree. Self-BLEU rises with the number of texts,
+    be compared with another split's, and only where `sampled_words` agree. Self-BLEU rises with the number of texts,
     so it needs the same `self_bleu_texts`; the spread does not depend on the number. None is *not measured*: no
     n-gram of that order, fewer than two texts, or (spread) no embedder for the language. `skipped` texts hold no
-    token; `texts` and `words` (tokens) are the others'.
+    token; `texts` and `words` (tokens) count the others.
     """
 
     side: Side
@@ -61,11 +61,11 @@ class _Group:
 def measure_diversity(
     texts: Iterable[SideText], embedder: Embedder | None = None, *, seed: int = 0, split: Tokenize = tokenize
 ) -> list[Diversity]:
-    """The diversity of each side in each language that occurs, English first.
+    """Measure the diversity of each side in each language that occurs, English first.
 
-    Tokens are `text.tokens`' without white space (jieba keeps it, 13a does not). Samples are the texts whose hash
-    of seed and scenario id comes first, so row order does not matter: 20,000 tokens for distinct-n, at most 1,000
-    texts for self-BLEU, at most 1,000 for the spread.
+    Tokens are those of `text.tokens` without white space (jieba keeps it, 13a does not). Samples are the texts whose
+    hash of seed and scenario id comes first, so row order does not matter: 20,000 tokens for distinct-n, at most
+    1,000 texts for self-BLEU, at most 1,000 for the spread.
 
     Args:
         texts: any number, of both sides and languages.
@@ -74,7 +74,7 @@ def measure_diversity(
         split: cuts a text of a language into tokens.
 
     Raises:
-        ModelCallError: the embedder gave a vector without a direction.
+        ModelCallError: the embedder gave a vector that is zero or not finite.
     """
     return [_measure(group, embedder, group.words, len(group.texts)) for group in _groups(texts, seed, split)]
 
@@ -87,7 +87,7 @@ def compare_diversity(
     seed: int = 0,
     split: Tokenize = tokenize,
 ) -> tuple[list[Diversity], list[Diversity]]:
-    """`measure_diversity` of two splits, with samples of the same size where both have that side and language.
+    """Measure two splits, with samples of the same size where both have that side and language.
 
     The smaller of the two sets how many tokens and texts are sampled from both.
     """
@@ -96,7 +96,7 @@ def compare_diversity(
     def measure(ours: dict[tuple[Side, Language], _Group]) -> list[Diversity]:
         rows = []
         for key, group in ours.items():
-            peers = [found[key] for found in groups if key in found]
+            peers = [by_key[key] for by_key in groups if key in by_key]
             sizes = min(peer.words for peer in peers), min(len(peer.texts) for peer in peers)
             rows.append(_measure(group, embedder, *sizes))
         return rows
@@ -106,15 +106,15 @@ def compare_diversity(
 
 def _groups(texts: Iterable[SideText], seed: int, split: Tokenize) -> list[_Group]:
     in_order = sorted(texts, key=lambda text: (_rank(text, seed), text.text))
-    found = []
+    groups = []
     for language in LANGUAGES:
         for side in SIDES:
             members = [text.text for text in in_order if (text.side, text.language) == (side, language)]
             counted = [(text, words) for text in members if (words := _tokens(text, language, split))]
             if members:
                 kept, tokens = [text for text, _ in counted], [words for _, words in counted]
-                found.append(_Group(side, language, kept, tokens, len(members) - len(kept)))
-    return found
+                groups.append(_Group(side, language, kept, tokens, len(members) - len(kept)))
+    return groups
 
 
 def _rank(text: SideText, seed: int) -> bytes:
@@ -126,7 +126,7 @@ def _tokens(text: str, language: Language, split: Tokenize) -> list[str]:
 
 
 def _measure(group: _Group, embedder: Embedder | None, words: int, texts: int) -> Diversity:
-    """Distinct-n on at most `words` tokens, self-BLEU on at most `texts` texts; the fixed sizes bound both."""
+    """Compute distinct-n on at most `words` tokens and self-BLEU on at most `texts` texts, within the sample sizes."""
     sample = list(first_words(group.tokens, min(words, SAMPLE_WORDS)))
     compared = group.tokens[: min(texts, SELF_BLEU_TEXTS)]
     asked = embedder is not None and group.language in embedder.languages
@@ -149,7 +149,7 @@ def _measure(group: _Group, embedder: Embedder | None, words: int, texts: int) -
 
 
 def first_words(texts: Iterable[Tokens], words: int) -> Iterator[Tokens]:
-    """Texts in their order until they hold `words` tokens; the last one is cut, so that the number is exact."""
+    """Yield texts in order until they hold `words` tokens; the last one is cut, so that the number is exact."""
     for tokens in texts:
         if words <= 0:
             return
@@ -158,10 +158,10 @@ def first_words(texts: Iterable[Tokens], words: int) -> Iterator[Tokens]:
 
 
 def distinct(texts: Sequence[Tokens]) -> tuple[float | None, ...]:
-    """Distinct-1 to distinct-4: different n-grams by n-grams, over all texts together (Li et al. 2016).
+    """Compute distinct-1 to distinct-4: different n-grams by n-grams, over all texts together (Li et al. 2016).
 
-    Li et al. divide by the number of tokens; by n-grams (as has become usual) the value reaches 1 for every n. An
-    n-gram never runs from one text into the next. The value falls as texts are added, because words repeat:
+    Li et al. divide by the number of tokens; divided by n-grams, as is usual now, the value reaches 1 for every n. An
+    n-gram never crosses from one text into the next. The value falls as texts are added, because words repeat:
     compare it at one size only. None where no text is n tokens long.
     """
     values: list[float | None] = []
@@ -176,7 +176,7 @@ def distinct(texts: Sequence[Tokens]) -> tuple[float | None, ...]:
 
 
 def spread(vectors: Vectors) -> float | None:
-    """Mean cosine distance between two different texts: 0 all alike, 1 unrelated on average, at most 2.
+    """Compute the mean cosine distance between two different texts: 0 all equal, 1 unrelated on average, at most 2.
 
     For unit vectors v_1 .. v_n the cosines of all pairs sum to |sum v|^2 - sum |v|^2, so that
 
@@ -195,6 +195,6 @@ def spread(vectors: Vectors) -> float | None:
     count = len(vectors)
     if count < 2:
         return None
-    exact = vectors.astype(np.float64)  # n^2 float32 cosines near 1 would lose the small spreads
+    exact = vectors.astype(np.float64)  # a sum of n^2 float32 cosines near 1 would lose small spreads
     total = exact.sum(axis=0)
     return float(1 - (total @ total - (exact * exact).sum()) / (count * (count - 1)))

@@ -1,7 +1,7 @@
-"""How long instructions and responses are (paper, section 3.3 and Fig. 6), in four measures.
+"""Measure how long instructions and responses are (paper, section 3.3 and Fig. 6), in four units.
 
 The paper's figure counts whitespace pieces, under which a Chinese sentence is one piece however long: its means and
-medians (7.47 and 2 for inputs, 3.02 and 1 for outputs) say little about length. The piece stays for comparison only.
+medians (7.47 and 2 for inputs, 3.02 and 1 for outputs) say little about length. Pieces are kept for comparison only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from h2htalk.text.tokens import Tokenize, tokenize
 
 MEASURES = ("characters", "words", "tokens", "pieces")
 PIECES_SHOWN = 50  # Fig. 6's axis
-_MOST_BEYOND = 0.1  # of the texts; English has more pieces than Fig. 6 has room for
+_MOST_BEYOND = 0.1  # of the texts; English has more pieces than Fig. 6's axis
 MOST_BINS = 60
 _GROUPS = ("all", "subtask", "language", "emotion")
 
@@ -31,7 +31,7 @@ class LengthSummary:
         group: `all`, `subtask`, `language` or `emotion`; `name` is which one (`all` in group `all`).
         measure: one of MEASURES, also the unit of the numbers.
         n: texts, at least 1.
-        median, deciles: between two values on a straight line (numpy's default); nine deciles, 10 % to 90 %.
+        median, deciles: linearly interpolated (numpy's default); nine deciles, 10 % to 90 %.
     """
 
     side: Side
@@ -48,11 +48,11 @@ class LengthSummary:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many texts have which length.
+    """The number of texts by length.
 
     Attributes:
         edges: of the bins, one more than `counts`; bin i holds lengths from edges[i] to below edges[i + 1].
-        beyond: texts at the last edge or above; with `counts` it makes all texts.
+        beyond: texts at the last edge or above; `counts` and this sum to all texts.
     """
 
     side: Side
@@ -74,11 +74,11 @@ class Lengths:
 def text_lengths(
     texts: Sequence[str], language: str, count_tokens: TokenCounter | None, split: Tokenize = tokenize
 ) -> dict[str, list[int]]:
-    """Lengths of n texts of one language: for each measure n numbers, in the texts' order.
+    """Measure n texts of one language: for each measure n numbers, in the texts' order.
 
     characters: code points, without white space at both ends. words: the package's tokens (`text.tokens`) that hold a
-    letter or digit of any script. tokens: a model's, only where `count_tokens` is given. pieces: what white space
-    separates.
+    letter or digit of any script. tokens: a model's, only where `count_tokens` is given. pieces: stretches between
+    white space.
 
     Raises:
         ConfigError: a language without a tokenizer.
@@ -96,10 +96,10 @@ def text_lengths(
 def measure_lengths(
     texts: Sequence[SideText], count_tokens: TokenCounter | None = None, split: Tokenize = tokenize
 ) -> Lengths:
-    """Summaries and histograms of both sides, words by each text's own language.
+    """Compute summaries and histograms of both sides, words by each text's own language.
 
-    Summaries stand by side, group (all, subtasks as in Table 1, languages and emotions by name) and measure. Without
-    texts there are none; a side without texts is left out.
+    Summaries are ordered by side, group (all, subtasks as in Table 1, languages and emotions by name) and measure.
+    A side without texts has none.
 
     Raises:
         ConfigError: a language without a tokenizer.
@@ -129,7 +129,7 @@ def _is_word(token: str) -> bool:
 def _measure(
     texts: Sequence[SideText], count_tokens: TokenCounter | None, split: Tokenize
 ) -> dict[str, list[int]]:
-    """For each measure the lengths of all texts, in their order."""
+    """Compute for each measure the lengths of all texts, in order."""
     measures = [measure for measure in MEASURES if measure != "tokens" or count_tokens is not None]
     measured = {measure: [0] * len(texts) for measure in measures}
     by_language: dict[str, list[int]] = defaultdict(list)
@@ -144,7 +144,7 @@ def _measure(
 
 
 def _groups(texts: Sequence[SideText], places: Sequence[int]) -> Iterator[tuple[str, str, list[int]]]:
-    """Each group's kind, name and places among the texts."""
+    """Yield each group's kind, name and the indices of its texts."""
     order = {name: number for number, name in enumerate(SUBTASKS)}
     for group in _GROUPS:
         members: dict[str, list[int]] = defaultdict(list)
@@ -164,9 +164,11 @@ def _summary(side: Side, group: str, name: str, measure: str, lengths: Sequence[
 
 
 def _histogram(side: Side, measure: str, lengths: Sequence[int]) -> Histogram:
-    """Bins from 0. Pieces: one each, up to 50 as in Fig. 6, where nine texts in ten are within. Else: round and
-    equally wide, at most 60, up to the 99th percentile (a length that occurs, so that fewer than 100 texts are all
-    within)."""
+    """Count texts in bins from 0.
+
+    Pieces: one each, up to 50 as in Fig. 6, if nine texts in ten are within. Else: round and equally wide, at most 60,
+    up to the 99th percentile (a length that occurs, so that fewer than 100 texts are all within).
+    """
     width, bins = 1, PIECES_SHOWN + 1
     if measure != "pieces" or sum(n > PIECES_SHOWN for n in lengths) > _MOST_BEYOND * len(lengths):
         longest = sorted(lengths)[math.ceil(0.99 * len(lengths)) - 1]
@@ -181,7 +183,7 @@ def _histogram(side: Side, measure: str, lengths: Sequence[int]) -> Histogram:
 
 
 def _round_width(least: float) -> int:
-    """The smallest of 1, 2, 5, 10, 20, 50, ... that is not below `least`."""
+    """Return the smallest of 1, 2, 5, 10, 20, 50, ... that is not below `least`."""
     width = 1
     for factor in (2, 2.5, 2) * 10:
         if width >= least:

@@ -1,4 +1,4 @@
-"""Which words, pairs and emotions one split has more of: weighted log-odds with an informative Dirichlet prior.
+"""Find the words, pairs and emotions that one split has more of: weighted log-odds with a Dirichlet prior.
 
 Arithmetic only. Monroe, Colaresi and Quinn (2008), "Fightin' Words: Lexical Feature Selection and Evaluation for
 Identifying the Content of Political Conflict", Political Analysis 16(4), equations 16 to 22.
@@ -29,7 +29,7 @@ class LogOdds:
     """One item's counts in two splits, and how much more of it the first one has.
 
     `log_odds` (natural logarithm) is above 0 where a has more; `low` and `high` bound the 95 % interval.
-    `clear`: the difference also stands when all items are tested at once (Benjamini and
+    `clear`: the difference is significant with all items tested at once (Benjamini and
     Hochberg 1995, at a false discovery rate of 5 %).
     """
 
@@ -43,7 +43,7 @@ class LogOdds:
 
     @property
     def z(self) -> float:
-        """Estimate by standard error (eq. 22): what rows are ranked by; 0 where there is no error to divide by."""
+        """Estimate by standard error (eq. 22), which orders the rows; 0 where the error is 0."""
         width = self.high - self.low
         return 2 * Z_95 * self.log_odds / width if width else 0.0
 
@@ -52,7 +52,7 @@ class LogOdds:
 class Comparison:
     """One table of differences between split a and split b.
 
-    `side` is None for emotions: they belong to the scenario. `rows` are in `log_odds`' order; `a_total` and
+    `side` is None for emotions, which belong to the scenario. `rows` are in the order of `log_odds`; `a_total` and
     `b_total` are the sums of the counts.
     """
 
@@ -65,17 +65,17 @@ class Comparison:
 
     @property
     def excluding_zero(self) -> int:
-        """Rows whose interval does not hold 0."""
+        """Rows whose interval excludes 0."""
         return sum(row.low > 0 or row.high < 0 for row in self.rows)
 
     @property
     def expected_by_chance(self) -> float:
-        """At most how many of these intervals would exclude 0 if the splits did not differ: 5 % of the rows."""
+        """An upper bound on how many of these intervals exclude 0 if the splits do not differ: 5 % of the rows."""
         return CHANCE * len(self.rows)
 
     @property
     def clear(self) -> int:
-        """Rows whose difference stands when all are tested at once."""
+        """Rows whose difference is significant with all tested at once."""
         return sum(row.clear for row in self.rows)
 
 
@@ -163,7 +163,7 @@ def log_odds(a: Mapping[str, int], b: Mapping[str, int], *, prior: float | None 
 
 
 def _row(item: str, counts: tuple[int, int], totals: tuple[int, int], prior: float | None) -> LogOdds:
-    if sum(counts) == sum(totals):  # the only item there is: all of both sides, whatever their sizes
+    if sum(counts) == sum(totals):  # the only item: all of both sides, whatever their sizes
         return LogOdds(item, *counts, 0.0, 0.0, 0.0)
     share = sum(counts) / sum(totals)
     weight = prior_weight(share, min(totals)) if prior is None else prior
@@ -177,29 +177,32 @@ def _row(item: str, counts: tuple[int, int], totals: tuple[int, int], prior: flo
 
 
 def clear_rows(rows: Sequence[LogOdds], totals: tuple[int, int]) -> list[LogOdds]:
-    """The rows, in their order, with `clear` set.
+    """Set `clear` on the rows, in their order.
 
-    Among thousands of words one interval in twenty may miss 0 by chance. Of the rows marked clear at most one in
+    Among thousands of words one interval in twenty may exclude 0 by chance. Of the rows marked clear at most one in
     twenty is expected to be chance (`false_discoveries_bounded`). The test is the likelihood ratio G^2 (Dunning
-    1993), which knows no prior: z, under a prior light enough for honest intervals, says 2.9 of 20 against 0, which
+    1993), which has no prior: z, under a prior light enough for honest intervals, is 2.9 for 20 against 0, which
     would be lost among a thousand words; its chance is two in a million. A clear row's interval excludes 0 too.
 
     Only items counted 10 times or more in both splits together are tested: rarer ones can hardly be clear, and
-    testing them would hide others (the total says nothing about the direction, so leaving them out is fair:
+    testing them would hide others (the total carries no information on the direction, so leaving them out is fair:
     Bourgon, Gentleman and Huber 2010).
     """
-    tested = [place for place, row in enumerate(rows) if row.count_a + row.count_b >= TESTED_FROM]
-    p_values = [_p_value((rows[place].count_a, rows[place].count_b), totals) for place in tested]
-    found = {
-        place for place, is_found in zip(tested, false_discoveries_bounded(p_values), strict=True) if is_found
+    tested = [index for index, row in enumerate(rows) if row.count_a + row.count_b >= TESTED_FROM]
+    p_values = [_p_value((rows[index].count_a, rows[index].count_b), totals) for index in tested]
+    rejected = {
+        index
+        for index, is_rejected in zip(tested, false_discoveries_bounded(p_values), strict=True)
+        if is_rejected
     }
     return [
-        replace(row, clear=place in found and (row.low > 0 or row.high < 0)) for place, row in enumerate(rows)
+        replace(row, clear=index in rejected and (row.low > 0 or row.high < 0))
+        for index, row in enumerate(rows)
     ]
 
 
 def _p_value(counts: tuple[int, int], totals: tuple[int, int]) -> float:
-    """Whether both sides have one share: G^2 of the 2 x 2 table, chi-squared with one degree of freedom."""
+    """Test whether both sides have one share: G^2 of the 2 x 2 table, chi-squared with one degree of freedom."""
     half = 0.0
     for row, row_total in (
         (counts, sum(counts)),
@@ -212,7 +215,7 @@ def _p_value(counts: tuple[int, int], totals: tuple[int, int]) -> float:
 
 
 def false_discoveries_bounded(p_values: Sequence[float], rate: float = CHANCE) -> list[bool]:
-    """Which hypotheses to reject so that at most `rate` of the rejected are expected to be true.
+    """Select the hypotheses to reject so that at most `rate` of the rejected are expected to be true.
 
     The step-up procedure of Benjamini and Hochberg (1995): the k smallest p, for the largest k with
     p_(k) <= rate * k / m.

@@ -1,4 +1,4 @@
-"""The two sides of a scenario as plain text: the instruction (its inputs) and the response (its reference)."""
+"""Turn a scenario into two plain texts: the instruction (its inputs) and the response (its reference)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ class SideText:
 
 
 def instruction_text(scenario: Scenario) -> str:
-    """A scenario's inputs as text, one turn, memory or plan a line; never persona or template.
+    """Format a scenario's inputs, one turn, memory or schedule entry a line; without persona and template.
 
-    Fields stand in the order that the subtask names them. A turn is its content without the role, a plan is
-    `HH:MM activity`.
+    Fields are in the subtask's order. A turn is its content without the role, a schedule entry is `HH:MM activity`.
     """
     return "\n".join(line for value in scenario.inputs.values() for line in _lines(value))
 
@@ -48,7 +47,7 @@ def _line(part: str | ScheduleEntry | Turn) -> str:
 
 
 def side_texts(scenarios: Iterable[Scenario]) -> list[SideText]:
-    """Instruction and response of each scenario, in the scenarios' order."""
+    """Return instruction and response of each scenario, in the scenarios' order."""
     texts: list[SideText] = []
     for s in scenarios:
         about = (s.id, s.subtask, s.language, s.tags.emotion)

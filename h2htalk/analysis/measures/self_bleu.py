@@ -1,7 +1,7 @@
 """Self-BLEU: how well each text of a set is predicted by the others (Zhu et al. 2018, Texygen).
 
-Each text is the hypothesis of a sentence BLEU-4 whose references are all other texts, and the mean is taken. Done
-one text at a time that is quadratic; here every n-gram is looked at a fixed number of times.
+Each text is the hypothesis of a sentence BLEU-4 whose references are all other texts; the mean is taken. Done
+one text at a time this is quadratic; here every n-gram is counted a fixed number of times.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ EPSILON = 0.1  # smoothing method1, as the benchmark's BLEU
 
 
 def self_bleu(texts: Sequence[Tokens]) -> float | None:
-    """Mean of `self_bleu_scores`, in [0, 1]: 1 if every text has a twin, low if texts share little. None for fewer
-    than two texts. It rises with the number of texts: compare it at one number only.
+    """Compute the mean of `self_bleu_scores`, in [0, 1]: 1 if every text has a duplicate; None for fewer than two.
+
+    It rises with the number of texts: compare it at one number only.
     """
     return math.fsum(scores) / len(scores) if (scores := self_bleu_scores(texts)) else None
 
 
 def self_bleu_scores(texts: Sequence[Tokens]) -> list[float]:
-    """BLEU-4 of each of n token lists against the n - 1 others as references; nothing for fewer than two lists.
+    """Compute BLEU-4 of each of n token lists against the n - 1 others as references; empty for fewer than two lists.
 
     Weights exactly 1/4, smoothing method1 with epsilon 0.1; a count is clipped by the largest count in any one
-    reference, the brevity penalty takes the closest reference length, the shorter of two (Papineni et al. 2002).
+    reference, the brevity penalty uses the closest reference length, the shorter of two (Papineni et al. 2002).
     No shared unigram, or no token: 0. Equal to nltk's `sentence_bleu` within 1e-12.
     """
     if len(texts) < 2:
@@ -45,12 +46,12 @@ def self_bleu_scores(texts: Sequence[Tokens]) -> list[float]:
 
 
 def ngrams(tokens: Tokens, n: int) -> Iterator[Gram]:
-    """The n-grams of a text, in order."""
+    """Yield the n-grams of a text, in order."""
     return zip(*(tokens[start:] for start in range(n)), strict=False)
 
 
 def _clipped_matches(texts: Sequence[Tokens], n: int) -> list[int]:
-    """For each text, the sum over its n-grams of its count or the largest count in another, whichever is smaller.
+    """Sum for each text, over its n-grams, the smaller of its count and the largest count in another text.
 
     The largest count elsewhere is the largest of all, or the second largest for the text that holds the largest:
     two numbers an n-gram are enough.
@@ -69,14 +70,14 @@ def _clipped_matches(texts: Sequence[Tokens], n: int) -> list[int]:
         sum(
             min(count, first[gram][0] if first[gram][1] != place else second[gram])
             for gram, count in counts.items()
-            if gram in second  # what one text alone holds matches nothing
+            if gram in second  # an n-gram of one text alone matches nothing
         )
         for place, counts in enumerate(counted)
     ]
 
 
 def _penalties(lengths: Sequence[int]) -> list[float]:
-    """The brevity penalty of each of n >= 2 texts against the others' lengths."""
+    """Compute the brevity penalty of each of n >= 2 texts against the others' lengths."""
     times = Counter(lengths)
     ordered = sorted(times)
     known: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Which words a split is made of (paper, section 3.3 and Fig. 4)."""
+"""Count the words of a split (paper, section 3.3 and Fig. 4)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from h2htalk.data.languages import find_language
 from h2htalk.text import counting
 from h2htalk.text.tokens import Tokenize, tokenize
 
-LONGEST_WORD = 40  # characters; what is longer is an address or a key held down
+LONGEST_WORD = 40  # characters; a longer one is an address or a repeated key
 
 _ENDING = re.compile(r"(?:n't|'(?:s|re|ve|ll|d|m|t))$")
 _HAN = re.compile(r"[㐀-䶿一-鿿豈-﫿\U00020000-\U0003ffff]")
-# 八百, 十点, 八点半, 两点四十分: what 800 or 10:00 are in digits.
+# Numbers and times in words: 八百, 十点, 八点半, 两点四十分.
 _NUMBER = re.compile(
     r"第?[〇零一二两三四五六七八九十百千万亿兩萬億半]+(?:[点點][鐘钟]?[零一二三四五六七八九十半]*分?)?"
 )
-# 三罐, 几步, 一趟: a number and what is counted by it.
+# A number and its measure word: 三罐, 几步, 一趟.
 _COUNTED = re.compile(
     "[一二两兩三四五六七八九十百几幾数數半]+"
     "[个個只隻张張份段句位名条條件群羣阵陣遍番次箱部台臺趟罐口家批圈步盒顿頓枝支瓶杯碗盘盤把本双雙颗顆棵朵根片封篇首辆輛间間"
     "套场場滴堆排声聲架株]"
 )
-# They end in s and are no plural of the word without it.
+# Words in -s that are not the plural of the word without it.
 _NO_PLURAL = re.compile(
     "besides|christmas|clothes|customs|gas|glasses|goods|james|jeans|lens|mars|means|news|pants|series|sometimes"
     "|species|thanks|works|yes"
@@ -37,7 +37,7 @@ _NO_PLURAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WordCount:
-    """A word, how often it occurs, and in how many texts."""
+    """A word, its number of occurrences, and of texts that hold it."""
 
     word: str
     count: int
@@ -46,10 +46,10 @@ class WordCount:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """Words that are not counted: function words only, so that the words that the paper discusses are kept.
+    """Read the words that are not counted: function words only, so that the words that the paper discusses are kept.
 
     Raises:
-        ConfigError: a language without a list.
+        ConfigError: an unknown language.
     """
     find_language(language)
     path = files("h2htalk.analysis.measures") / "stop_words" / f"{language}.txt"
@@ -58,12 +58,12 @@ def stop_words(language: str) -> frozenset[str]:
 
 
 def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize) -> list[WordCount]:
-    """The words of texts in one language, stop words left out; the most frequent first, equal ones by spelling.
+    """Count the words of texts in one language without stop words; the most frequent first, equal ones by spelling.
 
     Words come from the package's tokens (`text.tokens`), lower-cased. A word begins with a letter, has a Chinese
     character or two letters, and at most 40 characters: emoji, numbers (also 八百, 十点, 三罐) and single Latin letters
-    are none. `partner's` counts as `partner`, `we'll` as `we`, and an English plural as its singular where that occurs
-    too (`walks` as `walk`; `news` stays). `split` cuts a text of a language into tokens.
+    are not words. `partner's` counts as `partner`, `we'll` as `we`, and an English plural as its singular where that
+    occurs too (`walks` as `walk`; `news` stays). `split` cuts a text of a language into tokens.
 
     Raises:
         ConfigError: a language without a tokenizer.
@@ -84,7 +84,7 @@ def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize)
 def comparable_counts(
     a: Sequence[WordCount], b: Sequence[WordCount], language: str
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """The counts of two splits by word, where a plural meets its singular if either split has that.
+    """Return the counts of two splits by word, with a plural under its singular if either split has that.
 
     Each split alone knows only its own words: `hands 25` and `hand 7` would be two words of one split each.
     """
@@ -98,15 +98,15 @@ def comparable_counts(
 
 
 def _words(text: str, language: str, stops: Collection[str], split: Tokenize) -> list[str]:
-    """The words of a text that count, in order, repeated as they are."""
+    """List the counted words of a text, in order, with repetitions."""
     composed = unicodedata.normalize("NFC", text).replace("’", "'")
-    found = []
+    words = []
     for token in split(composed, language):
-        # 13a leaves curly quotes and dashes at words.
+        # 13a leaves curly quotes and dashes attached to words.
         for word in map(str.lower, counting.words(token)):
             if word not in stops and (bare := _ENDING.sub("", word)) not in stops and _is_word(bare):
-                found.append(bare)
-    return found
+                words.append(bare)
+    return words
 
 
 def _is_word(word: str) -> bool:
@@ -118,7 +118,7 @@ def _is_word(word: str) -> bool:
 
 
 def _singulars(words: Collection[str]) -> Mapping[str, str]:
-    """Those English words that are the plural of another, and which."""
+    """Map each English plural among the words to its singular."""
     return {word: singular for word in words if (singular := _singular(word, words)) is not None}
 
 

@@ -1,4 +1,4 @@
-"""Each figure of an analysis with its table, its title, and what it shows in words for those who do not see it."""
+"""Specify each figure of an analysis: title, table, note (also the alternative text), and how to draw it."""
 
 from __future__ import annotations
 
@@ -37,10 +37,9 @@ ROWS_SHOWN = 50  # of a table, on the page
 class FigureSpec:
     """A figure and its table.
 
-    `name` is its file's. `part` and `group` are where the page shows it. `note` says what is to be seen: under the
-    figure and, behind the title, to those who do not see it. `table` is the CSV, `shown` the columns and rows of it
-    that the page shows, of `total` rows. `draw` needs matplotlib. `language` is that of the words in the table; empty
-    where they are ours.
+    `name` is its file's. `part` and `group` are where the page shows it. `note` describes the figure: under it, and
+    after the title in the alternative text. `table` is the CSV, `shown` the columns and rows of it on the page, of
+    `total` rows. `draw` needs matplotlib. `language` is that of the words in the table; empty where they are ours.
     """
 
     name: str
@@ -56,7 +55,7 @@ class FigureSpec:
 
 
 def figure_specs(analysis: Analysis) -> list[FigureSpec]:
-    """Every figure, in the page's order: each language, the diversity of all, the differences of two splits."""
+    """List every figure in the page's order: each language, the diversity of all, the differences of two splits."""
     made = [spec for part in analysis.split.languages for spec in _of_language(part, analysis.spec.seed)]
     made.append(_diversity(analysis))
     made += [_comparison(compared, *split_names(analysis)) for compared in analysis.comparisons]
@@ -64,7 +63,7 @@ def figure_specs(analysis: Analysis) -> list[FigureSpec]:
 
 
 def split_names(analysis: Analysis) -> tuple[str, str]:
-    """What the two splits are called; told apart where both have one name."""
+    """Name the two splits, with (a) and (b) where they have one name."""
     name = analysis.split.facts.name
     other = analysis.compare_with.facts.name if analysis.compare_with else ""
     return (name, other) if name != other else (f"{name} (a)", f"{other} (b)")
@@ -84,8 +83,8 @@ def _of_language(part: LanguageAnalysis, seed: int) -> Iterator[FigureSpec]:
 _LENGTH_COLUMNS = ("texts", "mean", "median", "d10", "d90", "minimum", "maximum")
 _NAMED = {"all": ("side",), "subtask": ("side", "name"), "emotion": ("side", "name")}
 _PIECES = (
-    " A piece is what stands between two white spaces, as the paper's Fig. 6 counts: of Chinese text that is a line or"
-    " a sentence, not a word."
+    " A piece is the text between two white spaces, as the paper's Fig. 6 counts: in Chinese a line or a sentence, not"
+    " a word."
 )
 
 
@@ -98,13 +97,13 @@ def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
     ) -> FigureSpec:
         of_group = [row for row in table.rows if (row[1], row[3]) == (group, measure)]
         totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
-        said = [f"{SIDE_NAMES[s.side]} have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals]
+        means = [f"{SIDE_NAMES[s.side]} have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals]
         return FigureSpec(
             name=f"lengths_{language}{suffix}",
             part=language,
             group="Lengths",
             title=title,
-            note=f"All {'; all '.join(said)}.{_PIECES if measure == 'pieces' else ''}",
+            note=f"All {'; all '.join(means)}.{_PIECES if measure == 'pieces' else ''}",
             table=table,
             shown=_columns(table, (*_NAMED[group], *_LENGTH_COLUMNS), of_group),
             total=len(of_group),
@@ -133,7 +132,7 @@ def _words(part: LanguageAnalysis, side: Side, seed: int) -> FigureSpec:
         part=part.language,
         group="Words",
         title=title,
-        note="Larger is more frequent; colours mark fifths of the words, places mean nothing. "
+        note="Larger is more frequent; colours mark fifths of the words, positions have no meaning. "
         "Left out: stop words, and the labels of memory blocks but for “memory”. "
         f"{_most_frequent((w.word, w.count) for w in words)}",
         table=table,
@@ -147,7 +146,7 @@ def _words(part: LanguageAnalysis, side: Side, seed: int) -> FigureSpec:
 def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[FigureSpec]:
     pairs = part.pairs[side]
     table = tables.pairs_table(part.language, side, pairs)
-    said = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
+    most = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
     title = f"Verbs and their objects in the {SIDE_NAMES[side]}"
     for suffix, form, draw in (
         (
@@ -162,7 +161,7 @@ def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[FigureSpec]:
             part=part.language,
             group=PAIRS_GROUP,
             title=title,
-            note=f"{form} {said}",
+            note=f"{form} {most}",
             table=table,
             shown=_top(table),
             total=len(pairs),
@@ -228,8 +227,8 @@ def _comparison(compared: Comparison, a: str, b: str) -> FigureSpec:
     strongest = sorted(table.rows, key=lambda row: (-abs(cast(float, row[3])), row[0]))
     title = f"{compared.kind.title()}{of}"
     note = (
-        f"{compared.excluding_zero:,} of {len(compared.rows):,} intervals do not hold 0 (by chance alone up to "
-        f"{compared.expected_by_chance:,.0f} would not); {compared.clear:,} stand when all are tested at once."
+        f"{compared.excluding_zero:,} of {len(compared.rows):,} intervals exclude 0 (by chance alone up to "
+        f"{compared.expected_by_chance:,.0f} would); {compared.clear:,} are clear with all tested at once."
     )
     draw = figures.draw_emotions if compared.kind == "emotions" else figures.draw_log_odds
     return FigureSpec(
@@ -247,7 +246,7 @@ def _comparison(compared: Comparison, a: str, b: str) -> FigureSpec:
 
 
 def _most_frequent(counts: Iterable[tuple[str, int]]) -> str:
-    """The first items, which are the most frequent, with their counts."""
+    """List the first items, which are the most frequent, with their counts."""
     most = [f"{item} {count:,}" for item, count in islice(counts, 5)]
     return f"Most frequent: {', '.join(most)}." if most else "There are none."
 

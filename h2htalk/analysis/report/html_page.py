@@ -1,7 +1,7 @@
-"""An analysis as one HTML file that needs no network, no server and no script: every figure with its table.
+"""Render an analysis as one HTML file that needs no network, no server and no script: every figure with its table.
 
-Nothing in it can act, as in every page of `h2htalk.text.html_pages`; the pictures are SVG in image elements, where
-neither scripts nor links work.
+Its policy is that of `h2htalk.text.html_pages`; the pictures are SVG in image elements, where neither scripts nor
+links work.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PAGE = files("h2htalk.analysis.report") / "page"
 def page_text(
     analysis: Analysis, shown: Sequence[FigureSpec], pictures: Mapping[str, str], made: Mapping[str, str]
 ) -> str:
-    """The page.
+    """Render the page.
 
     Args:
-        shown: what it shows, in its order.
+        shown: the figures in the page's order.
         pictures: each figure's SVG, by its name.
-        made: with what the analysis was made, texts by name.
+        made: the analysis's settings, texts by name.
     """
     return render_page(_PAGE, page_view(analysis, shown, pictures, made), pictures=True)
 
@@ -43,19 +43,19 @@ _SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*', re.DOTALL)
 _HEIGHT = re.compile(r'\bheight="([\d.]+)pt"')
 _BROAD = 300.0  # points: a figure of two printed columns is wider
 _HEADING = 40  # characters
-# What a data address holds as it is; a picture's numbers and letters are nearly all of it.
+# Characters that a data address need not escape: nearly all of a picture.
 _UNQUOTED = " !$()*+,-./:;=?@_~"
 
 
 def page_view(
     analysis: Analysis, shown: Sequence[FigureSpec], pictures: Mapping[str, str], made: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Everything page.html needs, every text made printable.
+    """Compute everything page.html needs, every text made printable.
 
     Args:
         shown: the figures in the page's order.
         pictures: each figure's SVG, by its name.
-        made: what stands under "How it was made".
+        made: the rows of "How it was made".
     """
     facts = analysis.split.facts
     counts = [f"{n:,} {find_language(language).name}" for language, n in facts.scenarios.items()]
@@ -87,7 +87,7 @@ def _scenarios(count: int) -> str:
 
 
 def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
-    """A language's figures in short."""
+    """Summarise a language's figures."""
     name = find_language(part.language).name
     tiles = [
         {
@@ -140,19 +140,19 @@ def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str,
 def _table(spec: FigureSpec, names: tuple[str, str]) -> dict[str, Any]:
     rows = spec.shown.rows
     headings = {"count_a": _short(names[0]), "count_b": _short(names[1])}
-    said = f"{len(rows):,} of {spec.total:,} rows" if len(rows) < spec.total else f"{spec.total:,} rows"
+    shown = f"{len(rows):,} of {spec.total:,} rows" if len(rows) < spec.total else f"{spec.total:,} rows"
     return {
         "headings": [printable(headings.get(h, h.replace("_", " "))) for h in spec.shown.headings],
         "numeric": [_is_numeric(row[place] for row in rows) for place in range(len(spec.shown.headings))],
         "rows": [[value_text(value) for value in row] for row in rows],
         "language": spec.language,
-        "said": said,
+        "shown": shown,
         "link": f"tables/{spec.table.name}.csv",
     }
 
 
 def _short(name: str) -> str:
-    """A split's name over a column of numbers: both its ends, for two may begin alike. The page's head has it whole."""
+    """Shorten a split's name over a column of numbers, keeping both ends: two names may begin alike."""
     return name if len(name) <= _HEADING else f"{name[: _HEADING - 13].rstrip()}…{name[-12:].lstrip()}"
 
 
@@ -162,7 +162,7 @@ def _is_numeric(values: Iterable[Value]) -> bool:
 
 
 def value_text(value: Value) -> str:
-    """A cell as the page writes it: three decimals below 1, else two, and thousands set apart."""
+    """Format a cell for the page: three decimals below 1, else two, with thousands separators."""
     if value is None:
         return NONE
     if isinstance(value, bool):
@@ -175,7 +175,7 @@ def value_text(value: Value) -> str:
 
 
 def picture_size(svg: str) -> tuple[float, float]:
-    """Width and height of an SVG in points."""
+    """Return width and height of an SVG in points."""
     width = _SIZE.search(svg)
     height = _HEIGHT.search(width[0]) if width else None
     if width is None or height is None:
@@ -184,6 +184,6 @@ def picture_size(svg: str) -> tuple[float, float]:
 
 
 def picture_address(svg: str) -> str:
-    """The SVG as an address that needs no file: a picture of its own, whose ids and styles stay within it."""
-    # Line ends are white space to XML, and three characters to an address.
+    """Encode the SVG as a data address: a picture of its own, whose ids and styles stay within it."""
+    # A line end is white space in XML, but three characters in an address.
     return "data:image/svg+xml," + quote(" ".join(svg.split()), safe=_UNQUOTED)

@@ -1,4 +1,4 @@
-"""The tables of an analysis, whole: what lies in `tables/*.csv`, and what the page shows the top of."""
+"""Build the tables of an analysis, complete: the files `tables/*.csv`, of which the page shows the top."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORDERS = (1, 2, 3, 4)
 
 
 def lengths_table(language: str, lengths: Lengths) -> Table:
-    """Mean, median, deciles and ends of each side's texts: all of them, by subtask, by emotion, in each measure."""
+    """Mean, median, deciles and extremes of each side's texts: all of them, by subtask, by emotion, in each measure."""
     return Table(
         f"lengths_{language}",
         ("side", "group", "name", "measure", "texts", "mean", "median", *DECILES, "minimum", "maximum"),
@@ -31,7 +31,7 @@ def lengths_table(language: str, lengths: Lengths) -> Table:
 
 
 def histograms_table(language: str, lengths: Lengths) -> Table:
-    """The bins of the histograms; the last row of each, without an end, counts what is longer than all bins."""
+    """The bins of the histograms; the last row of each, without an end, counts longer texts."""
     rows: list[tuple[str | float | int | None, ...]] = []
     for histogram in lengths.histograms:
         head = (histogram.side, histogram.measure)
@@ -42,13 +42,13 @@ def histograms_table(language: str, lengths: Lengths) -> Table:
 
 
 def words_table(language: str, side: Side, words: Sequence[WordCount]) -> Table:
-    """Every word that is no stop word: how often, and in how many texts."""
+    """Every counted word: its occurrences, and the number of texts that hold it."""
     rows = tuple((word.word, word.count, word.texts) for word in words)
     return Table(f"words_{language}_{side}", ("word", "count", "texts"), rows)
 
 
 def pairs_table(language: str, side: Side, pairs: Sequence[PairCount]) -> Table:
-    """Every verb-noun pair and how often it occurs."""
+    """Every verb-noun pair and its count."""
     rows = tuple((pair.verb, pair.noun, pair.count) for pair in pairs)
     return Table(f"pairs_{language}_{side}", ("verb", "noun", "count"), rows)
 
@@ -103,7 +103,7 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One file of `tables/`: its name without ending, its columns, its rows; None is an empty cell."""
+    """One file of `tables/`: its name without extension, its columns, its rows; None is an empty cell."""
 
     name: str
     headings: tuple[str, ...]
@@ -111,5 +111,5 @@ class Table:
 
 
 def csv_text(table: Table) -> str:
-    """The table as CSV, by the rules of `h2htalk.text.escaping`."""
+    """Format the table as CSV, by the rules of `h2htalk.text.escaping`."""
     return escaping.csv_text(table.headings, table.rows)

@@ -1,4 +1,4 @@
-"""An analysis in a screenful of text."""
+"""Summarise an analysis in one screen of text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from h2htalk.data.languages import find_language
 from h2htalk.errors import shorten
 
 _MOST = 8  # words or pairs in a line
-_LONGEST = 40  # characters of one: text in another language than it says has no short words
+_LONGEST = 40  # characters of one: text labelled with the wrong language has no short words
 
 
 def overview(analysis: Analysis) -> str:
-    """Scenarios, lengths, most frequent words and pairs, diversity, coverage; and what was not measured, and why."""
+    """List scenarios, lengths, frequent words and pairs, diversity, coverage, and what was not measured."""
     facts = analysis.split.facts
     whole = "" if sum(facts.scenarios.values()) == facts.total else f", of {facts.total:,} in the split"
     lines = [f"{facts.name} {facts.version}: {_scenarios(sum(facts.scenarios.values()))}{whole}"]
@@ -38,13 +38,13 @@ def overview(analysis: Analysis) -> str:
 def _language(part: LanguageAnalysis) -> Iterator[str]:
     yield f"{find_language(part.language).name}, {_scenarios(part.scenarios)}"
     for measure in MEASURE_ORDER:
-        said = [
+        lengths = [
             f"{SIDE_NAMES[s.side]} mean {s.mean:,.2f}, median {s.median:,.2f}"
             for s in part.lengths.summaries
             if (s.group, s.measure) == ("all", measure)
         ]
-        if said:
-            yield f"  {MEASURE_NAMES[measure]:<20} {'; '.join(said)}"
+        if lengths:
+            yield f"  {MEASURE_NAMES[measure]:<20} {'; '.join(lengths)}"
     for side in SIDES:
         yield f"  {f'words, {side}s':<20} {_listed(f'{w.word} {w.count:,}' for w in part.words[side][:_MOST])}"
     for side in SIDES:
@@ -58,7 +58,7 @@ def _language(part: LanguageAnalysis) -> Iterator[str]:
 
 
 def _comparison(compared: Comparison) -> str:
-    """How many differences stand when all are tested at once, and the surest each way."""
+    """Count the differences that are clear with all tested at once, and name the strongest of each direction."""
     side = f", {compared.side}s" if compared.side else ""
     what = f"  {find_language(compared.language).name} {compared.kind}{side}"
     rows = [row for row in compared.rows if row.clear]

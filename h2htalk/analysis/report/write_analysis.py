@@ -1,4 +1,4 @@
-"""An analysis as a folder: tables, figures, the page, and a summary that other programs read."""
+"""Write an analysis as a folder: tables, figures, the page, and a summary for other programs."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _MOST_FREQUENT = 20  # words and pairs that the summary names
 
 
 def require_output(folder: Path) -> None:
-    """Refuse, before the work begins, what `write_analysis` would refuse after it.
+    """Refuse, before the work begins, a folder that `write_analysis` would refuse after it.
 
     Raises:
-        ConfigError: the folder holds other things, or nothing can be written there.
+        ConfigError: the folder holds other things, or cannot be written.
         MissingExtraError: a package that draws is not installed.
     """
     require_folder(folder)
@@ -44,12 +44,12 @@ def require_output(folder: Path) -> None:
 
 
 def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path:
-    """Write tables, figures, `summary.json` and `index.html`; the page, which is returned, comes last.
+    """Write tables, figures, `summary.json` and `index.html`; return the page, which is written last.
 
     An earlier analysis in the folder is replaced file by file; a reader never sees half a file.
 
     Args:
-        processes: that draw, this one among them. With more than one, a script must call this under
+        processes: that draw, including this one. With more than one, a script must call this under
             `if __name__ == "__main__":`.
 
     Raises:
@@ -73,11 +73,11 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
 
 
 def _draw_all(shown: Sequence[FigureSpec], folder: Path, processes: int) -> dict[str, str]:
-    """Draw and save the figures; each one's SVG by its name."""
+    """Draw and save the figures; return each one's SVG by its name."""
     drawn: set[str] = set()
     with Progress("drawing", len(shown)) as progress, contextlib.ExitStack() as stack:
         elsewhere = _draw_elsewhere(stack, shown, folder, processes - 1)
-        # From the end, as the others begin at the front: what none of them has begun is drawn here.
+        # From the end, since the other processes begin at the front.
         for spec in reversed(shown):
             future = elsewhere.get(spec.name)
             if future is None or future.cancel():
@@ -102,7 +102,7 @@ def _draw_elsewhere(
 
 def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> None:
     """Draw a figure and save it."""
-    # Where its cache cannot be written (a read-only home) matplotlib says so in each process, and goes on without.
+    # With a read-only home matplotlib would warn in each process that its cache cannot be written.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     save_figure(draw(), folder, name)
 
@@ -175,7 +175,7 @@ _PACKAGES = ("spacy", "lemminflect", "jieba", "sacrebleu", "tokenizers", "wordcl
 
 
 def made_with(analysis: Analysis) -> dict[str, str]:
-    """What was analysed and with what, as texts by name."""
+    """List what was analysed and with which settings and versions, as texts by name."""
     from h2htalk.text.tokens import tokenizer_signature
 
     spec = analysis.spec
@@ -205,7 +205,7 @@ def _split_text(facts: SplitFacts) -> str:
 
 
 def font_name(language: str) -> str:
-    """The font that the figures of a language are drawn with, and where it comes from."""
+    """Name the font of a language's figures, and its source."""
     from h2htalk.analysis.figures.fonts import find_font
 
     font = find_font(language)

@@ -1,4 +1,4 @@
-"""Closed classes of Chinese for the verb-noun rules, read from `chinese_words.toml`, and the dictionary's classes."""
+"""Closed classes of Chinese words for the verb-noun rules, from `chinese_words.toml`, and the dictionary's classes."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ KNOWN = FUNCTIONAL | CLASSIFIERS
 
 @lru_cache(65536)
 def word_class(word: str) -> str:
-    """jieba's class of a word (`n`, `v`, `a`, `nr` ...), "" for a word that is not listed."""
+    """Return jieba's class of a word (`n`, `v`, `a`, `nr` ...), "" for an unlisted word."""
     return bundled_segmenter().lexicon.class_of(word) or ""
 
 
 def is_listed(word: str) -> bool:
-    """Whether the dictionary has the word; what it calls a name is often none (封信, 太冷)."""
+    """Whether the dictionary lists the word; many of its names are not words (封信, 太冷)."""
     return word_class(word) not in ("", "nr", "nrt", "nrfg", "nz")
 
 

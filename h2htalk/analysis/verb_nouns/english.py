@@ -1,4 +1,4 @@
-"""(verb, direct object) pairs of a parsed English text: a walk over its dependency labels.
+"""Find (verb, direct object) pairs of a parsed English text by its dependency labels.
 
 No rule looks for an object that the parser did not find: on real chat most of what such rules add is wrong
 (docs/measurements.md).
@@ -30,32 +30,32 @@ _RELATIVES = _words("acl:relcl relcl")
 _AUXILIARIES = _words("aux aux:pass auxpass cop")
 _NOUNS = _words("NOUN PROPN")
 
-# Adverbs that are particles where a parser misses that: "threw the shoes away".
+# Adverbs that are particles which a parser may miss: "threw the shoes away".
 _PARTICLE_ADVERBS = _words("up out off down away back on in over")
 _RELATIVE_PRONOUNS = _words("that which who whom")
 _OBJECTLESS = _words(
     "be become seem appear remain agree arrive belong come cry depend exist fall go happen laugh lie listen look rely"
     " rise sit sleep stay think wait work worry"
 )
-# They share no object with a verb beside them ("sit and read a book", "try and find one") and lack none in a clause.
+# Share no object with a coordinated verb ("sit and read a book", "try and find one") and need none in a clause.
 _OPENERS = _words("try stop start get hurry")
 _INTRANSITIVE = _words(
     "apologize chat complain cope dance die dream jog live meditate pray relax rest retire shop smile snore succeed"
     " suffer swim talk travel walk"
 )
-# Tagged as nouns at times, pronouns all the same.
+# Pronouns that are sometimes tagged as nouns.
 _PRONOUNS = _words(
     "one other something anything nothing everything someone anyone everyone somebody anybody everybody nobody none"
 )
 _TODAY = _words("today tonight tomorrow yesterday")
 _TIMES = _words("second minute hour day night week month year morning afternoon evening weekend time")
 _TIME_MARKS = _words("last next every each all")
-# A clause behind these tells when, where, how or why: "the day we met".
+# A clause after these says when, where, how or why: "the day we met".
 _ADVERBIAL_HEADS = _words("time day night week month year moment way reason place fact chance")
 
 
 def english_pairs(doc: Doc) -> list[VerbNounPair]:
-    """The pairs of one parsed text, by the noun's place and then the verb's.
+    """Return the pairs of one parsed text, by the noun's position and then the verb's.
 
     Args:
         doc: parsed with the labels of Universal Dependencies or those of spaCy's official English models.
@@ -63,14 +63,14 @@ def english_pairs(doc: Doc) -> list[VerbNounPair]:
     Raises:
         MissingExtraError: lemminflect is not installed.
     """
-    found = {
+    pairs = {
         (noun.i, verb.i): VerbNounPair(_verb_name(verb), _noun_name(noun))
         for verb in doc
         if _takes_objects(verb)
         for noun in _objects(verb)
         if noun.pos_ in _NOUNS and not _is_pronoun_or_time(noun)
     }
-    return [found[place] for place in sorted(found)]
+    return [pairs[place] for place in sorted(pairs)]
 
 
 def _takes_objects(token: Token) -> bool:
@@ -101,14 +101,14 @@ def _noun_name(noun: Token) -> str:
 
 
 def _objects(verb: Token) -> Iterator[Token]:
-    """The verb's own objects; else those of a verb it is joined to, what its relative clause modifies, a receiver."""
+    """Yield the verb's own objects; else those of a coordinated verb, its relative clause's noun, or a receiver."""
     nouns = _own_objects(verb) or _shared_objects(verb) or _relative_object(verb)
     for noun in nouns or [child for child in verb.children if child.dep_ in _RECEIVERS]:
         yield from _with_conjuncts(noun)
 
 
 def _own_objects(verb: Token) -> list[Token]:
-    """Of two that stand side by side the second: the thing given."""
+    """Return the verb's objects; of two side by side the second, the thing given."""
     objects = [child for child in verb.children if child.dep_ in _OBJECTS]
     if any(noun.text.lower() in _RELATIVE_PRONOUNS for noun in objects):
         return []
@@ -121,19 +121,19 @@ def _listed(noun: Token, after: Token) -> bool:
 
 
 def _with_conjuncts(noun: Token) -> list[Token]:
-    """The noun and those joined to it; what has a subject or an object is a clause."""
-    found = [noun]
-    for joined in found:  # grows while it is read
-        found += [
+    """Return the noun and those coordinated with it; one with a subject or an object is a clause."""
+    nouns = [noun]
+    for joined in nouns:  # grows during the loop
+        nouns += [
             child
             for child in joined.children
             if child.dep_ == "conj" and not _has(child, _OBJECTS | _SUBJECTS)
         ]
-    return found
+    return nouns
 
 
 def _shared_objects(verb: Token) -> list[Token]:
-    """The object of a verb beside this one, behind both: "wash and dry the dishes"."""
+    """Return the object of a coordinated verb, behind both: "wash and dry the dishes"."""
     if _lemma(verb) in _INTRANSITIVE | _OPENERS:
         return []
     if verb.dep_ == "conj" and verb.head.pos_ == "VERB":
@@ -147,7 +147,7 @@ def _shared_objects(verb: Token) -> list[Token]:
 
 
 def _relative_object(verb: Token) -> list[Token]:
-    """The noun before a clause that lacks an object: "the book I read", "the song you asked me to play"."""
+    """Return the noun before a clause that lacks an object: "the book I read", "the song you asked me to play"."""
     clause = verb
     for head in verb.ancestors:  # a root is its own head, whatever its label
         if clause.dep_ not in ("xcomp", "ccomp") or head.pos_ != "VERB" or _has(head, _OBJECTS):
@@ -161,7 +161,7 @@ def _relative_object(verb: Token) -> list[Token]:
     subject = next((child for child in clause.children if child.dep_ in _SUBJECTS), None)
     if subject is None or (subject.text.lower() in _RELATIVE_PRONOUNS and not _has(clause, _OBJECTS)):
         return []
-    # A clause fills the object's place, or a preposition is left over: "the recipe you told me about".
+    # A clause is the object, or a preposition is left over: "the recipe you told me about".
     after = [child for child in verb.children if child.i > verb.i]
     if any(child.dep_ in ("xcomp", "ccomp") or (child.tag_ == "IN" and _is_bare(child)) for child in after):
         return []
@@ -177,7 +177,7 @@ def _has(token: Token, labels: frozenset[str]) -> bool:
 
 
 def _is_pronoun_or_time(noun: Token) -> bool:
-    """Whether a noun stands for another ("the other one") or tells when ("tonight", "every day")."""
+    """Whether a noun replaces another ("the other one") or says when ("tonight", "every day")."""
     name = _noun_name(noun).lower()
     if name in _PRONOUNS | _TODAY:
         return True

@@ -1,6 +1,6 @@
 """Dictionary forms of English verbs and nouns: lemminflect, with a short list of words where it errs.
 
-Every answer is cached, by the word as written: texts repeat their words, and a lookup costs more than a rule.
+Every answer is cached by the word as written: texts repeat their words, and a lookup costs more than a rule.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 from h2htalk.errors import MissingExtraError
 
-REMEMBERED = 65_536  # words; the vocabulary of a large split fits, hostile text cannot grow it further
+REMEMBERED = 65_536  # words; enough for a large split, and a bound for hostile text
 
-# Plural-only words, and words in -ie that lemminflect does not know (it would make "selfy" of them).
+# Plural-only words, and words in -ie that lemminflect does not know (it gives "selfy").
 _NOUNS = {
     "thanks": "thanks",
     "pants": "pants",
@@ -60,7 +60,7 @@ def _lemminflect() -> Any:
 
 @lru_cache(REMEMBERED)
 def noun_lemma(word: str, proper: bool = False) -> str:
-    """The singular of a noun, lower case; a proper noun stays as it is written.
+    """Return the singular of a noun, lower case; a proper noun is unchanged.
 
     Raises:
         MissingExtraError: lemminflect is not installed.
@@ -78,7 +78,7 @@ def noun_lemma(word: str, proper: bool = False) -> str:
 
 @lru_cache(REMEMBERED)
 def verb_lemma(word: str, finite_or_base: bool = False) -> str:
-    """The infinitive of a verb form, lower case.
+    """Return the infinitive of a verb form, lower case.
 
     Args:
         word: the form as written ("Fed", "lying").
@@ -102,7 +102,7 @@ def _known(word: str) -> tuple[str, ...]:
 
 
 def _unknown_verb(word: str) -> str:
-    """A verb that no dictionary lists: known behind a prefix ("re|potted"), else as the rules of spelling say."""
+    """Lemmatise an unlisted verb: a known verb after a prefix ("re|potted"), else by the rules of spelling."""
     for prefix in _PREFIXES:
         rest = word.removeprefix(prefix).lstrip("-")
         if rest != word and len(rest) > 2 and (known := _known(rest)):

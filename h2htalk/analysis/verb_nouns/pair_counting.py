@@ -1,6 +1,6 @@
-"""Verb-noun pairs of many texts, parsed by several processes while this one counts other things.
+"""Count verb-noun pairs of many texts, in several processes while this one measures other things.
 
-Parsing is most of an analysis. The processes get texts and give counts; identical texts are parsed once.
+Parsing is most of an analysis. The processes get texts and return counts; identical texts are parsed once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from h2htalk.text.parsing.parsing import pieces
 
 CHUNK_PIECES = 200
 CHUNK_CHARACTERS = 40_000
-# Below this many words, two processes cost more time to start than they save.
+# For fewer words, starting two processes costs more time than they save.
 WORTH_PROCESSES = 20_000
 
 Counts = dict[tuple[str, str], int]  # (verb, noun) -> how often
@@ -40,7 +40,7 @@ class PairJob:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What a process gets at once: distinct pieces of text of one job, each of which occurs `times` times."""
+    """A unit of work: distinct pieces of text of one job, each of which occurs `times` times."""
 
     job: int
     pieces: tuple[str, ...]
@@ -49,8 +49,8 @@ class Chunk:
     model: str | None
 
 
-def good_processes(jobs: Sequence[PairJob], processes: int | None) -> int:
-    """How many processes parse the jobs.
+def choose_processes(jobs: Sequence[PairJob], processes: int | None) -> int:
+    """Choose how many processes parse the jobs.
 
     Args:
         processes: what the user asked for; None for the usable cores, or 1 where there is little to parse.
@@ -64,21 +64,21 @@ def good_processes(jobs: Sequence[PairJob], processes: int | None) -> int:
     return processes or (usable_cores() if words >= WORTH_PROCESSES else 1)
 
 
-def chunks_of(jobs: Sequence[PairJob]) -> Iterator[Chunk]:
-    """Each job's distinct pieces, at most 200 a chunk: by how often they occur, then in the order of the texts."""
+def make_chunks(jobs: Sequence[PairJob]) -> Iterator[Chunk]:
+    """Split each job's distinct pieces into chunks of at most 200: by how often they occur, then in text order."""
     for number, job in enumerate(jobs):
         occurring: dict[int, list[str]] = {}
         for piece, times in Counter(piece for text in job.texts for piece in pieces(text)).items():
             occurring.setdefault(times, []).append(piece)
-        for times, found in sorted(occurring.items()):
-            for part in _parts(found):
+        for times, occurring_pieces in sorted(occurring.items()):
+            for part in _parts(occurring_pieces):
                 yield Chunk(number, part, times, job.language, job.model)
 
 
-def _parts(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _parts(pieces: Sequence[str]) -> Iterator[tuple[str, ...]]:
     part: list[str] = []
     size = 0
-    for piece in found:
+    for piece in pieces:
         part.append(piece)
         size += len(piece)
         if len(part) == CHUNK_PIECES or size >= CHUNK_CHARACTERS:
@@ -89,21 +89,21 @@ def _parts(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def count_chunk(chunk: Chunk) -> Counts:
-    """The pairs of a chunk's pieces, each counted as often as its piece occurs."""
-    found = Counter((p.verb, p.noun) for p in iter_pairs(chunk.pieces, chunk.language, model=chunk.model))
-    return {pair: count * chunk.times for pair, count in found.items()}
+    """Count the pairs of a chunk's pieces, each as often as its piece occurs."""
+    counts = Counter((p.verb, p.noun) for p in iter_pairs(chunk.pieces, chunk.language, model=chunk.model))
+    return {pair: count * chunk.times for pair, count in counts.items()}
 
 
 @contextmanager
 def counting_pairs(
     jobs: Sequence[PairJob], processes: int, count: Callable[[Chunk], Counts] = count_chunk
 ) -> Iterator[PairCounting]:
-    """Count the pairs of some jobs; several processes start at once and end with the block, whatever ends it.
+    """Count the pairs of some jobs in processes that start at once and end with the block.
 
     Args:
         jobs: what to count.
-        processes: 1 parses in this process, when the results are asked for.
-        count: counts a chunk, a function that another process can import.
+        processes: 1 parses in this process, when the results are read.
+        count: counts a chunk; a function that another process can import.
 
     Raises:
         ConfigError: a process ended before its work was done, or the parser cannot be loaded.
@@ -119,24 +119,24 @@ def counting_pairs(
 
 
 class PairCounting:
-    """The counts of some jobs' pairs, while they are made; see `counting_pairs`."""
+    """The counts of some jobs' pairs, while they are computed; see `counting_pairs`."""
 
     def __init__(self, jobs: Sequence[PairJob], count: Callable[[Chunk], Counts]) -> None:
         self._count = count
         self._jobs = len(jobs)
-        self.chunks = list(chunks_of(jobs))
+        self.chunks = list(make_chunks(jobs))
         self._progress = Progress("parsing", sum(len(chunk.pieces) for chunk in self.chunks))
         self._futures: list[Future[Counts]] = []
 
     def start(self, pool: ProcessPool) -> None:
-        """Have the chunks counted by other processes."""
+        """Submit the chunks to other processes."""
         for chunk in self.chunks:
             future = pool.submit(self._count, chunk)
             future.add_done_callback(partial(self._advance, chunk))
             self._futures.append(future)
 
     def results(self) -> list[list[PairCount]]:
-        """The counts of each job, most frequent first; waits until all are parsed."""
+        """Return the counts of each job, most frequent first; waits until all are parsed."""
         totals: list[Counter[tuple[str, str]]] = [Counter() for _ in range(self._jobs)]
         with self._progress:
             for chunk, counts in zip(self.chunks, self._counted(), strict=True):
@@ -154,42 +154,42 @@ class PairCounting:
             self._advance(chunk)
 
     def _advance(self, chunk: Chunk, future: Future[Counts] | None = None) -> None:
-        """Show a chunk as done; of one that other processes count, their pool's thread says when."""
+        """Report a chunk as done; called by the pool's thread for chunks that other processes count."""
         if future is None or not (future.cancelled() or future.exception()):
             for _ in chunk.pieces:
                 self._progress.advance()
 
 
 def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> list[VerbNounPair]:
-    """Every (verb, direct object) pair of the texts, one entry an occurrence.
+    """Find every (verb, direct object) pair of the texts, one entry an occurrence.
 
     Direct objects only: no object of a preposition, subject of a passive, measure or time; no pronoun. A particle
-    stands with its verb (`turn off`); of two objects the thing given counts; coordinated verbs share an object,
+    belongs to its verb (`turn off`); of two objects the thing given counts; coordinated verbs share an object,
     and in a relative clause the noun it modifies may be the object. Copulas give none, light verbs do.
 
     Args:
         texts: n texts, read as a stream.
-        language: `en` or `zh`; never guessed.
-        model: the name of an installed spaCy pipeline to parse with, instead of the one shipped here.
+        language: `en` or `zh`.
+        model: the name of an installed spaCy pipeline to parse with, instead of the bundled one.
 
     Returns:
-        The pairs in the order of the texts, within a text by the noun's place and then the verb's. Verbs and
+        The pairs in the order of the texts, within a text by the noun's position and then the verb's. Verbs and
         common nouns in lower case, proper nouns as written.
 
     Raises:
-        ConfigError: a language without rules, or a model that is not installed.
+        ConfigError: an unknown language, or a model that is not installed.
         MissingExtraError: spaCy or lemminflect is not installed.
     """
     return list(iter_pairs(texts, language, model=model))
 
 
 def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[VerbNounPair]:
-    """The same pairs, one by one: nothing but the current batch of texts is held."""
+    """Yield the pairs of `verb_noun_pairs` one by one; only the current batch of texts is in memory."""
     rules = _rules(language)
     from h2htalk.text.parsing.parsing import parse, pieces
 
     _load(language, model)
-    # No object stands in another turn or line than its verb.
+    # An object is in the same turn and line as its verb.
     lines = (piece for text in texts for piece in pieces(text))
     for doc in parse(lines, language, model=model):
         yield from rules(doc)
@@ -198,7 +198,7 @@ def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None)
 def _load(language: str, model: str | None) -> None:
     """Load the parser, in a process with one thread for BLAS so that numpy multiplies its matrices.
 
-    thinc's own BLIS runs on one thread always, but does not know new processors (39 GFLOP/s where numpy's OpenBLAS
+    thinc's own BLIS always runs on one thread but does not know new processors (39 GFLOP/s where numpy's OpenBLAS
     reaches 119): a fourth of an analysis. With more threads OpenBLAS would waste them on matrices this small.
     """
     from h2htalk.text.parsing.parsing import load_parser

@@ -1,4 +1,4 @@
-"""Verbs and the nouns that they act on, as Fig. 5 of the paper counts them."""
+"""The records of verb-noun pairs: verbs and the nouns that they act on, as Fig. 5 of the paper counts them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class VerbNounPair:
 
 @dataclass(frozen=True, slots=True)
 class PairCount:
-    """How often a pair occurs, in all texts together."""
+    """The number of occurrences of a pair, in all texts together."""
 
     verb: str
     noun: str
@@ -41,18 +41,18 @@ PairRules = Callable[["Doc"], list[VerbNounPair]]
 
 
 def count_pairs(pairs: Iterable[VerbNounPair]) -> list[PairCount]:
-    """How often each pair occurs: count descending, then verb and noun ascending."""
+    """Count pairs: by count descending, then verb and noun ascending."""
     counts = (PairCount(pair.verb, pair.noun, count) for pair, count in Counter(pairs).items())
     return sorted(counts, key=_rank)
 
 
 def top_pairs(counts: Iterable[PairCount], n: int = 50) -> list[PairCount]:
-    """The n most frequent pairs (the paper shows 50), in the order of `count_pairs`."""
+    """Return the n most frequent pairs (the paper shows 50), in the order of `count_pairs`."""
     return sorted(counts, key=_rank)[: max(n, 0)]
 
 
 def top_verbs(counts: Sequence[PairCount], pairs: int = 50) -> list[VerbGroup]:
-    """What Fig. 5 draws: the most frequent pairs, grouped by verb.
+    """Group the most frequent pairs by verb, as Fig. 5 draws them.
 
     Args:
         counts: every pair once, as `count_pairs` gives them.

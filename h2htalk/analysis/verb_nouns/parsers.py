@@ -1,4 +1,4 @@
-"""Which pipeline parses a language: the bundled one, or a spaCy pipeline that the user names."""
+"""Choose the pipeline that parses a language: the bundled one, or a spaCy pipeline that the user names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BUNDLED = "bundled"
 
 @dataclass(frozen=True, slots=True)
 class ParserModel:
-    """A pipeline by the name and version that its own `meta.json` gives; `source` None is the bundled one."""
+    """A pipeline by the name and version in its own `meta.json`; `source` None is the bundled one."""
 
     source: str | None
     language: str
@@ -28,10 +28,10 @@ class ParserModel:
 
 
 def choose_models(sources: Sequence[str], languages: Iterable[Language]) -> dict[Language, ParserModel]:
-    """The pipeline of each language: the one named for it, else the bundled one.
+    """Choose the pipeline of each language: the one named for it, else the bundled one.
 
     Args:
-        sources: packages or folders of spaCy pipelines; each says its language in `meta.json`.
+        sources: packages or folders of spaCy pipelines; each names its language in `meta.json`.
         languages: those of the split.
 
     Raises:
@@ -62,22 +62,20 @@ def _read_model(source: str) -> ParserModel:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"--spacy-model {quoted(source)}: no readable meta.json in {folder}") from error
-    said = [meta.get(key) for key in ("lang", "name", "version")] if isinstance(meta, Mapping) else []
-    language, name, version = (text if isinstance(text, str) else "" for text in said or ("", "", ""))
+    names = [meta.get(key) for key in ("lang", "name", "version")] if isinstance(meta, Mapping) else []
+    language, name, version = (text if isinstance(text, str) else "" for text in names or ("", "", ""))
     if not (language and name and version):
-        raise ConfigError(
-            f"--spacy-model {quoted(source)}: its meta.json does not say lang, name and version"
-        )
+        raise ConfigError(f"--spacy-model {quoted(source)}: its meta.json lacks lang, name or version")
     return ParserModel(source, language, f"{language}_{name}", version)
 
 
 def _folder_of(source: str) -> Path:
-    """Where the pipeline's `meta.json` lies."""
+    """Find the folder of the pipeline's `meta.json`."""
     if source.strip() and os.path.isdir(source):  # pathlib raises where the name is too long
         return Path(source)
-    found = find_spec(source) if source.isidentifier() else None
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec(source) if source.isidentifier() else None
+    if spec is None or not spec.submodule_search_locations:
         raise ConfigError(
             f"no spaCy pipeline {quoted(source)}: name a folder, or install it: python -m spacy download en_core_web_sm"
         )
-    return Path(found.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0])

@@ -1,1 +1,1 @@
-"""Check what code can check of a subtask's answer: form, length, fields; read `contract` first."""
+"""Check the form, length and fields of a subtask's answer; read `contract` first."""

@@ -1,6 +1,6 @@
-"""The contract of each subtask's answer, as docs/contracts.md says it: form, length and fields.
+"""The contract of each subtask's answer (docs/contracts.md): form, length and fields.
 
-`check` reports every rule that an answer breaks; an answer without violations is compliant. A contract is no
+`check` reports every rule that an answer breaks; an answer without violations is compliant. A contract is not
 part of the score S (paper, equation 2); the compliance rate is reported beside it.
 """
 
@@ -51,9 +51,9 @@ Form = Literal["speech", "line", "paragraph", "memories", "day", "sub_schedule"]
 class Contract:
     """The rules of one subtask's answer.
 
-    `form`: `speech` is said to the user (actions in parentheses are set apart and not counted); the
-    others are written material. `sentences` is (fewest, most), `length` the most Chinese characters or
-    English words; None asks for nothing. Timetables (`day`, `sub_schedule`) keep the third person by form.
+    `form`: `speech` is said to the user (actions in parentheses are removed and not counted); the others are
+    written material. `sentences` is (fewest, most); `length` names the limit in `LanguageRecord.lengths`; None sets
+    no limit. Timetables (`day`, `sub_schedule`) require the third person by their form.
     """
 
     form: Form
@@ -82,7 +82,7 @@ CONTRACTS: dict[str, Contract] = {
 # Raise this when any rule changes, so that compliance rates of two versions are not compared.
 CONTRACTS_VERSION = "1"
 
-# Naming real help takes room: whatever is said to a user at high risk gets it, in any subtask.
+# Naming real help takes words: replies to a user at high risk may be longer, in any subtask.
 _HIGH_RISK: dict[str, Contract] = {
     name: replace(contract, sentences=(1, 6), length=contract.length and "crisis_reply")
     for name, contract in CONTRACTS.items()
@@ -95,7 +95,7 @@ _INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
 
 
 def contract_of(subtask: str, risk: Risk = "none") -> Contract:
-    """The contract of a subtask at a risk; `high` relaxes speech alone. DataError for an unknown subtask."""
+    """Return the contract of a subtask at a risk; `high` relaxes speech alone. DataError for an unknown subtask."""
     name = find_subtask(subtask).name
     return _HIGH_RISK.get(name, CONTRACTS[name]) if risk == "high" else CONTRACTS[name]
 
@@ -110,7 +110,7 @@ def check(
     prompt: str | None = None,
     inputs_text: str = "",
 ) -> tuple[Violation, ...]:
-    """Every rule of its contract that an answer breaks; empty when it keeps them all. Any text is accepted.
+    """List every rule of its contract that an answer breaks; empty when it is compliant. Accepts any text.
 
     Args:
         text: the answer as it is scored, without thinking blocks (`Response.answer`).
@@ -129,25 +129,25 @@ def check(
         return (Violation("empty", "nothing but white space"),)
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    found: list[Violation] = []
+    violations: list[Violation] = []
     if thinking := _THINKING.search(text):
-        found.append(Violation("thinking", f"{thinking[0]} stands in the answer"))
+        violations.append(Violation("thinking", f"{thinking[0]} is in the answer"))
     segments: Sequence[str] = (text,)
     if contract.form == "memories":
         memory = parse_memory(text, language)
-        found += _check_memories(memory, language)
+        violations += _check_memories(memory, language)
         segments = () if memory.is_null else own_lines(text, language)
     elif contract.form == "day":
-        found += check_day(text, language)
+        violations += check_day(text, language)
     elif contract.form == "sub_schedule":
-        found += check_sub_schedule(text, language)
+        violations += check_sub_schedule(text, language)
     else:
-        found += _check_prose(text, contract, language)
+        violations += _check_prose(text, contract, language)
     if contract.nameless and (name := find_name(text, persona_names)):
-        found.append(Violation("persona_name", f"says its own name, {name}"))
-    found += _check_language(segments, language)
-    found += _check_leak(text, segments, language, prompt, inputs_text)
-    return tuple(found)
+        violations.append(Violation("persona_name", f"says its own name, {name}"))
+    violations += _check_language(segments, language)
+    violations += _check_leak(text, segments, language, prompt, inputs_text)
+    return tuple(violations)
 
 
 def check_scenario(
@@ -171,7 +171,7 @@ def check_scenario(
 
 
 def inputs_of(scenario: Scenario) -> str:
-    """A scenario's inputs as one text, one entry a line."""
+    """Format a scenario's inputs as one text, one entry a line."""
     return "\n".join(line for value in scenario.inputs.values() for line in _entries(value))
 
 
@@ -189,44 +189,44 @@ def _entries(value: InputValue) -> list[str]:
 
 
 def _check_prose(text: str, contract: Contract, language: Language) -> list[Violation]:
-    found: list[Violation] = []
+    violations: list[Violation] = []
     actions = 0
     spoken = text
     if contract.form == "speech":
         spoken, actions = split_actions(text)
     elif "\n" in text:
         rule = "one_line" if contract.form == "line" else "one_paragraph"
-        found.append(Violation(rule, f"{len(text.splitlines())} lines; one is asked"))
+        violations.append(Violation(rule, f"{len(text.splitlines())} lines; one is asked"))
     if contract.sentences:
         count, (low, high) = count_sentences(spoken), contract.sentences
         if count < low:
-            found.append(Violation("too_few_sentences", f"{count} sentences; at least {low}"))
+            violations.append(Violation("too_few_sentences", f"{count} sentences; at least {low}"))
         if count > high:
-            found.append(Violation("too_many_sentences", f"{count} sentences; at most {high}"))
+            violations.append(Violation("too_many_sentences", f"{count} sentences; at most {high}"))
     if contract.length:
         record = find_language(language)
         length, limit = count_length(spoken, language), record.lengths[contract.length]
         if length > limit:
-            found.append(Violation("too_long", f"{length} {record.unit}; at most {limit}"))
+            violations.append(Violation("too_long", f"{length} {record.unit}; at most {limit}"))
     if contract.one_action and actions > 1:
-        found.append(Violation("too_many_actions", f"{actions} actions in parentheses; at most 1"))
+        violations.append(Violation("too_many_actions", f"{actions} actions in parentheses; at most 1"))
     if contract.first_person and not is_first_person(spoken, language):
-        found.append(Violation("first_person", "no word of the first person"))
+        violations.append(Violation("first_person", "no word of the first person"))
     if contract.third_person and (pronoun := find_first_person(spoken, language)):
-        found.append(Violation("third_person", f"says {pronoun!r}; the third person is asked"))
-    return found
+        violations.append(Violation("third_person", f"says {pronoun!r}; the third person is asked"))
+    return violations
 
 
 def _check_memories(memory: MemoryParse, language: Language) -> list[Violation]:
     record = find_language(language)
     limit = record.lengths["memory"]
-    found = list(memory.violations)
+    violations = list(memory.violations)
     for block in memory.blocks:
         length = count_length(block.content, language)
         if length > limit:
             detail = f"content of {length} {record.unit}; at most {limit}: {shorten(block.content)}"
-            found.append(Violation("too_long", detail))
-    return found
+            violations.append(Violation("too_long", detail))
+    return violations
 
 
 def _check_language(segments: Sequence[str], language: Language) -> list[Violation]:

@@ -1,4 +1,4 @@
-"""Who speaks in a reply: in the first person, and without the persona's own name."""
+"""Find the first person and the persona's own name in a reply."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def is_first_person(text: str, language: Language) -> bool:
 
 
 def find_first_person(text: str, language: Language) -> str | None:
-    """The first pronoun of the first person that is not inside quotation marks, or None.
+    """Find the first pronoun of the first person outside quotation marks, or None.
 
-    A narrator in the third person may quote what somebody says of themselves.
+    A narrator in the third person may quote the first person.
     """
     match = patterns(language)["first_person"].search(_QUOTATION.sub(" ", text))
     return None if match is None else match[0]
 
 
 def find_name(text: str, names: Sequence[str]) -> str | None:
-    """The first of the names that the text says, or None.
+    """Find the first of the names in the text, or None.
 
-    A Latin name is found whole in any letter case, and its first part (the given name) as it is written. A
-    Chinese name is found where it is a word: 苏晚 is not in 江苏晚上.
+    A Latin name is matched whole in any letter case, and its first part (the given name) as it is written. A
+    Chinese name is matched where it is a word: 苏晚 is not in 江苏晚上.
     """
     for name in filter(None, names):
         if _LATIN_NAME.fullmatch(name):
@@ -68,10 +68,10 @@ def _latin_pattern(name: str) -> re.Pattern[str]:
 
 
 def _is_word_in(name: str, text: str) -> bool:
-    """Whether an occurrence starts and ends where a word does.
+    """Whether an occurrence starts and ends at word borders.
 
-    Words of jieba's dictionary alone: its model of new words would glue a name to what stands beside it
-    (喜欢顾言种的花). jieba is loaded when the letters of the name are there, not before.
+    Only jieba's dictionary is used: its model of new words would join a name to its neighbours
+    (喜欢顾言种的花). jieba is loaded only when the characters of the name occur.
     """
     edges = {0, *accumulate(len(token) for token in chinese_words().cut(text, HMM=False))}
     start = text.find(name)

@@ -1,4 +1,4 @@
-"""Reading the answer of RecollectionSynthesis: memory blocks, or the null line (docs/contracts.md)."""
+"""Parse the answer of RecollectionSynthesis: memory blocks, or the null line (docs/contracts.md)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ class MemoryBlock:
 
 @dataclass(frozen=True, slots=True)
 class MemoryParse:
-    """What an answer holds: the null class, or blocks. `violations` tells what could not be read or was
-    out of form; `blocks` are those that are complete and valid, also when others are not."""
+    """The content of an answer: the null class, or blocks.
+
+    `blocks` are those that are complete and valid, also when others are not; `violations` names the others' faults.
+    """
 
     is_null: bool
     blocks: tuple[MemoryBlock, ...] = ()
@@ -49,10 +51,10 @@ def is_null_memory(text: str, language: Language) -> bool:
 
 
 def parse_memory(text: str, language: Language) -> MemoryParse:
-    """Read memory blocks or the null line. Never raises.
+    """Parse memory blocks or the null line. Never raises.
 
-    Both widths of the colon and of digits, a pair of quotes around a value, letter case and stray spaces are
-    read; anything else that is not in the form of docs/contracts.md is a violation.
+    Both widths of the colon and of digits, a pair of quotes around a value, letter case and extra spaces are
+    accepted; any other deviation from docs/contracts.md is a violation.
     """
     if is_null_memory(text, language):
         return MemoryParse(is_null=True)
@@ -66,9 +68,9 @@ def parse_memory(text: str, language: Language) -> MemoryParse:
 
 
 def own_lines(text: str, language: Language) -> list[str]:
-    """What the model itself wrote: the contents, and lines that are no part of a block.
+    """Return what the model itself wrote: the contents, and lines that are not part of a block.
 
-    Labels, categories and importances stand in every prompt and say nothing about language or leakage.
+    Labels, categories and importances are in every prompt and are no evidence of language or leakage.
     """
     own: list[str] = []
     for line in text.splitlines():
@@ -81,14 +83,14 @@ def own_lines(text: str, language: Language) -> list[str]:
 
 
 class _Reader:
-    """Reads an answer line by line; `fields` is the block under way."""
+    """Parse an answer line by line; `fields` is the block in progress."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
         self.blocks: list[MemoryBlock] = []
         self.violations: list[Violation] = []
         self.fields: list[str] = []
-        self.after_block = False  # the line before this one ended a block
+        self.after_block = False  # the previous line ended a block
         self.blank_inside = False
 
     def read(self, line: str) -> None:
@@ -101,7 +103,7 @@ class _Reader:
             self._read_other(line)
             return
         index, value = labelled
-        if index == 0 and self.fields:  # the block before lacks its end
+        if index == 0 and self.fields:  # the previous block lacks its end
             self.close()
         if index != len(self.fields):
             self._broken(f"{find_language(self.language).memory_labels[index]!r} out of order")
@@ -117,7 +119,7 @@ class _Reader:
             self._finish()
 
     def close(self) -> None:
-        """End of the text, or a new block: what is under way is incomplete."""
+        """End the text or the block: a block in progress is incomplete."""
         if self.fields:
             missing = find_language(self.language).memory_labels[len(self.fields) :]
             self._broken(f"a block lacks {' and '.join(missing)}")
@@ -126,7 +128,7 @@ class _Reader:
 
     def _read_other(self, line: str) -> None:
         if is_null_memory(line, self.language):
-            self.violations.append(Violation("null_with_blocks", "the null line stands beside other text"))
+            self.violations.append(Violation("null_with_blocks", "the null line together with other text"))
         else:
             self._broken(f"not a line of a memory block: {shorten(line)}")
 
@@ -149,7 +151,7 @@ class _Reader:
 
 
 def _split_label(line: str, language: Language) -> tuple[int, str] | None:
-    """`(field index, value)` of a labelled line, else None."""
+    """Split a labelled line into `(field index, value)`, else return None."""
     label, colon, value = _split_at_colon(line)
     if not colon:
         return None

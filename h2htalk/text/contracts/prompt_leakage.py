@@ -1,6 +1,6 @@
-"""Finding prompt leakage: instruction text of the prompt, or talk about the task, in an answer.
+"""Find prompt leakage in an answer: instruction text of the prompt, or sentences about the task.
 
-With the prompt at hand an answer leaks when it repeats a run of it; marker phrases of the kinds that stand in
+With the prompt given, an answer leaks when it repeats a run of it. Marker phrases of the kinds found in
 the original benchmark's references (refusals over the character setting, "改写后：", length limits in
 parentheses, template tokens) are leaks with or without it.
 """
@@ -15,24 +15,24 @@ from h2htalk.data.languages import Language, find_language
 from h2htalk.text.counting import language_units
 
 _SENTENCE = re.compile(r"[\n。！？!?]+|\.\s")
-# A telephone number: naming the help line that the prompt gave is what the prompt asks for.
+# A telephone number: the prompt asks to name the help line that it gives.
 _PHONE = re.compile(
     r"(?<![\d:])(?:\d{3,}|\d{2,}(?:[ -]\d{2,})+|\d(?:-\d){2,})(?![\d:])(?!\s*(?:words|characters|个?汉?字))"
 )
 
-# Words that the prompt offers to be said: `ask kindly: "Are you safe right now?"`.
+# Words that the prompt suggests: `ask kindly: "Are you safe right now?"`.
 _QUOTATION = re.compile(r"\"[^\"\n]{1,120}\"|“[^“”\n]{1,120}”|「[^「」\n]{1,60}」")
 
 _BREAK = "|"
 
 
 def find_repeated_run(segments: Sequence[str], language: Language, prompt: str, allowed: str) -> str | None:
-    """The first run of the prompt that a segment repeats and that does not stand in `allowed`, or None.
+    """Find the first run of the prompt that a segment repeats and that is not in `allowed`, or None.
 
     Args:
-        segments: the answer, in pieces; a run does not reach over two of them.
+        segments: the answer, in pieces; a run does not cross two of them.
         prompt: the text that was sent as instructions.
-        allowed: what may be echoed: the scenario's material, the persona's description.
+        allowed: what may be repeated: the scenario's material, the persona's description.
     """
     length = find_language(language).repeated_run
     source = _normalized(prompt, language)
@@ -53,8 +53,10 @@ def find_repeated_run(segments: Sequence[str], language: Language, prompt: str, 
 
 
 def _may_repeat(pieces: list[str], half: int, source: str, language: Language) -> bool:
-    """Whether any half run that starts at a multiple of `half` is in the source: a whole run always holds
-    one, and there are few of them to look up."""
+    """Whether any half run that starts at a multiple of `half` is in the source.
+
+    A whole run always holds one, and there are few of them to look up.
+    """
     return any(
         _join(pieces[start : start + half], language) in source
         for start in range(0, len(pieces) - half + 1, half)
@@ -62,7 +64,7 @@ def _may_repeat(pieces: list[str], half: int, source: str, language: Language) -
 
 
 def find_marker(text: str, allowed: str) -> str | None:
-    """The first phrase that talks about the task rather than to the user, and is not in `allowed`."""
+    """Find the first phrase about the task that is not in `allowed`."""
     lowered = text.lower()
     for needles, pattern in _MARKERS:
         if any(needle in lowered for needle in needles):
@@ -81,17 +83,17 @@ def _join(pieces: Iterable[str], language: Language) -> str:
     return f"{joint}{joint.join(pieces)}{joint}"
 
 
-# A run has a handful of prompts a language and subtask, or one a scenario where material stands in it; then
-# nearly all their lines are the same.
+# A run has a few prompts a language and subtask, or one a scenario where the prompt holds its material; then nearly
+# all their lines are equal.
 @lru_cache(maxsize=256)
 def _normalized(prompt: str, language: Language) -> str:
-    """The prompt as one string of pieces."""
+    """Join the units of a prompt into one string."""
     return _join(filter(None, (_normalized_line(line, language) for line in prompt.splitlines())), language)
 
 
 @lru_cache(maxsize=2048)
 def _normalized_line(line: str, language: Language) -> str:
-    """A line as pieces; what may be repeated (quotations, sentences with a telephone number) is a break."""
+    """Join the units of a line; what may be repeated (quotations, sentences with a telephone number) is a break."""
     gap = find_language(language).joint
     parts = (
         _BREAK if part == _BREAK or _PHONE.search(part) else gap.join(_pieces(part, language))
@@ -109,8 +111,8 @@ _ROLE = (
 )
 _WORK = r"(?:rewrit\w+|revised|refined|response|reply|memor\w+|schedule|sub-schedule|itinerary|overview)"
 
-# Each phrase behind its lower-case needles, one of which must be in the text: needles are cheap.
-# Ordinary talk must not trip these: "I'm an AI", "out of character for you", "let me put it another way".
+# Each pattern with its lower-case needles, one of which must be in the text: needles are cheap.
+# Ordinary talk must not match: "I'm an AI", "out of character for you", "let me put it another way".
 _MARKERS = (
     _marker(
         "设定", r"(?:角色|人物|人设)设定(?:不符|冲突|不一致|不匹配)|不符合.{0,4}(?:角色|人物|人设)的?设定"

@@ -1,4 +1,4 @@
-"""Reading timetables: `HH:MM Activity` lines and numbered sub-schedules (docs/contracts.md)."""
+"""Check timetables: `HH:MM Activity` lines and numbered sub-schedules (docs/contracts.md)."""
 
 from __future__ import annotations
 
@@ -24,54 +24,56 @@ _TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def check_day(text: str, language: Language) -> list[Violation]:
-    """ItineraryMiddle: 2-5 lines `HH:MM Activity`, times ascending, the last one sleep at 20:00 or later."""
-    found: list[Violation] = []
+    """Check ItineraryMiddle: 2-5 lines `HH:MM Activity`, times ascending, the last one sleep at 20:00 or later."""
+    violations: list[Violation] = []
     times: list[str] = []
     lines = _lines(text)
     for line in lines:
         match = _DAY_LINE.fullmatch(line)
         if match is None:
-            found.append(Violation("line_form", f"not HH:MM and an activity: {shorten(line)}"))
+            violations.append(Violation("line_form", f"not HH:MM and an activity: {shorten(line)}"))
             continue
         times.append(match[1])
-        found += _check_activity(match[2], language)
+        violations += _check_activity(match[2], language)
     low, high = ACTIVITIES
     if not low <= len(lines) <= high:
-        found.append(Violation("activity_count", f"{len(lines)} lines; {low} to {high} are asked"))
-    found += _check_times(times)
+        violations.append(Violation("activity_count", f"{len(lines)} lines; {low} to {high} are asked"))
+    violations += _check_times(times)
     if lines and not _is_sleep(lines[-1], language):
-        found.append(
+        violations.append(
             Violation("sleep", f"the last line must be sleep at 20:00 or later: {shorten(lines[-1])}")
         )
-    return found
+    return violations
 
 
 def check_sub_schedule(text: str, language: Language) -> list[Violation]:
-    """ItineraryAdvanced: at least 2 lines, numbered from 1, each naming a time, times ascending, nowhere "I".
+    """Check ItineraryAdvanced: at least 2 lines, numbered from 1, each with a time, times ascending, no first person.
 
-    The time of a line is the first that it names.
+    The time of a line is the first in it.
     """
-    found: list[Violation] = []
+    violations: list[Violation] = []
     times: list[str] = []
     lines = _lines(text)
     numbers: list[int] = []
     for line in lines:
         match = _NUMBERED_LINE.fullmatch(line)
         if match is None:
-            found.append(Violation("line_form", f"not a numbered line: {shorten(line)}"))
+            violations.append(Violation("line_form", f"not a numbered line: {shorten(line)}"))
             continue
         numbers.append(int(match[1][:6]))
         time = _ANY_TIME.search(match[2])
         if time is None:
-            found.append(Violation("time", f"line {match[1][:6]} names no time HH:MM"))
+            violations.append(Violation("time", f"line {match[1][:6]} names no time HH:MM"))
         else:
             times.append(time[0])
-        found += _check_person(match[2], language)
+        violations += _check_person(match[2], language)
     if numbers != list(range(1, len(numbers) + 1)):
-        found.append(Violation("numbering", f"lines are numbered {shorten(', '.join(map(str, numbers)))}"))
+        violations.append(
+            Violation("numbering", f"lines are numbered {shorten(', '.join(map(str, numbers)))}")
+        )
     if len(lines) < 2:
-        found.append(Violation("activity_count", f"{len(lines)} line; at least 2 are asked"))
-    return found + _check_times(times)
+        violations.append(Violation("activity_count", f"{len(lines)} line; at least 2 are asked"))
+    return violations + _check_times(times)
 
 
 def _lines(text: str) -> list[str]:
@@ -80,11 +82,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _check_activity(activity: str, language: Language) -> list[Violation]:
-    found: list[Violation] = []
+    violations: list[Violation] = []
     length, limit = count_length(activity, language), find_language(language).lengths["activity"]
     if length > limit:
-        found.append(Violation("too_long", f"activity of {length}; at most {limit}: {shorten(activity)}"))
-    return found + _check_person(activity, language)
+        violations.append(
+            Violation("too_long", f"activity of {length}; at most {limit}: {shorten(activity)}")
+        )
+    return violations + _check_person(activity, language)
 
 
 def _check_person(line: str, language: Language) -> list[Violation]:
@@ -93,14 +97,16 @@ def _check_person(line: str, language: Language) -> list[Violation]:
 
 
 def _check_times(times: Sequence[str]) -> list[Violation]:
-    """Times are `HH:MM`, and ascend: a time twice does not. Invalid ones are left out of the order."""
-    found = [Violation("time", f"{shorten(t)} is not HH:MM, 00:00 to 23:59") for t in times if not _valid(t)]
+    """Check that times are `HH:MM` and strictly ascend; invalid ones are left out of the order."""
+    violations = [
+        Violation("time", f"{shorten(t)} is not HH:MM, 00:00 to 23:59") for t in times if not _valid(t)
+    ]
     valid = [time for time in times if _valid(time)]
     for earlier, later in pairwise(valid):
         if earlier >= later:
-            found.append(Violation("time_order", f"{later} comes after {earlier}"))
+            violations.append(Violation("time_order", f"{later} comes after {earlier}"))
             break
-    return found
+    return violations
 
 
 def _valid(time: str) -> bool:

@@ -1,13 +1,13 @@
-"""What a contract check reports: a stable rule code and a sentence for people."""
+"""The violations that a contract check reports: a stable rule code and a detail for people."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Every rule code a check can report, and what breaks it. Tables count by these codes, so they do not change.
+# Every rule code and what breaks it. Tables count by these codes, so they do not change.
 RULES: dict[str, str] = {
     "empty": "nothing but white space",
-    "thinking": "a piece of a thinking block stands in the answer",
+    "thinking": "a piece of a thinking block is in the answer",
     "language": "fewer than 70 % of the letters are of the scenario's language",
     "prompt_leak": "repeats instruction text of the prompt, or talks about the task",
     "persona_name": "the companion says its own name",
@@ -18,7 +18,7 @@ RULES: dict[str, str] = {
     "one_line": "more than one line",
     "one_paragraph": "a line break inside what should be one paragraph",
     "first_person": "the companion does not speak in the first person",
-    "third_person": "the first person where the day is told in the third",
+    "third_person": "the first person where the third is required",
     "memory_block": "a memory block is incomplete, out of order or surrounded by other text",
     "category": "a memory category that is not one of the 24",
     "importance": "a memory importance that is not 0, 1 or 2",
@@ -34,7 +34,7 @@ RULES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule of a contract: `rule` is a key of RULES, `detail` says what was found, in one line."""
+    """One broken rule of a contract: `rule` is a key of RULES, `detail` describes it in one line."""
 
     rule: str
     detail: str

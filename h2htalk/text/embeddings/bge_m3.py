@@ -15,9 +15,9 @@ from h2htalk.text.model_files import LocalModel, find_local_model
 REPOSITORY = "BAAI/bge-m3"
 INSTALL = "pip install 'h2htalk[local]'"
 FETCH = f"{INSTALL} && hf download {REPOSITORY} --exclude 'onnx/*'"
-MAX_TOKENS = 8192  # the length that the model was trained to
+MAX_TOKENS = 8192  # the model's training length
 BATCH_TEXTS = 32
-# What BAAI/bge-m3 looks like; a folder of another shape is another model.
+# The shape of BAAI/bge-m3; a folder of another shape is another model.
 SHAPE = {"model_type": "xlm-roberta", "hidden_size": 1024, "num_hidden_layers": 24, "vocab_size": 250002}
 
 
@@ -27,7 +27,7 @@ class BgeM3:
     In float32 on every device: half precision would give other vectors on a GPU than on a CPU.
 
     Raises:
-        ConfigError: no weights at hand, or a folder that FlagEmbedding cannot load.
+        ConfigError: no weights found, or a folder that FlagEmbedding cannot load.
         MissingExtraError: FlagEmbedding is not installed.
     """
 
@@ -35,17 +35,17 @@ class BgeM3:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        found = _find(name)
-        self.revision = found.revision
-        config = found.config()
+        model = _find(name)
+        self.revision = model.revision
+        config = model.config()
         self.comparable = all(config.get(key) == value for key, value in SHAPE.items())
         self._width = int(config.get("hidden_size", 0))
         # XLM-R's positions start at 2.
         self._max_tokens = min(MAX_TOKENS, int(config.get("max_position_embeddings", MAX_TOKENS + 2)) - 2)
-        self._model: Any = _load(found, name)
+        self._model: Any = _load(model, name)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """float32 (n, d), rows of length 1; see `Embedder.encode`. Texts beyond 8,192 tokens are cut."""
+        """Return float32 (n, d), rows of length 1; see `Embedder.encode`. Texts beyond 8,192 tokens are cut."""
         return encode_distinct(texts, self._encode, self._width)
 
     def _encode(self, texts: list[str]) -> Vectors:
@@ -56,19 +56,19 @@ class BgeM3:
 
 def _find(name: str) -> LocalModel:
     folder = name.removeprefix("bge-m3").removeprefix(":")
-    found = find_local_model(folder or REPOSITORY)
-    if found is not None:
-        return found
+    model = find_local_model(folder or REPOSITORY)
+    if model is not None:
+        return model
     if folder:
         raise ConfigError(
             f"embedder {name}: no such folder; give one that holds {REPOSITORY}, or fetch it: {FETCH}"
         )
     raise ConfigError(
-        f"embedder bge-m3: {REPOSITORY} (2.3 GB) is not at hand; fetch it: {FETCH}; or choose from {CHOICES}"
+        f"embedder bge-m3: {REPOSITORY} (2.3 GB) is not installed; fetch it: {FETCH}; or choose from {CHOICES}"
     )
 
 
-def _load(found: LocalModel, name: str) -> Any:
+def _load(model: LocalModel, name: str) -> Any:
     try:
         import torch
         from FlagEmbedding import BGEM3FlagModel
@@ -76,12 +76,12 @@ def _load(found: LocalModel, name: str) -> Any:
         raise MissingExtraError(f"embedder {name}", INSTALL) from None
     try:
         return BGEM3FlagModel(
-            str(found.folder),
+            str(model.folder),
             use_fp16=False,
             devices="cuda:0" if torch.cuda.is_available() else "cpu",
             return_dense=True,
             return_sparse=False,
             return_colbert_vecs=False,
         )
-    except Exception as error:  # whatever the loader says, the user sees it with the folder
-        raise ConfigError(f"{found.folder}: FlagEmbedding cannot load it as {name}: {error}") from error
+    except Exception as error:  # the message shows the loader's error and the folder to the user
+        raise ConfigError(f"{model.folder}: FlagEmbedding cannot load it as {name}: {error}") from error

@@ -1,8 +1,8 @@
-"""Embeddings kept between runs, by what was embedded: the same reference is computed once for all models.
+"""Keep embeddings between runs: the same reference is computed once for all models.
 
 A vector's key is the embedder, its revision and the SHA-256 of the text; texts themselves are not kept. The cache
 can be deleted at any time. Without it (a folder that cannot be written, a damaged file) everything works, slower.
-A row that is no vector of the embedder's is computed again and written over.
+A damaged row is computed again and overwritten.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB
 
 
 def cache_file() -> Path:
-    """`embeddings.sqlite` in the cache folder."""
+    """Return `embeddings.sqlite` in the cache folder."""
     return cache_folder() / "embeddings.sqlite"
 
 
 class CachedEmbedder:
-    """An embedder that asks the cache first. Several processes may share one file.
+    """An embedder with a cache. Several processes may share one file.
 
     Args:
-        embedder: computes what the cache does not hold.
+        embedder: computes what the cache lacks.
         path: the cache's file; None for `cache_file()`.
     """
 
@@ -43,7 +43,7 @@ class CachedEmbedder:
         self._embedder = embedder
         self._path = path or cache_file()
         self._works = True
-        self._width: int | None = None  # d of the embedder's vectors, asked for once
+        self._width: int | None = None  # d of the embedder's vectors
 
     @property
     def name(self) -> str:
@@ -62,12 +62,12 @@ class CachedEmbedder:
         return self._embedder.comparable
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder.encode`. Only texts that the cache does not hold are computed."""
+        """Embed as `Embedder.encode` does. Only texts that the cache lacks are computed."""
         if not texts:
             return self._embedder.encode(texts)
         keys = {text: self._key(text) for text in dict.fromkeys(texts)}
         known = self._read(list(keys.values()))
-        # By length, so that a chunk's batches hold little padding.
+        # By length, so that the batches of a chunk have little padding.
         missing = sorted((text for text, key in keys.items() if key not in known), key=len)
         for start in range(0, len(missing), CHUNK_TEXTS):
             chunk = missing[start : start + CHUNK_TEXTS]
@@ -81,10 +81,10 @@ class CachedEmbedder:
         return hashlib.sha256(head + text.encode("utf-8", "surrogatepass")).digest()
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
-        """The vectors of these keys that the cache holds sound."""
+        """Read the undamaged vectors of these keys."""
         if self._width is None:
             self._width = self._embedder.encode([]).shape[1]
-        found: dict[bytes, Vectors] = {}
+        vectors: dict[bytes, Vectors] = {}
         with self._guard("read"):
             # Without a known width (0) no row can be told from a damaged one.
             if self._works and self._width and self._path.exists():
@@ -96,8 +96,8 @@ class CachedEmbedder:
                             f"AND length(vector) = ? AND key IN ({','.join('?' * len(part))})",
                             (4 * self._width, *part),
                         )
-                        found |= _unit_vectors(rows.fetchall(), self._width)
-        return found
+                        vectors |= _unit_vectors(rows.fetchall(), self._width)
+        return vectors
 
     def _write(self, vectors: Mapping[bytes, Vectors]) -> None:
         with self._guard("written"):
@@ -116,7 +116,7 @@ class CachedEmbedder:
 
     @contextmanager
     def _guard(self, action: str) -> Iterator[None]:
-        """Give the cache up for good when it fails, and say so once."""
+        """Disable the cache when it fails, with one warning."""
         try:
             yield
         except (OSError, sqlite3.Error) as error:
@@ -129,7 +129,7 @@ class CachedEmbedder:
 
 
 def _unit_vectors(rows: Sequence[tuple[bytes, bytes]], width: int) -> dict[bytes, Vectors]:
-    """Of keys and blobs of `width` float32 those that hold a vector of length 1, as all that were written."""
+    """Select the blobs that hold a vector of length 1 and `width` float32, as written."""
     vectors = np.frombuffer(b"".join(blob for _, blob in rows), "<f4").reshape(-1, width)
     with np.errstate(invalid="ignore"):  # what is not finite has no length within the tolerance
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)

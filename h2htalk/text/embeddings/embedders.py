@@ -1,7 +1,7 @@
-"""Sentence embeddings, for semantic similarity (paper, Eq. 1).
+"""Open an embedder for semantic similarity (paper, Eq. 1).
 
-`bge-m3` is the paper's embedder; with any other, S is not comparable with the paper's. Nothing is ever downloaded:
-a model that is not at hand is an error that says how to fetch it.
+`bge-m3` is the paper's embedder; with any other, S is not comparable with the paper's. Nothing is downloaded:
+a missing model is an error that says how to fetch it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ def check_embedder(name: str) -> None:
 
 
 def open_embedder(name: str) -> Embedder:
-    """The embedder of that name.
+    """Open the embedder of that name.
 
     Args:
         name: `bge-m3` (BAAI/bge-m3 in the local Hugging Face cache), `bge-m3:FOLDER` (a folder of that kind),
             `minilm` (the packaged all-MiniLM-L6-v2, English), or the name or folder of a sentence-transformers
-            model that lies on this machine.
+            model on this machine.
 
     Raises:
-        ConfigError: no such model at hand; the message lists the choices.
+        ConfigError: no such model; the message lists the choices.
         MissingExtraError: a package that it needs is not installed.
     """
     if name == "minilm":

@@ -1,7 +1,7 @@
 """`minilm`: all-MiniLM-L6-v2 in OpenVINO, without torch.
 
-The encoder (BERT, 6 layers; Wang et al. 2020) is small enough to be written down here as a graph: OpenVINO has no
-reader for safetensors. Its vectors are those of sentence-transformers within 1e-5. English only.
+The encoder (BERT, 6 layers; Wang et al. 2020) is built here as a graph: OpenVINO cannot read safetensors.
+Its vectors equal those of sentence-transformers within 1e-5. English only.
 """
 
 from __future__ import annotations
@@ -61,36 +61,36 @@ class MiniLM:
         self._queue.set_callback(_store)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """float32 (n, 384), rows of length 1; see `Embedder.encode`."""
+        """Return float32 (n, 384), rows of length 1; see `Embedder.encode`."""
         return encode_distinct(texts, self._encode, WIDTH)
 
     def _encode(self, texts: list[str]) -> Vectors:
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
         vectors = np.empty((len(texts), WIDTH), np.float32)
-        for places in batches([len(row) for row in tokens]):
-            self._queue.start_async(pad([tokens[place] for place in places]), (vectors, places))
+        for indices in batches([len(row) for row in tokens]):
+            self._queue.start_async(pad([tokens[index] for index in indices]), (vectors, indices))
         self._queue.wait_all()
         return vectors
 
 
 def _store(request: Any, target: tuple[Vectors, list[int]]) -> None:
-    """Copy a finished batch to its places; called by OpenVINO."""
-    vectors, places = target
-    vectors[places] = request.get_output_tensor(0).data
+    """Copy a finished batch to its rows; called by OpenVINO."""
+    vectors, indices = target
+    vectors[indices] = request.get_output_tensor(0).data
 
 
 def batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Places of texts of like length (in tokens), BATCH_TOKENS together with their padding."""
-    found: list[list[int]] = []
-    for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):
-        if not found or (len(found[-1]) + 1) * lengths[place] > BATCH_TOKENS:
-            found.append([])
-        found[-1].append(place)
-    return found
+    """Group the indices of texts of similar length (in tokens), BATCH_TOKENS together with their padding."""
+    groups: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
+        if not groups or (len(groups[-1]) + 1) * lengths[index] > BATCH_TOKENS:
+            groups.append([])
+        groups[-1].append(index)
+    return groups
 
 
 def pad(rows: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
-    """Token ids and mask, both int64 (rows, longest); 0 is padding in both."""
+    """Return token ids and mask, both int64 (rows, longest); 0 is padding in both."""
     ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
     mask = np.zeros_like(ids)
     for row, tokens in enumerate(rows):
@@ -100,7 +100,7 @@ def pad(rows: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
 
 
 def build_graph(weights: Weights) -> Any:
-    """The encoder: ids and mask (batch, tokens) -> mean over the mask (batch, 384), not yet of length 1."""
+    """Build the encoder: ids and mask (batch, tokens) -> mean over the mask (batch, 384), not yet of length 1."""
     from openvino import Model, Type, opset13
 
     ids = opset13.parameter([-1, -1], Type.i64, name="ids")
@@ -117,20 +117,20 @@ def build_graph(weights: Weights) -> Any:
 
 
 def _embed(weights: Weights, ids: Any) -> Any:
-    """Word + position + the one segment's embedding, normalised."""
+    """Add word, position and segment embeddings, and normalise."""
     from openvino import opset13
 
     length = opset13.gather(opset13.shape_of(ids), np.int64(1), np.int64(0))
     positions = opset13.range(np.int64(0), length, np.int64(1), "i64")
     words = opset13.gather(weights["embeddings.word_embeddings.weight"], ids, np.int64(0))
-    places = opset13.gather(weights["embeddings.position_embeddings.weight"], positions, np.int64(0))
+    indices = opset13.gather(weights["embeddings.position_embeddings.weight"], positions, np.int64(0))
     segment = weights["embeddings.token_type_embeddings.weight"][0]
-    total = opset13.add(opset13.add(words, places), segment)
+    total = opset13.add(opset13.add(words, indices), segment)
     return _normalise(weights, "embeddings.LayerNorm", total)
 
 
 def _layer(weights: Weights, name: str, hidden: Any, bias: Any) -> Any:
-    """Self-attention and feed-forward, each added to its input and normalised."""
+    """Apply self-attention and feed-forward, each added to its input and normalised."""
     from openvino import opset13
 
     query, key, value = (
@@ -153,7 +153,7 @@ def _layer(weights: Weights, name: str, hidden: Any, bias: Any) -> Any:
 
 
 def _split_heads(hidden: Any) -> Any:
-    """(batch, tokens, 384) -> (batch, heads, tokens, 32)"""
+    """Reshape (batch, tokens, 384) to (batch, heads, tokens, 32)."""
     from openvino import opset13
 
     split = opset13.reshape(hidden, [0, 0, HEADS, WIDTH // HEADS], special_zero=True)
@@ -168,7 +168,7 @@ def _dense(weights: Weights, name: str, hidden: Any) -> Any:
 
 
 def _normalise(weights: Weights, name: str, hidden: Any) -> Any:
-    """Layer normalisation over the last axis."""
+    """Normalise over the last axis."""
     from openvino import opset13
 
     scaled = opset13.mvn(hidden, np.array([-1]), True, EPSILON, "inside_sqrt")

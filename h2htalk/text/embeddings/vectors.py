@@ -1,4 +1,4 @@
-"""What every embedder gives: unit vectors, one row a text (paper, Eq. 1)."""
+"""The protocol of embedders: unit vectors, one row a text (paper, Eq. 1)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ CHOICES = (
 
 
 class Embedder(Protocol):
-    """Texts in, unit vectors out."""
+    """Turn texts into unit vectors."""
 
     @property
     def name(self) -> str:
-        """What `open_embedder` was asked for."""
+        """The name passed to `open_embedder`."""
         ...
 
     @property
@@ -48,7 +48,7 @@ class Embedder(Protocol):
             float32 (n, d), rows of length 1, in the order of `texts`; identical texts are computed once.
 
         Raises:
-            ModelCallError: the model gave a vector without a direction (zero, or not finite).
+            ModelCallError: the model gave a vector that is zero or not finite.
         """
         ...
 
@@ -57,9 +57,9 @@ def encode_distinct(texts: Sequence[str], encode: Callable[[list[str]], Vectors]
     """Embed each distinct text once and give every text its row.
 
     Args:
-        texts: n texts; what UTF-8 cannot hold (half of a surrogate pair) is read as `?`.
+        texts: n texts; a lone surrogate is read as `?`.
         encode: distinct texts -> (m, width).
-        width: d, for when there is no text.
+        width: d, used when there is no text.
 
     Returns:
         float32 (n, d), rows of length 1.
@@ -75,7 +75,7 @@ def encode_distinct(texts: Sequence[str], encode: Callable[[list[str]], Vectors]
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
-    """(n, d) with each row scaled to length 1.
+    """Scale each row of (n, d) to length 1.
 
     Raises:
         ModelCallError: a row is zero or not finite.

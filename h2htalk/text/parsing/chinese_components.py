@@ -1,6 +1,6 @@
-"""What the Chinese pipelines need beside their weights: our words, and what the lexicon says of each.
+"""Register with spaCy what the Chinese pipelines need beside their weights: the segmenter and word features.
 
-Importing this module makes both known to spaCy under the names that the pipelines' configurations hold.
+Importing this module registers both under the names in the pipelines' configurations.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def segmenter_tokenizer() -> Callable[[Language], SegmenterTokenizer]:
 
 @spacy.registry.callbacks("h2htalk_word_features.v1")  # type: ignore[untyped-decorator]
 def chinese_word_features() -> Callable[[Language], Language]:
-    """A word's first and last character and its class stand where English has prefix, suffix and shape."""
+    """Use a word's first and last character and its class where English has prefix, suffix and shape."""
 
     def set_features(nlp: Language) -> Language:
         getters = nlp.vocab.lex_attr_getters
@@ -70,7 +70,7 @@ def chinese_word_features() -> Callable[[Language], Language]:
 
 @spacy.registry.callbacks("h2htalk_name_features.v1")  # type: ignore[untyped-decorator]
 def chinese_name_features() -> Callable[[Language], Language]:
-    """Beside a word's class, whether it is written like a name: with a surname first, or in transliteration."""
+    """Add to a word's class whether it looks like a name: a surname first, or transliteration characters."""
 
     def set_features(nlp: Language) -> Language:
         chinese_word_features()(nlp)
@@ -81,13 +81,13 @@ def chinese_name_features() -> Callable[[Language], Language]:
 
 
 def name_class(word: str) -> str:
-    """`word_class`, with `s` after it where the word begins with a surname and `t` where it is transliterated."""
+    """Return `word_class`, with `s` added if the word begins with a surname and `t` if it is transliterated."""
     marks = "s" if starts_with_surname(word) else ""
     return word_class(word) + marks + ("t" if looks_foreign(word) else "")
 
 
 def word_class(word: str) -> str:
-    """The lexicon's class of a word and its length up to four: `v2`; of unlisted words their script: `?han3`."""
+    """Return the lexicon's class of a word and its length up to four: `v2`; for unlisted words the script: `?han3`."""
     name = bundled_segmenter().lexicon.class_of(word)
     if name is None:
         name = f"?{_script(word)}"

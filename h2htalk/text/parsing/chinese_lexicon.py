@@ -1,8 +1,8 @@
 """A Chinese word list with word classes, kept as hashes: 350,000 words in 1 MB, loaded in milliseconds.
 
-A dictionary of strings takes about a second to load and 60 MB to hold. The trained models ask it two questions only:
+A dictionary of strings takes about a second to load and 60 MB of memory. The trained models ask two questions only:
 is this stretch of characters a word, and of which class? Both are answered from 32-bit hashes. A stretch that is
-no word is taken for one with a probability of 8 in 100,000, in training as in use.
+not a word matches one with a probability of 8 in 100,000, in training as in use.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _TOP = np.uint64(32)
 
 
 def code_points(text: str) -> Codes:
-    """The text's code points, one a character."""
+    """Return the text's code points, one a character."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
 
 
 def mixed(values: Codes) -> Codes:
-    """Each value spread over all 64 bits (the highest are the best)."""
+    """Spread each value over all 64 bits (the highest are the best)."""
     spread = (values ^ (values >> _FOLD)) * _MIX
     return (spread ^ (spread >> _FOLD)) * _MIX
 
 
 def window_hashes(codes: Codes, longest: int) -> list[NDArray[np.uint32]]:
-    """For each length 1..`longest`, the hashes of all stretches of that length, by where they start."""
+    """Hash all stretches of each length 1..`longest`, by where they start."""
     hashes = []
     sums = np.zeros(len(codes), dtype=np.uint64)
     for length in range(1, min(longest, len(codes)) + 1):
@@ -52,7 +52,7 @@ def word_hash(word: str) -> np.uint32:
 
 @dataclass(frozen=True, slots=True)
 class WordClassLexicon:
-    """Sorted hashes of the words, and beside each the number of its class."""
+    """Sorted hashes of the words, each with the number of its class."""
 
     hashes: NDArray[np.uint32]
     classes: NDArray[np.uint8]
@@ -60,7 +60,7 @@ class WordClassLexicon:
 
     @classmethod
     def build(cls, words: Iterable[tuple[str, str]]) -> WordClassLexicon:
-        """From (word, class) pairs; of two words with one hash the first in order of spelling stays."""
+        """Build from (word, class) pairs; of two words with one hash the first in order of spelling stays."""
         entries: dict[int, str] = {}
         for word, name in sorted(words):
             entries.setdefault(int(word_hash(word)), name)
@@ -74,7 +74,7 @@ class WordClassLexicon:
         )
 
     def save(self, path: Path) -> None:
-        """Differences instead of hashes: they compress to half the size."""
+        """Store differences instead of hashes: they compress to half the size."""
         steps = np.diff(self.hashes, prepend=np.uint32(0)).astype(np.uint32)
         columns = steps.view(np.uint8).reshape(-1, 4).T.copy()
         np.savez_compressed(path, steps=columns, classes=self.classes, names=np.array(self.names))
@@ -86,7 +86,7 @@ class WordClassLexicon:
             return cls(np.cumsum(steps, dtype=np.uint32), stored["classes"], tuple(map(str, stored["names"])))
 
     def find(self, hashes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], Codes]:
-        """Which of the hashes are a word's, and the number of each one's class, counted from 1."""
+        """Return which hashes are words, and the number of each one's class, counted from 1."""
         if not len(self.hashes):
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
         at = np.searchsorted(self.hashes, hashes).clip(max=len(self.hashes) - 1)
@@ -94,7 +94,7 @@ class WordClassLexicon:
         return found, self.classes[at[found]].astype(np.uint64) + np.uint64(1)
 
     def class_of(self, word: str) -> str | None:
-        """The word's class (jieba's tags: n, v, a, nr ...), or None for a word that is not listed."""
+        """Return the word's class (jieba's tags: n, v, a, nr ...), or None for an unlisted word."""
         if not word:
             return None
         sought = word_hash(word)

@@ -28,10 +28,10 @@ from h2htalk.text.parsing.chinese_lexicon import (
 
 FEATURE_BITS = 20
 BEGIN, MIDDLE, END, SINGLE = range(4)
-# Longer stretches without white space are cut here first: memory stays small, and no sentence is so long.
+# Longer stretches without white space are cut first, to bound memory; no sentence is so long.
 LONGEST_STRETCH = 5000
 
-# An emoji is a word with its skin tone, variation selector and what a joiner ties to it.
+# An emoji is one word with its skin tone, variation selector and joined emoji.
 _EMOJI = "[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55]"
 _STRETCH = re.compile(
     rf"\s+|{_EMOJI}(?:[\uFE00-\uFE0F\U0001F3FB-\U0001F3FF\u20E3]|\u200D{_EMOJI})*"
@@ -46,7 +46,7 @@ _OTHER, _HAN, _LATIN, _NUMBER = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Segmenter:
-    """`weights` has a row of four scores (B, M, E, S) a feature, `transitions` one of each pair in order."""
+    """`weights` has a row of four scores (B, M, E, S) a feature, `transitions` one for each pair in order."""
 
     weights: NDArray[np.float32]
     transitions: NDArray[np.float32]
@@ -61,10 +61,10 @@ class Segmenter:
         return cls(weights, transitions, WordClassLexicon.load(folder / "lexicon.npz"))
 
     def cut(self, text: str) -> list[str]:
-        """The text's words; runs of white space stand as items of their own. Joined, they are the text."""
+        """Cut a text into words; each run of white space is an item. Joined, they are the text."""
         words: list[str] = []
         for stretch in _STRETCH.findall(text):
-            # A character that stands alone is a word whatever its scores; these are 0.3 ms each.
+            # A single character is a word whatever its scores; scoring one takes 0.3 ms.
             if len(stretch) == 1 or stretch[0].isspace() or _FIRST_EMOJI.match(stretch):
                 words.append(stretch)
             else:
@@ -74,7 +74,7 @@ class Segmenter:
     def _cut_stretch(self, text: str) -> list[str]:
         codes = code_points(text)
         scores = self.weights[features(codes, self.lexicon)].sum(axis=1)
-        ends = word_ends(best_tags(scores, self.transitions, joined(codes)))
+        ends = word_ends(best_tags(scores, self.transitions, continues_word(codes)))
         return [text[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
@@ -89,7 +89,7 @@ def character_types(codes: Codes) -> NDArray[np.uint64]:
     return types
 
 
-def joined(codes: Codes) -> NDArray[np.bool_]:
+def continues_word(codes: Codes) -> NDArray[np.bool_]:
     """Whether a character belongs to the one before it whatever the scores: in Latin words, numbers, accents."""
     lower = codes | np.uint64(0x20)
     latin = ((lower >= ord("a")) & (lower <= ord("z"))) | ((codes >= 0xC0) & (codes <= 0x24F))
@@ -101,7 +101,7 @@ def joined(codes: Codes) -> NDArray[np.bool_]:
 
 
 def features(codes: Codes, lexicon: WordClassLexicon) -> NDArray[np.int64]:
-    """Rows of `weights` that each character adds up: shape (characters, features)."""
+    """Return the rows of `weights` to add up for each character: shape (characters, features)."""
     count = len(codes)
     padded = np.concatenate((np.full(2, 35, np.uint64), codes, np.full(2, 35, np.uint64)))
     a, b, c, d, e = (padded[at : at + count] for at in range(5))
@@ -158,9 +158,10 @@ def _row(template: int, first: Codes, second: Codes, third: Codes) -> NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class DictionaryWords:
-    """What the dictionary says of each character: length (1 to 5) of the longest word that starts at it, ends at it
+    """The dictionary's words at each character.
 
-    and runs through it, and the class of the first two (0: none).
+    Lengths (1 to 5) of the longest word that starts at it, ends at it and runs through it, and the class of the first
+    two (0: none).
     """
 
     starts: Codes
@@ -188,7 +189,7 @@ def dictionary_words(codes: Codes, lexicon: WordClassLexicon) -> DictionaryWords
 def best_tags(
     scores: NDArray[np.float32], transitions: NDArray[np.float32], inside: NDArray[np.bool_]
 ) -> list[int]:
-    """The best-scoring sequence in which a word goes B M* E or S; of equals, the one that ends words earlier.
+    """Find the best-scoring sequence in which a word is B M* E or S; of equals, the one that ends words earlier.
 
     Args:
         scores: of the four tags, a row a character.
@@ -221,7 +222,7 @@ def best_tags(
 
 
 def word_ends(tags: list[int]) -> list[int]:
-    """Where words end (exclusive)."""
+    """Return where words end (exclusive)."""
     return [at for at, tag in enumerate(tags, start=1) if tag in (END, SINGLE)]
 
 
@@ -230,7 +231,7 @@ _LOADING = Lock()
 
 
 def bundled_segmenter() -> Segmenter:
-    """The segmenter that comes with the package, loaded once, also where threads ask for it at the same time."""
+    """Return the segmenter that comes with the package, loaded once, also for concurrent threads."""
     with _LOADING:
         return _loaded()
 
@@ -241,8 +242,8 @@ def _loaded() -> Segmenter:
 
 
 def segment(text: str) -> list[str]:
-    """Words of a Chinese text in the Universal Dependencies style, white space left out.
+    """Segment a Chinese text into words in the Universal Dependencies style, without white space.
 
-    F 0.945 or more on the GSDSimp test (docs/measurements.md). For the tokens that BLEU counts see `tokens.tokenize`.
+    F 0.945 or more on the GSDSimp test (docs/measurements.md). BLEU's tokens come from `tokens.tokenize`.
     """
     return [word for word in bundled_segmenter().cut(text) if not word.isspace()]

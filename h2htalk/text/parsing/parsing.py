@@ -1,8 +1,8 @@
-"""Sentences parsed and names found, by small pipelines that come with the package or by spaCy models you name.
+"""Parse sentences and find names, with small bundled pipelines or spaCy models that the user names.
 
 The bundled ones (`h2htalk/text/models`, each with its licence, CC BY-SA 4.0; figures in docs/measurements.md) are
 trained on Universal Dependencies and Universal NER data. They load in a fraction of a second and need no download.
-They read plain conversation well enough to count what is said; where a single sentence matters, or a name must not be
+They are accurate enough on plain conversation for counts; where a single sentence matters, or a name must not be
 missed, prefer spaCy's official models (`--spacy-model en_core_web_sm`, `zh_core_web_sm`).
 """
 
@@ -28,23 +28,23 @@ Task = Literal["parser", "names"]
 Label = Literal["PERSON", "LOC", "ORG"]
 MODELS = Path(__file__).parents[1] / "models"
 INSTALL = 'pip install "h2htalk[analysis]"'
-# A piece is parsed at once; memory and time of a sentence without an end stay small.
+# A piece is parsed at once; this bounds memory and time of a sentence without an end.
 LONGEST_PIECE = 2000
 
-# Components of official models that cost time and that the task does not ask for.
+# Components of official models that cost time and that the task does not need.
 _UNUSED: dict[Task, tuple[str, ...]] = {
     "parser": ("ner", "lemmatizer", "entity_linker", "textcat", "senter"),
     "names": ("parser", "tagger", "morphologizer", "lemmatizer", "attribute_ruler", "senter", "textcat"),
 }
 _NEEDED: dict[Task, str] = {"parser": "parser", "names": "ner"}
-# A cut falls after a mark that ends a sentence, else after a comma or a space. A run of full stops is tried from its
-# first one alone, without going back: no line of dots and quotes costs more than its length.
+# Cut after a mark that ends a sentence, else after a comma or a space. A run of full stops is tried from its first
+# one alone, without backtracking: the time is linear for any line.
 _CUTS = (
     re.compile(r"[。！？；!?;…]++[”’」』\"']*+\s*+|(?<![.])[.]++[\"']*+\s++"),
     re.compile(r"[，,、：:\s]++"),
 )
 _SPACE = re.compile(r"\s*+")
-# What pipelines call the names that are kept: the bundled ones, spaCy's official ones, others.
+# Labels of names: of the bundled pipelines, spaCy's official ones, others.
 _LABELS: dict[str, Label] = {
     "PERSON": "PERSON",
     "PER": "PERSON",
@@ -58,7 +58,7 @@ _LOADING = Lock()
 
 @dataclass(frozen=True, slots=True, order=True)
 class Name:
-    """A name in a text: the characters `text[start:end]`, and what it names."""
+    """A name in a text: the characters `text[start:end]` and its label."""
 
     start: int
     end: int
@@ -66,7 +66,7 @@ class Name:
 
 
 def load_parser(language: str, model: str | None = None) -> Language:
-    """The pipeline that tags and parses a language.
+    """Load the pipeline that tags and parses a language.
 
     Its documents carry `pos_` (universal tags), `dep_` (Universal Dependencies relations; ClearNLP ones of an
     official English model) and heads. English also has `tag_` (Penn) and `morph`. The bundled ones set no lemmas.
@@ -83,27 +83,27 @@ def load_parser(language: str, model: str | None = None) -> Language:
 
 
 def load_names(language: str, model: str | None = None) -> Language:
-    """The pipeline that finds names: `ents` with PERSON, LOC and ORG (official models: their own labels too).
+    """Load the pipeline that finds names: `ents` with PERSON, LOC and ORG (official models: their own labels too).
 
-    Arguments and errors as in `load_parser`. For texts from outside take `names`: the pipeline itself stops at half a
-    surrogate pair and at a million characters.
+    Arguments and errors as in `load_parser`. For untrusted texts use `names`: the pipeline itself fails on half a
+    surrogate pair and beyond a million characters.
     """
     return _load("names", language, model)
 
 
 def names(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[list[Name]]:
-    """The names in each text, in order of the texts and of where they stand; none overlap.
+    """Find the names in each text, in order; none overlap.
 
-    Any text will do, of any length: it is read line by line, as `pieces` cuts it, in time proportional to its length.
-    A name that runs over a line end, or over a cut in mid-word, is not found whole.
+    Any text of any length is accepted: it is read line by line, as `pieces` cuts it, in time proportional to its
+    length. A name that crosses a line end, or a cut within a word, is not found whole.
 
-    They are candidates, no guarantee of privacy: F1 of persons is about 0.7 on English web text, 0.5 on tweets, 0.7 on
-    Chinese encyclopedia text (docs/measurements.md).
+    The names are candidates, no guarantee of privacy: F1 of persons is about 0.7 on English web text, 0.5 on tweets,
+    0.7 on Chinese encyclopedia text (docs/measurements.md).
 
     Args:
-        texts: may hold anything: half surrogate pairs, NUL, emoji. Offsets count the characters of the text as given.
+        texts: may hold anything: half surrogate pairs, NUL, emoji. Offsets count the characters of the given text.
         language: `en` or `zh`.
-        model: as in `load_parser`. Its GPE and FAC count as LOC, PER as PERSON; labels other than these are left out.
+        model: as in `load_parser`. GPE and FAC count as LOC, PER as PERSON; other labels are left out.
 
     Raises:
         MissingExtraError, ConfigError: as `load_parser`, at once.
@@ -112,29 +112,29 @@ def names(texts: Iterable[str], language: str, *, model: str | None = None) -> I
 
 
 def _named_texts(nlp: Language, texts: Iterable[str]) -> Iterator[list[Name]]:
-    found: list[Name] = []
-    for doc, start in nlp.pipe(_located(texts), as_tuples=True, batch_size=64):
+    spans: list[Name] = []
+    for doc, start in nlp.pipe(_pieces_with_start(texts), as_tuples=True, batch_size=64):
         if start is None:
-            yield found
-            found = []
+            yield spans
+            spans = []
             continue
         for entity in doc.ents:
             if label := _LABELS.get(entity.label_):
-                found.append(Name(start + entity.start_char, start + entity.end_char, label))
+                spans.append(Name(start + entity.start_char, start + entity.end_char, label))
 
 
-def _located(texts: Iterable[str]) -> Iterator[tuple[str, int | None]]:
-    """Pieces with where each starts in its text; an empty one without a place says that a text is over."""
+def _pieces_with_start(texts: Iterable[str]) -> Iterator[tuple[str, int | None]]:
+    """Yield each piece with its start in the text; ("", None) after the last piece of a text."""
     for text in texts:
-        for start, end in _places(text):
+        for start, end in _piece_spans(text):
             yield _readable(text[start:end]), start
         yield "", None
 
 
 def parse(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[Doc]:
-    """A parsed document for each text, in order; see `load_parser` for what it carries and for errors.
+    """Parse each text, in order; see `load_parser` for annotations and errors.
 
-    A text is parsed whole: give long ones as `pieces`. Half a surrogate pair, which spaCy cannot read, is parsed as a
+    A text is parsed whole: pass long ones as `pieces`. Half a surrogate pair, which spaCy cannot read, is parsed as a
     question mark.
 
     Raises:
@@ -156,21 +156,21 @@ def _parsable(texts: Iterable[str], longest: int) -> Iterator[str]:
 
 
 def _readable(text: str) -> str:
-    """The text with a question mark for each half of a surrogate pair: as long as it was."""
+    """Replace each half of a surrogate pair with a question mark; the length stays the same."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The text's lines, and of a line over 2,000 characters parts cut at sentence ends, commas or spaces.
+    """Yield the lines of a text; cut lines over 2,000 characters at sentence ends, commas or spaces.
 
-    A turn, a memory or a plan is a line of its own, so no sentence runs over a line end. White space around a
-    piece is dropped, empty ones are left out.
+    A turn, a memory or a schedule entry is a line of its own, so no sentence crosses a line end. White space around
+    a piece and empty pieces are dropped.
     """
-    return (text[start:end] for start, end in _places(text))
+    return (text[start:end] for start, end in _piece_spans(text))
 
 
-def _places(text: str) -> Iterator[tuple[int, int]]:
-    """Where each piece stands. The text is never copied from a place to its end: that would be quadratic."""
+def _piece_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each piece. The rest of the text is never copied: that would be quadratic."""
     next_line = 0
     for line in text.splitlines(keepends=True):
         start = next_line + len(line) - len(line.lstrip())
@@ -191,16 +191,16 @@ def _spaces_end(text: str, start: int, end: int) -> int:
 
 
 def _cut(reach: str) -> int:
-    """Where to cut off what a piece can hold: at the last good place, else in mid-word."""
+    """Return where to cut a stretch: at the last good place, else within a word."""
     for mark in _CUTS:
-        ends = [found.end() for found in mark.finditer(reach)]
+        ends = [match.end() for match in mark.finditer(reach)]
         if ends:
             return ends[-1]
     return LONGEST_PIECE
 
 
 def _load(task: Task, language: str, model: str | None) -> Language:
-    """Loaded once, whoever asks first: a cache alone lets threads that ask together each load their own."""
+    """Load a pipeline once: with a cache alone, threads that ask at the same time would each load one."""
     with _LOADING:
         return _loaded(task, language, model)
 
@@ -217,13 +217,13 @@ def _loaded(task: Task, language: str, model: str | None) -> Language:
         if components := find_language(language).parser_components:
             import_module(components)  # registers the tokenizer and features with spaCy
         return spacy.load(MODELS / f"{language}_{task}")
-    return _named(spacy, task, language, model)
+    return _load_named(spacy, task, language, model)
 
 
-def _named(spacy: Any, task: Task, language: str, model: str) -> Language:
+def _load_named(spacy: Any, task: Task, language: str, model: str) -> Language:
     try:
         nlp: Language = spacy.load(model, exclude=_UNUSED[task])
-    # Not there; its own requirements; a broken or foreign folder; a package that is no model (`numpy`).
+    # Missing; its own requirements; a broken or foreign folder; a package that is not a model (`numpy`).
     except (OSError, ImportError, ValueError, AttributeError, TypeError) as error:
         reason = re.sub(r"^\[\w+\] ", "", shorten(" ".join(str(error).split()), 200))
         raise ConfigError(

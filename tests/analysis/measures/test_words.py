@@ -194,7 +194,7 @@ def test_what_has_no_glyph_or_no_room_is_counted_below() -> None:
     assert [text.get_text() for text in figure.texts] == ["Not drawn: 1 word without glyphs; see the table."]
     long = [WordCount(f"extraordinarilylongword{'abcdefghij'[n % 10]}{n}", 9, 1) for n in range(150)]
     (said,) = [text.get_text() for text in draw_word_cloud(long, "en").texts]
-    assert re.fullmatch(r"Not drawn: \d+ words without room; see the table\.", said)
+    assert re.fullmatch(r"Not drawn: \d+ words that do not fit; see the table\.", said)
     (said,) = [text.get_text() for text in draw_word_cloud([WordCount("𓀀", 2, 1)], "zh").texts]
     assert said == "no words (1 word without glyphs)"
 

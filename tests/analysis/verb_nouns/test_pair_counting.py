@@ -15,9 +15,9 @@ from h2htalk.analysis.verb_nouns.pair_counting import (
     Chunk,
     Counts,
     PairJob,
-    chunks_of,
+    choose_processes,
     counting_pairs,
-    good_processes,
+    make_chunks,
 )
 from h2htalk.analysis.verb_nouns.pairs import PairCount
 from h2htalk.errors import ConfigError
@@ -40,7 +40,7 @@ def die(chunk: Chunk) -> Counts:
 
 @given(st.lists(st.sampled_from(["a b", "c d", "e", "f g h", "", "i j"]), max_size=30))
 def test_every_occurrence_of_a_text_is_in_one_chunk_once(texts: list[str]) -> None:
-    chunks = list(chunks_of([PairJob(tuple(texts), "en")]))
+    chunks = list(make_chunks([PairJob(tuple(texts), "en")]))
     seen = Counter({piece: chunk.times for chunk in chunks for piece in chunk.pieces})
     assert seen == Counter(text for text in texts if text)
     assert sum(len(chunk.pieces) for chunk in chunks) == len(seen)
@@ -49,7 +49,7 @@ def test_every_occurrence_of_a_text_is_in_one_chunk_once(texts: list[str]) -> No
 def test_chunks_are_small_in_texts_and_in_characters() -> None:
     many = tuple(f"text {n}" for n in range(5 * CHUNK_PIECES))
     long = tuple(f"{n} {'word ' * 380}" for n in range(100))
-    chunks = list(chunks_of([PairJob(many, "en"), PairJob(long, "zh", "model")]))
+    chunks = list(make_chunks([PairJob(many, "en"), PairJob(long, "zh", "model")]))
     assert [len(chunk.pieces) for chunk in chunks if chunk.job == 0] == [CHUNK_PIECES] * 5
     assert all(sum(map(len, chunk.pieces)) < CHUNK_CHARACTERS + 2_000 for chunk in chunks)
     assert {(chunk.job, chunk.language, chunk.model) for chunk in chunks} == {
@@ -60,12 +60,12 @@ def test_chunks_are_small_in_texts_and_in_characters() -> None:
 
 def test_little_is_parsed_here_and_much_by_every_core() -> None:
     little, much = PairJob(("word " * 1_000,), "en"), PairJob(("word " * 40_000,), "en")
-    assert good_processes([little], None) == 1
-    assert good_processes([much], None) == usable_cores()
-    assert good_processes([much], 1) == 1
-    assert good_processes([little], 3) == 3
+    assert choose_processes([little], None) == 1
+    assert choose_processes([much], None) == usable_cores()
+    assert choose_processes([much], 1) == 1
+    assert choose_processes([little], 3) == 3
     with pytest.raises(ConfigError, match="--processes is 0"):
-        good_processes([little], 0)
+        choose_processes([little], 0)
 
 
 # --- Counting ---------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def task(body: str) -> str:
         # One fingerprint, one text: nothing random, and no places in memory.
         ("{{ lipsum() }}", r":4: 'lipsum' is undefined"),
         ("{% if sap == '' %}{{ [1, 2] | random }}{% endif %}", r":4: .*'random'"),
-        ("{{ memory | map('upper') }}", r":4: prints a generator, no text; .* \| join"),
+        ("{{ memory | map('upper') }}", r":4: prints a generator, not text; .* \| join"),
         ("{{ [persona.upper] }}", r":4: prints a list, no text"),
         ("{{ cycler('a', 'b') }}", r":4: prints a Cycler, no text"),
     ],
