@@ -61,9 +61,7 @@ def _stage_events(workspace: Workspace, stage: str, ids: frozenset[str]) -> Iter
                 details = _kept_details(record, audits.get(record["id"], {}))
                 yield Event(stage, str(record["id"]), "kept", details)
         for record in folder.part_records(part, REJECTED):
-            held = record.get("record")
-            own = source_ids(held) if isinstance(held, Mapping) else frozenset()
-            if (own | {record["id"], dialogue_of(record)}) & ids:
+            if (source_ids(record.get("record", {})) | {record["id"], dialogue_of(record)}) & ids:
                 details = {"reason": record["reason"], **record["evidence"]}
                 yield Event(stage, str(record["id"]), "rejected", details)
 

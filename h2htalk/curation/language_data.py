@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -25,3 +26,9 @@ def language_data(name: str, language: Language) -> Mapping[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"curation has no {name} data for language {language!r}: add {path.name}") from None
+
+
+@cache
+def language_patterns(name: str, language: Language) -> Mapping[str, re.Pattern[str]]:
+    """Compile the regular expressions in the table `patterns` of such a file, once a process."""
+    return {key: re.compile(text) for key, text in language_data(name, language)["patterns"].items()}

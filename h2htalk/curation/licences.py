@@ -75,40 +75,23 @@ def licence_id(name: str) -> str:
     return known.id if known is not None else name
 
 
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """The licence under which data of several licences can be distributed together; None, and the reason."""
-
-    licence: str | None
-    reason: str = ""
-
-
-def mixture(licences: Iterable[str]) -> Mixture:
-    """The most permissive licence for a mixture; of no licences at all `CC0-1.0`.
+def mixture(licences: Iterable[str]) -> str | None:
+    """The most permissive licence for a mixture; None where no licence allows it; of no licences at all `CC0-1.0`.
 
     Sources: the terms of the licences, and Creative Commons' chart of licences for adapted material.
     """
-    names = sorted(set(licences))
-    if unknown := [name for name in names if find_licence(name) is None]:
-        return Mixture(None, f"{unknown[0]} is not a known licence; name it by its SPDX identifier")
-    known = [LICENCES[name.strip().lower()] for name in names]
-    if closed := [licence.id for licence in known if not licence.adaptation]:
-        return Mixture(None, f"{closed[0]} forbids to distribute changed versions")
-    sharing = [licence for licence in known if licence.share_alike]
-    families = sorted({licence.share_alike for licence in sharing})
-    if len(families) > 1:
-        return Mixture(None, f"{' and '.join(families)} each require a licence of their own family")
-    non_commercial = [licence.id for licence in known if not licence.commercial]
+    known = [find_licence(name) for name in sorted(set(licences))]
+    mixed = [licence for licence in known if licence is not None and licence.adaptation]
+    sharing = [licence for licence in mixed if licence.share_alike]
+    commercial = all(licence.commercial for licence in mixed)
+    if len(mixed) < len(known) or len({licence.share_alike for licence in sharing}) > 1:
+        return None
     if sharing:
         target = max(sharing, key=lambda licence: (licence.version, licence.id))
-        if target.commercial and non_commercial:
-            return Mixture(
-                None, f"{target.id} must stay open to commercial use, and {non_commercial[0]} forbids it"
-            )
-        return Mixture(target.id)
-    if non_commercial:
-        return Mixture("CC-BY-NC-4.0")
-    return Mixture("CC-BY-4.0" if any(licence.attribution for licence in known) else "CC0-1.0")
+        return target.id if commercial or not target.commercial else None
+    if not commercial:
+        return "CC-BY-NC-4.0"
+    return "CC-BY-4.0" if any(licence.attribution for licence in mixed) else "CC0-1.0"
 
 
 def refusal(licence: str, release: str) -> str | None:
@@ -151,7 +134,7 @@ def require_allowed(sources: Sequence[tuple[str, str]], release: str) -> None:
         )
     for name, licence in sources:
         if (reason := refusal(licence, release)) is not None:
-            possible = mixture(licence for _, licence in sources).licence
+            possible = mixture(licence for _, licence in sources)
             advice = (
                 f"set gather.licence = {possible!r}, which allows all sources" if possible else "leave it out"
             )

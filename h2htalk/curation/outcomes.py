@@ -80,26 +80,18 @@ def read_dialogue(record: Record) -> Dialogue | Rejected:
 
 def own_ids(record: Record) -> frozenset[str]:
     """The ids of those whose words a record holds: its own, its dialogue's, its person's."""
-    provenance = record.get("provenance")
-    ids = [record.get("id")]
-    if isinstance(provenance, Mapping):
-        ids += [provenance.get("dialogue"), provenance.get("person")]
-    return frozenset(item for item in ids if isinstance(item, str))
+    provenance = record.get("provenance", {})
+    ids = (record.get("id"), provenance.get("dialogue"), provenance.get("person"))
+    return frozenset(item for item in ids if item is not None)
 
 
 def source_ids(record: Record) -> frozenset[str]:
     """Every id by which `explain` finds a record: `own_ids`, and the duplicates that it stands for."""
-    provenance = record.get("provenance")
-    merged = provenance.get("merged") if isinstance(provenance, Mapping) else None
-    return own_ids(record) | frozenset(
-        item for item in (merged if isinstance(merged, list) else ()) if isinstance(item, str)
-    )
+    return own_ids(record) | frozenset(record.get("provenance", {}).get("merged", ()))
 
 
 def dialogue_of(record: Record) -> str:
     """The id of the dialogue that a record or a rejected line comes from; its own where it is a dialogue."""
-    held = record.get("record", record)
-    provenance = held.get("provenance") if isinstance(held, Mapping) else None
-    dialogue = provenance.get("dialogue") if isinstance(provenance, Mapping) else None
+    provenance = record.get("record", record).get("provenance", {})
     # A rejected candidate without text has the id `DIALOGUE:subtask`.
-    return dialogue if isinstance(dialogue, str) else str(record["id"]).split(":", 1)[0]
+    return str(provenance.get("dialogue") or str(record["id"]).split(":", 1)[0])

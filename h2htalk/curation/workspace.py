@@ -115,11 +115,11 @@ class Workspace:
     def source_files(self) -> dict[str, str]:
         """What numbers the items of each gathered source: its format and the SHA-256 of its file. Raises DataError."""
         try:
-            settings = read_json_object(self.stage(FIRST_STAGE).path / "stage.json").get("settings")
+            stage = read_json_object(self.stage(FIRST_STAGE).path / "stage.json")
         except FileNotFoundError:
             return {}
-        sources = settings.get("sources") if isinstance(settings, dict) else None
-        return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources or ()}
+        sources = stage["settings"].get("sources", ())
+        return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources}
 
     def require_begun(self) -> None:
         """Raise DataError where there is no workspace, before a lock would make its folder."""

@@ -267,8 +267,7 @@ def _tags(dialogue: Dialogue, draft: Draft, references: Sequence[Reference]) -> 
         tags.append(NULL_CLASS)
     if draft.tags.risk != "none":
         tags.append("crisis")
-    safety = dialogue.metadata.get("safety")
-    if isinstance(safety, Mapping) and safety.get("action") == "review":
+    if dialogue.metadata.get("safety", {}).get("action") == "review":
         tags.append("review")
     return tags
 

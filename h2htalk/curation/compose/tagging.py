@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
-from h2htalk.curation.language_data import language_data
+from h2htalk.curation.language_data import language_data, language_patterns
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS, Tags
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Tags
 from h2htalk.errors import DataError
 from h2htalk.text.counting import count_length
 
@@ -26,27 +25,14 @@ _READ = 4000  # characters of a message that are read: its start and its end
 _INTERMEDIATE, _ADVANCED = 3, 5
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The words and lengths of a language (`words_LANGUAGE.toml`); `emotions`: word -> emotion."""
-
-    least: int
-    brief: int
-    recall: re.Pattern[str]
-    pleasantry: re.Pattern[str]
-    emotions: Mapping[str, str]
-    pattern: re.Pattern[str]
-
-
 @cache
-def _words(language: Language) -> Words:
+def _emotions(language: Language) -> tuple[Mapping[str, str], re.Pattern[str]]:
+    """The emotion of each word, and a pattern for all words."""
     raw = language_data("compose/words", language)
     emotions = {word: emotion for emotion, words in raw["emotions"].items() for word in words}
     # Longest first: `so excited` is not matched as `excited`.
     words = "|".join(map(re.escape, sorted(emotions, key=lambda word: (-len(word), word))))
-    recall, pleasantry = re.compile(raw["recall"]), re.compile(raw["pleasantry"])
-    pattern = re.compile(raw["match"].replace("WORDS", words))
-    return Words(raw["least"], raw["brief"], recall, pleasantry, emotions, pattern)
+    return emotions, re.compile(raw["match"].replace("WORDS", words))
 
 
 def read_emotion(value: object) -> str | None:
@@ -62,11 +48,9 @@ def count_emotions(text: str, language: Language) -> Mapping[str, int]:
     text.
     """
     text = text if len(text) <= _READ else f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
-    words = _words(language)
-    counts = Counter(
-        words.emotions[match[0]] for match in words.pattern.finditer(text.replace("’", "'").lower())
-    )
-    order = list(dict.fromkeys(words.emotions.values()))
+    emotions, pattern = _emotions(language)
+    counts = Counter(emotions[match[0]] for match in pattern.finditer(text.replace("’", "'").lower()))
+    order = list(dict.fromkeys(emotions.values()))
     return dict(sorted(counts.items(), key=lambda item: (-item[1], order.index(item[0]))))
 
 
@@ -78,15 +62,19 @@ def strength(dialogue: Dialogue, at: int) -> int:
         return 1 + named
     emotion = read_emotion(dialogue.metadata.get("emotion"))
     emotional = emotion is not None and emotion not in QUIET
-    return int(emotional and count_length(text[:_READ], language) >= _words(language).least)
+    return int(
+        emotional
+        and count_length(text[:_READ], language) >= language_data("compose/words", language)["least"]
+    )
 
 
 def is_pleasantry(text: str, language: Language) -> bool:
     """Whether a user's message is a greeting, thanks or a goodbye, or nearly empty."""
-    length, words = count_length(text[:_READ], language), _words(language)
-    if length < words.least // 2:
+    length, words = count_length(text[:_READ], language), language_data("compose/words", language)
+    if length < words["least"] // 2:
         return True
-    return length <= words.brief and words.pleasantry.search(text) is not None
+    pleasantry = language_patterns("compose/words", language)["pleasantry"]
+    return length <= words["brief"] and pleasantry.search(text) is not None
 
 
 def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, object] | None = None) -> Tags:
@@ -121,9 +109,7 @@ def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, ob
 
 def risk_of(dialogue: Dialogue) -> str:
     """The risk that the safety stage found: `none`, `elevated` or `high`; `none` without that stage."""
-    safety = dialogue.metadata.get("safety")
-    risk = safety.get("risk") if isinstance(safety, Mapping) else None
-    return risk if risk in RISKS else "none"
+    return str(dialogue.metadata.get("safety", {}).get("risk", "none"))
 
 
 def _choice(values: Sequence[object], allowed: Sequence[str]) -> str | None:
@@ -137,6 +123,6 @@ def _complexity(exchanges: int, emotions: int) -> str:
 
 
 def _interaction(texts: Sequence[str], language: Language, emotion: str) -> str:
-    if texts and _words(language).recall.search(texts[-1][:_READ]):
+    if texts and language_patterns("compose/words", language)["recall"].search(texts[-1][:_READ]):
         return "memory"
     return "casual" if emotion in QUIET else "emotional_support"

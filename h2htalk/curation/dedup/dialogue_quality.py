@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from h2htalk.data.dialogue import Dialogue
 
@@ -28,7 +28,7 @@ def quality(dialogue: Dialogue) -> Quality:
     """
     replies = [turn.content for turn in dialogue.messages if turn.role == "companion"]
     return Quality(
-        _to_review(dialogue.metadata.get("safety")),
+        dialogue.metadata.get("safety", {}).get("action") == "review",
         -len(dialogue.messages),
         not is_complete(dialogue),
         -sum(map(len, replies)),
@@ -41,7 +41,3 @@ def is_complete(dialogue: Dialogue) -> bool:
     last = dialogue.messages[-1]
     end = last.content.rstrip()[-1:]
     return last.role == "companion" and (end in _ENDS or (not end.isalnum() and end not in ",，、;；:：-"))
-
-
-def _to_review(safety: Any) -> bool:
-    return isinstance(safety, dict) and safety.get("action") == "review"

@@ -69,7 +69,7 @@ def _with_replies(kept: Dialogue, dialogues: Sequence[Dialogue], threshold: floa
     for other in dialogues:
         reply = plain(other.messages[1].content, kept.language)
         all_licences = {*licences, other.licence}
-        together = licence if len(all_licences) == 1 else mixture(all_licences).licence
+        together = licence if len(all_licences) == 1 else mixture(all_licences)
         fits = together and len(alternatives) < MOST_REPLIES and _safety(other) == _safety(kept)
         if fits and all(similarity(reply, one, threshold) < threshold for one in replies):
             licence, licences = str(together), all_licences

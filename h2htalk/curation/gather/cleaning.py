@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from h2htalk.curation.gather.raw_files import require_unicode
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
-from h2htalk.curation.language_data import language_data
+from h2htalk.curation.language_data import language_patterns
 from h2htalk.data.dialogue import Role, Turn
 from h2htalk.data.languages import Language
 
@@ -108,10 +108,10 @@ def breaks_off(messages: Sequence[Turn], language: Language) -> bool:
     if text[-1] in _EXPECTING:
         # `:(` and `;(` are emoticons.
         return not (text[-1] in "([" and text[-2:-1] in (":", ";", "="))
-    data, end = language_data("gather/endings", language), text[-24:]
-    if re.search(data["never"], end):
+    patterns, end = language_patterns("gather/endings", language), text[-24:]
+    if patterns["never"].search(end):
         return True
-    return re.search(data["seldom"], end) is not None and _punctuates(messages)
+    return patterns["seldom"].search(end) is not None and _punctuates(messages)
 
 
 def _punctuates(messages: Sequence[Turn]) -> bool:

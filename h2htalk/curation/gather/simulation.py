@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -186,15 +186,11 @@ class Simulation:
 
     def to_settings(self) -> dict[str, Any]:
         """What changes the dialogues."""
-        settings = self.settings
-        names = [f"{language}/{name}.j2" for language in settings.languages for name in TEMPLATES]
-        return {
+        values = {key: value for key, value in asdict(self.settings).items() if key != "max_cost"}
+        names = [f"{language}/{name}.j2" for language in self.settings.languages for name in TEMPLATES]
+        return values | {
             **self.models,
-            "licence": licence_id(settings.licence),
-            "dialogues": settings.dialogues,
-            "turns": settings.turns,
-            "languages": list(settings.languages),
-            "emotions": list(settings.emotions),
+            "licence": licence_id(self.settings.licence),
             "personas": list(self.personas),
             "persona_texts": fingerprint([persona.to_dict() for persona in self.personas.values()]),
             "prompts": self.prompts.fingerprint(*names),

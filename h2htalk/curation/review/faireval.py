@@ -63,7 +63,6 @@ class Calibration:
         bpde: in nats, 0 to ln 3; None where unscored.
         conflict: whether the verdicts of the two orders differ.
         prefers: in a conflict the position that wins in both orders (`first`, `second`), else None.
-        valid: scored samples by order, `ab` and `ba`.
         status: `scored`, or why not.
     """
 
@@ -73,7 +72,6 @@ class Calibration:
     bpde: float | None
     conflict: bool
     prefers: Literal["first", "second"] | None
-    valid: tuple[int, int]
     status: str = "scored"
 
     @property
@@ -99,18 +97,15 @@ def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0, minimum
     """
     exact = Fraction(str(margin))
     means: dict[Order, tuple[Fraction, Fraction]] = {}
-    valid = []
     for order in ORDERS:
         asked = [sample for sample in samples if sample.order == order]
         scored = [sample for sample in asked if sample.scored]
-        valid.append(len(scored))
         if scored and len(scored) >= min(minimum, len(asked)):
             means[order] = (_mean(s.score_a for s in scored), _mean(s.score_b for s in scored))
-    counts = (valid[0], valid[1])
     if len(means) < len(ORDERS):
         reasons = Counter(sample.status for sample in samples if not sample.scored)
         why = min(reasons, key=lambda name: (-reasons[name], name)) if reasons else "too few samples"
-        return Calibration(None, None, None, None, False, None, counts, f"unscored: {why}")
+        return Calibration(None, None, None, None, False, None, f"unscored: {why}")
     mean_a, mean_b = (sum((means[order][side] for order in ORDERS), Fraction(0)) / 2 for side in (0, 1))
     ab, ba = (_verdict(*means[order], exact) for order in ORDERS)
     return Calibration(
@@ -120,7 +115,6 @@ def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0, minimum
         bpde=entropy(_verdict(_exact(s.score_a), _exact(s.score_b), exact) for s in samples if s.scored),
         conflict=ab != ba,
         prefers=_preferred(ab, ba),
-        valid=counts,
     )
 
 

@@ -47,10 +47,6 @@ class Rubric:
             "verdict": self.verdict,
         }
 
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Rubric:
-        return cls(**raw)
-
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:

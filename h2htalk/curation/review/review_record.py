@@ -48,8 +48,8 @@ class Reviewed:
             pairs.append(
                 ComparedPair(pair["first"], pair["second"], samples, calibrate(samples, margin=margin))
             )
-        rubric = Rubric.from_dict(raw["rubric"])
-        return cls(raw["id"], tuple(pairs), raw["chosen"], rubric, margin, raw.get("not_compared", False))
+        rubric, not_compared = Rubric(**raw["rubric"]), raw.get("not_compared", False)
+        return cls(raw["id"], tuple(pairs), raw["chosen"], rubric, margin, not_compared)
 
 
 def _samples(pair: ComparedPair) -> list[list[Any]]:

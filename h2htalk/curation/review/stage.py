@@ -12,6 +12,7 @@ kept, rejected               the outcome of each candidate
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -76,21 +77,17 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     calls = CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices)
     reviewer = Reviewer(settings.model, settings.temperature, spec.seed, prompts, key)
     before = workspace.stage(stage_before(STAGE))
+    values = {key: value for key, value in asdict(settings).items() if key not in ("max_cost", "batch")}
+    values |= {
+        "model": model_identity(settings.model),
+        "gold": gold.fingerprint if gold else "",
+        "seed": spec.seed,
+        "prompts": prompts.fingerprint(*names),
+    }
     return StageRun(
         STAGE,
         VERSION,
-        {
-            "model": model_identity(settings.model),
-            **({"gold": gold.fingerprint} if gold else {}),
-            "samples": settings.samples,
-            "margin": settings.margin,
-            "hand_off": settings.hand_off,
-            "audit": settings.audit,
-            "accept": settings.accept,
-            "temperature": settings.temperature,
-            "seed": spec.seed,
-            "prompts": prompts.fingerprint(*names),
-        },
+        values,
         RuleFactory(open_rule, (folder.path, settings.accept, settings.margin)),
         calls=(calls,),
         arithmetic=_ARITHMETIC,

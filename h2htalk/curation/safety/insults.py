@@ -4,42 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, NamedTuple
 
-from h2htalk.curation.language_data import language_data
+from h2htalk.curation.language_data import language_data, language_patterns
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import Language, find_language
 
 OFFENSIVE = "safety_data"  # folder of the classifier of offensive language
+INSULTS = f"safety/{OFFENSIVE}/insults"
 # A sentence that names a group is offensive from this part of `low` on, if its message is.
 NAMING = 0.25
 _SENTENCES = re.compile(r"[^.!?\n。！？]+[.!?\n。！？]*")
-_INSULTS = ("profanity.only", "offensive.")
+_OFFENSIVE = ("profanity.only", "offensive.")
 _SHORT = 4  # characters; shorter clauses tell nothing
-
-
-class InsultPatterns(NamedTuple):
-    """The patterns and values of `safety_data/insults_LANGUAGE.toml`."""
-
-    named: re.Pattern[str]
-    besides: re.Pattern[str]
-    reports: re.Pattern[str]
-    clauses: re.Pattern[str]
-    clause_end: str
-    single: float | None  # replaces the classifier's `high` for a dialogue of one message
-
-
-@cache
-def insult_patterns(language: Language) -> InsultPatterns:
-    """Read the patterns of a language, once a process."""
-    raw: Any = language_data(f"safety/{OFFENSIVE}/insults", language)
-    named, besides, reports, clauses = (
-        re.compile(raw[name]) for name in ("named", "besides", "reports", "clauses")
-    )
-    return InsultPatterns(named, besides, reports, clauses, raw["clause_end"], raw.get("single"))
 
 
 def without_insults(text: str, language: Language, listed: Sequence[Evidence], offensive: bool) -> str:
@@ -51,13 +29,13 @@ def without_insults(text: str, language: Language, listed: Sequence[Evidence], o
         listed: evidence of the lexicons.
         offensive: whether the message as a whole is offensive.
     """
-    spans = [(one.start, one.end) for one in listed if one.category.startswith(_INSULTS)]
+    spans = [(one.start, one.end) for one in listed if one.category.startswith(_OFFENSIVE)]
     if not spans and not offensive:
         return ""
-    low, patterns = load_classifier(OFFENSIVE, language).low(), insult_patterns(language)
-    clauses = [_without_spans(match, spans) for match in patterns.clauses.finditer(text)]
+    low, pattern = load_classifier(OFFENSIVE, language).low(), language_patterns(INSULTS, language)["clauses"]
+    clauses = [_without_spans(match, spans) for match in pattern.finditer(text)]
     mild = [one for one in clauses if len(one.strip()) >= _SHORT and offence(one, language) < low]
-    return patterns.clause_end.join(mild)
+    return str(language_data(INSULTS, language)["clause_end"]).join(mild)
 
 
 def offence(text: str, language: Language) -> float:
@@ -72,9 +50,9 @@ def find_named_group(text: str, language: Language) -> Evidence | None:
     An insult without such a name is for the listener, the speaker, somebody near, or nobody: 98 % of COLD dev's
     offensive messages of which the classifier is sure name a group.
     """
-    patterns, low = insult_patterns(language), load_classifier(OFFENSIVE, language).low()
+    patterns, low = language_patterns(INSULTS, language), load_classifier(OFFENSIVE, language).low()
     sentences = [match[0] for match in _SENTENCES.finditer(text)]
-    naming = [one for one in sentences if patterns.named.search(patterns.besides.sub(" ", fold(one)))]
+    naming = [one for one in sentences if patterns["named"].search(patterns["besides"].sub(" ", fold(one)))]
     # A single sentence is known to be offensive, as its message is.
     offends = len(sentences) == 1 or any(offence(one, language) >= NAMING * low for one in naming)
     return Evidence("group", "group.named", 1.0) if naming and offends else None
@@ -83,7 +61,7 @@ def find_named_group(text: str, language: Language) -> Evidence | None:
 def find_report(text: str, language: Language) -> Evidence | None:
     """`reported.insult` where somebody reports what others called them or did to them."""
     folded = fold(text).replace("'", "").replace("’", "")
-    reported = insult_patterns(language).reports.search(folded)
+    reported = language_patterns(INSULTS, language)["reports"].search(folded)
     return Evidence("report", "reported.insult", 1.0) if reported else None
 
 

@@ -9,11 +9,11 @@ a guard model to decide. For a companion, whose long kind replies mislead the cl
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
-from h2htalk.curation.language_data import language_data
+from h2htalk.curation.language_data import language_patterns
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
@@ -50,7 +50,7 @@ def find_signal(
     folded: str, model: NgramClassifier, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Reading | None:
     """As `find_political`, for a folded text: AGREED or ALONE, and the place in that text."""
-    rules = _rules(model.language)
+    rules = language_patterns(f"safety/{DATA}/rules", model.language)
     ruled = _find_statement(folded, rules)
     if ruled is None and terms:
         ruled = next(((at, at + len(t)) for t in sorted(terms) if (at := folded.find(t)) >= 0), None)
@@ -59,34 +59,21 @@ def find_signal(
     score, start, end = model.score(folded)
     if ruled is not None:
         return Reading(AGREED if score >= model.low() else ALONE, *ruled)
-    public = rules.public.search(folded, start, end) is not None
+    public = rules["public"].search(folded, start, end) is not None
     return Reading(ALONE, start, end) if score >= (model.low() if public else model.high()) else None
 
 
-class Rules(NamedTuple):
-    """Patterns of public matters, stances on them, everyday talk, and words of public life."""
-
-    matter: re.Pattern[str]
-    stance: re.Pattern[str]
-    everyday: re.Pattern[str]
-    public: re.Pattern[str]
-
-
-def _find_statement(folded: str, rules: Rules) -> tuple[int, int] | None:
+def _find_statement(folded: str, rules: Mapping[str, re.Pattern[str]]) -> tuple[int, int] | None:
     """The first sentence that names a public matter and takes a stance on it."""
-    if rules.matter.search(folded) is None:
+    if rules["matter"].search(folded) is None:
         return None
     for sentence in _SENTENCE.finditer(folded):
         text = sentence[0]
-        if rules.matter.search(text) and rules.stance.search(text) and not rules.everyday.search(text):
+        if all(rules[name].search(text) for name in ("matter", "stance")) and not rules["everyday"].search(
+            text
+        ):
             return sentence.span()
     return None
-
-
-@cache
-def _rules(language: Language) -> Rules:
-    raw = language_data(f"safety/{DATA}/rules", language)
-    return Rules(*(re.compile(raw[name]) for name in Rules._fields))
 
 
 @lru_cache(maxsize=8)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from h2htalk.curation.language_data import language_data
 from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.outcomes import (
     Kept,
@@ -24,10 +25,10 @@ from h2htalk.curation.safety.content_rules import READ, find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.guard_model import Guard, Verdict, is_moderation
 from h2htalk.curation.safety.insults import (
+    INSULTS,
     OFFENSIVE,
     find_named_group,
     find_report,
-    insult_patterns,
     offence,
     without_insults,
 )
@@ -79,8 +80,8 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     if offending:
         evidence += _find_targets(turns, offending, language)
     evidence += find_unusable_content(dialogue)
-    single = insult_patterns(language).single
-    return decide_safety(dialogue, evidence, Thresholds(low, high, high if single is None else single))
+    single = language_data(INSULTS, language).get("single", high)
+    return decide_safety(dialogue, evidence, Thresholds(low, high, single))
 
 
 def _find_targets(turns: Sequence[Turn], offending: Sequence[int], language: Language) -> list[Evidence]:
