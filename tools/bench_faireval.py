@@ -26,7 +26,7 @@ from h2htalk.curation.review.faireval import (
     Verdict,
     accuracy,
     calibrate,
-    gate,
+    check_judge,
     hand_off,
 )
 from h2htalk.rounds.aggregation.agreement import cohen_kappa
@@ -91,7 +91,7 @@ def report(
     ]
     verdicts = {name: item.verdict for name, item in found.items()}
     pairs = [(verdicts[name] or "tie", truth[name]) for name in sorted(found)]
-    passed = gate(verdicts, truth)
+    passed = check_judge(verdicts, truth)
     votes = [
         Vote(str(n), who, said) for n, pair in enumerate(pairs) for who, said in zip("ab", pair, strict=True)
     ]
@@ -102,7 +102,7 @@ def report(
     print(f"{judge}, n {len(found)}: one call {mean(single):.3f}, calibrated {accuracy(pairs):.3f}", end="")
     print(f", kappa {cohen_kappa(votes):.3f}")
     print(f"  conflicts {rate:.3f}, of these the first position wins {first:.3f}")
-    print(f"  gate: {told} [{passed.low:.3f}, {passed.high:.3f}]")
+    print(f"  judge check: {told} [{passed.low:.3f}, {passed.high:.3f}]")
     better = []
     for share in SHARES:
         by_entropy, by_chance = after_hand_off(found, truth, share), after_random(found, truth, share)

@@ -29,37 +29,36 @@ KNOWN = sorted(licence.id for licence in LICENCES.values())
     ],
 )
 def test_the_licence_of_a_mixture(licences: list[str], expected: str) -> None:
-    assert mixture(licences).licence == expected
+    assert mixture(licences) == expected
 
 
 @pytest.mark.parametrize(
-    ("licences", "reason"),
+    "licences",
     [
-        (["CC-BY-SA-4.0", "CC-BY-NC-4.0"], "must stay open to commercial use"),
-        (["CC-BY-SA-4.0", "CC-BY-NC-SA-4.0"], "each require a licence of their own family"),
-        (["CC-BY-SA-4.0", "ODbL-1.0"], "each require"),
-        (["CC-BY-ND-4.0", "CC0-1.0"], "forbids to distribute changed versions"),
-        (["my own", "CC0-1.0"], "not a known licence"),
+        ["CC-BY-SA-4.0", "CC-BY-NC-4.0"],
+        ["CC-BY-SA-4.0", "CC-BY-NC-SA-4.0"],
+        ["CC-BY-SA-4.0", "ODbL-1.0"],
+        ["CC-BY-ND-4.0", "CC0-1.0"],
+        ["my own", "CC0-1.0"],
     ],
 )
-def test_impossible_mixtures(licences: list[str], reason: str) -> None:
-    assert mixture(licences).licence is None
-    assert reason in mixture(licences).reason
+def test_impossible_mixtures(licences: list[str]) -> None:
+    assert mixture(licences) is None
 
 
 @given(st.lists(st.sampled_from(KNOWN), max_size=5))
 def test_a_mixture_depends_on_no_order_and_allows_every_part(licences: list[str]) -> None:
     found = mixture(licences)
     assert found == mixture(reversed(licences))
-    if found.licence is not None:
-        assert [refusal(licence, found.licence) for licence in licences] == [None] * len(licences)
+    if found is not None:
+        assert [refusal(licence, found) for licence in licences] == [None] * len(licences)
 
 
 def test_two_licences_have_a_mixture_if_and_only_if_a_release_allows_both() -> None:
     for one, other in combinations(KNOWN, 2):
         possible = [r for r in KNOWN if refusal(one, r) is None and refusal(other, r) is None]
         open_to_all = [r for r in possible if (found := find_licence(r)) is not None and found.adaptation]
-        assert bool(open_to_all) == (mixture([one, other]).licence is not None), (one, other)
+        assert bool(open_to_all) == (mixture([one, other]) is not None), (one, other)
 
 
 @pytest.mark.parametrize(
