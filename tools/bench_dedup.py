@@ -12,7 +12,6 @@ import argparse
 import os
 import random
 import resource
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -23,9 +22,10 @@ from pathlib import Path
 
 import dedup_texts as texts
 
-from h2htalk.curation.dedup.stage import run_dedup
+from h2htalk.curation.dedup.stage import make_stage
 from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.settings import CurateSpec, DedupSettings, GatherSettings
+from h2htalk.curation.pipeline import run_stage
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder, part_name
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
@@ -48,8 +48,8 @@ def deduplicate(
         number += 1
     write_json(before.path / "stage.json", {"fingerprint": "bench"})
     write_json(before.path / "summary.json", {})
-    spec = CurateSpec(str(folder), GatherSettings(), part=part, dedup=DedupSettings())
-    run_dedup(spec, workspace, workspace.open_key(), processes=processes)
+    spec = CurateSpec(str(folder), part=part)
+    run_stage(make_stage(spec, workspace, workspace.open_key()), workspace, processes=processes)
     return workspace, workspace.stage("dedup")
 
 
@@ -160,4 +160,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

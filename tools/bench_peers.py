@@ -29,8 +29,8 @@ from measure import Cost, measure
 from report import FEW, Bench, markdown, versions
 from runners import (
     Runner,
-    baseline_runner,
     copy_tasks,
+    floor_runner,
     h2htalk_runner,
     inspect_runner,
     lm_eval_runner,
@@ -93,7 +93,7 @@ def bench(python: Path, peers: Path, work: Path, count: int, rounds: int) -> Ben
     ours, parts, baseline = (
         h2htalk_runner(python, work),
         parts_runner(python, work),
-        baseline_runner(python, work),
+        floor_runner(python, work),
     )
     lm_eval = lm_eval_runner(peers, work)
     theirs = [lm_eval, inspect_runner(peers, work)]

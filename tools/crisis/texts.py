@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.curation.gather.mock_dialogues import generated
-from h2htalk.curation.safety.crisis import cues
+from h2htalk.curation.gather.mock_dialogues import mock_dialogues
+from h2htalk.curation.safety.crisis import crisis_cues
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Scenario
@@ -90,7 +90,7 @@ def harmless(language: Language, data: Path) -> list[Text]:
     seen: dict[str, Text] = {}
     for text in found:
         folded = fold_spelling(text.text, language)
-        if folded and not any(not hit.weak for hit in cues(language).hits(folded)):
+        if folded and not any(not hit.weak for hit in crisis_cues(language).hits(folded)):
             seen.setdefault(folded, text)
     return list(seen.values())
 
@@ -98,7 +98,7 @@ def harmless(language: Language, data: Path) -> list[Text]:
 def everyday(language: Language) -> Iterator[Text]:
     """Small concrete things of ordinary days, which people in a crisis speak of too: generated dialogues, and of the
     bundled split every other scenario whose risk is none (the others are for measuring), turns and references."""
-    for dialogue in generated(400, 1, language):
+    for dialogue in mock_dialogues(400, 1, language):
         for turn in dialogue.messages:
             if turn.role == "user":
                 yield Text(turn.content, False, 0.5, "own harmless generated")

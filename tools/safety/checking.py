@@ -10,8 +10,8 @@ from pathlib import Path
 from safety import corpora
 
 from h2htalk.curation.safety.insults import OFFENSIVE, offence
-from h2htalk.curation.safety.lexicons import evidence
-from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load
+from h2htalk.curation.safety.lexicons import find_listed
+from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load_classifier
 
 TOLERANCE = 0.002
 MOST_BYTES = 2_000_000
@@ -39,7 +39,7 @@ class Figure:
 
 def chinese(data: Path) -> list[Figure]:
     """COLD dev at one half and at `high`, and the domain's dialogues that no model has seen."""
-    model = load(OFFENSIVE, "zh")
+    model = load_classifier(OFFENSIVE, "zh")
     rows = corpora.cold(data, "dev")
     labels = [offensive for _, offensive in rows]
     started = time.process_time()
@@ -80,7 +80,7 @@ def chinese(data: Path) -> list[Figure]:
 
 def english(data: Path) -> list[Figure]:
     """DiaSafety val, whose labels are a reply's in context: what single texts can show; and what must survive."""
-    model = load(OFFENSIVE, "en")
+    model = load_classifier(OFFENSIVE, "en")
     rows = corpora.diasafety(data, "val")
     found = []
     for name, side, category in (
@@ -163,7 +163,7 @@ def lexicons(data: Path) -> list[Figure]:
     ):
         texts = sorted({text for dialogue in dialogues for text in dialogue})
         started = time.process_time()
-        seen = {text: evidence(text, language) for text in texts}
+        seen = {text: find_listed(text, language) for text in texts}
         speed = len(texts) / (time.process_time() - started)
         alone = share(any(piece.score >= 0.8 for text in line for piece in seen[text]) for line in dialogues)
         name = f"{language} lists, dialogues with evidence that may stand alone"

@@ -154,11 +154,11 @@ def test_a_call_with_a_stored_reply_is_paid(tmp_path: Path, monkeypatch: pytest.
     assert events(tmp_path) == ["sent", "paid", "sent", "paid"]
 
 
-@pytest.mark.parametrize("end", ["lost", "free"])
+@pytest.mark.parametrize("end", ["possibly_paid", "free"])
 def test_a_call_without_a_reply_has_no_stored_reply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    """The stored reply of an item that had timed out before counted for that call, and the paid one as lost."""
+    """The stored reply of an item that had timed out before counted for that call, and the paid one as possibly paid."""
     with serving(monkeypatch):
         with open_calls(tmp_path, USER) as one:
             one.ask([request("a")], "part-00000")

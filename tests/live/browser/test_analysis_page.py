@@ -11,7 +11,7 @@ from analysis_made import made_analysis
 
 from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.report.write_analysis import write_analysis
-from h2htalk.analysis.verb_nouns.pairs import Pair
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -39,7 +39,7 @@ def browser() -> Iterator[Browser]:
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = [WordCount(HOSTILE, 9, 3), WordCount("tea", 5, 2)]
     analysis = made_analysis(
-        ("en",), name=HOSTILE, words=words, pairs=[Pair(HOSTILE, "tea"), Pair("make", "tea")]
+        ("en",), name=HOSTILE, words=words, pairs=[VerbNounPair(HOSTILE, "tea"), VerbNounPair("make", "tea")]
     )
     return write_analysis(analysis, tmp_path_factory.mktemp("analysis"), processes=2)
 
