@@ -158,7 +158,7 @@ def test_a_call_with_a_stored_reply_is_paid(tmp_path: Path, monkeypatch: pytest.
 def test_a_call_without_a_reply_has_no_stored_reply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    """The stored reply of an item that had timed out before counted for that call, and the paid one as possibly paid."""
+    """A reply stored for an item does not settle a call of it that timed out."""
     with serving(monkeypatch):
         with open_calls(tmp_path, USER) as one:
             one.ask([request("a")], "part-00000")
