@@ -119,8 +119,10 @@ def _named_texts(nlp: Language, texts: Iterable[str]) -> Iterator[list[Name]]:
             spans = []
             continue
         for entity in doc.ents:
-            if label := _LABELS.get(entity.label_):
-                spans.append(Name(start + entity.start_char, start + entity.end_char, label))
+            label, name = _LABELS.get(entity.label_), entity.text.strip()
+            if label and name:
+                first = start + entity.start_char + entity.text.index(name)
+                spans.append(Name(first, first + len(name), label))
 
 
 def _pieces_with_start(texts: Iterable[str]) -> Iterator[tuple[str, int | None]]:
@@ -216,7 +218,13 @@ def _loaded(task: Task, language: str, model: str | None) -> Language:
     if model is None:
         if components := find_language(language).parser_components:
             import_module(components)  # registers the tokenizer and features with spaCy
-        return spacy.load(MODELS / f"{language}_{task}")
+        # Without the components of other packages: Presidio's imports transformers and torch, seconds in each process.
+        factories = spacy.util.registry._entry_point_factories
+        factories.entry_points = False
+        try:
+            return spacy.load(MODELS / f"{language}_{task}")
+        finally:
+            factories.entry_points = True
     return _load_named(spacy, task, language, model)
 
 

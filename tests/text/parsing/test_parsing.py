@@ -140,6 +140,7 @@ SAID = st.sampled_from([ENGLISH, CHINESE, "Tom Hanks", "李雷", "in Paris", "?"
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(HOSTILE | SAID | st.text(max_size=4), max_size=12).map("".join), max_size=4))
+@example(["李雷\t\ud83d"])
 @example(["Sarah\0 met Tom\ud83d Hanks😂 in\u202e Paris"])
 def test_names_stand_in_order_inside_one_line_of_the_text_given(texts: list[str]) -> None:
     for language in ("en", "zh"):
