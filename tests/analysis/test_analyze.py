@@ -75,15 +75,19 @@ def test_words_and_pairs_are_those_of_the_functions_that_count_them(mini: Analys
             assert list(part.pairs[side]) == count_pairs(verb_noun_pairs(lines, part.language))
 
 
+@pytest.mark.slow
 def test_the_number_of_processes_changes_nothing(mini: Analysis) -> None:
     assert replace(analyze(AnalyzeSpec("mini", processes=2)), spec=mini.spec) == mini
 
 
-def test_row_order_changes_nothing_but_the_order(tmp_path: Path, mini: Analysis) -> None:
-    turned = split_of(tmp_path, [s.to_dict() for s in reversed(MINI.scenarios)])
-    again = analyze(AnalyzeSpec(turned, processes=1))
-    for ours, theirs in zip(mini.split.languages, again.split.languages, strict=True):
-        assert ours == theirs
+def test_row_order_changes_nothing_but_the_order(tmp_path: Path) -> None:
+    some = [s.to_dict() for s in MINI.scenarios[::7]]
+    ours, theirs = (
+        analyze(AnalyzeSpec(split_of(tmp_path, order, name), processes=1)).split.languages
+        for name, order in (("straight", some), ("turned", some[::-1]))
+    )
+    assert len(ours) == 2
+    assert ours == theirs
 
 
 def test_the_screen_says_what_was_found_and_what_was_not_measured(mini: Analysis) -> None:
@@ -197,8 +201,9 @@ def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
 def test_counting_draws_nothing() -> None:
     code = """
 import sys
+sys.modules["torch"] = None  # spaCy would load it
 from h2htalk.analysis.analyze import AnalyzeSpec, analyze
-analyze(AnalyzeSpec("mini", limit=2, processes=1))
+analyze(AnalyzeSpec("mini", language="en", limit=2, processes=1))
 print(sorted({"matplotlib", "wordcloud"} & set(sys.modules)))
 """
     done = subprocess.run(

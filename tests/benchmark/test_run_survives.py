@@ -58,8 +58,9 @@ def asked(server: LoopbackServer) -> Counter[str]:
 
 
 def test_lasting_faults_leave_every_other_item_and_a_restart_asks_only_the_failed(tmp_path: Path) -> None:
-    split, out = write_split(tmp_path / "split", 1000), tmp_path / "run"
-    faults = {"http_500": 0.02, "rate_limited": 0.01, "hang": 0.005, "malformed": 0.005}
+    items = 200
+    split, out = write_split(tmp_path / "split", items), tmp_path / "run"
+    faults = {"http_500": 0.06, "rate_limited": 0.04, "hang": 0.02, "malformed": 0.03}
     with LoopbackServer(faults=faults) as server:
         drawn = Counter(fault for fault in server_faults(server, split, out, 3).values() if fault)
         summary = json.loads((out / "summary.json").read_text())
@@ -68,7 +69,7 @@ def test_lasting_faults_leave_every_other_item_and_a_restart_asks_only_the_faile
             {"hang": "timeout", "malformed": "malformed_reply"}.get(fault, fault): count
             for fault, count in sorted(drawn.items())
         }
-        assert summary["counts"]["scored"] == 1000 - sum(drawn.values())
+        assert summary["counts"]["scored"] == items - sum(drawn.values())
         before = asked(server)
         server.mend()
         server_faults(server, split, out, 0)
@@ -121,7 +122,7 @@ def test_kill_9_at_20_random_moments_loses_nothing_and_repeats_only_what_was_in_
 
 
 def test_a_second_process_on_the_same_run_is_refused(tmp_path: Path) -> None:
-    split, out = write_split(tmp_path / "split", 200), tmp_path / "run"
+    split, out = write_split(tmp_path / "split", 60), tmp_path / "run"
     with LoopbackServer(latency=0.2) as server:
         first = start(server.spec, "--split", split, "--out", out, "--concurrency", 4)
         while not stored_ids(out):
@@ -137,7 +138,7 @@ def test_a_second_process_on_the_same_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path) -> None:
-    split, out = write_split(tmp_path / "split", 100), tmp_path / "run"
+    split, out = write_split(tmp_path / "split", 40), tmp_path / "run"
     with LoopbackServer(latency=0.1) as server:
         run = start(server.spec, "--split", split, "--out", out, "--concurrency", 4)
         while not stored_ids(out):

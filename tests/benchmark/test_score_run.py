@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,20 +19,38 @@ from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import DataError
 
 
-@pytest.fixture
-def spec(tmp_path: Path) -> EvaluateSpec:
-    write_jsonl(tmp_path / "script.jsonl", [{"id": "*", "text": "I hear you."}])
+def spec_in(folder: Path) -> EvaluateSpec:
+    write_jsonl(folder / "script.jsonl", [{"id": "*", "text": "I hear you."}])
     return EvaluateSpec(
-        model=f"scripted:{tmp_path}/script.jsonl",
+        model=f"scripted:{folder}/script.jsonl",
         split="mini",
-        out=str(tmp_path / "run"),
+        out=str(folder / "run"),
         embedder="none",
         subtasks=("dialogue_base", "recollection_synthesis"),
     )
 
 
+@pytest.fixture
+def spec(tmp_path: Path) -> EvaluateSpec:
+    return spec_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    spec = replace(spec_in(tmp_path_factory.mktemp("finished")), baselines=False)
+    evaluate(spec)
+    return spec.out_path
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of a finished run, to be edited."""
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
 def test_scoring_again_gives_the_same_summary(spec: EvaluateSpec) -> None:
     made = evaluate(spec)
+    assert set(made.baselines) == {"constant", "copy-last-turn", "random-reference"}
     assert score(spec.out_path) == made
 
 
@@ -49,19 +68,17 @@ def test_a_restart_of_a_finished_run_scores_nothing_anew(
     assert page.exists()
 
 
-def test_references_that_were_edited_are_not_scored_under_the_old_signature(spec: EvaluateSpec) -> None:
-    evaluate(spec)
-    path = spec.out_path / "inputs" / "split" / "scenarios.jsonl"
+def test_references_that_were_edited_are_not_scored_under_the_old_signature(run: Path) -> None:
+    path = run / "inputs" / "split" / "scenarios.jsonl"
     records = [json.loads(line) for line in path.read_text().splitlines()]
     write_jsonl(path, ({**record, "reference": "I hear you."} for record in records))
     with pytest.raises(DataError, match="items are not those of the run's signature"):
-        score(spec.out_path)
+        score(run)
 
 
 @pytest.mark.parametrize("edit", ["change", "remove"])
-def test_templates_that_were_edited_or_are_gone_are_noticed(spec: EvaluateSpec, edit: str) -> None:
-    evaluate(spec)
-    path = spec.out_path / "inputs" / "prompts" / "en" / "sap" / "secure_base.j2"
+def test_templates_that_were_edited_or_are_gone_are_noticed(run: Path, edit: str) -> None:
+    path = run / "inputs" / "prompts" / "en" / "sap" / "secure_base.j2"
     if edit == "change":
         path.write_text("Be somebody else.")
     else:
@@ -69,48 +86,40 @@ def test_templates_that_were_edited_or_are_gone_are_noticed(spec: EvaluateSpec, 
         for other in path.parent.iterdir():
             other.write_text("Nothing.")
     with pytest.raises(DataError, match="prompts are not those of the run's signature"):
-        score(spec.out_path)
+        score(run)
 
 
 @pytest.mark.parametrize(("key", "value"), [("samples", 2), ("sap", "none")])
-def test_a_specification_that_was_edited_is_noticed(spec: EvaluateSpec, key: str, value: object) -> None:
-    evaluate(spec)
-    path = spec.out_path / "run.json"
-    run = json.loads(path.read_text())
-    run["spec"] |= {key: value, "temperature": 0.7}
-    path.write_text(json.dumps(run))
+def test_a_specification_that_was_edited_is_noticed(run: Path, key: str, value: object) -> None:
+    path = run / "run.json"
+    record = json.loads(path.read_text())
+    record["spec"] |= {key: value, "temperature": 0.7}
+    path.write_text(json.dumps(record))
     with pytest.raises(DataError, match=f"{key} are not those of the run's signature"):
-        score(spec.out_path)
+        score(run)
 
 
-def test_a_run_that_is_being_written_is_neither_scored_nor_reported(spec: EvaluateSpec) -> None:
-    evaluate(spec)
-    before = (spec.out_path / "summary.json").read_bytes()
-    with AppendLog(spec.out_path / "responses" / "part-0.jsonl"):
+def test_a_run_that_is_being_written_is_neither_scored_nor_reported(run: Path) -> None:
+    before = (run / "summary.json").read_bytes()
+    with AppendLog(run / "responses" / "part-0.jsonl"):
         for step in (score, report):
             with pytest.raises(DataError, match="another process"):
-                step(spec.out_path)
-    assert (spec.out_path / "summary.json").read_bytes() == before
+                step(run)
+    assert (run / "summary.json").read_bytes() == before
 
 
-def test_a_report_of_other_answers_than_were_scored_is_refused(spec: EvaluateSpec) -> None:
-    evaluate(spec)
-    path = spec.out_path / "responses" / "part-0.jsonl"
+def test_a_report_of_other_answers_than_were_scored_is_refused(run: Path) -> None:
+    path = run / "responses" / "part-0.jsonl"
     lines = path.read_text().splitlines()
     path.write_text("".join(f"{line}\n" for line in lines[1:]))
     with pytest.raises(DataError, match="h2htalk score"):
-        report(spec.out_path)
-    assert score(spec.out_path).incomplete
-    assert report(spec.out_path).counts.unscored == 1
-
-
-def test_baselines_are_shown_only_when_they_are_asked_for(spec: EvaluateSpec) -> None:
-    assert set(evaluate(spec).baselines) == {"constant", "copy-last-turn", "random-reference"}
-    assert evaluate(replace(spec, baselines=False)).baselines == {}
+        report(run)
+    assert score(run).incomplete
+    assert report(run).counts.unscored == 1
 
 
 def test_the_null_class_counts_scored_items_only(spec: EvaluateSpec) -> None:
-    sampled = replace(spec, samples=2, temperature=0.7)
+    sampled = replace(spec, samples=2, temperature=0.7, baselines=False)
     script = Path(spec.model.partition(":")[2])
     null = {"id": "mini-en-recollection-synthesis-01", "text": "No key information extracted."}
     lost = {

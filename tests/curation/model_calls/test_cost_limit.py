@@ -62,9 +62,9 @@ def bills(server: ProviderServer) -> dict[str, Decimal]:
 # --- Two models of one stage ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(
-    limits=st.lists(st.floats(0.0002, 0.08), min_size=1, max_size=3),
+    limits=st.lists(st.floats(0.0002, 0.04), min_size=1, max_size=2),
     dearest=st.booleans(),
     faults=st.sampled_from([{}, {"gateway_timeout": 0.2}, {"no_usage": 0.3}]),
     models=st.sampled_from([(USER, COMPANION), (COMPANION, USER), (USER, USER)]),

@@ -127,7 +127,7 @@ def test_interval_is_close_to_that_of_resampled_items(shared_data: Path) -> None
         by_item.setdefault(vote.item, []).append(vote)
     rng = random.Random(0)
     drawn = []
-    for _ in range(100):
+    for _ in range(60):
         picks = enumerate(rng.choices(list(by_item.values()), k=len(by_item)))
         again = [Vote(f"{n}", vote.annotator, vote.label) for n, theirs in picks for vote in theirs]
         drawn.append(krippendorff_alpha(again, "nominal"))
