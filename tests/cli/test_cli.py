@@ -42,9 +42,9 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
 def test_the_same_command_again_asks_nothing_and_gives_the_same_summary(tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = ("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
-    assert h2htalk(*command).returncode == 0
+    assert h2htalk_here(*command).returncode == 0
     responses, summary = (out / "responses/part-0.jsonl").read_bytes(), (out / "summary.json").read_bytes()
-    assert h2htalk(*command).returncode == 0
+    assert h2htalk_here(*command).returncode == 0
     assert (out / "responses/part-0.jsonl").read_bytes() == responses
     assert (out / "summary.json").read_bytes() == summary
 
@@ -55,7 +55,7 @@ def test_a_failed_item_makes_the_run_incomplete_until_a_restart_repairs_it(tmp_p
     failure = {"id": "made-00003", "failure": {"reason": "timeout", "message": "no answer in 120 s"}}
     command = ("evaluate", f"scripted:{script}", "--split", split, "--embedder", "none", "--out", out)
     write_jsonl(script, [CONSTANT, failure])
-    first = h2htalk(*command)
+    first = h2htalk_here(*command)
     assert first.returncode == 3
     assert "INCOMPLETE" in first.stdout
     assert "timeout" in first.stdout
@@ -109,7 +109,7 @@ def test_a_split_broken_at_line_17_is_named_by_file_and_line(tmp_path: Path) -> 
     lines[16] = lines[16][:-1]
     broken = tmp_path / "broken.jsonl"
     broken.write_text("\n".join(lines))
-    done = h2htalk("evaluate", "embedded", "--split", broken, "--embedder", "none", "--out", tmp_path / "run")
+    done = h2htalk_here("evaluate", "embedded", "--split", broken, "--embedder", "none", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert f"{broken}:17" in done.stderr
     assert not (tmp_path / "run").exists()
@@ -118,9 +118,9 @@ def test_a_split_broken_at_line_17_is_named_by_file_and_line(tmp_path: Path) -> 
 def test_a_run_folder_of_another_signature_is_refused_by_the_keys_that_differ(tmp_path: Path) -> None:
     out = tmp_path / "run"
     common = ("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
-    assert h2htalk(*common).returncode == 0
+    assert h2htalk_here(*common).returncode == 0
     before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
-    done = h2htalk(*common, "--sap", "none", "--seed", "7")
+    done = h2htalk_here(*common, "--sap", "none", "--seed", "7")
     assert done.returncode == 2
     assert "sap (full, none)" in done.stderr
     assert "seed (0, 7)" in done.stderr
@@ -133,10 +133,10 @@ def test_a_specification_file_gives_the_options_and_the_command_line_wins(tmp_pa
         f'model = "{scripted(tmp_path)}"\nsplit = "mini"\nout = "{tmp_path}/run"\nembedder = "none"\n'
         'language = "en"\nsubtasks = ["dialogue_base"]\n'
     )
-    assert h2htalk("evaluate", "--spec", spec, "--language", "zh").returncode == 0
+    assert h2htalk_here("evaluate", "--spec", spec, "--language", "zh").returncode == 0
     assert json.loads((tmp_path / "run/run.json").read_text())["spec"]["language"] == "zh"
     spec.write_text('modle = "embedded"\n')
-    done = h2htalk("evaluate", "--spec", spec)
+    done = h2htalk_here("evaluate", "--spec", spec)
     assert done.returncode == 2
     assert f"{spec}: unknown key modle" in done.stderr
 
@@ -151,7 +151,7 @@ def test_dry_run_says_what_would_be_asked_and_writes_nothing(tmp_path: Path) -> 
 
 def test_dry_run_refuses_what_the_evaluation_would_refuse(tmp_path: Path) -> None:
     common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
-    assert h2htalk("evaluate", scripted(tmp_path), *common).returncode == 0
+    assert h2htalk_here("evaluate", scripted(tmp_path), *common).returncode == 0
     again = h2htalk_here("evaluate", scripted(tmp_path), *common, "--dry-run")
     assert again.returncode == 0
     assert "0 calls (154 answered already)" in again.stdout
@@ -180,9 +180,9 @@ def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -
     write_jsonl(split, scenario_records(3))
     done = h2htalk("evaluate", scripted(tmp_path), "--split", split, "--embedder", "none", "--out", out)
     assert done.returncode == 0, done.stderr
-    assert h2htalk("score", out).returncode == 0
-    assert h2htalk("report", out).returncode == 0
-    done = h2htalk("split", "export", split, "--out", folder / "exported", "--format", "parquet")
+    assert h2htalk_here("score", out).returncode == 0
+    assert h2htalk_here("report", out).returncode == 0
+    done = h2htalk_here("split", "export", split, "--out", folder / "exported", "--format", "parquet")
     assert done.returncode == 0, done.stderr
     assert "n\\udcff/exported/scenarios.parquet" in done.stdout
 
@@ -222,7 +222,7 @@ def test_a_missing_extra_is_named_with_what_to_type(
 
 def test_a_missing_key_is_one_line_that_says_what_to_set_and_nothing_is_written(tmp_path: Path) -> None:
     with LoopbackServer(faults={"unauthorized": 1.0}) as server:
-        done = h2htalk(
+        done = h2htalk_here(
             "evaluate", server.spec, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run"
         )
     assert done.returncode == 2
@@ -234,7 +234,7 @@ def test_a_missing_key_is_one_line_that_says_what_to_set_and_nothing_is_written(
 def test_no_server_at_the_url_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
     with LoopbackServer() as server:
         closed = server.spec
-    done = h2htalk("evaluate", closed, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+    done = h2htalk_here("evaluate", closed, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert "127.0.0.1" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -260,7 +260,7 @@ def test_several_samples_an_item_are_averaged_and_counted_as_one_item(tmp_path: 
         {"id": f"made-{i:05}", "sample": k, "text": text} for i in range(6) for k, text in enumerate(texts)
     ]
     command = ("evaluate", scripted(tmp_path, *lines), "--split", split, "--embedder", "none")
-    done = h2htalk(*command, "--samples", 3, "--temperature", 0.7, "--out", tmp_path / "run")
+    done = h2htalk_here(*command, "--samples", 3, "--temperature", 0.7, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     counts = json.loads((tmp_path / "run/summary.json").read_text())["counts"]
     assert (counts["items"], counts["scored"], counts["samples"], counts["empty"]) == (6, 6, 18, 6)
@@ -273,7 +273,7 @@ def test_below_the_constant_answer_on_mostly_null_references_there_is_a_warning(
             record["reference"] = find_language(record["language"]).null_memory
     split = tmp_path / "split"
     write_jsonl(split / "scenarios.jsonl", records)
-    done = h2htalk(
+    done = h2htalk_here(
         "evaluate", scripted(tmp_path), "--split", split, "--embedder", "none", "--out", tmp_path / "run"
     )
     assert done.returncode == 0
