@@ -7,8 +7,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.metrics.null_class import NullClass
@@ -19,6 +20,9 @@ from h2htalk.data.run_folder import SCORE_AGAIN
 from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError, quoted, shorten
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 # The two measures of a row: the composite S, or the mean of its six lexical parts.
 Measure = Literal["s", "lexical"]
@@ -172,13 +176,13 @@ class Summary:
         Raises:
             DataError: a field is missing, of the wrong kind, or holds what no run could give; starts with `where`.
         """
-        from pydantic import TypeAdapter, ValidationError
+        from pydantic import ValidationError
 
         try:
             Signature.from_dict(raw.get("signature"), where)
             # As JSON, whose strict validation accepts a list for a tuple and a whole number for a float, nothing else.
             text = json.dumps(raw, allow_nan=False)
-            summary = TypeAdapter(cls).validate_json(text, strict=True)
+            summary = _adapter().validate_json(text, strict=True)
         except ValidationError as error:
             first = error.errors()[0]
             field_name = ".".join(map(str, first["loc"]))
@@ -261,3 +265,10 @@ def read_summary(path: Path) -> Summary:
     except DataError as error:
         raise DataError(f"{error}; {SCORE_AGAIN}") from error
     return Summary.from_dict(raw, str(path))
+
+
+@cache
+def _adapter() -> TypeAdapter[Summary]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Summary)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
@@ -94,13 +95,19 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
 
 
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(with_config(ConfigDict(extra="forbid"))(kind))
+
+
 def _read(kind: type[T], raw: object, folder: Path, where: str, joint: str = ": ") -> T:
     """Read one record; a message starts with `where`."""
-    with_config(ConfigDict(extra="forbid"))(kind)
     try:
         # As JSON, where strict tuples may be lists: `true` is not 1 and "4" is not 4.
         text = json.dumps(raw, default=str)
-        return TypeAdapter(kind).validate_json(text, strict=True, context={"folder": folder})
+        adapter = _adapter(kind)  # type: ignore[arg-type]  # mypy: a class variable is not hashable
+        found: T = adapter.validate_json(text, strict=True, context={"folder": folder})
+        return found
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])

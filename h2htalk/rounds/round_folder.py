@@ -22,8 +22,12 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import with_config as configured
 
 from h2htalk.data.append_log import AppendLog, writer_lock
 from h2htalk.data.files import (
@@ -270,10 +274,7 @@ def now() -> str:
 
 def read_records(path: Path, record: type[Record]) -> Iterator[Record]:
     """Yield the records of a JSONL file; raise DataError with file and line if one does not fit the dataclass."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
-    from pydantic import with_config as configured
-
-    adapter = TypeAdapter(configured(ConfigDict(extra="forbid"))(record))
+    adapter = _adapter(record)  # type: ignore[arg-type]  # mypy: a class variable is not hashable
     for where, raw in read_jsonl(path):
         try:
             yield adapter.validate_json(json_line(raw), strict=True)
@@ -281,6 +282,11 @@ def read_records(path: Path, record: type[Record]) -> Iterator[Record]:
             first = error.errors(include_url=False)[0]
             field = ".".join(map(str, first["loc"]))
             raise DataError(f"{where}: {field}: {first['msg']}; {RESTORE}") from error
+
+
+@cache
+def _adapter(record: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(configured(ConfigDict(extra="forbid"))(record))
 
 
 def _private_file_exists(path: Path) -> bool:

@@ -7,6 +7,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -112,10 +113,8 @@ class RoundSpec:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> RoundSpec:
         """Validate a stored specification or a TOML table; raise ConfigError starting with `where`."""
-        for record in (Adaptive, Care, Ties, ArgillaSettings, cls):
-            configured(ConfigDict(extra="forbid"))(record)
         try:
-            spec = TypeAdapter(cls).validate_json(json.dumps(raw, default=str), strict=True)
+            spec = _adapter().validate_json(json.dumps(raw, default=str), strict=True)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = ".".join(map(str, first["loc"]))
@@ -169,3 +168,10 @@ def require_same_spec(opened: RoundSpec, requested: RoundSpec, path: Path) -> No
         raise RoundError(
             f"{path}: this round was opened with another {', '.join(names)}; use the same settings, or another --out"
         )
+
+
+@cache
+def _adapter() -> TypeAdapter[RoundSpec]:
+    for record in (Adaptive, Care, Ties, ArgillaSettings, RoundSpec):
+        configured(ConfigDict(extra="forbid"))(record)
+    return TypeAdapter(RoundSpec)

@@ -109,7 +109,9 @@ def test_a_split_broken_at_line_17_is_named_by_file_and_line(tmp_path: Path) -> 
     lines[16] = lines[16][:-1]
     broken = tmp_path / "broken.jsonl"
     broken.write_text("\n".join(lines))
-    done = h2htalk_here("evaluate", "embedded", "--split", broken, "--embedder", "none", "--out", tmp_path / "run")
+    done = h2htalk_here(
+        "evaluate", "embedded", "--split", broken, "--embedder", "none", "--out", tmp_path / "run"
+    )
     assert done.returncode == 2
     assert f"{broken}:17" in done.stderr
     assert not (tmp_path / "run").exists()
@@ -234,7 +236,9 @@ def test_a_missing_key_is_one_line_that_says_what_to_set_and_nothing_is_written(
 def test_no_server_at_the_url_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
     with LoopbackServer() as server:
         closed = server.spec
-    done = h2htalk_here("evaluate", closed, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+    done = h2htalk_here(
+        "evaluate", closed, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run"
+    )
     assert done.returncode == 2
     assert "127.0.0.1" in done.stderr
     assert list(tmp_path.iterdir()) == []

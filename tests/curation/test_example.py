@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.curation.curate import StageSummary, summaries
+from h2htalk.curation.curate import StageSummary, curate, summaries
 from h2htalk.curation.erase import erase
 from h2htalk.curation.explain import explain
 from h2htalk.curation.stage_table import STAGES
@@ -143,6 +144,25 @@ def require_documented_ids(workspace: Workspace) -> None:
             assert name in erase(workspace, name).ids
 
 
+def test_the_planted_dialogues_among_a_few_mock_dialogues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("H2HTALK_DATA", raising=False)
+    copied = Path(
+        shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("workspace"))
+    )
+    settings = (copied / "curate.toml").read_text(encoding="utf-8")
+    assert "mock_dialogues = 400" in settings
+    (copied / "curate.toml").write_text(settings.replace("= 400", "= 20"), encoding="utf-8")
+    curate(copied / "curate.toml", workspace=tmp_path / "work", processes=1)
+    workspace = Workspace(tmp_path / "work")
+    require_sums(summaries(workspace))
+    require_plans(workspace)
+    require_privacy(workspace)
+    require_documented_ids(workspace)
+
+
+@pytest.mark.slow
 def test_the_example_with_mock_dialogues(tmp_path: Path) -> None:
     started = time.monotonic()
     done = run(tmp_path / "work", None)

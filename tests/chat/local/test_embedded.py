@@ -84,8 +84,12 @@ def test_the_text_of_an_item_is_the_same_in_any_order_and_at_any_concurrency(
     chat: EmbeddedChat, three: EmbeddedChat, alone: EmbeddedChat
 ) -> None:
     topics = ["my exam tomorrow", "a long walk in the rain", "my mother's letter"]
-    requests = [ask(f"greedy {i}", f"Let us talk about {topic}.", max_tokens=16) for i, topic in enumerate(topics)]
-    requests += [ask(f"diary {i}", f"Write about {topic}.", DIARY, max_tokens=16) for i, topic in enumerate(topics[:2])]
+    requests = [
+        ask(f"greedy {i}", f"Let us talk about {topic}.", max_tokens=16) for i, topic in enumerate(topics)
+    ]
+    requests += [
+        ask(f"diary {i}", f"Write about {topic}.", DIARY, max_tokens=16) for i, topic in enumerate(topics[:2])
+    ]
     drawn = {"temperature": 0.9, "top_p": 0.95, "max_tokens": 16}
     requests += [ask("drawn", "Tell me about your day.", sample=k, seed=100 + k, **drawn) for k in range(3)]
     expected = texts_by_item(requests, chat.complete(requests))
