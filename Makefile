@@ -17,10 +17,14 @@ DEMO := runs/demo
 
 # The lower bounds of the requirements, in environments of their own.
 LOWEST := .venv-lowest
-# Tests of what core and `embedded` do, and of what `curation`, `rounds` and `analysis` do.
-CORE_TESTS := tests/data tests/text tests/chat tests/benchmark tests/cli \
-	--ignore tests/text/parsing --ignore tests/cli/test_cli_analyze.py
-PEOPLE_TESTS := tests/curation tests/rounds tests/analysis tests/text/parsing tests/cli/test_cli_analyze.py
+# Tests that call each dependency: of core and `embedded`, and of `curation`, `rounds` and `analysis`.
+CORE_TESTS := tests/data tests/chat/batch/test_batch_runner.py tests/chat/hosted tests/chat/server \
+	tests/chat/local/test_embedded.py tests/chat/test_response_schema.py tests/text/embeddings/test_minilm.py \
+	tests/text/test_token_counts.py tests/text/test_tokens.py tests/benchmark/metrics tests/benchmark/prompts \
+	tests/benchmark/report tests/benchmark/test_score_run.py tests/cli/test_cli_commands.py tests/cli/test_output.py
+PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup/test_similarity.py tests/curation/test_example.py \
+	tests/rounds/aggregation tests/rounds/argilla tests/rounds/spreadsheets tests/analysis/figures \
+	tests/analysis/measures tests/analysis/report tests/analysis/verb_nouns tests/text/parsing/test_parsing.py
 # A container may set it; each worker and each subprocess would then compile what it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
@@ -46,7 +50,7 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 	$(BIN)/python $(PYTEST) -q -m "not live and not slow and not local and not embedded"
 
 # torch, vLLM and what pulls them (the extras `local` and `vllm`) have no tested lower bounds.
-lowest: $(VENV)/dev.stamp  ## the fast tests with the oldest versions that pyproject.toml admits, in .venv-lowest
+lowest: $(VENV)/dev.stamp  ## tests of each dependency with the oldest versions that pyproject.toml admits, in .venv-lowest
 	rm -rf $(LOWEST)
 	$(PYTHON) -m venv $(LOWEST)/core
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/core/bin/python --resolution lowest-direct --editable ".[embedded]"

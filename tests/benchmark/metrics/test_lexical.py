@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -192,48 +190,3 @@ def test_lists_of_different_length_are_a_programming_error() -> None:
         lexical_scores_of_tokens([["a"]], [["a"], ["b"]])
     with pytest.raises(ConfigError, match="no language 'fr'"):
         lexical_scores(["a"], ["a"], ["fr"])
-
-
-# --- Speed ------------------------------------------------------------------------------------------------------
-
-
-def reply_pairs(count: int) -> tuple[list[Tokens], list[Tokens]]:
-    """Replies of 14 to 52 tokens from a skewed vocabulary, each sharing runs with its reference."""
-    draw = random.Random(1)
-    words = [f"w{i}" for i in range(3000)]
-    weights = [1 / (i + 1) for i in range(3000)]
-    responses, references = [], []
-    for _ in range(count):
-        reference, response = (draw.choices(words, weights, k=draw.randint(14, 52)) for _ in range(2))
-        start, length = draw.randrange(len(reference)), draw.randint(0, 6)
-        response[3 : 3 + length] = reference[start : start + length]
-        responses.append(response)
-        references.append(reference)
-    return responses, references
-
-
-def cpu_seconds(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-@pytest.mark.slow
-def test_it_is_many_times_as_fast_as_nltk_and_rouge_score_on_the_same_tokens() -> None:
-    """12 and 6 times are asked for and measured by tools/bench_lexical.py; a busy machine gets some room here."""
-    responses, references = reply_pairs(400)
-
-    def nltk_once() -> None:
-        for response, reference in zip(responses, references, strict=True):
-            sentence_bleu([reference], response, WEIGHTS, smoothing_function=METHOD1)
-            SCORER.score(reference, response)
-
-    four, once = [], []
-    for _ in range(5):
-        ours = cpu_seconds(lambda: [lexical_scores_of_tokens(responses, references) for _ in range(4)]) / 4
-        four.append(
-            cpu_seconds(lambda: [peers(*pair) for pair in zip(responses, references, strict=True)]) / ours
-        )
-        once.append(cpu_seconds(nltk_once) / ours)
-    assert statistics.median(four) > 8
-    assert statistics.median(once) > 4

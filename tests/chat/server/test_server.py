@@ -109,9 +109,7 @@ def test_finished_items_are_handed_over_in_the_calling_thread_while_others_run()
 
 def test_concurrency_bounds_requests_and_connections_which_are_used_again() -> None:
     with LoopbackServer(latency=0.02) as server:
-        start = time.monotonic()
         chat_with(server, concurrency=8).complete(items(80))
-        assert time.monotonic() - start < 80 * 0.02
     assert (server.in_flight_max, server.connections, server.requests) == (8, 8, 80)
 
 

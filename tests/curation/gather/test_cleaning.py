@@ -48,7 +48,7 @@ def test_two_megabytes_are_refused_in_no_time(character: str) -> None:
     start = time.process_time()
     dialogue = raw((USER, character * 2_000_000), (COMPANION, "Hello"))
     assert refused(dialogue) == ("too_long", {"message": 1, "characters": 2_000_000 * len(character)})
-    assert time.process_time() - start < 0.5
+    assert time.process_time() - start < 2
 
 
 def test_the_longest_message() -> None:
