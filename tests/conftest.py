@@ -18,7 +18,7 @@ from hypothesis import settings
 # HYPOTHESIS_PROFILE: `quick` in `make test`, `thorough` in `make test-all`, `few` in `make lowest`.
 settings.register_profile("few", max_examples=5, deadline=None)
 settings.register_profile("quick", max_examples=25, deadline=None)
-settings.register_profile("thorough", max_examples=200, deadline=None)
+settings.register_profile("thorough", max_examples=100, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 skipped: list[str] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.errors import ConfigError
@@ -85,7 +85,6 @@ def test_a_file_that_is_not_there_is_that_error_too(tmp_path: Path) -> None:
 WHOLE = gguf({key: FIELDS[key][0] for key in ("numbers", "nested", "text")})
 
 
-@settings(max_examples=60)
 @given(cut=st.integers(0, len(WHOLE) - 1))
 def test_a_file_cut_anywhere_never_gives_wrong_values(
     tmp_path_factory: pytest.TempPathFactory, cut: int

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("wordcloud", reason="the analysis extra is not installed")
@@ -148,7 +148,6 @@ def test_plurals_meet_across_splits() -> None:
     assert comparable_counts(counts, [], "zh") == ({"茶": 2}, {})
 
 
-@settings(max_examples=60)
 @given(st.lists(st.text(max_size=60), max_size=6), st.sampled_from(["en", "zh"]), st.randoms())
 def test_no_texts_break_counting_and_their_order_means_nothing(
     texts: list[str], language: str, shuffle: random.Random

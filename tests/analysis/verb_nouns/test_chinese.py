@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("spacy", reason="needs the analysis extra")
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -188,7 +188,6 @@ def test_nothing_of_the_text_is_lost_or_added_when_words_are_cut_again() -> None
     assert "".join(piece.text for piece in chinese_tokens(text)) == text.text
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("spacy", reason="the analysis extra is not installed")
 pytest.importorskip("lemminflect", reason="the analysis extra is not installed")
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -170,7 +170,6 @@ def trees(draw: st.DrawFn) -> Doc:
     return Doc(VOCAB, words=words, tags=tags, pos=kinds, heads=heads, deps=labels)
 
 
-@settings(max_examples=60, deadline=None)
 @given(trees())
 def test_any_tree_gives_pairs_of_its_own_words(doc: Doc) -> None:
     found = english_pairs(doc)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
@@ -183,7 +183,6 @@ def test_an_average_over_a_cell_of_one_item_has_no_interval() -> None:
         assert average.low is None
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12), st.integers(0, 5))
 def test_an_interval_holds_its_mean_and_stays_in_range(numbers: list[float], seed: int) -> None:
     cell = aggregate([ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(numbers)], seed).cells[

@@ -13,7 +13,7 @@ import pytest
 from batch_double import CALL_USD, PRICE, BatchDouble, requests
 from batch_double_wire import DoubleJob
 from batch_stories import Killed, Story, both, stranger
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from h2htalk.chat.protocol import Reply
@@ -67,7 +67,6 @@ FATES = ("ok", "ok", "ok expired ok", "expired ok", "overloaded ok", "uncomputed
 
 @pytest.mark.slow
 @both
-@settings(max_examples=50, deadline=None)
 @given(
     kills=st.lists(WRITES | CALLS, min_size=1, max_size=5),
     fates=st.lists(st.sampled_from(FATES), min_size=1, max_size=4),

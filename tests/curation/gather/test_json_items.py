@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.gather.formats import READERS
@@ -110,7 +110,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(values=st.lists(JSON, max_size=6), indent=st.sampled_from([None, 1]), ascii_only=st.booleans())
 def test_an_array_is_read_as_by_json(
     tmp_path_factory: pytest.TempPathFactory, values: list[Any], indent: int | None, ascii_only: bool

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.safety import lexicons
@@ -129,7 +129,6 @@ def test_words_of_a_rule_must_be_close_together() -> None:
     assert set(lexicon.hits("alphabet beta and gamma")) == set()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.sampled_from(

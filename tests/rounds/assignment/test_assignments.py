@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.data.dialogue import Turn
@@ -46,7 +46,6 @@ def test_assignments_are_balanced() -> None:
     assert len({(s.item, s.annotator) for s in assignment_set.assignments}) == 300
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 3), st.randoms())
 def test_assignments_depend_on_the_seed_not_on_the_order(seed: int, random: object) -> None:
     some, people = items(30, every=10), annotators(6)
@@ -57,7 +56,6 @@ def test_assignments_depend_on_the_seed_not_on_the_order(seed: int, random: obje
     assert assign(1, some, wanted(some, 2), people, (), CARE, seed + 9) != one
 
 
-@settings(max_examples=50)
 @given(st.integers(1, 60), st.integers(8, 30), st.integers(1, 25))
 def test_sessions_respect_the_share_of_crises(count: int, every: int, size: int) -> None:
     care = Care(session_items=size, crisis_share=0.25)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.rounds.assignment.session_sizes import max_crises, session_sizes
@@ -30,7 +30,6 @@ def test_crises_are_spread_evenly(number: int, hard: int, sizes: tuple[tuple[int
     assert session_sizes(number, hard, CARE) == sizes
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 20), st.sampled_from([0.1, 0.2, 0.25, 0.4, 0.9, 1.0]))
 def test_session_sizes_respect_the_share(number: int, session: int, share: float) -> None:
     care = Care(session, share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
@@ -34,7 +34,6 @@ def test_line_count_of_chinese() -> None:
     assert (line_count("番" * 39, 40), line_count("a" * 39, 40), line_count("a\n\nb", 40)) == (2, 1, 3)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(ANY | LINES, min_size=1, max_size=8))
 def test_cells_keep_their_texts(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     path = tmp_path_factory.mktemp("cells") / "a.xlsx"

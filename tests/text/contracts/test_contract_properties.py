@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.data.languages import LANGUAGES, find_language
@@ -105,7 +105,6 @@ def timetable(draw: st.DrawFn, language: str, numbered: bool) -> str:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(languages.flatmap(lambda language: st.tuples(st.just(language), dialogue_reply(language))))
 def test_a_dialogue_reply_of_valid_parts_passes(case: tuple[str, str]) -> None:
     language, text = case
@@ -113,7 +112,6 @@ def test_a_dialogue_reply_of_valid_parts_passes(case: tuple[str, str]) -> None:
         assert check(text, subtask, language, persona_names=NAMES) == ()  # type: ignore[arg-type]
 
 
-@settings(max_examples=60, deadline=None)
 @given(languages.flatmap(lambda language: st.tuples(st.just(language), memory_answer(language))))
 def test_memory_blocks_of_valid_parts_pass_and_are_all_read(case: tuple[str, str]) -> None:
     language, text = case
@@ -121,7 +119,6 @@ def test_memory_blocks_of_valid_parts_pass_and_are_all_read(case: tuple[str, str
     assert len(parse_memory(text, language).blocks) == text.count("\n\n") + 1  # type: ignore[arg-type]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.tuples(languages, st.booleans()).flatmap(
         lambda kind: st.tuples(st.just(kind), timetable(kind[0], numbered=kind[1]))
