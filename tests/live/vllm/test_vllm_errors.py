@@ -40,7 +40,7 @@ def failing(model: object, **engine: object) -> str:
 @pytest.mark.parametrize("name", ["", "/no/such/folder", "./no-such-folder"])
 def test_no_such_folder(name: str) -> None:
     message = failing(name)
-    assert "vllm:OWNER/NAME" in message or "no folder with a config.json" in message
+    assert "vllm:OWNER/NAME" in message or "not a folder with a config.json" in message
 
 
 def test_no_such_repository(monkeypatch: pytest.MonkeyPatch) -> None:
