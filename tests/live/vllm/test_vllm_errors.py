@@ -98,7 +98,7 @@ def test_what_vllm_refuses_shows_its_words_and_its_log(name: str, tiny: Path, tm
 
 def test_a_reasoning_parser_that_vllm_does_not_have(tiny: Path) -> None:
     message = failing(tiny, reasoning_parser="qwen9")
-    assert "vLLM has none such; choose from" in message
+    assert "unknown reasoning_parser 'qwen9'; choose from" in message
     assert "deepseek_r1" in message
 
 
