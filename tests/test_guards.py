@@ -279,6 +279,18 @@ def test_the_map_of_the_paper_names_files_that_exist() -> None:
     assert len(named) > 30
 
 
+def test_the_docs_name_paths_that_exist() -> None:
+    wrong = [
+        f"{path.name}:{number}: {name}"
+        for path in [*DOCS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if "*planned*" not in line
+        for name in re.findall(r"(?<![\w/.-])(?:tests|tools|h2htalk)/[\w./-]*\w", line)
+        if not (ROOT / name.partition("/LANGUAGE/")[0]).exists()
+    ]
+    assert wrong == []
+
+
 def test_the_overview_names_every_folder() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     folders = {path.parent.relative_to(PACKAGE).as_posix() for path in MODULES.values()} - {"."}
