@@ -1,4 +1,4 @@
-"""`h2htalk evaluate`: ask a model and score its answers."""
+"""`h2htalk evaluate`: generate a model's answers and score them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def evaluate(
     timeout: Annotated[float | None, typer.Option(help="Seconds an attempt may take.")] = None,
     baselines: Annotated[
         bool | None,
-        typer.Option("--baselines/--no-baselines", help="Score trivial answers beside the model."),
+        typer.Option("--baselines/--no-baselines", help="Score trivial answers next to the model."),
     ] = None,
     model_sampling: Annotated[
         bool | None,
@@ -52,7 +52,7 @@ def evaluate(
     ] = None,
     thinking: Annotated[
         int | None,
-        typer.Option(help="Tokens of reasoning beside the reply; 0 switches it off."),
+        typer.Option(help="Tokens of reasoning besides the reply; 0 switches it off."),
     ] = None,
     engine_option: Annotated[
         list[str] | None,
@@ -69,7 +69,7 @@ def evaluate(
     prices: Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print what would be asked and what it would cost; write nothing."),
+        typer.Option("--dry-run", help="Print the number of calls and their cost; send and write nothing."),
     ] = False,
     verbose: VerboseOption = False,
 ) -> None:

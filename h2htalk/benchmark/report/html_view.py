@@ -183,7 +183,7 @@ SLICE_ROWS = 12  # values of a tag that stand in the open
 NONE = "–"
 _AVERAGES = (
     ("overall", "Overall", "Table 1's weights"),
-    ("items_mean", "Mean of items", "those at hand"),
+    ("items_mean", "Mean of items", "all scored items"),
     ("plain_mean", "Mean of cells", "unweighted"),
 )
 

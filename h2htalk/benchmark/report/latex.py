@@ -159,7 +159,7 @@ def _notes(rows: Sequence[TableRow], columns: Sequence[Column]) -> str:
     sentences = ["Scores in percent; Overall is weighted with Table 1's counts."]
     if OTHER_MEANS[0] in columns:
         sentences[0] = (
-            "Scores in percent; Overall is weighted with Table 1's counts, Items is the mean over the items at hand, "
+            "Scores in percent; Overall is weighted with Table 1's counts, Items is the mean over the scored items, "
             "Cells the plain mean of the cells."
         )
     if any(half_width_text(cell) for row in rows for cell in row.cells.values()):

@@ -191,7 +191,9 @@ def _incomplete(summary: Summary) -> str:
     elif engine == "imported":
         advice = "Score the run again."
     elif engine == "baseline":
-        advice = "The baseline has no answer to those: use a split with more items for each subtask and language."
+        advice = (
+            "The baseline has no answer to those: use a split with more items for each subtask and language."
+        )
     else:
         advice = "Start the same command again: it sends only those."
     left_out = f"{counts.unscored:,} of {counts.items:,} items are unscored; the figures leave them out."
