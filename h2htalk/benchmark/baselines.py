@@ -13,6 +13,7 @@ from h2htalk.data.responses import FailedResponse, Failure, Response, read_respo
 from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.splits import Split
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, suggest
 
 CONSTANT = {
@@ -30,7 +31,7 @@ def constant(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Re
             s.id,
             0,
             find_language(s.language).null_memory
-            if s.subtask == "recollection_synthesis"
+            if SUBTASKS[s.subtask].has_null_line
             else CONSTANT[s.language],
             "stop",
         )

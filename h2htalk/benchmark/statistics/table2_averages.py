@@ -45,8 +45,8 @@ class Cell:
 class Row:
     """One row of Table 2.
 
-    `cells` by subtask; `dimensions` the plain means of cells; `overall` the Table-1-weighted mean of the eleven
-    cells (None unless all eleven are there); `items_mean` the mean over the items at hand; `plain_mean` the
+    `cells` by subtask; `dimensions` the plain means of cells; `overall` the Table-1-weighted mean of the
+    cells (None unless all are there); `items_mean` the mean over the items at hand; `plain_mean` the
     plain mean of the cells at hand.
     """
 
