@@ -1,0 +1,334 @@
+"""A subtask, a language, a curation stage, an engine and a metric are added as a contributor would, and used.
+
+Each test works on a copy of the package, runs the real command line on five items, and counts the places that it
+touched: a record in a table, or a new module. Data files (prompts, word lists) do not count.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import h2htalk
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+DATA_FILES = {".toml", ".json", ".jsonl", ".txt", ".csv", ".j2", ".weights"}
+FIVE = range(1, 6)
+
+
+class Checkout:
+    """A copy of the package, what was changed in it, and a folder to work in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.package = folder / "h2htalk"
+        self.places: list[str] = []
+        # Data files are replaced, never written in place: links will do.
+        shutil.copytree(
+            ROOT / "h2htalk", self.package, ignore=shutil.ignore_patterns("__pycache__"), copy_function=_link
+        )
+
+    def add(self, path: str, text: str) -> None:
+        """Add a file; a module counts as a place."""
+        target = self.package / path
+        target.parent.mkdir(exist_ok=True, parents=True)
+        assert not target.exists()
+        target.write_text(text, encoding="utf-8")
+        if target.suffix not in DATA_FILES:
+            self.places.append(path)
+
+    def edit(self, path: str, before: str, new: str) -> None:
+        """Insert text before another, which occurs once; this counts as a place unless the file holds data."""
+        target = self.package / path
+        text = target.read_text(encoding="utf-8")
+        assert text.count(before) == 1, f"{path}: {before!r} occurs {text.count(before)} times"
+        target.unlink()  # the link: the original stays
+        target.write_text(text.replace(before, new + before), encoding="utf-8")
+        if target.suffix not in DATA_FILES:
+            self.places.append(path)
+
+    def run(self, *words: str) -> str:
+        """Run a command to its end; returns what it printed."""
+        done = subprocess.run(
+            [sys.executable, "-m", "h2htalk", *words],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder), "COLUMNS": "120"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    def evaluate(self, model: str, split: str) -> str:
+        return self.run("evaluate", model, "--split", split, "--out", "run", "--embedder", "none")
+
+    def split(self, language: str, subtask: str, inputs: dict[str, Any]) -> str:
+        """Write five scenarios; returns the file's name."""
+        rows = [
+            {"id": f"{subtask}-{language}-{n}", "subtask": subtask, "language": language, "persona": "nora"}
+            | {"inputs": inputs, "reference": f"I kept the receipt of day {n}.", "licence": "CC0-1.0"}
+            | {"tags": {"emotion": "joy", "complexity": "basic", "interaction": "memory", "risk": "none"}}
+            | {"provenance": {"source": "test"}}
+            for n in FIVE
+        ]
+        return self.write("five.jsonl", rows)
+
+    def curation(self, language: str) -> str:
+        """Write five dialogues and the specification of their curation; returns its file's name."""
+        texts = (
+            ("My sourdough rose overnight at last.", "Which flour did you use in the end?"),
+            ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
+            ("I taught my nephew to whistle with grass.", "How long until the neighbours complain?"),
+            ("Our choir sang in the old mill today.", "Did the wheel keep the beat for you?"),
+            ("I repaired the radio of a stranger.", "What was the first song that it played?"),
+        )
+        rows = [
+            {"id": f"d{n}", "language": language, "licence": "CC0-1.0", "provenance": {"source": "raw"}}
+            | {"messages": [{"role": "user", "content": one}, {"role": "companion", "content": two}]}
+            for n, (one, two) in enumerate(texts, 1)
+        ]
+        self.write("dialogues.jsonl", rows)
+        (self.folder / "curate.toml").write_text(
+            'workspace = "workspace"\nprocesses = 1\n[gather]\nlicence = "CC0-1.0"\n[[gather.sources]]\nname = "raw"\n'
+            f'path = "dialogues.jsonl"\nformat = "dialogues"\nlanguage = "{language}"\nlicence = "CC0-1.0"\n',
+            encoding="utf-8",
+        )
+        return "curate.toml"
+
+    def write(self, name: str, rows: Sequence[dict[str, Any]]) -> str:
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def summary(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "run" / "summary.json").read_text(encoding="utf-8")))
+
+    def metrics(self) -> list[dict[str, str]]:
+        with (self.folder / "run" / "tables" / "metrics.csv").open(encoding="utf-8") as lines:
+            return [row for row in csv.DictReader(lines) if row["source"] == "run"]
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy(source, target)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    assert Path(h2htalk.__file__).is_relative_to(ROOT)
+    return Checkout(tmp_path)
+
+
+HISTORY = {"history": [{"role": "user", "content": "I found my receipt."}]}
+REPLY = "I kept the receipt of day 3."
+
+
+def scripted(checkout: Checkout) -> str:
+    return f"scripted:{checkout.write('replies.jsonl', [{'id': '*', 'text': REPLY}])}"
+
+
+def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
+    record = """Subtask(
+            "recollection_comparison", "RecollectionComparison", "Comparison", "recollection", 0,
+            (("memories", "texts"), ("question", "text")), 64, Contract("line", length="line", first_person=True),
+        ),
+        """
+    checkout.edit("data/subtasks.py", 'Subtask(\n            "recollection_synthesis"', record)
+    prompt = '{% extends "en/_companion.j2" %}{% block user %}{{ memories[0] }}: {{ question }}{% endblock %}'
+    checkout.add("benchmark/prompts/en/recollection_comparison.j2", prompt)
+    inputs = {"memories": ["A receipt."], "question": "Which day?"}
+    split = checkout.split("en", "recollection_comparison", inputs)
+
+    table = checkout.evaluate(scripted(checkout), split)
+
+    assert "Comparison" in table
+    assert "5 of 5 items scored" in table
+    assert (
+        checkout.summary()["main"]["rows"]["compliance"]["cells"]["recollection_comparison"]["value"] == 100
+    )
+    assert {row["of"] for row in checkout.metrics() if row["metric"] == "bleu_1"} == {
+        "recollection_comparison"
+    }
+    assert "A receipt.: Which day?" in checkout.run("prompt", "--all", "--split", split)
+    assert "recollection_comparison" in checkout.run("split", "info", split)
+    checkout.run("leaderboard", "--paper", "run")
+    assert len(checkout.places) <= 2, checkout.places
+
+
+def test_an_engine_is_a_record_and_a_module(checkout: Checkout) -> None:
+    record = 'Engine(name="echo", path="h2htalk.chat.echo:EchoChat", local=True),\n        '
+    checkout.edit("chat/engines.py", 'Engine(name="embedded"', record)
+    checkout.add(
+        "chat/echo.py",
+        """from h2htalk.chat.protocol import Reply
+
+class EchoChat:
+    def __init__(self, name, options):
+        self.subject = {"engine": "echo", "model": name}
+
+    def complete(self, requests, on_done=None):
+        replies = [Reply(request.messages[-1].content) for request in requests]
+        for index, reply in enumerate(replies):
+            on_done and on_done(index, reply)
+        return replies
+
+    def close(self):
+        pass
+""",
+    )
+    split = checkout.split("en", "dialogue_base", HISTORY)
+
+    assert "echo:parrot" in checkout.evaluate("echo:parrot", split)
+
+    run_file = json.loads((checkout.folder / "run" / "run.json").read_text(encoding="utf-8"))
+    assert run_file["signature"]["subject"]["engine"] == "echo"
+    answers = (checkout.folder / "run" / "responses" / "part-0.jsonl").read_text(encoding="utf-8")
+    assert answers.count("I found my receipt.") == 5
+    assert "echo" in checkout.run("evaluate", "--help")
+    assert len(checkout.places) <= 2, checkout.places
+
+
+def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
+    record = """Metric(
+            name="brevity", path="h2htalk.benchmark.metrics.brevity:score_brevity", columns=("brevity",)
+        ),
+        """
+    checkout.edit("benchmark/metrics/metric_table.py", 'Metric(\n            name="semantic"', record)
+    checkout.add(
+        "benchmark/metrics/brevity.py",
+        """def score_brevity(pairs, metrics):
+    return [(1 / (1 + len(pair.response)),) for pair in pairs]
+""",
+    )
+    split = checkout.split("en", "dialogue_base", HISTORY)
+
+    checkout.evaluate(scripted(checkout), split)
+
+    expected = pytest.approx(100 / (1 + len(REPLY)))
+    assert checkout.summary()["main"]["metrics"]["dialogue_base"]["brevity"]["value"] == expected
+    assert "brevity-1" in checkout.summary()["signature"]["protocol"]["metrics"]
+    (row,) = (row for row in checkout.metrics() if row["metric"] == "brevity")
+    assert (row["of"], row["n"], float(row["value"])) == ("dialogue_base", "5", expected)
+    page = (checkout.folder / "run" / "report.html").read_text(encoding="utf-8")
+    assert "brevity" in page
+    assert len(checkout.places) <= 2, checkout.places
+
+
+def test_a_stage_is_a_record_and_a_module(checkout: Checkout) -> None:
+    record = """Stage(
+            name="shorten", module="h2htalk.curation.shorten", settings="h2htalk.curation.shorten:ShortenSettings"
+        ),
+        """
+    checkout.edit("curation/stage_table.py", 'Stage(\n            name="dedup"', record)
+    checkout.add(
+        "curation/shorten.py",
+        '''from dataclasses import dataclass
+
+from h2htalk.curation.outcomes import Kept, Rejected, each_dialogue
+from h2htalk.curation.pipeline import RuleFactory, StageRun
+
+
+@dataclass(frozen=True, slots=True)
+class ShortenSettings:
+    """`longest`: a dialogue with a longer message is rejected."""
+
+    longest: int = 1000
+
+
+def make_stage(spec, workspace, key):
+    longest = spec.section(ShortenSettings).longest
+    return StageRun("shorten", 1, {"longest": longest}, RuleFactory(open_rule, (longest,)))
+
+
+def open_rule(longest):
+    def rule(dialogue):
+        if max(len(turn.content) for turn in dialogue.messages) > longest:
+            return [Rejected(dialogue.id, "long", {}, dialogue.to_dict())]
+        return [Kept(dialogue.to_dict(), ("short",))]
+
+    return each_dialogue(rule)
+''',
+    )
+    spec = checkout.curation("en")
+    with (checkout.folder / spec).open("a", encoding="utf-8") as text:
+        text.write("[shorten]\nlongest = 46\n")
+
+    checkout.run("curate", "run", spec)
+
+    funnel = checkout.run("curate", "funnel", "workspace")
+    assert {name: rows(checkout, name) for name in ("safety", "shorten", "dedup")} == {
+        "safety": 5,
+        "shorten": 4,
+        "dedup": 4,
+    }, funnel
+    assert "rejected: long 1" in funnel
+    assert "tagged: short 4" in funnel
+    assert "shorten" in checkout.run("curate", "run", "--help")
+    assert len(checkout.places) <= 2, checkout.places
+
+
+def rows(checkout: Checkout, stage: str) -> int:
+    """How many records a stage kept."""
+    summary = json.loads((checkout.folder / "workspace" / stage / "summary.json").read_text(encoding="utf-8"))
+    return int(summary["kept"])
+
+
+def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
+    record = """"de": LanguageRecord(
+        name="German",
+        tokenizer="13a",
+        unit="words",
+        script="Latin",
+        joint=" ",
+        comma=", ",
+        repeated_run=8,
+        lengths=_lengths(20, 40, 80, 35, 70, 14, 6),
+        null_memory="Nichts zu merken.",
+        memory_labels=("Inhalt", "Kategorie", "Wichtigkeit"),
+        memory_categories=_names(", ".join(f"Kategorie {n}" for n in range(24))),
+        word_length=6.0,
+        plural_s=False,
+        parser_components="",
+        pair_rules="h2htalk.analysis.verb_nouns.english:english_pairs",
+        name_recognizer="h2htalk.curation.anonymize.english.recognizer",
+    ),
+    """
+    checkout.edit("data/languages.py", '"zh": LanguageRecord(', record)
+    copy_data_files(checkout, "en", "de")
+    split = checkout.split("de", "dialogue_base", HISTORY)
+
+    table = checkout.evaluate(scripted(checkout), split)
+
+    assert "5 of 5 items scored" in table
+    assert checkout.summary()["main"]["languages"] == ["de"]
+    checkout.run("curate", "run", checkout.curation("de"))
+    assert [rows(checkout, stage) for stage in ("gather", "anonymize", "safety", "dedup")] == [5] * 4
+    assert len(checkout.places) <= 1, checkout.places
+
+
+def copy_data_files(checkout: Checkout, old: str, new: str) -> None:
+    """Stand in for the data files that a contributor writes."""
+    for path in sorted(checkout.package.rglob("*")):
+        name = path.relative_to(checkout.package)
+        parts = [part.replace(f"_{old}.", f"_{new}.") for part in name.parts]
+        parts = [new + part[len(old) :] if part.split(".")[0] == old else part for part in parts]
+        if path.is_file() and path.suffix in DATA_FILES and parts != list(name.parts):
+            text = path.read_bytes().replace(f"{old}/".encode(), f"{new}/".encode())
+            target = checkout.package.joinpath(*parts)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes() if path.suffix == ".weights" else text)
