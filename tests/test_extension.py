@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 DATA_FILES = {".toml", ".json", ".jsonl", ".txt", ".csv", ".j2", ".weights"}
+HELP_LINES = "data/bundled/help_lines.toml"
 FIVE = range(1, 6)
 
 
@@ -301,11 +303,14 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
         null_memory="Nichts zu merken.",
         memory_labels=("Inhalt", "Kategorie", "Wichtigkeit"),
         memory_categories=_names(", ".join(f"Kategorie {n}" for n in range(24))),
+        constant_reply="Ich bin da.",
         word_length=6.0,
+        reading_speed=900,
         plural_s=False,
         parser_components="",
         pair_rules="h2htalk.analysis.verb_nouns.english:english_pairs",
         name_recognizer="h2htalk.curation.anonymize.english.recognizer",
+        number_rules="en",
     ),
     """
     checkout.edit("data/languages.py", '"zh": LanguageRecord(', record)
@@ -322,13 +327,27 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
 
 
 def copy_data_files(checkout: Checkout, old: str, new: str) -> None:
-    """Stand in for the data files that a contributor writes."""
+    """Stand in for the data files that a contributor writes: those named by a language, and those that hold all."""
     for path in sorted(checkout.package.rglob("*")):
         name = path.relative_to(checkout.package)
         parts = [part.replace(f"_{old}.", f"_{new}.") for part in name.parts]
         parts = [new + part[len(old) :] if part.split(".")[0] == old else part for part in parts]
-        if path.is_file() and path.suffix in DATA_FILES and parts != list(name.parts):
-            text = path.read_bytes().replace(f"{old}/".encode(), f"{new}/".encode())
+        if path.suffix in DATA_FILES and parts != list(name.parts):
             target = checkout.package.joinpath(*parts)
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(path.read_bytes() if path.suffix == ".weights" else text)
+            content = path.read_bytes()
+            is_template = path.suffix == ".j2"
+            target.write_bytes(
+                content.replace(f"{old}/".encode(), f"{new}/".encode()) if is_template else content
+            )
+    for path in [*checkout.package.glob("data/bundled/personas/*.toml"), checkout.package / HELP_LINES]:
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(rf'^{old} = (".*")$', rf"\g<0>\n{new} = \1", text, flags=re.M)  # a key on its own line
+        text = re.sub(rf', {old} = ("[^"]*")', rf"\g<0>, {new} = \1", text)  # a key of an inline table
+        for heading in (old, f"wording.{old}"):  # a table
+            table = re.search(rf"^\[{re.escape(heading)}\]\n.*?(?=^\[|\Z)", text, flags=re.M | re.S)
+            if table:
+                copied = table[0].replace(f"[{heading}]", f"[{heading.replace(old, new)}]")
+                text = text.replace(table[0], f"{table[0]}\n{copied}\n")
+        path.unlink()
+        path.write_text(text, encoding="utf-8")

@@ -16,11 +16,6 @@ from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, suggest
 
-CONSTANT = {
-    "en": "I'm here with you, and I'd like to hear more. How are you feeling right now?",
-    "zh": "我在这儿陪着你，想听你多说一些。你现在感觉怎么样？",
-}
-
 Baseline = Callable[[Sequence[Scenario], Sequence[Scenario]], list[Response | FailedResponse]]
 
 
@@ -32,7 +27,7 @@ def constant(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Re
             0,
             find_language(s.language).null_memory
             if SUBTASKS[s.subtask].has_null_line
-            else CONSTANT[s.language],
+            else find_language(s.language).constant_reply,
             "stop",
         )
         for s in scenarios
