@@ -36,10 +36,7 @@ class Checkout:
         self.folder = folder
         self.package = folder / "h2htalk"
         self.places: list[str] = []
-        # Data files are replaced, never written in place: links will do.
-        shutil.copytree(
-            ROOT / "h2htalk", self.package, ignore=shutil.ignore_patterns("__pycache__"), copy_function=_link
-        )
+        shutil.copytree(ROOT / "h2htalk", self.package, ignore=shutil.ignore_patterns("__pycache__"))
 
     def add(self, path: str, text: str) -> None:
         """Add a file; a module counts as a place."""
@@ -47,17 +44,18 @@ class Checkout:
         target.parent.mkdir(exist_ok=True, parents=True)
         assert not target.exists()
         target.write_text(text, encoding="utf-8")
-        if target.suffix not in DATA_FILES:
-            self.places.append(path)
+        self._count(path)
 
     def edit(self, path: str, before: str, new: str) -> None:
         """Insert text before another, which occurs once; this counts as a place unless the file holds data."""
         target = self.package / path
         text = target.read_text(encoding="utf-8")
         assert text.count(before) == 1, f"{path}: {before!r} occurs {text.count(before)} times"
-        target.unlink()  # the link: the original stays
         target.write_text(text.replace(before, new + before), encoding="utf-8")
-        if target.suffix not in DATA_FILES:
+        self._count(path)
+
+    def _count(self, path: str) -> None:
+        if Path(path).suffix not in DATA_FILES:
             self.places.append(path)
 
     def run(self, *words: str) -> str:
@@ -69,7 +67,6 @@ class Checkout:
             capture_output=True,
             text=True,
             timeout=120,
-            check=False,
         )
         assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
@@ -115,19 +112,12 @@ class Checkout:
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
 
-    def summary(self) -> dict[str, Any]:
-        return dict(json.loads((self.folder / "run" / "summary.json").read_text(encoding="utf-8")))
+    def json(self, path: str) -> Any:
+        return json.loads((self.folder / path).read_text(encoding="utf-8"))
 
     def metrics(self) -> list[dict[str, str]]:
         with (self.folder / "run" / "tables" / "metrics.csv").open(encoding="utf-8") as lines:
             return [row for row in csv.DictReader(lines) if row["source"] == "run"]
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system
-        shutil.copy(source, target)
 
 
 @pytest.fixture
@@ -160,12 +150,11 @@ def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
 
     assert "Comparison" in table
     assert "5 of 5 items scored" in table
-    assert (
-        checkout.summary()["main"]["rows"]["compliance"]["cells"]["recollection_comparison"]["value"] == 100
-    )
-    assert {row["of"] for row in checkout.metrics() if row["metric"] == "bleu_1"} == {
+    main = checkout.json("run/summary.json")["main"]
+    assert main["rows"]["compliance"]["cells"]["recollection_comparison"]["value"] == 100
+    assert [row["of"] for row in checkout.metrics() if row["metric"] == "bleu_1"] == [
         "recollection_comparison"
-    }
+    ]
     assert "A receipt.: Which day?" in checkout.run("prompt", "--all", "--split", split)
     assert "recollection_comparison" in checkout.run("split", "info", split)
     checkout.run("leaderboard", "--paper", "run")
@@ -197,8 +186,7 @@ class EchoChat:
 
     assert "echo:parrot" in checkout.evaluate("echo:parrot", split)
 
-    run_file = json.loads((checkout.folder / "run" / "run.json").read_text(encoding="utf-8"))
-    assert run_file["signature"]["subject"]["engine"] == "echo"
+    assert checkout.json("run/run.json")["signature"]["subject"]["engine"] == "echo"
     answers = (checkout.folder / "run" / "responses" / "part-0.jsonl").read_text(encoding="utf-8")
     assert answers.count("I found my receipt.") == 5
     assert "echo" in checkout.run("evaluate", "--help")
@@ -206,40 +194,34 @@ class EchoChat:
 
 
 def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
-    record = """Metric(
-            name="brevity", path="h2htalk.benchmark.metrics.brevity:score_brevity", columns=("brevity",)
-        ),
-        """
+    path = "h2htalk.benchmark.metrics.brevity:score_brevity"
+    record = f'Metric(name="brevity", path="{path}", columns=("brevity",)),\n        '
     checkout.edit("benchmark/metrics/metric_table.py", 'Metric(\n            name="semantic"', record)
-    checkout.add(
-        "benchmark/metrics/brevity.py",
-        """def score_brevity(pairs, metrics):
-    return [(1 / (1 + len(pair.response)),) for pair in pairs]
-""",
+    module = (
+        "def score_brevity(pairs, metrics):\n    return [(1 / (1 + len(pair.response)),) for pair in pairs]\n"
     )
+    checkout.add("benchmark/metrics/brevity.py", module)
     split = checkout.split("en", "dialogue_base", HISTORY)
 
     checkout.evaluate(scripted(checkout), split)
 
     expected = pytest.approx(100 / (1 + len(REPLY)))
-    assert checkout.summary()["main"]["metrics"]["dialogue_base"]["brevity"]["value"] == expected
-    assert "brevity-1" in checkout.summary()["signature"]["protocol"]["metrics"]
+    summary = checkout.json("run/summary.json")
+    assert summary["main"]["metrics"]["dialogue_base"]["brevity"]["value"] == expected
+    assert "brevity-1" in summary["signature"]["protocol"]["metrics"]
     (row,) = (row for row in checkout.metrics() if row["metric"] == "brevity")
     assert (row["of"], row["n"], float(row["value"])) == ("dialogue_base", "5", expected)
-    page = (checkout.folder / "run" / "report.html").read_text(encoding="utf-8")
-    assert "brevity" in page
+    assert "brevity" in (checkout.folder / "run" / "report.html").read_text(encoding="utf-8")
     assert len(checkout.places) <= 2, checkout.places
 
 
 def test_a_stage_is_a_record_and_a_module(checkout: Checkout) -> None:
-    record = """Stage(
-            name="shorten", module="h2htalk.curation.shorten", settings="h2htalk.curation.shorten:ShortenSettings"
-        ),
-        """
+    module = "h2htalk.curation.shorten"
+    record = f'Stage(name="shorten", module="{module}", settings="{module}:ShortenSettings"),\n        '
     checkout.edit("curation/stage_table.py", 'Stage(\n            name="dedup"', record)
     checkout.add(
         "curation/shorten.py",
-        '''from dataclasses import dataclass
+        """from dataclasses import dataclass
 
 from h2htalk.curation.outcomes import Kept, Rejected, each_dialogue
 from h2htalk.curation.pipeline import RuleFactory, StageRun
@@ -247,8 +229,6 @@ from h2htalk.curation.pipeline import RuleFactory, StageRun
 
 @dataclass(frozen=True, slots=True)
 class ShortenSettings:
-    """`longest`: a dialogue with a longer message is rejected."""
-
     longest: int = 1000
 
 
@@ -264,7 +244,7 @@ def open_rule(longest):
         return [Kept(dialogue.to_dict(), ("short",))]
 
     return each_dialogue(rule)
-''',
+""",
     )
     spec = checkout.curation("en")
     with (checkout.folder / spec).open("a", encoding="utf-8") as text:
@@ -273,11 +253,7 @@ def open_rule(longest):
     checkout.run("curate", "run", spec)
 
     funnel = checkout.run("curate", "funnel", "workspace")
-    assert {name: rows(checkout, name) for name in ("safety", "shorten", "dedup")} == {
-        "safety": 5,
-        "shorten": 4,
-        "dedup": 4,
-    }, funnel
+    assert [rows(checkout, stage) for stage in ("safety", "shorten", "dedup")] == [5, 4, 4]
     assert "rejected: long 1" in funnel
     assert "tagged: short 4" in funnel
     assert "shorten" in checkout.run("curate", "run", "--help")
@@ -286,31 +262,18 @@ def open_rule(longest):
 
 def rows(checkout: Checkout, stage: str) -> int:
     """How many records a stage kept."""
-    summary = json.loads((checkout.folder / "workspace" / stage / "summary.json").read_text(encoding="utf-8"))
-    return int(summary["kept"])
+    return int(checkout.json(f"workspace/{stage}/summary.json")["kept"])
 
 
 def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
     record = """"de": LanguageRecord(
-        name="German",
-        tokenizer="13a",
-        unit="words",
-        script="Latin",
-        joint=" ",
-        comma=", ",
-        repeated_run=8,
-        lengths=_lengths(20, 40, 80, 35, 70, 14, 6),
-        null_memory="Nichts zu merken.",
+        name="German", tokenizer="13a", unit="words", script="Latin", joint=" ", comma=", ", repeated_run=8,
+        lengths=_lengths(20, 40, 80, 35, 70, 14, 6), null_memory="Nichts zu merken.",
         memory_labels=("Inhalt", "Kategorie", "Wichtigkeit"),
         memory_categories=_names(", ".join(f"Kategorie {n}" for n in range(24))),
-        constant_reply="Ich bin da.",
-        word_length=6.0,
-        reading_speed=900,
-        plural_s=False,
-        parser_components="",
+        constant_reply="Ich bin da.", word_length=6.0, reading_speed=900, plural_s=False, parser_components="",
         pair_rules="h2htalk.analysis.verb_nouns.english:english_pairs",
-        name_recognizer="h2htalk.curation.anonymize.english.recognizer",
-        number_rules="en",
+        name_recognizer="h2htalk.curation.anonymize.english.recognizer", number_rules="en",
     ),
     """
     checkout.edit("data/languages.py", '"zh": LanguageRecord(', record)
@@ -320,7 +283,7 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
     table = checkout.evaluate(scripted(checkout), split)
 
     assert "5 of 5 items scored" in table
-    assert checkout.summary()["main"]["languages"] == ["de"]
+    assert checkout.json("run/summary.json")["main"]["languages"] == ["de"]
     checkout.run("curate", "run", checkout.curation("de"))
     assert [rows(checkout, stage) for stage in ("gather", "anonymize", "safety", "dedup")] == [5] * 4
     assert len(checkout.places) <= 1, checkout.places
@@ -349,5 +312,4 @@ def copy_data_files(checkout: Checkout, old: str, new: str) -> None:
             if table:
                 copied = table[0].replace(f"[{heading}]", f"[{heading.replace(old, new)}]")
                 text = text.replace(table[0], f"{table[0]}\n{copied}\n")
-        path.unlink()
         path.write_text(text, encoding="utf-8")

@@ -73,7 +73,7 @@ def _question(name: str, language: Language) -> Mapping[str, Any]:
 def format_day(date: datetime.date, language: Language) -> str:
     """Format a date: "20 November 2026". Unlike `strftime`, it does not follow the machine's locale."""
     dates = _texts(language)["dates"]
-    return str(dates["day"].format(day=date.day, month=dates["months"][date.month - 1], year=date.year))
+    return str(dates["day"].format(day=date.day, month=dates["months"][str(date.month)], year=date.year))
 
 
 @cache
