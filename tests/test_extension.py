@@ -19,14 +19,12 @@ from typing import Any
 
 import pytest
 
-import h2htalk
-
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 DATA_FILES = {".toml", ".json", ".jsonl", ".txt", ".csv", ".j2", ".weights"}
-HELP_LINES = "data/bundled/help_lines.toml"
-FIVE = range(1, 6)
+HISTORY = {"history": [{"role": "user", "content": "I found my receipt."}]}
+REPLY = "I kept the receipt of day 3."
 
 
 class Checkout:
@@ -47,7 +45,7 @@ class Checkout:
         self._count(path)
 
     def edit(self, path: str, before: str, new: str) -> None:
-        """Insert text before another, which occurs once; this counts as a place unless the file holds data."""
+        """Insert text before another, which occurs once."""
         target = self.package / path
         text = target.read_text(encoding="utf-8")
         assert text.count(before) == 1, f"{path}: {before!r} occurs {text.count(before)} times"
@@ -71,17 +69,17 @@ class Checkout:
         assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
-    def evaluate(self, model: str, split: str) -> str:
+    def evaluate(self, split: str, model: str = "scripted:replies.jsonl") -> str:
+        self.write("replies.jsonl", [{"id": "*", "text": REPLY}])
         return self.run("evaluate", model, "--split", split, "--out", "run", "--embedder", "none")
 
     def split(self, language: str, subtask: str, inputs: dict[str, Any]) -> str:
-        """Write five scenarios; returns the file's name."""
         rows = [
             {"id": f"{subtask}-{language}-{n}", "subtask": subtask, "language": language, "persona": "nora"}
             | {"inputs": inputs, "reference": f"I kept the receipt of day {n}.", "licence": "CC0-1.0"}
             | {"tags": {"emotion": "joy", "complexity": "basic", "interaction": "memory", "risk": "none"}}
             | {"provenance": {"source": "test"}}
-            for n in FIVE
+            for n in range(1, 6)
         ]
         return self.write("five.jsonl", rows)
 
@@ -92,7 +90,7 @@ class Checkout:
             ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
             ("I taught my nephew to whistle with grass.", "How long until the neighbours complain?"),
             ("Our choir sang in the old mill today.", "Did the wheel keep the beat for you?"),
-            ("I repaired the radio of a stranger.", "What was the first song that it played?"),
+            ("I repaired a radio; call 617-534-3866.", "What was the first song that it played?"),
         )
         rows = [
             {"id": f"d{n}", "language": language, "licence": "CC0-1.0", "provenance": {"source": "raw"}}
@@ -122,16 +120,7 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    assert Path(h2htalk.__file__).is_relative_to(ROOT)
     return Checkout(tmp_path)
-
-
-HISTORY = {"history": [{"role": "user", "content": "I found my receipt."}]}
-REPLY = "I kept the receipt of day 3."
-
-
-def scripted(checkout: Checkout) -> str:
-    return f"scripted:{checkout.write('replies.jsonl', [{'id': '*', 'text': REPLY}])}"
 
 
 def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
@@ -146,10 +135,8 @@ def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
     inputs = {"memories": ["A receipt."], "question": "Which day?"}
     split = checkout.split("en", "recollection_comparison", inputs)
 
-    table = checkout.evaluate(scripted(checkout), split)
+    assert re.search(r"5 of 5 items scored.*Comparison", checkout.evaluate(split), flags=re.S)
 
-    assert "Comparison" in table
-    assert "5 of 5 items scored" in table
     main = checkout.json("run/summary.json")["main"]
     assert main["rows"]["compliance"]["cells"]["recollection_comparison"]["value"] == 100
     assert [row["of"] for row in checkout.metrics() if row["metric"] == "bleu_1"] == [
@@ -175,16 +162,15 @@ class EchoChat:
     def complete(self, requests, on_done=None):
         replies = [Reply(request.messages[-1].content) for request in requests]
         for index, reply in enumerate(replies):
-            on_done and on_done(index, reply)
+            on_done(index, reply)
         return replies
 
-    def close(self):
-        pass
+    def close(self): ...
 """,
     )
     split = checkout.split("en", "dialogue_base", HISTORY)
 
-    assert "echo:parrot" in checkout.evaluate("echo:parrot", split)
+    assert "echo:parrot" in checkout.evaluate(split, "echo:parrot")
 
     assert checkout.json("run/run.json")["signature"]["subject"]["engine"] == "echo"
     answers = (checkout.folder / "run" / "responses" / "part-0.jsonl").read_text(encoding="utf-8")
@@ -203,7 +189,7 @@ def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
     checkout.add("benchmark/metrics/brevity.py", module)
     split = checkout.split("en", "dialogue_base", HISTORY)
 
-    checkout.evaluate(scripted(checkout), split)
+    checkout.evaluate(split)
 
     expected = pytest.approx(100 / (1 + len(REPLY)))
     summary = checkout.json("run/summary.json")
@@ -252,17 +238,15 @@ def open_rule(longest):
 
     checkout.run("curate", "run", spec)
 
+    kept = [
+        checkout.json(f"workspace/{name}/summary.json")["kept"] for name in ("safety", "shorten", "dedup")
+    ]
+    assert kept == [5, 4, 4]
     funnel = checkout.run("curate", "funnel", "workspace")
-    assert [rows(checkout, stage) for stage in ("safety", "shorten", "dedup")] == [5, 4, 4]
     assert "rejected: long 1" in funnel
     assert "tagged: short 4" in funnel
     assert "shorten" in checkout.run("curate", "run", "--help")
     assert len(checkout.places) <= 2, checkout.places
-
-
-def rows(checkout: Checkout, stage: str) -> int:
-    """How many records a stage kept."""
-    return int(checkout.json(f"workspace/{stage}/summary.json")["kept"])
 
 
 def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
@@ -280,12 +264,13 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
     copy_data_files(checkout, "en", "de")
     split = checkout.split("de", "dialogue_base", HISTORY)
 
-    table = checkout.evaluate(scripted(checkout), split)
+    assert "5 of 5 items scored" in checkout.evaluate(split)
 
-    assert "5 of 5 items scored" in table
     assert checkout.json("run/summary.json")["main"]["languages"] == ["de"]
     checkout.run("curate", "run", checkout.curation("de"))
-    assert [rows(checkout, stage) for stage in ("gather", "anonymize", "safety", "dedup")] == [5] * 4
+    assert checkout.json("workspace/dedup/summary.json")["kept"] == 5
+    anonymized = checkout.folder / "workspace" / "anonymize" / "kept" / "part-00000.jsonl"
+    assert "617-534-3866" not in anonymized.read_text(encoding="utf-8")
     assert len(checkout.places) <= 1, checkout.places
 
 
@@ -298,18 +283,17 @@ def copy_data_files(checkout: Checkout, old: str, new: str) -> None:
         if path.suffix in DATA_FILES and parts != list(name.parts):
             target = checkout.package.joinpath(*parts)
             target.parent.mkdir(parents=True, exist_ok=True)
-            content = path.read_bytes()
-            is_template = path.suffix == ".j2"
-            target.write_bytes(
-                content.replace(f"{old}/".encode(), f"{new}/".encode()) if is_template else content
-            )
-    for path in [*checkout.package.glob("data/bundled/personas/*.toml"), checkout.package / HELP_LINES]:
+            extends = f'"{old}/'.encode(), f'"{new}/'.encode()
+            target.write_bytes(path.read_bytes().replace(*extends))
+    for path in [
+        *checkout.package.glob("data/bundled/personas/*.toml"),
+        checkout.package / "data/bundled/help_lines.toml",
+    ]:
         text = path.read_text(encoding="utf-8")
         text = re.sub(rf'^{old} = (".*")$', rf"\g<0>\n{new} = \1", text, flags=re.M)  # a key on its own line
         text = re.sub(rf', {old} = ("[^"]*")', rf"\g<0>, {new} = \1", text)  # a key of an inline table
         for heading in (old, f"wording.{old}"):  # a table
-            table = re.search(rf"^\[{re.escape(heading)}\]\n.*?(?=^\[|\Z)", text, flags=re.M | re.S)
-            if table:
+            if table := re.search(rf"^\[{re.escape(heading)}\]\n.*?(?=^\[|\Z)", text, flags=re.M | re.S):
                 copied = table[0].replace(f"[{heading}]", f"[{heading.replace(old, new)}]")
                 text = text.replace(table[0], f"{table[0]}\n{copied}\n")
         path.write_text(text, encoding="utf-8")
