@@ -1,7 +1,7 @@
 """OpenVINO GenAI's continuous batching, arranged so that an answer is a function of its request alone.
 
 What is computed together changes the engine's arithmetic in the last bits. Two tokens that are nearly tied then
-change places, and the rest of an answer with them. Comparing log probabilities bit by bit found three causes:
+change places, and the rest of an answer with them. Comparing log probabilities bit by bit found four causes:
 
 1. Reduced precision depends on the batch. `PRECISION` switches it off.
 2. A step of a single row uses another matrix product than a step of more rows. So a *companion*, a short request
@@ -10,6 +10,8 @@ change places, and the rest of an answer with them. Comparing log probabilities 
    left to compute: that one takes the path of generated tokens. So prompts are never split (one is admitted a step,
    and a step has room for any), and where the cache can leave one token over, it always does (`_must_prime`) or
    never (`_forget`).
+4. On processors without AVX-512 a step with 80 or more rows of one prompt uses another product as well. So a longer
+   prompt is computed in parts of PART_TOKENS beforehand, each behind the cached blocks of the part before.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ BLOCK_TOKENS = 32  # the cache's unit
 CACHE_BLOCKS = CACHE_GB * 2**30 // (30 * 3 * 64 * 2 * 4 * BLOCK_TOKENS)
 SPECIAL_TOKENS = 17  # the vocabulary's first: turn marks and the like
 COMPANION_TOKENS = 256
+# Two blocks, and two tokens of the next: a part that is computed again then leaves more than one token to compute.
+PART_TOKENS = 2 * BLOCK_TOKENS + 2
 
 Tokens = NDArray[np.int64]
 
@@ -99,6 +103,7 @@ class EmbeddedEngine:
         self._jobs: list[_Job] = []
         self._companion: Any = None
         self._throwaways: list[Any] = []
+        self._computed: Tokens = np.empty(0, np.int64)  # the prompt or part whose blocks were cached last
         self._primed: Tokens | None = None
         self._last_prompt: Tokens | None = None
 
@@ -138,6 +143,11 @@ class EmbeddedEngine:
             or not self._fits(prompt, sampling.budget)
         ):
             return False
+        start = _shared(self._computed, prompt) // BLOCK_TOKENS * BLOCK_TOKENS
+        if len(prompt) - start > PART_TOKENS:
+            self._computed = prompt[: start + PART_TOKENS]
+            self._throw_away(self._computed, 2)  # two: see `_forget`
+            return False
         if _must_prime(prompt) and not _same(prompt, self._primed):
             self._throw_away(prompt, 1)
             self._primed = prompt
@@ -146,7 +156,7 @@ class EmbeddedEngine:
             # Its twin of the step before has a last block that ends with the prompt, until it has moved on.
             self._last_prompt = None
             return False
-        self._primed, self._last_prompt = None, prompt
+        self._primed, self._last_prompt, self._computed = None, prompt, prompt
         self._jobs.append(_Job(index, prompt, sampling.budget, self._add(prompt, self._generation(sampling))))
         return True
 
@@ -173,6 +183,7 @@ class EmbeddedEngine:
             self._pipeline.step()
         self._jobs, self._throwaways, self._companion = [], [], None
         self._primed = self._last_prompt = None
+        self._computed = np.empty(0, np.int64)
 
     def _finish(self, job: _Job) -> Finished:
         status = job.handle.get_status()
