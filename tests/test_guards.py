@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 import typer.main
 
+from h2htalk.chat.engines import ENGINES
 from h2htalk.cli import app
+from h2htalk.data.languages import LANGUAGES
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "h2htalk"
@@ -152,6 +154,25 @@ def test_no_folder_holds_more_than_20_files() -> None:
 def test_no_file_is_longer_than_400_lines() -> None:
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()}
     assert {name: n for name, n in lengths.items() if n > 400} == {}
+
+
+# Parts that only one language or engine has, by design: rules of numbers are chosen by `number_rules` of the record.
+OF_ONE = "h2htalk.curation.anonymize."
+
+
+def test_languages_and_engines_are_compared_in_no_code_but_asked_for_their_records() -> None:
+    names = {*LANGUAGES, *ENGINES}
+    compared = [
+        f"{module}:{node.lineno}"
+        for module, path in MODULES.items()
+        if not module.startswith(OF_ONE)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        and any(
+            isinstance(side, ast.Constant) and side.value in names for side in (node.left, *node.comparators)
+        )
+    ]
+    assert compared == []
 
 
 def test_no_file_is_named_after_nothing() -> None:

@@ -8,21 +8,23 @@ from typing import Annotated
 import typer
 
 import h2htalk
+from h2htalk.chat.engines import ENGINES
 from h2htalk.cli.options import EMBEDDER_HELP, VerboseOption, finish
 from h2htalk.cli.output import say
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, quoted
 
 
 def evaluate(
     model: Annotated[
-        str | None, typer.Argument(help="hf:, vllm:, openai:, anthropic: NAME; server:NAME@URL; embedded ...")
+        str | None, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="A bundled split, a folder or a file.")] = None,
     out: Annotated[str | None, typer.Option(help="The run folder; an unfinished run is continued.")] = None,
     spec: Annotated[
         Path | None, typer.Option(help="A TOML file with any of these settings; options override it.")
     ] = None,
-    language: Annotated[str | None, typer.Option(help="en or zh; both when left out.")] = None,
+    language: Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; all when left out.")] = None,
     subtask: Annotated[list[str] | None, typer.Option(help="A subtask; may be repeated.")] = None,
     limit: Annotated[int | None, typer.Option(help="A stratified sample of this many scenarios.")] = None,
     sap: Annotated[str | None, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = None,
@@ -56,7 +58,7 @@ def evaluate(
     ] = None,
     engine_option: Annotated[
         list[str] | None,
-        typer.Option(help="KEY=VALUE, an option of vllm: itself; may be repeated."),
+        typer.Option(help="KEY=VALUE, an option of the engine itself; may be repeated."),
     ] = None,
     download: Annotated[
         bool | None, typer.Option("--download", help="Fetch an hf: model from the Hub if it is not cached.")

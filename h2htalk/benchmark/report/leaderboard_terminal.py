@@ -64,7 +64,7 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
 
 def _print_explanations(board: Leaderboard, say: PlainConsole) -> None:
     say.line(
-        "Overall (All): weighted with Table 1's counts, needs all eleven subtasks. Items: mean of the scored items. "
+        "Overall (All): weighted with Table 1's counts, needs all subtasks. Items: mean of the scored items. "
         "Cells: plain mean of the cells."
     )
     say.line(say.half_width("± is half the width of the 95 % interval; those of each cell: --format csv."))

@@ -12,7 +12,7 @@ from typing import Any
 from h2htalk.benchmark.report.table2_layout import COLUMNS
 from h2htalk.benchmark.report.table2_rows import TableRow
 from h2htalk.benchmark.statistics.table2_averages import Cell
-from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError
 
 # Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.
@@ -54,7 +54,7 @@ def paper_rows() -> list[TableRow]:
         TableRow(
             model=record["model"],
             source="paper",
-            cells={c.key: Cell(float(record[c.key]), None, None, 0, 0) for c in COLUMNS},
+            cells={c.key: Cell(float(record[c.key]), None, None, 0, 0) for c in COLUMNS if c.key in record},
             split="paper",
             group=record["size_class"],
         )
@@ -89,11 +89,14 @@ def check_table(rows: Iterable[CheckedRow]) -> list[dict[str, Any]]:
 
 
 def _checked(row: TableRow) -> CheckedRow:
-    cells = {name: _printed(row, name) for name in SUBTASKS}
-    overall = math.fsum(SUBTASKS[name].count * value for name, value in cells.items()) / TOTAL_COUNT
+    cells = {
+        name: _printed(row, name) for name in SUBTASKS if name in row.cells
+    }  # others are not the paper's
+    overall = math.fsum(SUBTASKS[name].count * value for name, value in cells.items())
+    overall /= math.fsum(SUBTASKS[name].count for name in cells)
     averages: dict[str, float] = {}
     for dimension in DIMENSIONS:
-        parts = [cells[name] for name in SUBTASKS if SUBTASKS[name].dimension == dimension]
+        parts = [cells[name] for name in cells if SUBTASKS[name].dimension == dimension]
         averages[dimension] = math.fsum(parts) / len(parts) - _printed(row, f"{dimension}_avg")
     return CheckedRow(row.model, _printed(row, "overall"), overall, averages)
 

@@ -172,9 +172,7 @@ def notes(summary: Summary) -> list[Note]:
         missing = [name for name in SUBTASKS if name not in main_row(part).cells]
         if missing:
             of = f" of the {languages_of(part)} items" if len(parts) > 1 else ""
-            found.append(
-                Note(f"No overall{of}: it needs all eleven subtasks, and {_missing(missing)} missing.")
-            )
+            found.append(Note(f"No overall{of}: it needs all subtasks, and {_missing(missing)} missing."))
     return found
 
 

@@ -15,6 +15,7 @@ from h2htalk.benchmark.report.table2_rows import TableRow, table_row, table_rows
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.files import write_text
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.text.escaping import csv_text
 
@@ -164,8 +165,9 @@ def _row_lines(rows: ScoreRows) -> Iterator[_Line]:
 
 
 def _null_lines(null: NullClass) -> Iterator[_Line]:
+    of = "+".join(subtask.name for subtask in SUBTASKS.values() if subtask.has_null_line)
     for metric, cell in (("precision", null.precision), ("recall", null.recall), ("f1", null.f1)):
-        yield f"null_{metric}", "recollection_synthesis", cell
+        yield f"null_{metric}", of, cell
 
 
 def _marks(row: TableRow) -> list[str]:

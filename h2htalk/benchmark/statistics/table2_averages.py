@@ -45,9 +45,9 @@ class Cell:
 class Row:
     """One row of Table 2.
 
-    `cells` by subtask; `dimensions` the plain means of cells; `overall` the Table-1-weighted mean of the eleven
-    cells (None unless all eleven exist); `items_mean` the mean over the scored items; `plain_mean` the plain
-    mean of the existing cells.
+    `cells` by subtask; `dimensions` the plain means of cells; `overall` the Table-1-weighted mean of the cells
+    (None unless all exist); `items_mean` the mean over the scored items; `plain_mean` the plain mean of the
+    existing cells.
     """
 
     cells: Mapping[str, Cell]
