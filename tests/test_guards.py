@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 import typer.main
 
+from h2htalk.chat.engines import ENGINES
 from h2htalk.cli import app
+from h2htalk.data.languages import LANGUAGES
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "h2htalk"
@@ -154,6 +156,25 @@ def test_no_file_is_longer_than_400_lines() -> None:
     assert {name: n for name, n in lengths.items() if n > 400} == {}
 
 
+# Parts that only one language or engine has, by design: rules of numbers are chosen by `number_rules` of the record.
+OF_ONE = "h2htalk.curation.anonymize."
+
+
+def test_languages_and_engines_are_compared_in_no_code_but_asked_for_their_records() -> None:
+    names = {*LANGUAGES, *ENGINES}
+    compared = [
+        f"{module}:{node.lineno}"
+        for module, path in MODULES.items()
+        if not module.startswith(OF_ONE)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        and any(
+            isinstance(side, ast.Constant) and side.value in names for side in (node.left, *node.comparators)
+        )
+    ]
+    assert compared == []
+
+
 def test_no_file_is_named_after_nothing() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "handler"}
     assert [name for name in MODULES if vague & set(re.split(r"[._]", name))] == []
@@ -277,6 +298,18 @@ def test_the_map_of_the_paper_names_files_that_exist() -> None:
     }
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
     assert len(named) > 30
+
+
+def test_the_docs_name_paths_that_exist() -> None:
+    wrong = [
+        f"{path.name}:{number}: {name}"
+        for path in [*DOCS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if "*planned*" not in line
+        for name in re.findall(r"(?<![\w/.-])(?:tests|tools|h2htalk)/[\w./-]*\w", line)
+        if not (ROOT / name.partition("/LANGUAGE/")[0]).exists()
+    ]
+    assert wrong == []
 
 
 def test_the_overview_names_every_folder() -> None:

@@ -13,12 +13,8 @@ from h2htalk.data.responses import FailedResponse, Failure, Response, read_respo
 from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.splits import Split
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, suggest
-
-CONSTANT = {
-    "en": "I'm here with you, and I'd like to hear more. How are you feeling right now?",
-    "zh": "我在这儿陪着你，想听你多说一些。你现在感觉怎么样？",
-}
 
 Baseline = Callable[[Sequence[Scenario], Sequence[Scenario]], list[Response | FailedResponse]]
 
@@ -30,8 +26,8 @@ def constant(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Re
             s.id,
             0,
             find_language(s.language).null_memory
-            if s.subtask == "recollection_synthesis"
-            else CONSTANT[s.language],
+            if SUBTASKS[s.subtask].has_null_line
+            else find_language(s.language).constant_reply,
             "stop",
         )
         for s in scenarios

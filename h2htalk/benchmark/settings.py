@@ -52,14 +52,14 @@ class EvaluateSpec:
         max_tokens: reply budget; None takes each subtask's own.
         thinking: tokens of reasoning on top of that; 0 switches reasoning off, None leaves it to the model.
         engine_options: options of the engine itself, as text (`vllm:` only).
-        prompts: a folder of templates laid over the bundled ones.
+        prompts: a folder of templates that replace bundled ones.
         baselines: score the three baselines beside the model.
         concurrency: requests in flight. timeout: seconds an attempt may take, at most a day.
         attempts: tries a call, the first included. deadline: seconds one call to a hosted API may take in all.
         download: fetch an `hf:` model that is not in the local Hugging Face cache.
         batch: send everything as batch jobs at half the price (`openai:` and `anthropic:`).
         max_cost: US dollars that the run may cost in all, possibly paid calls included; None sets no limit.
-        prices: a price file laid over the bundled one.
+        prices: a price file that replaces bundled prices.
     """
 
     model: str

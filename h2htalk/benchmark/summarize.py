@@ -129,11 +129,11 @@ def count_violations(scores: Iterable[ItemScore]) -> dict[str, int]:
 def null_shares(
     scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
 ) -> list[tuple[float, bool]]:
-    """For each scored recollection_synthesis item: the share of its answers that are null; is the reference."""
+    """For each scored item of a subtask with a null line: the share of its answers that are null; is the reference."""
     pairs = []
     for scenario in scenarios:
         score = scores[scenario.id]
-        if scenario.subtask == "recollection_synthesis" and score.unscored is None:
+        if SUBTASKS[scenario.subtask].has_null_line and score.unscored is None:
             replies = [answers[scenario.id, s.sample] for s in score.samples]
             null = [is_null_memory(r.answer, scenario.language) for r in replies if isinstance(r, Response)]
             pairs.append((sum(null) / len(null), is_null_memory(scenario.reference, scenario.language)))
@@ -153,7 +153,7 @@ def score_rows(scenarios: Sequence[Scenario], scored: Scored, measure: Measure) 
     def row(name: str) -> Row:
         return aggregate([ItemValue(s.id, s.subtask, getattr(scores[s.id], name)) for s in scenarios])
 
-    synthesis = sum(s.subtask == "recollection_synthesis" for s in scenarios)
+    synthesis = sum(SUBTASKS[s.subtask].has_null_line for s in scenarios)
     return ScoreRows(
         s=row("s") if measure == "s" else None,
         lexical=row("lexical"),
@@ -193,8 +193,8 @@ def metric_means(
 
 
 def baseline_warnings(part: MeasureResults, measure: Measure) -> list[str]:
-    """Return a warning that names the subtasks in which a baseline reaches the model, and one more for
-    RecollectionSynthesis, where the constant answer is right as often as the reference is null."""
+    """Return a warning that names the subtasks in which a baseline reaches the model, and one more for each
+    subtask with a null line, where the constant answer is right as often as the reference is null."""
     rows, baselines = part.rows, part.baselines
     beaten = [name for name in SUBTASKS if any(_beats(f, rows, name, measure) for f in baselines.values())]
     if not beaten:
@@ -203,8 +203,9 @@ def baseline_warnings(part: MeasureResults, measure: Measure) -> list[str]:
     plural = f"{len(beaten)} subtask{'s' if len(beaten) > 1 else ''}"
     lines = [f"an answer that needs no model scores at least as much in {plural}: {titles}"]
     constant = baselines.get("constant")
-    if constant and _beats(constant, rows, "recollection_synthesis", measure):
-        lines.append("RecollectionSynthesis: printing the null line every time would score at least as much")
+    for subtask in SUBTASKS.values():
+        if subtask.has_null_line and constant and _beats(constant, rows, subtask.name, measure):
+            lines.append(f"{subtask.title}: printing the null line every time would score at least as much")
     return lines
 
 

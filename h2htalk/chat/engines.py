@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from h2htalk.chat.calls import WireFormat
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.protocol import Chat
 from h2htalk.errors import ConfigError, quoted, suggest
+
+if TYPE_CHECKING:  # `--help` lists the engines, and loads none of this
+    from h2htalk.chat.calls import WireFormat
+    from h2htalk.chat.chat_options import ChatOptions
+    from h2htalk.chat.protocol import Chat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class Engine:
 
     def open(self, model_name: str, options: ChatOptions) -> Chat:
         """Open a model of this engine."""
-        return cast(Chat, _load(self.path)(model_name, options))
+        return cast("Chat", _load(self.path)(model_name, options))
 
     def check_options(self, given: Mapping[str, str]) -> None:
         """Raise ConfigError for options that this engine does not have, or that cannot be."""
@@ -61,7 +63,7 @@ class Engine:
 
     def open_wire(self, model_name: str) -> WireFormat:
         """Return the wire format of a hosted API, without a key or a connection."""
-        return cast(WireFormat, _load(self.wire)(model_name))
+        return cast("WireFormat", _load(self.wire)(model_name))
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -114,6 +116,8 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
         ConfigError: no such engine, or the model cannot be opened.
         MissingExtraError: the engine's packages are not installed.
     """
+    from h2htalk.chat.chat_options import ChatOptions
+
     engine, name = parse_model(model)
     options = options or ChatOptions()
     if options.engine_options:

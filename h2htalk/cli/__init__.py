@@ -23,8 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 split_app = typer.Typer(help="Splits: list, describe, export.", no_args_is_help=True)
-import_app = typer.Typer(help="Read what other tools made.", no_args_is_help=True)
-curate_app = typer.Typer(help="Raw dialogues in, reviewed candidates out.", no_args_is_help=True)
+import_app = typer.Typer(help="Import the files of other tools.", no_args_is_help=True)
+curate_app = typer.Typer(help="Curate raw dialogues into reviewed candidates.", no_args_is_help=True)
 round_app = typer.Typer(help="Open, follow and close rounds of annotation.", no_args_is_help=True)
 app.add_typer(split_app, name="split")
 app.add_typer(curate_app, name="curate")

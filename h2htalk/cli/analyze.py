@@ -8,6 +8,7 @@ import typer
 
 from h2htalk.cli.options import OutOption
 from h2htalk.cli.output import say
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.splits import list_splits
 from h2htalk.errors import ConfigError
 
@@ -16,7 +17,7 @@ def analyze(
     split: Annotated[str, typer.Argument(help="A bundled split, a folder or a file.")],
     out: OutOption,
     compare_with: Annotated[str | None, typer.Option(help="A split to compare it with.")] = None,
-    language: Annotated[str | None, typer.Option(help="en or zh; default: both.")] = None,
+    language: Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; default: all.")] = None,
     limit: Annotated[int | None, typer.Option(help="A stratified sample of this many scenarios.")] = None,
     tokenizer: Annotated[
         str | None, typer.Option(help="A tokenizer.json, or embedded (the default where installed).")

@@ -9,6 +9,7 @@ import typer
 
 from h2htalk.cli.options import console
 from h2htalk.cli.output import ignore_sigint, say
+from h2htalk.curation.stage_table import STAGES
 from h2htalk.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ WorkspaceArgument = Annotated[Path, typer.Argument(help="A workspace made by `cu
 def curate_run(
     spec: SpecArgument,
     stage: Annotated[
-        list[str] | None, typer.Option("--stage", help="Run only this stage; may be repeated.")
+        list[str] | None,
+        typer.Option("--stage", help=f"Run only this stage ({', '.join(STAGES)}); may be repeated."),
     ] = None,
     workspace: Annotated[Path | None, typer.Option(help="Replaces the workspace in the file.")] = None,
     from_stage: Annotated[str, typer.Option(help="Make this stage and those after it again.")] = "",
     processes: Annotated[int | None, typer.Option(help="Worker processes; default: all cores.")] = None,
 ) -> None:
-    """Run the stages that are not finished: gather, anonymize, safety, dedup, compose, review."""
+    """Run the stages that are not finished."""
     try:
         from h2htalk.curation.curate import curate, summaries
 

@@ -1,4 +1,4 @@
-"""`h2htalk evaluate`: ask a model and score its answers."""
+"""`h2htalk evaluate`: generate a model's answers and score them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from typing import Annotated
 import typer
 
 import h2htalk
+from h2htalk.chat.engines import ENGINES
 from h2htalk.cli.options import EMBEDDER_HELP, VerboseOption, finish
 from h2htalk.cli.output import say
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, quoted
 
 
 def evaluate(
     model: Annotated[
-        str | None, typer.Argument(help="hf:, vllm:, openai:, anthropic: NAME; server:NAME@URL; embedded ...")
+        str | None, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="A bundled split, a folder or a file.")] = None,
     out: Annotated[str | None, typer.Option(help="The run folder; an unfinished run is continued.")] = None,
     spec: Annotated[
         Path | None, typer.Option(help="A TOML file with any of these settings; options override it.")
     ] = None,
-    language: Annotated[str | None, typer.Option(help="en or zh; both when left out.")] = None,
+    language: Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; all when left out.")] = None,
     subtask: Annotated[list[str] | None, typer.Option(help="A subtask; may be repeated.")] = None,
     limit: Annotated[int | None, typer.Option(help="A stratified sample of this many scenarios.")] = None,
     sap: Annotated[str | None, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = None,
@@ -44,7 +46,7 @@ def evaluate(
     timeout: Annotated[float | None, typer.Option(help="Seconds an attempt may take.")] = None,
     baselines: Annotated[
         bool | None,
-        typer.Option("--baselines/--no-baselines", help="Score trivial answers beside the model."),
+        typer.Option("--baselines/--no-baselines", help="Score trivial answers next to the model."),
     ] = None,
     model_sampling: Annotated[
         bool | None,
@@ -52,11 +54,11 @@ def evaluate(
     ] = None,
     thinking: Annotated[
         int | None,
-        typer.Option(help="Tokens of reasoning beside the reply; 0 switches it off."),
+        typer.Option(help="Tokens of reasoning besides the reply; 0 switches it off."),
     ] = None,
     engine_option: Annotated[
         list[str] | None,
-        typer.Option(help="KEY=VALUE, an option of vllm: itself; may be repeated."),
+        typer.Option(help="KEY=VALUE, an option of the engine itself; may be repeated."),
     ] = None,
     download: Annotated[
         bool | None, typer.Option("--download", help="Fetch an hf: model from the Hub if it is not cached.")
@@ -69,7 +71,7 @@ def evaluate(
     prices: Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print what would be asked and what it would cost; write nothing."),
+        typer.Option("--dry-run", help="Print the number of calls and their cost; send and write nothing."),
     ] = False,
     verbose: VerboseOption = False,
 ) -> None:

@@ -19,7 +19,7 @@ SplitOption = Annotated[
 
 
 def read_folder(name: str) -> Path:
-    if not name.strip():  # Path("") is the folder one stands in
+    if not name.strip():  # Path("") is the current folder
         raise ConfigError("--out is empty; name a folder")
     return Path(name)
 

@@ -22,7 +22,7 @@ _LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def ignore_sigint() -> None:
     """Ignore Ctrl-C from now on, so that it cannot interrupt the end of an interrupted command."""
-    with contextlib.suppress(ValueError):  # not in the main thread: signals are none of ours
+    with contextlib.suppress(ValueError):  # not in the main thread, which alone may set signal handlers
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

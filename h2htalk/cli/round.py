@@ -72,7 +72,7 @@ def round_close(
         Path | None, typer.Option(help="A closed round that adjudicates this round's ties.")
     ] = None,
 ) -> None:
-    """Close a round: write decisions.jsonl, agreement.json and annotator_statistics.csv."""
+    """Close a round: write decisions.jsonl, agreement.json and annotator_statistics.csv. Ties stay ties."""
     from h2htalk.rounds.closing import close_round
     from h2htalk.rounds.terminal import decisions_table
 

@@ -54,10 +54,10 @@ def report(run: RunArgument, format: FormatOption = "terminal", verbose: Verbose
 
 def costs(
     run: RunArgument,
-    calls: Annotated[bool, typer.Option("--calls", help="Every single call.")] = False,
+    calls: Annotated[bool, typer.Option("--calls", help="List every call.")] = False,
     format: Annotated[str, typer.Option("--format", help="terminal, csv or json.")] = "terminal",
 ) -> None:
-    """What a run paid: by stage and in all."""
+    """Show what a run paid: by stage and in total."""
     from h2htalk.benchmark.report.costs import costs_text
 
     require_format(format, "csv", "json")

@@ -1,4 +1,4 @@
-"""Commands on splits and on what other tools made."""
+"""Commands on splits and on the files of other tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def prompt(
         bool, typer.Option("--all", help="Print every scenario as JSONL: id, messages.")
     ] = False,
 ) -> None:
-    """Print exactly what a model is sent for a scenario."""
+    """Print the exact messages that a model gets for a scenario."""
     from h2htalk.benchmark.prompts.show_prompt import prompt_lines
 
     if (scenario_id is None) != every:

@@ -3,8 +3,8 @@
 kept/part-00000.jsonl        records for the next stage, in the order in which they were read
 rejected/part-00000.jsonl    {"id", "stage", "reason", "evidence"} and, where it may be stored, the record
 audit/part-00000.jsonl       {"id", ...}: what was done to a record, or where it came from
-parts/part-00000.json        the part's counts; written last, so that a part without it was interrupted and is made
-again stage.json                   the settings of the stage
+parts/part-00000.json        the part's counts; written last: a part without it was interrupted and is made again
+stage.json                   the settings of the stage
 notes.json                   results about the stage as a whole: {name: {"message", ...}}
 summary.json                 the counts of all parts together, and the notes
 calls/ costs/ batches/       what was paid for (`stored_calls`): kept when the stage is removed to be made again

@@ -109,7 +109,7 @@ def read_language(raw: Mapping[str, Any], where: str) -> Language:
     value = raw.get("language")
     if value not in LANGUAGES:
         raise DataError(f"{where}: language is {quoted(value)}; choose from {', '.join(LANGUAGES)}")
-    return cast(Language, value)
+    return str(value)
 
 
 def read_mapping(raw: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 
 from h2htalk.data.languages import LANGUAGES, Language, find_language
+from h2htalk.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,10 @@ def read_help_lines() -> HelpLines:
     """Read the bundled help lines."""
     text = (files("h2htalk.data") / "bundled" / "help_lines.toml").read_text(encoding="utf-8")
     raw = tomllib.loads(text)
+    if missing := [code for code in LANGUAGES if code not in raw["wording"]]:
+        raise DataError(
+            f"help_lines.toml has no texts in {missing[0]}; add them to wording, countries and emergency numbers"
+        )
     countries = tuple(
         Country(
             table["code"],

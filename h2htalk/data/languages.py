@@ -1,7 +1,7 @@
 """The table of languages: one record a language. Code that treats languages differently asks the record.
 
-A new language is one record here, and files named by its code or by its record: prompts, guidelines, lexicons, stop
-words, `text/contracts/patterns/CODE.toml`, and the modules of its rules. A missing one is an error, never English.
+A new language is one record here, and data files named by its code: prompts, guidelines, lexicons, stop words,
+`text/contracts/patterns/CODE.toml`. A missing one is an error, never English.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from h2htalk.errors import ConfigError
 
-Language = Literal["en", "zh"]
+Language = str  # a key of RECORDS
 # What a contract limits the length of.
 LengthLimit = Literal["reply", "long_reply", "crisis_reply", "line", "paragraph", "memory", "activity"]
 
@@ -33,11 +33,16 @@ class LanguageRecord:
         null_memory: the line of RecollectionSynthesis that means "nothing to remember".
         memory_labels: of a memory block's three lines: content, category, importance.
         memory_categories: what `subtasks.MEMORY_CATEGORIES` are called, in the same order.
+        constant_reply: the answer of the baseline `constant`.
         word_length: characters a word, about, with the space beside it.
+        reading_speed: characters per minute that adults read aloud (IReST; Trauzettel-Klosinski and Dietz, IOVS 53(9),
+            2012).
         plural_s: whether a final s marks a plural.
         parser_components: the module that registers what its bundled spaCy pipelines need; "" for none.
         pair_rules: `module:function` that finds verb-noun pairs in a parsed text.
         name_recognizer: the module that finds people, addresses and organisations.
+        number_rules: whose rules of phone, identity and account numbers it shares (`curation.anonymize.structured`):
+            `en` or `zh`.
     """
 
     name: str
@@ -51,11 +56,14 @@ class LanguageRecord:
     null_memory: str
     memory_labels: tuple[str, str, str]
     memory_categories: tuple[str, ...]
+    constant_reply: str
     word_length: float
+    reading_speed: int
     plural_s: bool
     parser_components: str
     pair_rules: str
     name_recognizer: str
+    number_rules: Literal["en", "zh"]
 
     @property
     def spaced(self) -> bool:
@@ -88,11 +96,14 @@ RECORDS: dict[Language, LanguageRecord] = {
             "occupation, sleep habits, health, mood, relationships, food, entertainment, travel, fandom, "
             "hobbies, love life, studies, work, virtual interaction, other events"
         ),
+        constant_reply="I'm here with you, and I'd like to hear more. How are you feeling right now?",
         word_length=5.5,
+        reading_speed=987,
         plural_s=True,
         parser_components="",
         pair_rules="h2htalk.analysis.verb_nouns.english:english_pairs",
         name_recognizer="h2htalk.curation.anonymize.english.recognizer",
+        number_rules="en",
     ),
     "zh": LanguageRecord(
         name="Chinese",
@@ -109,11 +120,14 @@ RECORDS: dict[Language, LanguageRecord] = {
             "姓名, 性别, 年龄, 所在地, 生日, 星座, 性格, MBTI, 情绪状态, 职业, 睡眠习惯, 健康, 心情, 人际关系, "
             "饮食, 娱乐, 旅行, 追星, 爱好, 感情生活, 学习, 工作, 虚拟互动, 其他事件"
         ),
+        constant_reply="我在这儿陪着你，想听你多说一些。你现在感觉怎么样？",
         word_length=1.7,
+        reading_speed=255,
         plural_s=False,
         parser_components="h2htalk.text.parsing.chinese_components",
         pair_rules="h2htalk.analysis.verb_nouns.chinese:chinese_pairs",
         name_recognizer="h2htalk.curation.anonymize.chinese.recognizer",
+        number_rules="zh",
     ),
 }
 LANGUAGES: tuple[Language, ...] = tuple(RECORDS)
@@ -121,7 +135,6 @@ LANGUAGES: tuple[Language, ...] = tuple(RECORDS)
 
 def find_language(code: str) -> LanguageRecord:
     """Return the record of a language. Raises ConfigError for an unknown code."""
-    for known, record in RECORDS.items():
-        if code == known:
-            return record
-    raise ConfigError(f"no language {code!r}; choose from {', '.join(LANGUAGES)}")
+    if code not in RECORDS:
+        raise ConfigError(f"no language {code!r}; choose from {', '.join(LANGUAGES)}")
+    return RECORDS[code]

@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import RoundError, quoted
@@ -116,7 +115,7 @@ def _read_annotator(row: Mapping[str, str], where: str, salt: bytes) -> Annotato
         )
     if crisis not in _CONSENT:
         raise RoundError(f"{where}: crisis is {quoted(crisis)}; write yes or no")
-    known = cast(tuple[Language, ...], tuple(dict.fromkeys(languages)))
+    known = tuple(dict.fromkeys(languages))
     return Annotator(annotator_id(name, salt), name, known, _CONSENT[crisis])
 
 

@@ -1,4 +1,7 @@
-"""Close a round: collect the last annotations, decide, and write decisions, agreement, statistics and payment."""
+"""Close a round: collect the last annotations, decide, and write decisions, agreement, statistics and payment.
+
+A tie stays a tie, with the label None, unless one more annotation, an adjudication or `[ties] dawid_skene` decides it.
+"""
 
 from __future__ import annotations
 

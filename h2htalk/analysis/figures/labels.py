@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.figures.style import BODY, FAMILIES, INK, plural
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def label(text: str) -> str:
     """Format one line of text; a run of characters that no font has (emoji, rare scripts) becomes one middle dot."""
     line = printable(" ".join(text[:LONGEST].split()))
     line = _CHANGING.sub("", line) or line
-    drawn = find_font("en").covers | find_font("zh").covers
+    drawn = frozenset().union(*(find_font(language).covers for language in LANGUAGES))
     return re.sub(r"\0+", STAND_IN, "".join(c if ord(c) in drawn else "\0" for c in line))
 
 

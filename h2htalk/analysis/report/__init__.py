@@ -1,1 +1,5 @@
-"""Write the folder of an analysis: tables, figures, page, terminal; read `write_analysis` first."""
+"""Write the folder of an analysis.
+
+In: an `Analysis`. Out: `tables/*.csv`, figures, `index.html` and `summary.json`. Read `write_analysis` first, then
+`figure_specs`, which lists the figures.
+"""

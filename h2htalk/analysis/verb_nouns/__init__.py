@@ -1,1 +1,5 @@
-"""Find and count verb-noun pairs; `pairs` holds the records, `english` and `chinese` the rules."""
+"""Find verbs with the nouns that they act on, and count the pairs (paper, Fig. 5).
+
+In: texts of one language. Out: `VerbNounPair`s and their counts. Read `pairs` first, then `pair_counting`; the rules
+are in `english` and `chinese`.
+"""

@@ -1,8 +1,8 @@
-"""From a scenario to the messages that a model sees.
+"""Turn a scenario into the messages that a model gets.
 
-Prompt text lies in `prompts/LANGUAGE/SUBTASK.j2`. System text is ordered persona, SAP, the scenario's
-material, task, so that engines which cache prefixes compute persona and SAP once. Text of scenarios and
-personas is only ever a value, never template source.
+The templates are `prompts/LANGUAGE/SUBTASK.j2`. The order of the system text is persona, SAP, the scenario's
+material, task, so that engines with a prefix cache compute persona and SAP once. Text of scenarios and personas is
+always a value, never template source.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, SUBTASKS
 from h2htalk.errors import ConfigError
 
-# Beside a run's templates: the help lines that they were filled with, and the version of the code here.
+# In a run's templates folder: the help lines that filled them, and the version of this code.
 SNAPSHOT = "snapshot.json"
-# Raise this when the code here changes what a model sees while no template does.
+# Raise this when this code changes the messages while no template changes.
 ASSEMBLY_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PromptSet:
-    """A complete set of prompts. `fingerprint` (16 hex digits) names all that decides their text."""
+    """A complete set of prompts. `fingerprint` (16 hex digits) covers everything that decides their text."""
 
     templates: TemplateSet
     help_rows: Mapping[Language, Sequence[str]]
@@ -43,13 +43,13 @@ class PromptSet:
 
     @classmethod
     def load(cls, folder: Path | None = None) -> PromptSet:
-        """The bundled prompts, with the templates of `folder` in place of their namesakes.
+        """Load the bundled prompts; templates of `folder` replace those of the same name.
 
-        A folder that holds a snapshot (what `files` gave) is taken as it is: neither the templates nor the help
-        lines of the installed package play a part, so that an old run keeps its prompts.
+        A folder with a snapshot (written from `files`) is used alone, without the templates and help lines of the
+        installed package, so that an old run keeps its prompts.
 
         Raises:
-            ConfigError: no such folder, or a `.j2` file or snapshot in it that cannot work; names the file and line.
+            ConfigError: no such folder, or an invalid `.j2` file or snapshot in it; names the file and line.
         """
         if folder is not None and (folder / SNAPSHOT).exists():
             rows, assembly = _read_snapshot(folder / SNAPSHOT)
@@ -60,12 +60,13 @@ class PromptSet:
         return cls(templates, rows, assembly, _fingerprint(templates, rows, assembly))
 
     def files(self) -> dict[str, str]:
-        """All that decides the prompts, file name -> text. Written to a folder, they load with this fingerprint."""
+        """Everything that decides the prompts, file name -> text. `load` of a folder with these files gives an equal
+        fingerprint."""
         snapshot = {"assembly": self.assembly, "help_rows": self.help_rows}
         return {**self.templates.sources, SNAPSHOT: json.dumps(snapshot, ensure_ascii=False, indent=1) + "\n"}
 
     def messages(self, scenario: Scenario, persona: Persona, sap: Sap) -> tuple[Message, ...]:
-        """What the model sees: a system message, then the conversation or the material of the task.
+        """Return the model's messages: a system message, then the conversation or the material of the task.
 
         Dialogue subtasks give the history as chat messages: `user` and `companion` become `user` and
         `assistant`, turns of one speaker in a row are one message, and turns before the user's first go into
@@ -92,7 +93,7 @@ class PromptSet:
         return system, Message("user", material)
 
     def _system(self, name: str, values: Mapping[str, object]) -> Message:
-        """The system text; what its persona shares with all its scenarios, persona and SAP, comes first."""
+        """Return the system text; persona and SAP, which all scenarios of a persona share, come first."""
         text = self.templates.render(name, values)
         ends = [
             text.find(part) + len(part)
@@ -127,12 +128,12 @@ def _help_text(language: Language) -> str:
 
 
 def repeatable(persona: Persona, language: Language) -> str:
-    """What of the system text an answer may repeat word for word: who the companion is, and real help."""
+    """Return the parts of the system text that an answer may repeat: the persona, and real help."""
     return f"{persona.descriptions[language]}\n{_help_text(language)}"
 
 
 def _as_chat(turns: Sequence[Turn]) -> tuple[str, list[Message]]:
-    """What the companion said before the user's first turn, and the alternating messages from there on."""
+    """Return the companion's text before the user's first turn, and the alternating messages after it."""
     opening: list[str] = []
     spoken: list[tuple[str, list[str]]] = []
     for turn in turns:
@@ -148,7 +149,7 @@ def _as_chat(turns: Sequence[Turn]) -> tuple[str, list[Message]]:
 
 @cache
 def _memory_values(language: Language) -> Mapping[str, object]:
-    """The words of a memory block in a language, and one category for the example of its form."""
+    """Return the labels of a memory block in a language, and a category for the example of its form."""
     record = find_language(language)
     return {
         "categories": record.memory_categories,
@@ -170,7 +171,7 @@ def _read_snapshot(path: Path) -> tuple[dict[Language, Sequence[str]], str]:
 
 
 def _fingerprint(templates: TemplateSet, rows: Mapping[Language, Sequence[str]], assembly: str) -> str:
-    """SHA-256 over the assembling code's version, the help lines that SAP prints, and every template."""
+    """Return the SHA-256 of this code's version, the help lines that SAP prints, and every template."""
     help_lines = ["\n".join(rows[language]) for language in LANGUAGES]
     content = [assembly, help_lines, sorted(templates.sources.items())]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""The Secure Attachment Persona: safety scaffolding laid over any persona, principle by principle.
+"""The Secure Attachment Persona (SAP): safety scaffolding for any persona, principle by principle.
 
-Section 3.4 of the paper names the sources; it does not print the text. The text here is written from those
-sources and lies in `prompts/LANGUAGE/sap/`, one file a principle, so that each can be switched off alone and
+Section 3.4 of the paper names the sources but does not print the text. The text in `prompts/LANGUAGE/sap/` is written
+from those sources, one file for each principle in the order of PRINCIPLES, so that each can be switched off alone and
 its effect measured.
 """
 
@@ -18,7 +18,7 @@ from h2htalk.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Principle:
-    """One switch: the name that options use, a title for people, and what the conduct is drawn from."""
+    """One principle: its name in options, its title, and the sources of its text."""
 
     name: str
     title: str
@@ -85,7 +85,7 @@ PRINCIPLES: dict[str, Principle] = {
 
 @dataclass(frozen=True, slots=True)
 class Sap:
-    """Which principles are on, in the order of PRINCIPLES. All of them unless told otherwise.
+    """The principles that are on, in the order of PRINCIPLES; by default all.
 
     Raises:
         ConfigError: a principle is unknown, named twice or out of order.
@@ -102,10 +102,10 @@ class Sap:
 
     @classmethod
     def parse(cls, text: str) -> Sap:
-        """Read `full`, `none`, or a comma list of `no-PRINCIPLE`; hyphens and underscores mean the same.
+        """Parse `full`, `none`, or a comma-separated list of `no-PRINCIPLE`; hyphens and underscores are equal.
 
         Raises:
-            ConfigError: anything else; the message lists the choices.
+            ConfigError: any other text; the message lists the choices.
         """
         words = [word.strip().lower().replace("-", "_") for word in text.split(",")]
         if words == ["full"]:
@@ -119,23 +119,23 @@ class Sap:
         return cls(tuple(name for name in PRINCIPLES if name not in off))
 
     def __str__(self) -> str:
-        """The canonical form, which `parse` reads: one string for one choice, fit for a signature."""
+        """The canonical form, which `parse` reads: equal choices give equal text, as a signature needs."""
         if not self.principles:
             return "none"
         off = sorted(set(PRINCIPLES) - set(self.principles))
         return ",".join(f"no-{name}" for name in off) or "full"
 
     def render(self, language: Language, templates: TemplateSet, rows: Sequence[str] | None = None) -> str:
-        """The scaffolding's text: a preamble on honesty, then the principles that are on.
+        """Render the scaffolding: a preamble on honesty, then the principles that are on.
 
         Args:
             language: of the text.
-            templates: where the principles' words are.
-            rows: the help lines to name (`help_rows`); None takes the bundled ones.
+            templates: the templates of the principles.
+            rows: the help lines to name (`help_rows`); None for the bundled ones.
 
         Returns:
-            Paragraphs apart by an empty line; empty without any principle, so that the prompt stays neutral
-            on being an AI.
+            Paragraphs separated by an empty line; an empty text without any principle, so that the prompt does
+            not mention being an AI.
         """
         if not self.principles:
             return ""

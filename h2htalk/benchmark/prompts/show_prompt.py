@@ -1,4 +1,4 @@
-"""Show what a model sees: one scenario's messages to read, or every scenario's as JSONL for another tool."""
+"""Print a model's messages: those of one scenario to read, or of every scenario as JSONL for another tool."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from h2htalk.text.escaping import printable
 def prompt_lines(
     scenario_id: str | None, split_name: str, sap: str, folder: Path | None = None
 ) -> Iterator[str]:
-    """Lines to print: a `--- role ---` heading and the text of each message, or one JSON a scenario.
+    """Yield the lines to print: a `--- role ---` heading and the text of each message, or one JSON object a scenario.
 
     Args:
-        scenario_id: the scenario; None, or `all` where no scenario is called so, takes every one, as JSON.
+        scenario_id: the scenario; None, or `all` where no scenario has this id, prints every one as JSON.
         split_name: as in `load_split`.
         sap: as in `EvaluateSpec`.
-        folder: templates laid over the bundled ones.
+        folder: templates that replace bundled ones.
 
     Raises:
-        ConfigError: no such scenario in the split; near ids are named.
+        ConfigError: no such scenario in the split; the message lists similar ids.
     """
     split, prompts, scaffolding = load_split(split_name), PromptSet.load(folder), Sap.parse(sap)
     chosen = [s for s in split.scenarios if s.id == scenario_id]
@@ -35,7 +35,7 @@ def prompt_lines(
 
         near = [name for name, _, _ in extract(scenario_id, [s.id for s in split.scenarios], limit=3)]
         raise ConfigError(
-            f"split {split.name} has no scenario {quoted(scenario_id)}; near ones: {', '.join(near)}"
+            f"split {split.name} has no scenario {quoted(scenario_id)}; similar ids: {', '.join(near)}"
         )
     for scenario in chosen or split.scenarios:
         messages = prompts.messages(scenario, split.personas[scenario.persona], scaffolding)
@@ -44,11 +44,11 @@ def prompt_lines(
             continue
         for message in messages:
             yield f"--- {message.role} ---"
-            # Line ends are the text's own; anything else that acts on a terminal is shown as its escape.
+            # Line ends stay; other control characters are escaped.
             yield from (printable(line) for line in message.content.split("\n"))
 
 
 def _json(scenario_id: str, messages: Iterable[Message]) -> str:
-    """One line of JSON for another tool. ASCII alone: the rest stands as escapes, which act on no terminal."""
+    """Format one line of JSON for another tool, in ASCII, so that control characters are escaped."""
     listed = [{"role": m.role, "content": m.content} for m in messages]
     return json.dumps({"id": scenario_id, "messages": listed}).replace("\x7f", "\\u007f")

@@ -1,8 +1,7 @@
-"""The prompt templates of the benchmark: where they are read from, and what is checked on the way.
+"""Read and check the prompt templates of the benchmark.
 
-A user's folder overrides the bundled templates file by file. Its templates are code, so they run in Jinja's
-sandbox, and a slip in them is an error before any model is asked: names that mean nothing, syntax, text or
-blocks that would never show.
+A user's folder overrides the bundled templates file by file. Templates run in Jinja's sandbox. Mistakes in them are
+errors before any call to a model: unknown file names, syntax, text or blocks that would never be printed.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ class TemplateSet(Templates):
 
     @classmethod
     def load(cls, folder: Path | None = None, alone: bool = False) -> TemplateSet:
-        """The bundled templates, with those of `folder` in place of their namesakes; `alone`: the folder's only.
+        """Read the bundled templates; those of `folder` replace the ones of the same name (`alone`: use only those).
 
         Raises:
-            ConfigError: no such folder, or a `.j2` file in it that cannot work; names the file and line.
+            ConfigError: no such folder, or an invalid `.j2` file in it; names the file and line.
         """
         own = {} if folder is None else read_templates(folder)
         for name, (path, _) in own.items():
@@ -40,7 +39,7 @@ class TemplateSet(Templates):
                     f"{', '.join(LANGUAGES)}"
                 )
         templates = cls.of({} if alone else _bundled(), own)
-        # A companion template of one's own may drop a block that bundled subtasks fill.
+        # A user's companion template may lack a block that bundled subtasks fill.
         for name in templates.sources if any(name.endswith("/_companion.j2") for name in own) else own:
             templates._check(name)
         return templates
@@ -49,14 +48,14 @@ class TemplateSet(Templates):
         tree = self.parse(name)
         language, _, rest = name.partition("/")
         companion = f"{language}/_companion.j2"
-        # Without the switch, the material of a task would stand in the system text and again after it.
+        # Without the condition, the material of a task would be in the system text and again after it.
         if name == companion and "part" not in meta.find_undeclared_variables(tree):
             raise ConfigError(f'{self.origin(name)}:1: must choose its block by {{% if part == "system" %}}')
         if rest.removesuffix(".j2") in SUBTASKS:
             self._check_subtask(tree, self.origin(name), companion)
 
     def _check_subtask(self, tree: nodes.Template, origin: str, companion: str) -> None:
-        """A subtask's template extends the companion's, and all that it says stands in blocks of that one."""
+        """Check that a subtask's template extends the companion's and has all its text in blocks of it."""
         parents = [getattr(node.template, "value", None) for node in tree.find_all(nodes.Extends)]
         if parents != [companion]:
             raise ConfigError(f'{origin}:1: must begin with {{% extends "{companion}" %}}')

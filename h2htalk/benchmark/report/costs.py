@@ -23,20 +23,20 @@ from h2htalk.text.escaping import csv_text, printable
 
 
 def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
-    """What a run paid, by stage and in all; it may still be running.
+    """Format what a run paid, by stage and in total. The run may still be in progress.
 
     Args:
         run: its folder.
-        calls: every single call as well (in CSV: instead).
+        calls: list every call as well (in CSV: instead).
         format: `terminal`, `csv` or `json`.
 
     Raises:
-        DataError: no run folder, or a journal that is damaged.
+        DataError: no run folder, or a damaged cost log.
     """
     RunFolder(run).read_run()
     costs = read_costs(run)
     if format == "json":
-        # ASCII, as ids may hold anything and this may be printed on a terminal.
+        # ASCII, because ids may contain anything and this may be printed on a terminal.
         return json.dumps(costs_json(costs, read_calls(run) if calls else None), indent=2)
     if format == "csv":
         return (calls_csv(read_calls(run)) if calls else costs_csv(costs)).rstrip("\n")
@@ -61,14 +61,14 @@ _CALL_FIELDS = (
 )
 
 
-# How calls ended, for people; files hold the values of the cost log.
+# How calls ended, in words for the terminal; files have the values of the cost log.
 _BILLING = {"possibly_paid": "possibly paid"}
 
 # --- Lines ------------------------------------------------------------------------------------------------------
 
 
 def cost_lines(costs: Mapping[str, Totals]) -> list[str]:
-    """What a run cost, in a sentence; none where no call cost anything."""
+    """Describe what a run cost in one sentence; no line where no call cost anything."""
     return [f"Cost: {totals_text(sum_totals(costs.values()))}"] if costs else []
 
 
@@ -103,7 +103,7 @@ def _at_most(dollars: Decimal | None) -> str:
 
 
 def limit_lines(summary: Summary) -> list[str]:
-    """What to raise where `--max-cost` stopped the run; none otherwise."""
+    """Describe how far `--max-cost` let the run go, and how to continue; no line where it did not stop the run."""
     left = summary.counts.failures.get("max_cost", 0)
     if not left:
         return []
@@ -112,7 +112,7 @@ def limit_lines(summary: Summary) -> list[str]:
     rest = ""
     metered = totals.paid - totals.unmetered  # the others are no part of what was paid
     if totals.usd_paid and metered:
-        # What paid calls cost on average: a call may hold several samples, so this errs upwards.
+        # The average cost of a paid call: a call may hold several samples, so this is an upper estimate.
         rest = f", the rest will cost about {dollars_text(totals.usd_paid / metered * left)} at this rate"
     return [
         f"--max-cost stopped the run: {left:,} answer{'' if left == 1 else 's'} not asked for; {spent}{rest}. "
@@ -124,7 +124,7 @@ def limit_lines(summary: Summary) -> list[str]:
 
 
 def cost_view(costs: Mapping[str, Totals]) -> dict[str, Any] | None:
-    """Titles and rows for people: one a stage, and one of all where there are several."""
+    """Return titles and rows of a table: one row for each stage, and a total where there are several."""
     if not costs:
         return None
     return {"titles": _TITLES, "rows": [(printable(name), _texts(totals)) for name, totals in _rows(costs)]}
@@ -154,7 +154,7 @@ def _possible(totals: Totals) -> Decimal | None:
 
 
 def costs_csv(costs: Mapping[str, Totals]) -> str:
-    """One line a stage and one of all, exact; an unknown amount says so."""
+    """Format the costs as CSV: one line for each stage and one for the total, exact; unknown amounts are marked."""
     rows = [
         (name, totals.to_dict()) for name, totals in [*costs.items(), (IN_ALL, sum_totals(costs.values()))]
     ]
@@ -165,7 +165,7 @@ def costs_csv(costs: Mapping[str, Totals]) -> str:
 def costs_json(
     costs: Mapping[str, Totals], calls: Iterable[tuple[str, Settlement | Reservation]] | None
 ) -> Any:
-    """Stages and all as plain data; dollars are decimal text, None where unknown."""
+    """Format the costs of each stage and the total as JSON; dollars are decimal text, null where unknown."""
     table: dict[str, Any] = {
         "stages": {stage: totals.to_dict() for stage, totals in costs.items()},
         "in_all": sum_totals(costs.values()).to_dict(),
@@ -177,7 +177,8 @@ def costs_json(
 
 
 def call_records(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Iterator[dict[str, Any]]:
-    """One record a call. `usd` is what it cost, `usd_at_most` what a call may have cost whose bill nobody knows."""
+    """Yield one record for each call. `usd` is what it cost; where that is unknown, `usd_at_most` is the most it can
+    have cost."""
     for stage, call in calls:
         end = call if isinstance(call, Settlement) else None
         reservation = call if isinstance(call, Reservation) else call.reservation
@@ -200,12 +201,12 @@ def call_records(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Itera
 
 
 def calls_csv(calls: Iterable[tuple[str, Settlement | Reservation]]) -> str:
-    """One line a call. An amount that is unknown says so."""
+    """Format the calls as CSV, one line each; unknown amounts are marked."""
     return csv_text(_CALL_FIELDS, (_call_cells(record) for record in call_records(calls)))
 
 
 def call_lines(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Iterator[str]:
-    """One line of text a call, for the terminal."""
+    """Yield one line of text for each call, for the terminal."""
     for record in call_records(calls):
         cached = f" ({record['cache_read_tokens']:,} from cache)" if record["cache_read_tokens"] else ""
         tokens = f"{_count(record['input_tokens'])} in{cached}, {_count(record['output_tokens'])} out"

@@ -1,7 +1,7 @@
-"""A run as one HTML file that needs no network and no server: the tables, and every item down to its prompt.
+"""Write a run as one HTML file that needs no network and no server: the tables, and every item with its prompt.
 
-Nothing in it can act, as in every page of `h2htalk.text.html_pages`; the items lie in a JSON block that the script
-shows as text only.
+Text of items cannot execute (see `h2htalk.text.html_pages`): the items are in a JSON block, which the script inserts
+as text only.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from h2htalk.text.html_pages import render_page
 _PAGE = files("h2htalk.benchmark.report") / "page"
 _SCRIPTS = ("records.js", "detail.js", "list.js")
 _MARKER = "@@items@@"
-# What may not stand in a script block as it is: the first three could end it, the last two end a line of script.
+# Characters to escape in a script block: the first three could end the block, the last two end a line of script.
 _ESCAPES = {c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """One item as the page shows it: what was asked, what came back, what it scored."""
+    """One item as the page shows it: its prompt, responses and scores."""
 
     scenario: Scenario
     messages: tuple[Message, ...]
@@ -43,12 +43,12 @@ class ItemView:
 
 
 def write_page(path: Path, summary: Summary, items: Iterable[ItemView]) -> None:
-    """Write the page of a run; it appears only when it is whole.
+    """Write the page of a run; the file appears only when it is complete.
 
     Args:
         path: the HTML file.
-        summary: what the tables show.
-        items: read once and written as they come, so that a whole run never lies in memory.
+        summary: the figures of the tables.
+        items: read once and written as they come, so that a run is never in memory as a whole.
 
     Raises:
         DataError: the folder cannot be written, or the disk is full.
@@ -58,14 +58,14 @@ def write_page(path: Path, summary: Summary, items: Iterable[ItemView]) -> None:
 
 
 def _frame(summary: Summary) -> tuple[str, str]:
-    """The page before and after the items."""
+    """Render the page and split it where the items go."""
     text = render_page(_PAGE, {**page_view(summary), "data": _MARKER}, scripts=_SCRIPTS)
     before, after = text.rsplit(_MARKER, 1)  # the last: a model may be named so
     return before, after
 
 
 def _chunks(before: str, items: Iterable[ItemView], after: str) -> Iterator[str]:
-    """The page piece by piece. Paragraphs of prompts go into one table: personas and instructions repeat."""
+    """Yield the page in pieces. Paragraphs of prompts are stored once, because personas and instructions repeat."""
     paragraphs: dict[str, int] = {}
     yield before
     head = {
@@ -81,7 +81,7 @@ def _chunks(before: str, items: Iterable[ItemView], after: str) -> Iterator[str]
 
 
 def _script_json(value: Any) -> str:
-    """JSON that may stand inside a script element; lone surrogates are escaped, so that it is always UTF-8."""
+    """Format JSON for a script element; lone surrogates are escaped, so that it is always valid UTF-8."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     try:
         text.encode()
@@ -96,7 +96,7 @@ _SUBTASK_NUMBER = {name: number for number, name in enumerate(SUBTASKS)}
 
 
 def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
-    """An item as records.js unpacks it; the order of the fields is written down there (`unpackItem`)."""
+    """Pack an item for `unpackItem` of records.js, which defines the order of the fields."""
     scenario, score = item.scenario, item.score
     tags = scenario.tags
     by_sample = {sample.sample: sample for sample in score.samples}
@@ -118,7 +118,7 @@ def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
 
 
 def _packed_sample(response: Response | FailedResponse, score: SampleScore | None) -> list[Any]:
-    """A sample as `unpackSample` of records.js reads it. An answer equal to the raw text is not written twice."""
+    """Pack a sample for `unpackSample` of records.js. An answer equal to the raw text is not written twice."""
     scored: list[Any] = [None, None, None, [], None]
     if score is not None:
         metrics = [_short(score.values.get(name)) for name in columns()] if score.values else None
@@ -147,5 +147,5 @@ def _packed_sample(response: Response | FailedResponse, score: SampleScore | Non
 
 
 def _short(value: float | None) -> float | None:
-    """Five decimals: a thousandth of what the tables show."""
+    """Round to five decimals: a thousandth of what the tables show."""
     return None if value is None else round(value, 5)

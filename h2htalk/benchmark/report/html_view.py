@@ -1,4 +1,4 @@
-"""What the page's template shows, as plain values: the template places them and computes nothing."""
+"""Compute the values that the page's template shows; the template itself computes nothing."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from h2htalk.text.escaping import printable
 
 
 def page_view(summary: Summary) -> dict[str, Any]:
-    """Everything page.html needs besides the items, every text made printable."""
-    said = notes(summary)
+    """Return everything that page.html needs except the items; control characters are escaped."""
+    all_notes = notes(summary)
     parts = parts_of(summary)
     return {
         "model": printable(summary.model),
         "split": printable(summary.split),
         "states": _states(summary),
-        "loud": [printable(note.text) for note in said if note.loud],
-        "quiet": [printable(note.text) for note in said if not note.loud],
+        "loud": [printable(note.text) for note in all_notes if note.loud],
+        "quiet": [printable(note.text) for note in all_notes if not note.loud],
         "warnings": [printable(warning) for warning in summary.warnings],
         "tiles": _tiles(parts, summary),
         "has_baselines": bool(summary.baselines),
@@ -73,7 +73,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
 
 
 def _states(summary: Summary) -> list[tuple[str, str]]:
-    """Chips under the title: a kind (good, bad, plain) and a text."""
+    """Return the labels under the title: a kind (good, bad, plain) and a text."""
     states = [("bad", "incomplete") if summary.incomplete else ("good", "complete")]
     if summary.measure == "lexical":
         states.append(("plain", "lexical only"))
@@ -84,7 +84,7 @@ def _states(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _tiles(parts: Mapping[str, Summary], summary: Summary) -> list[dict[str, str]]:
-    """The overall figures: of the first part in full, of a second one its mean."""
+    """Return the overall figures: all of the first part, and the mean of a second part."""
     tiles = []
     for number, (name, part) in enumerate(parts.items()):
         row = main_row(part)
@@ -114,7 +114,7 @@ def _tiles(parts: Mapping[str, Summary], summary: Summary) -> list[dict[str, str
 
 @dataclass(frozen=True, slots=True)
 class RowView:
-    """A row of Table 2; `items` is its line of n/total, None where it is that of the row above."""
+    """A row of Table 2; `items` is its line of n/total, None where it equals the line of the row above."""
 
     name: str
     is_baseline: bool
@@ -143,7 +143,7 @@ def _row_views(rows: Sequence[TableRow]) -> list[RowView]:
 
 
 def _violations(summary: Summary) -> list[tuple[str, str, str, str]]:
-    """Rule, what breaks it, how many samples, their share of all."""
+    """Return each broken rule: its code, what breaks it, the number of samples and their share."""
     samples = max(1, summary.counts.samples)
     return [
         (printable(rule), RULES.get(rule, ""), f"{n:,}", f"{100 * n / samples:.1f} %")
@@ -152,7 +152,8 @@ def _violations(summary: Summary) -> list[tuple[str, str, str, str]]:
 
 
 def _null_lines(name: str, part: Summary) -> list[dict[str, Any]]:
-    """The model and its baselines: the three ratios, and how many references, answers and both are null."""
+    """Return lines for the model and its baselines: precision, recall, F1, and the counts of null references and
+    answers."""
     named = {
         part.model: part.rows.null_class,
         **{n: baseline.null_class for n, baseline in part.baselines.items()},
@@ -182,14 +183,14 @@ SLICE_ROWS = 12  # values of a tag that stand in the open
 NONE = "–"
 _AVERAGES = (
     ("overall", "Overall", "Table 1's weights"),
-    ("items_mean", "Mean of items", "those at hand"),
+    ("items_mean", "Mean of items", "all scored items"),
     ("plain_mean", "Mean of cells", "unweighted"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A value, its interval and the baselines as distances from the left, 0 to BAR_WIDTH."""
+    """A value, its interval and the baselines as positions from 0 (left) to BAR_WIDTH."""
 
     value: float
     low: float
@@ -200,7 +201,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A cell as text: value, half width and interval (empty where there is none), n of total, all in one hint."""
+    """A cell as text: value, half width and interval (empty where there is none), n of total; `hint` has them all."""
 
     value: str
     half: str
@@ -212,7 +213,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the main table; `baselines` are figures with whether the model stays at or below them."""
+    """A line of the main table; `baselines`: each one's figure, and whether the model is at or below it."""
 
     label: str
     hint: str
@@ -223,7 +224,7 @@ class Line:
 
 
 def part_view(name: str, part: Summary) -> dict[str, Any]:
-    """What the template shows of a part; it has a title where another part stands beside it."""
+    """Return the values of one part of the run; it has a title where the run has two parts."""
     scale = _scale(part)
     dimensions = [dimension for dimension in DIMENSIONS if _names(part, dimension)]
     return {
@@ -243,7 +244,7 @@ def part_view(name: str, part: Summary) -> dict[str, Any]:
 
 
 def figure_of(cell: Cell | None, bar: Bar | None = None) -> Figure:
-    """A cell as the page writes it."""
+    """Format a cell for the page."""
     interval, items = interval_text(cell), items_text(cell, NONE)
     hint = "" if cell is None else f"95 % interval {interval or 'not known'}, {items} items"
     return Figure(value_text(cell, NONE), half_width_text(cell), interval, items, hint, bar)
@@ -282,7 +283,7 @@ def _percent_figure(cell: Cell | None) -> Figure:
 
 
 def _scale(part: Summary) -> float:
-    """The right end of the main table's bars: the next ten above all that is drawn."""
+    """Return the right end of the main table's bars: the next multiple of ten above everything drawn."""
     rows = [main_row(part), *(main_row(part, baseline) for baseline in part.baselines.values())]
     return _nice_end(cell for row in rows for cell in row.cells.values())
 
@@ -309,7 +310,7 @@ def _bar(cell: Cell | None, baselines: Sequence[Cell | None], scale: float) -> B
 
 
 def _metrics(part: Summary) -> dict[str, Any]:
-    """A figure for each metric of each subtask, with the items that all of them are of."""
+    """Return a figure for each metric of each subtask, and the number of items scored."""
     names = [name for name in columns() if any(name in cells for cells in part.metrics.values())]
     rows = [
         (SUBTASKS[subtask].title, items_text(cells.get(names[0])), [figure_of(cells.get(n)) for n in names])
@@ -319,7 +320,7 @@ def _metrics(part: Summary) -> dict[str, Any]:
 
 
 def _slice(tag: str, cells: Mapping[str, Cell]) -> dict[str, Any]:
-    """The first values of a tag, and the rest of a long list apart."""
+    """Return the first values of a tag, and the rest of a long list separately."""
     scale = _nice_end(cells.values())
     rows = [
         (printable(name).replace("_", " "), figure_of(cell, _bar(cell, (), scale)))

@@ -1,7 +1,7 @@
-"""Table 2 as LaTeX: two decimals, daggers on rows that need a word of caution, places marked.
+"""Format Table 2 as LaTeX: two decimals, symbols on rows with a caution, first to third places marked.
 
-Under each figure stands half the width of its interval, in small print; a line of small print above the rows says how
-many items their figures are of, and is repeated only where that changes. The three overall means stand side by side.
+Half the width of its interval is under each figure in small print. A line in small print above the rows gives the
+number of items, and is repeated only where it changes. The three overall means are side by side.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    # At the head of a line these two would belong to the line end before it.
+    # At the start of a line LaTeX would read these two as arguments of the line end before.
     "[": "{[}",
     "*": "{*}",
 }
 _END = r" \\"
 _PLACES = {1: r"\textbf{%s}", 2: r"\underline{%s}", 3: r"\textit{%s}"}
-# Sign, what it says in the caption, and which rows get it.
+# Symbol, its text in the caption, and which rows get it.
 _SIGNS = (
     (r"\dagger", "incomplete: some items are unscored", lambda row: not row.complete),
     (
@@ -46,12 +46,12 @@ def _is_s(row: TableRow) -> bool:
 
 
 def latex_escaped(text: str) -> str:
-    """Text as LaTeX prints it."""
+    """Escape text for LaTeX."""
     return "".join(_LATEX.get(character, character) for character in printable(text))
 
 
 def latex_table(rows: Sequence[TableRow], caption: str = "H2HTalk results") -> str:
-    """The rows as a `table*` for the packages booktabs and graphicx; names beyond Latin need a Unicode engine."""
+    """Format rows as a `table*` for the packages booktabs and graphicx; non-Latin names need a Unicode engine."""
     columns = ALL_COLUMNS if any(row.source != "paper" for row in rows) else COLUMNS
     lines = [
         "% needs \\usepackage{booktabs,graphicx}",
@@ -107,7 +107,7 @@ def _heading(columns: Sequence[Column]) -> list[str]:
 
 
 def _body(rows: Sequence[TableRow], columns: Sequence[Column]) -> list[str]:
-    """The rows of a group, each with its intervals, under lines of items."""
+    """Format the rows of a group, each with its intervals, under lines with the number of items."""
     lines: list[str] = []
     said: list[str] = []
     for number, row in enumerate(rows):
@@ -130,7 +130,7 @@ def _small(label: str, texts: Sequence[str]) -> str:
 
 
 def _items(cell: Cell | None) -> str:
-    """`1,882`, or `1,880/1,882` where some are unscored; empty where the paper does not say."""
+    """Format `1,882`, or `1,880/1,882` where some are unscored; empty where the paper gives no count."""
     if cell is None or not cell.total:
         return ""
     return f"{cell.n:,}" if cell.n == cell.total else f"{cell.n:,}/{cell.total:,}"
@@ -159,7 +159,7 @@ def _notes(rows: Sequence[TableRow], columns: Sequence[Column]) -> str:
     sentences = ["Scores in percent; Overall is weighted with Table 1's counts."]
     if OTHER_MEANS[0] in columns:
         sentences[0] = (
-            "Scores in percent; Overall is weighted with Table 1's counts, Items is the mean over the items at hand, "
+            "Scores in percent; Overall is weighted with Table 1's counts, Items is the mean over the scored items, "
             "Cells the plain mean of the cells."
         )
     if any(half_width_text(cell) for row in rows for cell in row.cells.values()):

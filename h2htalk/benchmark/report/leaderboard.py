@@ -1,7 +1,7 @@
-"""Rank runs among each other, and show them beside the paper's Table 2.
+"""Rank runs among each other, and list them next to the paper's Table 2.
 
-The paper's items, prompts and judge are not public, so a run on another split says nothing about a place in its
-table. Among your own runs, places are given only where the protocols agree and nothing is missing.
+The paper's items, prompts and judge are not public, so a run on another split is never ranked among its rows. Your own
+runs are ranked only where their protocols agree and they are complete.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows that may be ranked among each other, and what to know about them."""
+    """Rows that may be ranked among each other, and a note about them."""
 
     title: str
     rows: tuple[TableRow, ...]
@@ -92,8 +92,7 @@ def rank_runs(runs: Sequence[Summary], paper: bool = False) -> Leaderboard:
 
 
 def _once(runs: Sequence[Summary]) -> tuple[list[Summary], list[str]]:
-    """The runs without repetitions. Equal summaries are one run, by whatever path it was named: the same answers to
-    the same items, scored alike."""
+    """Drop runs that were given more than once. Equal summaries are one run, whatever its path."""
     kept: list[Summary] = []
     dropped: list[str] = []
     for run in runs:
@@ -119,8 +118,8 @@ def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
 
 
 def _rows_by_part(members: Sequence[Summary]) -> dict[str, list[TableRow]]:
-    """The rows of runs of one protocol. Items with S and items without are never ranked together: each part has its
-    group, whose title says which it is."""
+    """Return the rows of runs of one protocol. Items with S and items without are never ranked together: each part has
+    its own group and title."""
     rows: dict[str, list[TableRow]] = {}
     for run, label in zip(members, _labels(members), strict=True):
         for name, part in parts_of(run).items():
@@ -130,7 +129,7 @@ def _rows_by_part(members: Sequence[Summary]) -> dict[str, list[TableRow]]:
 
 
 def _labels(members: Sequence[Summary]) -> list[str]:
-    """Names that tell runs of one model apart by what varies between them."""
+    """Name runs of one model by the settings in which they differ."""
     labels = []
     for run in members:
         twins = [other.signature.subject for other in members if other.model == run.model]
@@ -142,7 +141,7 @@ def _labels(members: Sequence[Summary]) -> list[str]:
 
 
 def _place(row: TableRow) -> tuple[bool, float, str]:
-    """Best first, incomplete last."""
+    """Sort rows: best first, incomplete last."""
     return not row.complete, -_headline(row), row.model
 
 
@@ -155,8 +154,8 @@ def _headline(row: TableRow) -> float:
 
 
 def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
-    """The rows with their places in each column. Figures that print alike share a place; a row that is
-    incomplete has none, and one row alone is not a ranking."""
+    """Mark the first three places in each column. Figures that print alike share a place; incomplete rows and a single
+    row get none."""
     competing = [row for row in rows if row.complete]
     if len(competing) < 2:
         return tuple(rows)

@@ -17,7 +17,7 @@ from h2htalk.benchmark.report.table2_layout import COLUMNS, Column
 from h2htalk.benchmark.report.table2_rows import TableRow
 from h2htalk.benchmark.report.terminal import PlainConsole
 
-# All columns with two decimals from here on; with one decimal; below that averages alone.
+# The least width for all columns with two decimals, and with one decimal; narrower ones show averages alone.
 FULL, COMPACT = 132, 98
 _AVERAGES_WIDTH = 13
 _MEANS = (("overall", "Overall"), ("items_mean", "Items"), ("plain_mean", "Cells"))
@@ -64,19 +64,19 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
 
 def _print_explanations(board: Leaderboard, say: PlainConsole) -> None:
     say.line(
-        "Overall (All): weighted with Table 1's counts, needs all eleven subtasks. Items: mean of the items at hand. "
+        "Overall (All): weighted with Table 1's counts, needs all subtasks. Items: mean of the scored items. "
         "Cells: plain mean of the cells."
     )
     say.line(say.half_width("± is half the width of the 95 % interval; those of each cell: --format csv."))
-    say.line("Only complete runs of one protocol are ranked, and among each other alone.")
+    say.line("Only complete runs of the same protocol are ranked with each other.")
     for model in board.dropped:
         say.line(f"{model}: given more than once, shown once.", "yellow")
 
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Where the columns stand on a terminal. A cell ends with its mark or a space, so that no separator is
-    needed; `width` counts that character too."""
+    """The columns' positions on a terminal. A cell ends with its mark or a space, so that no separator is needed;
+    `width` includes that character."""
 
     say: PlainConsole
     columns: tuple[Column, ...]
@@ -94,7 +94,7 @@ class _Grid:
         return cls(say, columns, width, decimals, max(18, min(36, room - width * len(columns))))
 
     def headings(self) -> list[Text]:
-        """A line of groups above the columns' names; averages alone stand under their group's name."""
+        """Format the line of groups above the columns' names; averages alone get their group's name."""
         indent, inner = " " * self.name_width, self.width - 1
         if all(column.is_average for column in self.columns):
             whole = [column.group or column.heading for column in self.columns]
@@ -108,7 +108,7 @@ class _Grid:
         return [Text(indent + line, "bold dim") for line in (above, "".join(f"{n:>{inner}} " for n in names))]
 
     def row(self, row: TableRow) -> list[Text]:
-        """The row's name, folded where it is too long, with the figures on its last line."""
+        """Format a row: its name, wrapped where it is too long, with the figures on its last line."""
         name = self.say.safe(row.name if row.complete else f"{row.name} [INCOMPLETE]").plain
         lines = [
             Text(f"  {part}") for part in textwrap.wrap(name, self.name_width - 3, subsequent_indent="  ")
@@ -140,7 +140,7 @@ def _print_groups(groups: Sequence[Group], grid: _Grid) -> None:
 
 
 def _about(row: TableRow, say: PlainConsole) -> list[Text]:
-    """Under one of your runs: what its figures are not, its items, and its three overall means with their intervals."""
+    """Return the lines under a run: cautions, its items, and its three overall means with their intervals."""
     if row.source == "paper":
         return []
     means = ", ".join(f"{label} {with_half_width(row.cells.get(key))}" for key, label in _MEANS)
@@ -151,7 +151,7 @@ def _about(row: TableRow, say: PlainConsole) -> list[Text]:
 
 
 def _cautions(row: TableRow) -> list[str]:
-    """What must be known about a run's figures, besides that it is incomplete: that stands in its name."""
+    """Return the cautions about a run's figures; that it is incomplete is in its name."""
     cautions = []
     if row.measure != "s":
         cautions.append("lexical mean only")
@@ -175,7 +175,7 @@ def print_check(rows: Sequence[CheckedRow], console: Console) -> None:
     off = [row for row in rows if not row.agrees]
     say.line(
         f"{len(rows) - len(off)} of {len(rows)} readable rows agree within {CHECK_TOLERANCE} with the mean of "
-        "their eleven cells weighted with Table 1's counts. Not so:",
+        "their eleven cells weighted with Table 1's counts. The others:",
         "bold",
     )
     for row in off:

@@ -1,4 +1,4 @@
-"""The paper's Table 2 as rows, and whether its averages follow from its cells."""
+"""Read the paper's Table 2, and recompute its averages from its cells."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 from h2htalk.benchmark.report.table2_layout import COLUMNS
 from h2htalk.benchmark.report.table2_rows import TableRow
 from h2htalk.benchmark.statistics.table2_averages import Cell
-from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError
 
-# A recomputed overall that is further off is named; 35 of the 37 clean rows are not.
+# Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.
 CHECK_TOLERANCE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRow:
-    """A clean row of the paper, recomputed from its eleven cells; differences are recomputed minus printed."""
+    """A readable row of the paper, recomputed from its eleven cells; differences are recomputed minus printed."""
 
     model: str
     printed: float
@@ -34,12 +34,12 @@ class CheckedRow:
 
     @property
     def averages_off_most(self) -> float:
-        """The largest of the three differences, with its sign."""
+        """The largest difference of the three averages, with its sign."""
         return max(self.averages_off.values(), key=abs)
 
     @property
     def agrees(self) -> bool:
-        """Within CHECK_TOLERANCE, and the averages too."""
+        """Whether the overall and the averages are within CHECK_TOLERANCE."""
         return all(abs(off) <= CHECK_TOLERANCE for off in (self.off, self.averages_off_most))
 
 
@@ -49,12 +49,12 @@ def _paper_records() -> list[dict[str, str]]:
 
 
 def paper_rows() -> list[TableRow]:
-    """The 37 rows of the paper's Table 2 that could be read, in its order; `group` is the size class."""
+    """Read the 37 readable rows of the paper's Table 2, in its order; `group` is the size class."""
     return [
         TableRow(
             model=record["model"],
             source="paper",
-            cells={c.key: Cell(float(record[c.key]), None, None, 0, 0) for c in COLUMNS},
+            cells={c.key: Cell(float(record[c.key]), None, None, 0, 0) for c in COLUMNS if c.key in record},
             split="paper",
             group=record["size_class"],
         )
@@ -64,17 +64,17 @@ def paper_rows() -> list[TableRow]:
 
 
 def unreadable_rows() -> list[str]:
-    """The models whose figures in Table 2 could not be read: names only."""
+    """Return the names of the models whose figures in Table 2 cannot be read."""
     return [record["model"] for record in _paper_records() if record["state"] != "clean"]
 
 
 def check_paper() -> list[CheckedRow]:
-    """Recompute the averages (plain means) and the overall (Table-1-weighted mean) of each clean row."""
+    """Recompute the averages (plain means) and the overall (Table-1-weighted mean) of each readable row."""
     return [_checked(row) for row in paper_rows()]
 
 
 def check_table(rows: Iterable[CheckedRow]) -> list[dict[str, Any]]:
-    """The check as plain data, figures in full precision."""
+    """Return the check as plain data, figures in full precision."""
     return [
         {
             "model": row.model,
@@ -89,11 +89,14 @@ def check_table(rows: Iterable[CheckedRow]) -> list[dict[str, Any]]:
 
 
 def _checked(row: TableRow) -> CheckedRow:
-    cells = {name: _printed(row, name) for name in SUBTASKS}
-    overall = math.fsum(SUBTASKS[name].count * value for name, value in cells.items()) / TOTAL_COUNT
+    cells = {
+        name: _printed(row, name) for name in SUBTASKS if name in row.cells
+    }  # others are not the paper's
+    overall = math.fsum(SUBTASKS[name].count * value for name, value in cells.items())
+    overall /= math.fsum(SUBTASKS[name].count for name in cells)
     averages: dict[str, float] = {}
     for dimension in DIMENSIONS:
-        parts = [cells[name] for name in SUBTASKS if SUBTASKS[name].dimension == dimension]
+        parts = [cells[name] for name in cells if SUBTASKS[name].dimension == dimension]
         averages[dimension] = math.fsum(parts) / len(parts) - _printed(row, f"{dimension}_avg")
     return CheckedRow(row.model, _printed(row, "overall"), overall, averages)
 

@@ -1,4 +1,4 @@
-"""The shape of Table 2, shared by every report: which columns there are, and where a row keeps each."""
+"""The columns of Table 2, shared by every report, and where a row stores each."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def _columns() -> tuple[Column, ...]:
 
 # Eleven cells, three averages and the overall, in the paper's order.
 COLUMNS = _columns()
-# The overall's two companions, which the paper does not print: the means over the items and over the cells at hand.
+# Two more overall means, which the paper does not print: over the items and over the cells that the split has.
 OTHER_MEANS = (Column("items_mean", "Items", "", True), Column("plain_mean", "Cells", "", True))
 ALL_COLUMNS = (*COLUMNS, *OTHER_MEANS)
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a reader must know before trusting a table. `loud` notes stand first, in a colour of alarm."""
+    """A note that a reader needs to interpret a table. `loud` notes come first, in a warning colour."""
 
     text: str
     loud: bool = False
 
 
 def cell_at(row: Row | None, key: str) -> Cell | None:
-    """The cell under a column's key, or under `items_mean` and `plain_mean`; None where the row has none."""
+    """Return the cell of a column's key, or of `items_mean` or `plain_mean`; None where the row has none."""
     if row is None:
         return None
     if key in ("overall", "items_mean", "plain_mean"):
@@ -59,10 +59,10 @@ def cell_at(row: Row | None, key: str) -> Cell | None:
 
 
 def main_row(summary: Summary, rows: ScoreRows | None = None) -> Row:
-    """The row of the summary's main measure, of the model or of another contender (a baseline).
+    """Return the row of the summary's main measure, of the model or of a baseline.
 
     Raises:
-        DataError: the summary names a measure it does not hold.
+        DataError: the summary has no row for its measure.
     """
     row = (rows or summary.rows).row(summary.measure)
     if row is None:
@@ -73,13 +73,13 @@ def main_row(summary: Summary, rows: ScoreRows | None = None) -> Row:
 
 
 def measure_name(summary: Summary) -> str:
-    """What the main column is called."""
+    """Return the title of the main column."""
     return "S" if summary.measure == "s" else "Lexical mean"
 
 
 def parts_of(summary: Summary) -> dict[str, Summary]:
-    """The parts of a run that have tables of their own, by name: one without a name (empty), or two such as `en` and
-    `zh, lexical mean` where S was not asked for in some languages."""
+    """Split a run into the parts that have tables of their own, by name: one with an empty name, or two such as `en`
+    and `zh, lexical mean` where the settings ask for S in some languages only."""
     rest = summary.rest()
     if rest is None:
         return {"": summary}
@@ -90,30 +90,30 @@ def parts_of(summary: Summary) -> dict[str, Summary]:
 
 
 def languages_of(part: Summary) -> str:
-    """The languages of a part's items: `en`, `zh` or `en+zh`."""
+    """Return the languages of a part's items: `en`, `zh` or `en+zh`."""
     return "+".join(part.main.languages)
 
 
 def part_title(part: Summary) -> str:
-    """The heading of a part beside which another stands."""
+    """Return the heading of a part of a run with two parts."""
     measure = "S" if part.measure == "s" else "the lexical mean (S was not asked for)"
     return f"{languages_of(part)} items: {measure}"
 
 
 def not_above(cell: Cell | None, baseline: Cell | None) -> bool:
-    """Whether a trivial answer reaches the model's value (or passes it)."""
+    """Whether a baseline's value is at least the model's."""
     if cell is None or baseline is None or cell.value is None or baseline.value is None:
         return False
     return baseline.value >= cell.value
 
 
 def subtasks_at_hand(summary: Summary) -> list[str]:
-    """The subtasks of the run in Table 2's order; those without S are still there by their lexical mean."""
+    """Return the subtasks of the run in Table 2's order; those without S are included by their lexical mean."""
     return [name for name in SUBTASKS if name in summary.rows.lexical.cells]
 
 
 def baselines_reach(summary: Summary) -> bool:
-    """Whether any baseline reaches the model in any cell or average."""
+    """Whether any baseline is at least the model's value in any cell or average."""
     row = main_row(summary)
     baselines = [main_row(summary, baseline) for baseline in summary.baselines.values()]
     keys = [column.key for column in ALL_COLUMNS]
@@ -121,7 +121,7 @@ def baselines_reach(summary: Summary) -> bool:
 
 
 def most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Pairs in descending order of their counts; equal ones by name."""
+    """Sort names by descending count; equal counts by name."""
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -134,7 +134,7 @@ _TAG_ORDERS: dict[str, Sequence[str]] = {
 
 
 def ordered_slices(summary: Summary) -> dict[str, dict[str, Cell]]:
-    """The slices, each in its tag's own order; emotions with most items first."""
+    """Return the slices in the order of their tag's values; emotions by descending number of items."""
     ordered = {}
     for tag, cells in summary.slices.items():
         order = {value: place for place, value in enumerate(_TAG_ORDERS.get(tag, ()))}
@@ -149,7 +149,7 @@ def has_levels(row: Row) -> bool:
 
 
 def notes(summary: Summary) -> list[Note]:
-    """What must be said beside this summary's figures, loudest first. Warnings are not among them."""
+    """Return the notes on this summary's figures, most important first. Warnings are not included."""
     found: list[Note] = []
     if summary.incomplete:
         found.append(Note(_incomplete(summary), loud=True))
@@ -166,20 +166,18 @@ def notes(summary: Summary) -> list[Note]:
     parts = parts_of(summary)
     if not summary.judged and any(has_levels(part.rows.lexical) for part in parts.values()):
         found.append(
-            Note("Unjudged: no judge's rating is in Itinerary Basic, Middle and Advanced (levels I-III).")
+            Note("Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating.")
         )
     for part in parts.values():
         missing = [name for name in SUBTASKS if name not in main_row(part).cells]
         if missing:
             of = f" of the {languages_of(part)} items" if len(parts) > 1 else ""
-            found.append(
-                Note(f"No overall{of}: it needs all eleven subtasks, and {_missing(missing)} not here.")
-            )
+            found.append(Note(f"No overall{of}: it needs all subtasks, and {_missing(missing)} missing."))
     return found
 
 
 def _incomplete(summary: Summary) -> str:
-    """How many items are unscored, and what would mend it: that depends on where the answers come from."""
+    """Describe how many items are unscored, and what to do, which depends on where the answers come from."""
     counts = summary.counts
     engine = summary.signature.subject.get("engine")
     if engine == "imported" and "missing" in counts.failures:
@@ -191,9 +189,11 @@ def _incomplete(summary: Summary) -> str:
     elif engine == "imported":
         advice = "Score the run again."
     elif engine == "baseline":
-        advice = "The baseline has no answer to those: take a split with more items a subtask and language."
+        advice = (
+            "The baseline has no answer to those: use a split with more items for each subtask and language."
+        )
     else:
-        advice = "Start the same command again to ask only for those."
+        advice = "Start the same command again: it sends only those."
     left_out = f"{counts.unscored:,} of {counts.items:,} items are unscored; the figures leave them out."
     return f"INCOMPLETE: {left_out} {advice}"
 

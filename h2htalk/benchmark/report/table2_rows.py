@@ -1,4 +1,4 @@
-"""Rows in the shape of Table 2: from a run, one of its baselines, or the paper."""
+"""Rows of Table 2: from a run, one of its baselines, or the paper."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Source = Literal["run", "baseline", "paper"]
 class TableRow:
     """One row, from a run, one of its baselines, or the paper.
 
-    `cells` by column key (`layout.ALL_COLUMNS`), each on the 0-100 scale; a figure that is not known is absent. A
-    paper's cell says no count (n = total = 0). `part` names the items that the row is about where a run has two
-    rows (`layout.parts_of`), `languages` their languages. `protocol` is the fingerprint that says what a run may be
-    compared with; `group` is the heading it stands under; `marks` holds places 1 to 3 by column key. `judged` is
-    False while a level I-III in it has no judge's rating.
+    `cells` by column key (`table2_layout.ALL_COLUMNS`), each on the 0-100 scale; an unknown figure is absent. A cell
+    of the paper has no counts (n = total = 0). `part` names the items of the row where a run has two rows
+    (`table2_layout.parts_of`), `languages` their languages. Runs with equal `protocol` fingerprints may be compared.
+    `group` is the row's heading; `marks` holds places 1 to 3 by column key. `judged` is False while a level I-III
+    cell has no judge's rating.
     """
 
     model: str
@@ -47,17 +47,17 @@ class TableRow:
 
     @property
     def name(self) -> str:
-        """What the row is called: the model, and which of its items, such as `m (zh, lexical mean)`."""
+        """The row's name: the model, and which of its items, such as `m (zh, lexical mean)`."""
         return f"{self.model} ({self.part})" if self.part else self.model
 
     def value(self, key: str) -> float | None:
-        """The figure of a column, if there is one."""
+        """Return the figure of a column, None where there is none."""
         cell = self.cells.get(key)
         return None if cell is None else cell.value
 
 
 def table_rows(summary: Summary) -> list[TableRow]:
-    """All rows of a run: the model and its baselines, then the same of the items without S where there are such."""
+    """Return all rows of a run: the model and its baselines, then the same for items without S where there are any."""
     return [
         table_row(part, baseline, name)
         for name, part in parts_of(summary).items()
@@ -66,14 +66,14 @@ def table_rows(summary: Summary) -> list[TableRow]:
 
 
 def model_rows(summary: Summary) -> list[TableRow]:
-    """The model's row, or its two rows where S was not asked for in some languages."""
+    """Return the model's row, or its two rows where the settings ask for S in some languages only."""
     return [row for row in table_rows(summary) if row.source == "run"]
 
 
 def table_row(part: Summary, baseline: str | None = None, name: str = "") -> TableRow:
-    """The row of a run's model, or of one of its baselines by name, over the items that have the main measure.
+    """Return the row of a run's model, or of one of its baselines by name, over the items that have the main measure.
 
-    `name` is what to call those items (`layout.parts_of`).
+    `name` names these items (`table2_layout.parts_of`).
     """
     rows = part.rows if baseline is None else part.baselines[baseline]
     row = main_row(part, rows)

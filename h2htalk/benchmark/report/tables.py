@@ -1,4 +1,4 @@
-"""Tables in the shape of Table 2 as CSV, JSON and LaTeX: one row a model, eleven cells, three averages, overall."""
+"""Write tables like Table 2 as CSV, JSON and LaTeX: a row for each model, eleven cells, three averages, overall."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from h2htalk.benchmark.report.table2_rows import TableRow, table_row, table_rows
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.files import write_text
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.text.escaping import csv_text
 
 
 def table_text(rows: Sequence[TableRow], kind: str) -> str:
-    """The rows as `csv`, `json` or `latex`; ConfigError for another kind."""
+    """Format rows as `csv`, `json` or `latex`. Raises ConfigError for another kind."""
     if kind == "json":
         return json.dumps(json_table(rows), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     if kind not in ("csv", "latex"):
@@ -31,11 +32,11 @@ def table_text(rows: Sequence[TableRow], kind: str) -> str:
 def write_tables(summary: Summary, folder: Path) -> list[Path]:
     """Write a run's tables.
 
-    `table2.csv`, `table2.json` and `table2.tex` hold the model and its baselines; `metrics.csv` every figure of every
+    `table2.csv`, `table2.json` and `table2.tex` have the model and its baselines; `metrics.csv` every figure of every
     metric; `slices.csv` the slices; `costs.csv` what each stage paid, where calls cost money.
 
     Returns:
-        Where they lie.
+        Their paths.
 
     Raises:
         DataError: the folder cannot be written, or the disk is full.
@@ -59,7 +60,7 @@ def write_tables(summary: Summary, folder: Path) -> list[Path]:
 
 
 def json_table(rows: Iterable[TableRow]) -> list[dict[str, Any]]:
-    """The rows as plain data; figures as they are, None where there is none."""
+    """Return the rows as plain data in full precision; None where there is no figure."""
     return [
         {
             **_facts(row),
@@ -71,9 +72,9 @@ def json_table(rows: Iterable[TableRow]) -> list[dict[str, Any]]:
 
 
 def csv_table(rows: Iterable[TableRow]) -> str:
-    """The rows as CSV with a heading line: each column's value, then `_low`, `_high`, `_n` and `_total`.
+    """Format rows as CSV with a heading line: each column's value, then `_low`, `_high`, `_n` and `_total`.
 
-    No text cell begins with a character that a spreadsheet takes for a formula.
+    No text cell begins with a character that a spreadsheet reads as a formula.
     """
     keys = [column.key for column in ALL_COLUMNS]
     names = [key if part == "value" else f"{key}_{part}" for key in keys for part in _PARTS]
@@ -109,12 +110,12 @@ def _numbers(row: TableRow, cell: Cell | None) -> dict[str, float | int | None]:
 
 _MARKS = ("complete", "comparable", "judged")
 _FIGURES = ("value", "low", "high", "n", "total")
-# What a metric's name, a key of Table 2 (or none) and a cell make: one line.
+# Makes a line from a metric's name, a key of Table 2 (or none) and a cell.
 _Line = tuple[str, str, Cell]
 
 
 def metrics_csv(summary: Summary) -> str:
-    """Every figure of the model and its baselines as CSV: model, source, languages, metric, what it is of, marks, cell.
+    """Format every figure of the model and its baselines as CSV: model, source, languages, metric, of, marks, cell.
 
     `metric` is `s`, `lexical`, `contract`, one of the seven parts of S, or `null_precision`, `null_recall` and
     `null_f1`; `of` a subtask, `<dimension>_avg`, `overall`, `items_mean` or `plain_mean`.
@@ -136,7 +137,7 @@ def metrics_csv(summary: Summary) -> str:
 
 
 def slices_csv(summary: Summary) -> str:
-    """The slices of each part's measure as CSV: tag, its value, languages, measure, marks, then the cell."""
+    """Format the slices of each part's measure as CSV: tag, its value, languages, measure, marks, then the cell."""
     rows = []
     for name, part in parts_of(summary).items():
         head = table_row(part, None, name)
@@ -164,8 +165,9 @@ def _row_lines(rows: ScoreRows) -> Iterator[_Line]:
 
 
 def _null_lines(null: NullClass) -> Iterator[_Line]:
+    of = "+".join(subtask.name for subtask in SUBTASKS.values() if subtask.has_null_line)
     for metric, cell in (("precision", null.precision), ("recall", null.recall), ("f1", null.f1)):
-        yield f"null_{metric}", "recollection_synthesis", cell
+        yield f"null_{metric}", of, cell
 
 
 def _marks(row: TableRow) -> list[str]:

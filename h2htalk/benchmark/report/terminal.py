@@ -1,4 +1,4 @@
-"""A run's result on the terminal: a table of the subtasks beside their baselines, then what to know about it."""
+"""Print a run's result on the terminal: a table of the subtasks and their baselines, then notes."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def print_summary(
     """Print a run's tables, what failed, warnings and costs.
 
     Args:
-        summary: what was measured.
-        console: 80 columns are enough, from 118 on there is more to read.
-        paths: what was written and where, such as `{"report": Path("run/report.html")}`; printed at the end.
+        summary: the run's figures.
+        console: needs 80 columns; from 118 on it shows more.
+        paths: written files by name, such as `{"report": Path("run/report.html")}`; printed at the end.
         verbose: print notes, counts, slices and the signature as well; the page always has them.
     """
     say = PlainConsole(console)
@@ -99,7 +99,7 @@ def _heading(summary: Summary, say: PlainConsole) -> Text:
 
 
 def _elsewhere(summary: Summary) -> str:
-    """Name the files with the intervals and items that the table leaves out."""
+    """Name the files with the intervals and items that the table omits."""
     names = ["the contract"]
     if summary.measure == "s":
         names.insert(0, "the lexical mean")
@@ -118,7 +118,7 @@ def _table(part: Summary, say: PlainConsole) -> Table:
     box = ASCII if say.ascii else SIMPLE_HEAD
     table = Table(box=box, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1 if wide else 0))
     if say.console.width < MINIMUM:
-        table.width = MINIMUM  # such a terminal breaks lines; cut figures would be lost
+        table.width = MINIMUM  # narrower terminals wrap lines instead, so that no figure is cut
     for heading in _headings(part, wide, say):
         table.add_column(heading, justify="right", no_wrap=True, vertical="bottom")
     table.columns[0].justify = "left"
@@ -166,7 +166,7 @@ def _line(part: Summary, label: str, key: str, say: PlainConsole) -> list[Text]:
 
 
 def _value(cell: Cell | None, say: PlainConsole) -> Text:
-    """The value and its interval; left-justified, so that values stand in line whatever follows them."""
+    """Format the value and its interval; left-justified, so that values align whatever follows them."""
     text = Text(
         value_text(cell).rjust(6), "" if cell is None or cell.value is None else "bold", justify="left"
     )
@@ -187,7 +187,7 @@ SLICE_VALUES = 6
 
 
 def null_class_lines(parts: Mapping[str, Summary]) -> list[str]:
-    """The model's in each part, and those of baselines that ever answer with the null line."""
+    """Return a line for the model in each part, and for baselines that answer with the null line at least once."""
     lines = []
     for name, part in parts.items():
         named = {
@@ -236,7 +236,7 @@ def count_lines(summary: Summary) -> list[str]:
 
 
 def slice_lines(parts: Mapping[str, Summary]) -> list[str]:
-    """Slices with few values; emotions have a table of their own on the page."""
+    """Return the slices with few values; emotions have a table of their own on the page."""
     return [
         f"{tag}{f' ({languages_of(part)})' if name else ''}: "
         + ", ".join(f"{value} {with_half_width(cell)} ({items_text(cell)})" for value, cell in cells.items())
@@ -247,14 +247,14 @@ def slice_lines(parts: Mapping[str, Summary]) -> list[str]:
 
 
 class PlainConsole:
-    """Prints text as it is: no markup, no control characters, nothing that an ASCII terminal cannot show."""
+    """Print text without markup, with control characters escaped, and with ASCII where the terminal needs it."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.ascii = console.options.ascii_only
 
     def safe(self, text: str, style: str = "") -> Text:
-        """One line of text, made harmless."""
+        """Return one line of text with control characters escaped."""
         shown = printable(text)
         return Text(shown.encode("ascii", "backslashreplace").decode() if self.ascii else shown, style)
 
@@ -263,5 +263,5 @@ class PlainConsole:
         self.console.print(self.safe(text, style))
 
     def half_width(self, text: str) -> str:
-        """Text with `±` as this terminal can show it."""
+        """Replace `±` where this terminal cannot show it."""
         return text.replace("±", "+-") if self.ascii else text

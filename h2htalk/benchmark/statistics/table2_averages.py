@@ -1,4 +1,4 @@
-"""From items to the paper's row: cells, dimension averages, overall, slices, intervals. Numbers in, numbers out.
+"""Average item scores to a row of Table 2: cells, dimension averages, overall, slices, intervals.
 
 Cells are 100 times the mean; dimension averages are plain means of cells; the overall is the mean of the eleven
 cells weighted with Table 1's counts (it reproduces the paper's column; a plain mean misses by 1.4).
@@ -25,7 +25,7 @@ Replicates = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A mean on the 0-100 scale with its 95 % bootstrap interval; n items scored of `total` asked.
+    """A mean on the 0-100 scale with its 95 % bootstrap interval; n of `total` items are scored.
 
     `value`, `low` and `high` are None when nothing was scored (or, for an average, when a part is missing);
     the interval is None for a single item.
@@ -45,9 +45,9 @@ class Cell:
 class Row:
     """One row of Table 2.
 
-    `cells` by subtask; `dimensions` the plain means of cells; `overall` the Table-1-weighted mean of the eleven
-    cells (None unless all eleven are there); `items_mean` the mean over the items at hand; `plain_mean` the
-    plain mean of the cells at hand.
+    `cells` by subtask; `dimensions` the plain means of cells; `overall` the Table-1-weighted mean of the cells
+    (None unless all exist); `items_mean` the mean over the scored items; `plain_mean` the plain mean of the
+    existing cells.
     """
 
     cells: Mapping[str, Cell]
@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ItemValue:
-    """One item as the arithmetic sees it: its id, its group (a subtask or a tag), its value in [0, 1] or None."""
+    """One item: its id, its group (a subtask or a tag), its value in [0, 1] or None."""
 
     id: str
     group: str
@@ -76,7 +76,7 @@ class ItemValue:
 
 
 def aggregate(values: Iterable[ItemValue], seed: int = 0) -> Row:
-    """The row of Table 2 for the values of one measure; `group` is the subtask. Row order never matters.
+    """Average the values of one measure to a row of Table 2; `group` is the subtask. Row order never matters.
 
     Intervals are percentile bootstraps over items, resampled within each subtask (1,000 resamples).
     """
@@ -98,7 +98,7 @@ def aggregate(values: Iterable[ItemValue], seed: int = 0) -> Row:
 
 
 def aggregate_slices(values: Iterable[ItemValue], seed: int = 0) -> dict[str, Cell]:
-    """A cell a group (an emotion, a complexity, an interaction), groups in alphabetical order."""
+    """Average the values of each group (an emotion, a complexity, an interaction), in alphabetical order."""
     listed = list(values)
     return _cells(listed, sorted({v.group for v in listed}), seed)[0]
 
@@ -121,16 +121,16 @@ def _cells(
 
 
 def bootstrap_means(scored: Replicates, seed: int, group: str = "") -> Replicates:
-    """Means of RESAMPLES resamples with replacement; empty for fewer than two values.
+    """Return the means of RESAMPLES resamples with replacement; empty for fewer than two values.
 
-    Each `group` draws from a stream of its own: one stream would tie cells of equal size to each other, and the
+    Each `group` has a random stream of its own: with one stream, cells of equal size would be correlated, and the
     interval of their average would not shrink.
     """
     if len(scored) < 2:
         return np.empty(0)
     rng = np.random.default_rng([seed, zlib.crc32(group.encode())])
     means = np.empty(RESAMPLES)
-    block = max(1, 200_000 // len(scored))  # bounds the memory; the draws are the same in any blocks
+    block = max(1, 200_000 // len(scored))  # bounds the memory; the draws do not depend on it
     for start in range(0, RESAMPLES, block):
         rows = min(block, RESAMPLES - start)
         picks = rng.integers(0, len(scored), size=(rows, len(scored)), dtype=np.int32)
@@ -152,8 +152,8 @@ def _average(
     cells: Mapping[str, Cell],
     replicates: Mapping[str, Replicates],
 ) -> Cell:
-    """The weighted mean of cells; without a value when one of them has none, and without an interval when one of
-    them has none: a cell of one item would count as certain."""
+    """Return the weighted mean of cells; it has no value, or no interval, when one of the cells has none (a cell of
+    one item would otherwise count as certain)."""
     here = [cells[name] for name in names if name in cells]
     n, total = sum(cell.n for cell in here), sum(cell.total for cell in here)
     weighted = [(cell, w) for cell, w in zip(here, weights, strict=False) if w > 0]
@@ -167,4 +167,4 @@ def _average(
     return _cell(value, resampled, n, total)
 
 
-assert TOTAL_COUNT == 4650, "Table 1's counts weigh the overall score"
+assert TOTAL_COUNT == 4650, "Table 1's counts weight the overall score"

@@ -91,14 +91,14 @@ class _Run:
     pace: Pace
     line: WaitLine
     polling: Polling
-    fruitless: int = 0  # jobs in a row that came to nothing
+    fruitless: int = 0  # jobs in a row without results
 
     def finish(self) -> list[Outcome]:
         """Collect open jobs and submit missing requests, until every request has an outcome."""
         for record in self.journal.open_records():
             if record.model != self.wire.model:
                 raise ConfigError(
-                    f"{self.journal.folder.path} holds open batch job {record.label} of {record.model}: "
+                    f"{self.journal.folder.path} has the open batch job {record.label} of {record.model}: "
                     f"collect it with that model, or name another folder"
                 )
             if record.state != "planned":
@@ -120,7 +120,7 @@ class _Run:
         if running:
             labels = ", ".join(record.label for record in running)
             plural = "s" if len(running) > 1 else ""
-            self.line.say(f"batch job{plural} {labels} left running: the same command attaches again")
+            self.line.say(f"batch job{plural} {labels} still running: the same command attaches to it again")
 
     # --- Waiting ------------------------------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ class _Run:
         young = abs(self.pace.clock() - record.when) < self.pace.settle
         if search.running or young:
             what = ", ".join(job.id for job in search.running) or "the list of jobs"
-            self.line.show(f"batch {record.batch}: was it submitted? waiting for {what}", record.batch)
+            self.line.show(f"batch {record.batch}: searching for its job: waiting for {what}", record.batch)
             return False
         if search.unreadable:
             jobs = ", ".join(search.unreadable)
@@ -193,7 +193,7 @@ class _Run:
         self.fruitless += 1
         if self.fruitless >= self.options.attempts:
             raise ModelCallError(
-                f"{self.fruitless} batch jobs in a row came to nothing, the last one: {reason}; see the provider's "
+                f"{self.fruitless} batch jobs in a row gave no results, the last one: {reason}; see the provider's "
                 "status page, then start again"
             )
 
@@ -224,7 +224,7 @@ class _Run:
         self.fruitless = 0
         if counts["ignored"]:
             self.line.say(
-                f"batch job {job.id}: ignored {counts['ignored']:,} results that are not ours or came twice"
+                f"batch job {job.id}: ignored {counts['ignored']:,} results of other calls or repeated ones"
             )
 
     def _show(self, record: BatchRecord, job: BatchJob) -> None:

@@ -86,7 +86,7 @@ def apply_event(records: dict[str, BatchRecord], raw: Mapping[str, Any], where: 
             raise ValueError(f"batch is {quoted(batch)}")
         if event == "submitting":
             if batch in records:
-                raise ValueError(f"batch {batch} stands there twice")
+                raise ValueError(f"batch {batch} is planned twice")
             record = _read_plan(raw, batch)
         elif batch not in records:
             raise ValueError(f"batch {batch} was never planned")
@@ -156,7 +156,7 @@ class BatchFolder:
 
     @property
     def journal(self) -> Path:
-        """The file; it may not be there yet."""
+        """The file, which may not exist yet."""
         return self.path / "jobs.jsonl"
 
     def records(self) -> list[BatchRecord]:
@@ -243,7 +243,7 @@ class BatchJournal:
         return apply_event(self._records, raw, str(self.folder.journal))
 
     def _sync(self) -> None:
-        """Flush the line to disk: few are written, and each may stand for hours of paid calls."""
+        """Flush the line to disk: lines are few, and each may record hours of paid calls."""
         try:
             with self.folder.journal.open("ab") as file:
                 os.fsync(file.fileno())

@@ -1,1 +1,5 @@
-"""Reserve, settle and report what paid calls cost; `ledger` writes costs/STAGE.jsonl, `cost_log` reads it."""
+"""Reserve, settle and report what paid calls cost.
+
+In: calls and a price file. Out: `costs/STAGE.jsonl`, which `ledger` writes and `cost_log` reads. Read `ledger` first,
+then `prices`.
+"""

@@ -143,7 +143,7 @@ class PriceList:
 
 
 def load_prices(path: Path | None = None) -> PriceList:
-    """The bundled prices, with those of a user's file laid over them, model by model.
+    """Load the bundled prices; models of a user's file replace bundled ones of the same name.
 
     Raises:
         ConfigError: the file cannot be read, or an entry is not a price; names file, model and key.

@@ -172,7 +172,7 @@ class AnthropicWire:
             return replace(failed, reason="not_found", fatal=advice)
         if status == 403 and error.kind:
             advice = (
-                f"Anthropic does not let this key in ({failed.message}): check the account and its workspace"
+                f"Anthropic denies access to this key ({failed.message}): check the account and its workspace"
             )
             return replace(failed, reason="unauthorized", fatal=advice)
         return replace(failed, fatal=self._unsupported(error) if status == 400 else None)
@@ -183,7 +183,9 @@ class AnthropicWire:
         if "support" not in said:
             return None
         if "thinking" in said:
-            return f"{self.model} cannot think that way ({error.text}): change or leave out --thinking"
+            return (
+                f"{self.model} does not take this --thinking ({error.text}): change or leave out the option"
+            )
         if "output_config" in said or "structured output" in said or "output format" in said:
             return f"{self.model} has no structured output ({error.text}): choose another model"
         return None
@@ -201,7 +203,7 @@ def _thinking(model: str, tokens: int) -> Mapping[str, Any]:
 
 
 def _unenforced(keyword: str, value: Any) -> bool:
-    """Whether the server does not enforce a keyword; the SDK moves the same keywords into descriptions."""
+    """Whether the server ignores a keyword; the SDK moves the same keywords into descriptions."""
     if keyword == "format":
         return value not in STRING_FORMATS
     return keyword in _NOT_ENFORCED and (keyword != "minItems" or value > 1)

@@ -103,7 +103,7 @@ class Provider:
             or not url.isprintable()
         ):
             raise ConfigError(
-                f"{self.url_variable} is no usable address: give one such as {self.url}, without a user or a key"
+                f"{self.url_variable} is not a usable address: set one such as {self.url}, without a user or a key"
             )
         return url
 
@@ -247,5 +247,5 @@ def _broken(error: BaseException, key: str) -> FailedCall:
     if isinstance(error, httpx2.DecodingError):
         return FailedCall("malformed_reply", f"the answer cannot be decompressed: {said}", "paid")
     if isinstance(error, httpx2.TimeoutException):
-        return replace(lost, reason="timeout", message="the connection stood still for too long")
+        return replace(lost, reason="timeout", message="the connection was idle for too long")
     return lost

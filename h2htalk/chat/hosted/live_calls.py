@@ -27,7 +27,7 @@ SHORTEST_TRY = 0.1  # of `timeout`
 # After so many malformed answers, from the first on, the address is not that of the API.
 MOST_NONSENSE = 8
 INTERRUPTED = "interrupted"
-CLOSED = FailedCall("rate_limited", "the API asked to be left alone", "free")
+CLOSED = FailedCall("rate_limited", "the API asked for a pause", "free")
 
 
 def run_calls(
@@ -70,8 +70,8 @@ class _Run:
     Attributes:
         answered: a call was answered: later a broken connection fails single calls only.
         nonsense: the number of malformed answers from the first on; None after a well-formed one.
-        flying: workers whose call is in flight.
-        desk: a lock, so that one worker at a time reserves and small calls do not starve a large one.
+        flying: the workers that have a call in flight.
+        desk: the lock of reservations: one worker at a time reserves, so that small calls do not starve a large one.
         settled: set when a call is settled, which may free part of the limit.
         over: why the limit admits no more calls; None while it does.
         stopped: the error that ends the run after the calls in flight.
@@ -222,7 +222,7 @@ class _Run:
             self.nonsense += 1
             if self.nonsense == MOST_NONSENSE:
                 error = self.connection.not_the_api(
-                    f"the first {MOST_NONSENSE} answers are none: {found.message}"
+                    f"the first {MOST_NONSENSE} answers are malformed: {found.message}"
                 )
         if error is not None and self.stopped is None:
             self.stopped = error
@@ -235,6 +235,6 @@ class _Run:
             worker.cancel()
 
     def _too_late(self, found: FailedCall) -> FailedCall:
-        asked = f"it asks to be left alone for {seconds_text(found.wait)}, and " if found.wait else ""
+        asked = f"it asks for a pause of {seconds_text(found.wait)}, and " if found.wait else ""
         late = f"{asked}no time is left of the {self.options.deadline:.6g} s that one request may take"
         return replace(found, message=f"{found.message}; {late}")

@@ -140,7 +140,7 @@ class OpenAIWire:
             )
             return replace(failed, reason="not_found", retry=False, fatal=advice)
         if status == 403 and error.kind:
-            advice = f"OpenAI does not let this key in ({failed.message}): check the account and its project"
+            advice = f"OpenAI denies access to this key ({failed.message}): check the account and its project"
             return replace(failed, reason="unauthorized", fatal=advice)
         if status == 429 and "request too large" in error.text.lower():
             # Larger than all the tokens that the account may send in a minute: no wait helps.
@@ -160,7 +160,7 @@ class OpenAIWire:
 
 
 def _unenforced(keyword: str, value: Any) -> bool:
-    """What strict schemas do not take."""
+    """Whether strict schemas refuse a keyword."""
     return keyword in _NOT_STRICT or (keyword == "format" and value not in STRING_FORMATS)
 
 

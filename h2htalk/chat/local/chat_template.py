@@ -1,8 +1,8 @@
-"""A tokenizer's chat template: messages in, prompt tokens out, the system text folded in where it must be.
+"""Apply a tokenizer's chat template: messages in, prompt tokens out.
 
-Only the template opens and closes turns. A turn's mark in the text of a message (`<|im_end|>`) is read as plain
-text: the prompt is cut within it, and the pieces are tokenized one by one. A prompt without such a text is one
-piece, so its tokens are those that the tokenizer itself gives.
+Only the template opens and closes turns. A special token in the text of a message (`<|im_end|>`) is read as plain
+text: the prompt is cut within it, and the pieces are tokenized one by one. A prompt without one is a single piece,
+so its tokens are those of the tokenizer.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from h2htalk.data.responses import split_thinking
 from h2htalk.errors import ConfigError
 
 _PROBE = "h2htalk-system-probe"
-# What chat templates call the switch of their reasoning: Qwen and most others; DeepSeek and Granite.
+# Names of the template variable that switches reasoning on: Qwen and most others; DeepSeek and Granite.
 SWITCHES = ("enable_thinking", "thinking")
 _THINK_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A conversation as token ids, open for the assistant's turn.
+    """A conversation as token ids that end where the assistant's turn begins.
 
-    `thinks`: it ends inside a think block, so that the reply begins with reasoning.
+    `thinks`: it ends inside a think block, so the reply begins with reasoning.
     """
 
     tokens: array[int]
@@ -37,21 +37,21 @@ class Prompt:
 
 
 class TemplateRefusal(Exception):
-    """The template cannot render these messages (roles that do not alternate, say)."""
+    """The template cannot render these messages, for example because the roles do not alternate."""
 
 
 class MarkRefusal(Exception):
-    """A turn's mark in a message cannot be told from the template's own: the template changes the text around it."""
+    """A special token in a message cannot be read as plain text, because the template changes the text around it."""
 
 
 class ChatTemplate:
     """The chat template that came with a tokenizer.
 
-    `folds_system`: it has no system role, so the system text goes into the first user message. `switches`: it can
-    be told whether to reason. `always_thinks`: it opens a think block whatever it is told.
+    `folds_system`: it has no system role, so the system text goes into the first user message. `switches`: a
+    variable switches its reasoning. `always_thinks`: it opens a think block even with reasoning switched off.
 
     Raises:
-        ConfigError: there is none, or it cannot render a single user message. `where` opens the message.
+        ConfigError: there is no template, or it cannot render a single user message. The message begins with `where`.
     """
 
     def __init__(self, tokenizer: Any, where: str) -> None:
@@ -74,7 +74,7 @@ class ChatTemplate:
         self.always_thinks = _ends_thinking(unthinking)
         self._marks = _mark_heads(tokenizer, self._text)
         self._unseen = _unseen_tokens(tokenizer)
-        # Shows in a rendered prompt where to cut it: no message can hold it, and the tokenizer never sees it.
+        # A random marker of the places where a rendered prompt is cut; no message contains it.
         self._cut = secrets.token_hex(16)
 
     @property
@@ -83,31 +83,31 @@ class ChatTemplate:
         return hashlib.sha256(self._text.encode()).hexdigest()
 
     def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt:
-        """The prompt, open for the assistant's turn, as token ids.
+        """Render and tokenize a conversation, up to where the assistant's turn begins.
 
         Args:
             messages: the conversation.
-            thinking: above 0 asks a template with a switch for reasoning, 0 for none; None tells it nothing.
+            thinking: switches reasoning on (above 0) or off (0) where the template has a switch; None is its default.
 
         Raises:
             TemplateRefusal: the template cannot render the messages.
-            MarkRefusal: a message holds a turn's mark that cannot be read as plain text.
-            UnicodeEncodeError: a message holds half of a surrogate pair.
+            MarkRefusal: a message contains a special token that cannot be read as plain text.
+            UnicodeEncodeError: a message contains half of a surrogate pair.
         """
         tokens = array("i")
         pieces = self._pieces(fold_system(messages) if self.folds_system else messages, thinking)
         for piece in pieces:
-            piece.encode("utf-8")  # the tokenizer would say that its input has the wrong type
-            # The template writes every special token itself; a second begin-of-text would only confuse the model.
+            piece.encode("utf-8")  # the tokenizer's own error would be a misleading TypeError
+            # The template writes every special token itself, the begin-of-text included.
             tokens.extend(self._tokenizer(piece, add_special_tokens=False, verbose=False)["input_ids"])
         return Prompt(tokens, _ends_thinking(pieces[-1]))
 
     def tokens(self, messages: Sequence[Message]) -> array[int]:
-        """The token ids of `prompt`, with nothing said about reasoning."""
+        """Return the token ids of `prompt` with the template's default for reasoning."""
         return self.prompt(messages).tokens
 
     def _pieces(self, messages: Sequence[Message], thinking: int | None) -> list[str]:
-        """The rendered prompt, cut within every turn's mark that a message holds."""
+        """Render the prompt and cut it within every special token that a message contains."""
         text = self._render(messages, thinking)
         cut = [replace(m, content=self._marks.sub(rf"\g<0>{self._cut}", m.content)) for m in messages]
         if cut == list(messages):
@@ -115,15 +115,15 @@ class ChatTemplate:
         pieces = self._render(cut, thinking).split(self._cut)
         if "".join(pieces) != text:
             raise MarkRefusal(
-                "a message holds one of the model's special tokens, and its chat template changes the text around "
-                "it, so it cannot be asked as plain text; take that token out of the scenario"
+                "a message contains one of the model's special tokens, and the chat template changes the text around "
+                "it, so it cannot be sent as plain text; remove that token from the scenario"
             )
         return pieces
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of an answer, without special tokens, exactly as the model wrote it.
+        """Decode an answer without special tokens, exactly as the model wrote it.
 
-        Think tags stay where they are special tokens as well: without them reasoning would be read as the answer.
+        Think tags stay even where they are special tokens: without them reasoning would be read as the answer.
         """
         if self._unseen is None:
             return str(
@@ -135,7 +135,7 @@ class ChatTemplate:
         )
 
     def _takes_system(self) -> bool:
-        """Whether a system message arrives: some templates refuse it, some drop it without a word."""
+        """Whether the template renders a system message: some refuse it, some drop it silently."""
         try:
             return _PROBE in self._render([Message("system", _PROBE), Message("user", "Hello")])
         except TemplateRefusal:
@@ -145,32 +145,34 @@ class ChatTemplate:
         from jinja2 import TemplateError
 
         turns = [{"role": message.role, "content": message.content} for message in messages]
-        told = {} if thinking is None else dict.fromkeys(SWITCHES, thinking > 0)
+        switches = {} if thinking is None else dict.fromkeys(SWITCHES, thinking > 0)
         try:
             return str(
-                self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **told)
+                self._tokenizer.apply_chat_template(
+                    turns, tokenize=False, add_generation_prompt=True, **switches
+                )
             )
         except (TemplateError, TypeError, ValueError) as error:
             raise TemplateRefusal(" ".join(str(error).split())) from error
 
 
 def read_reply(text: str, thinks: bool) -> tuple[str, str | None]:
-    """The answer in a model's text, and its reasoning (None where there is none).
+    """Split a model's text into its answer and its reasoning (None where there is none).
 
-    A text without reasoning stays exactly as the model wrote it. `thinks`: see `Prompt`; reasoning that was cut
-    off before it ended leaves an empty answer.
+    A text without reasoning stays exactly as the model wrote it. `thinks`: see `Prompt`. Where the text ends inside
+    the reasoning, the answer is empty.
     """
     answer, thinking = split_thinking(text, thinks)
     return (text, None) if thinking is None else (answer, thinking)
 
 
 def _ends_thinking(text: str) -> bool:
-    """Whether a rendered prompt ends with an opening think tag: a block that was closed again does not count."""
+    """Whether a rendered prompt ends with an opening think tag (a closed block does not count)."""
     return re.search(r"<think(?:ing)?\s*>\s*$", text, re.IGNORECASE) is not None
 
 
 def _unseen_tokens(tokenizer: Any) -> frozenset[int] | None:
-    """The special tokens but for think tags; None where no think tag is a special token."""
+    """Return all special tokens except think tags; None where no think tag is a special token."""
     special = set(tokenizer.all_special_ids)
     special |= {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     tags = {number for number in special if _THINK_TAG.fullmatch(tokenizer.convert_ids_to_tokens(number))}
@@ -178,14 +180,13 @@ def _unseen_tokens(tokenizer: Any) -> frozenset[int] | None:
 
 
 def _mark_heads(tokenizer: Any, template: str) -> re.Pattern[str]:
-    """A pattern of the first characters of turns' marks, behind which a text must be cut.
+    """Compile a pattern of the first characters of marks, after which a text must be cut.
 
-    A mark is what the tokenizer reads as one special token. Some models declare theirs as ordinary added tokens;
-    then that the template writes them tells. Words, blanks and single characters are none.
+    A mark is a special token, or an ordinary added token that the template writes (some models declare their turn
+    marks so) unless it is a word, white space or a single character.
     """
-    tails: dict[
-        str, list[str]
-    ] = {}  # by first character, or models with thousands of marks take seconds a prompt
+    # By first character: with one alternation, models with thousands of marks would take seconds a prompt.
+    tails: dict[str, list[str]] = {}
     for token in tokenizer.added_tokens_decoder.values():
         text = token.content
         if len(text) > 1 and (token.special or (text in template and re.search(r"[^\w\s]", text))):
@@ -195,9 +196,9 @@ def _mark_heads(tokenizer: Any, template: str) -> re.Pattern[str]:
 
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:
-    """The messages with the system text put at the head of the first user message.
+    """Put the system text at the start of the first user message.
 
-    A conversation that the assistant opens gets a user message that holds the system text alone.
+    A conversation that begins with the assistant gets a user message with the system text alone.
     """
     system = "\n\n".join(m.content for m in messages if m.role == "system" and m.content)
     turns = [m for m in messages if m.role != "system"]

@@ -1,4 +1,4 @@
-"""Opening a transformers checkpoint, of a folder or the Hub: quietly, with errors that say what to do."""
+"""Open a transformers checkpoint from a folder or the Hub, without its log output, and with errors of one line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INSTALL_LOCAL = "pip install 'h2htalk[local]'"
 class Source:
     """Where a checkpoint is: a folder, or a repository of the Hub (`folder` is None).
 
-    `engine` opens messages; `download`: files of a repository that are not in the local cache are fetched.
+    `engine`: the engine's name, for messages. `download`: fetch files that are not in the local cache.
     """
 
     engine: str
@@ -32,23 +32,23 @@ class Source:
 
     @property
     def where(self) -> str:
-        """As the user wrote it: `hf:OWNER/NAME`."""
+        """The name as the user wrote it: `hf:OWNER/NAME`."""
         return f"{self.engine}:{self.name}"
 
     @property
     def location(self) -> str:
-        """What a loader takes."""
+        """The first argument of `from_pretrained`."""
         return str(self.folder or self.name)
 
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments of every `from_pretrained`: no code of the checkpoint runs, only `download` uses the network."""
+        """Arguments of every `from_pretrained`: no code of the checkpoint runs; only `download` uses the network."""
         return {"trust_remote_code": False, "local_files_only": not self.download}
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """All of a checkpoint but its weights. `commit`: the Hub's; None for a folder."""
+    """All of a checkpoint except its weights. `commit`: the Hub's; None for a folder."""
 
     source: Source
     config: Any
@@ -57,7 +57,7 @@ class Description:
     commit: str | None
 
     def identity(self) -> dict[str, str]:
-        """`model`, and the Hub's commit or the SHA-256 of the folder's weights and settings."""
+        """Return `model`, and the Hub's commit or the SHA-256 of the folder's weights and settings."""
         folder = self.source.folder
         if folder is None:
             return {"model": self.source.name, "revision": str(self.commit)}
@@ -68,13 +68,13 @@ class Description:
         }
 
     def stop_tokens(self) -> frozenset[int]:
-        """Every token that ends an answer: of the generation config (one or several), and the tokenizer's."""
+        """Return every token that ends an answer: those of the generation config, and the tokenizer's."""
         listed = self.generation_config.eos_token_id
         stops = [listed] if listed is None or isinstance(listed, int) else list(listed)
         return frozenset(token for token in (*stops, self.tokenizer.eos_token_id) if token is not None)
 
     def context_tokens(self) -> int | None:
-        """How many tokens prompt and answer may have together; None where the model does not say."""
+        """Return how many tokens prompt and answer may have together; None where the configuration has no limit."""
         limit = getattr(self.config.get_text_config(), "max_position_embeddings", None)
         return limit if isinstance(limit, int) and limit > 0 else None
 
@@ -82,7 +82,7 @@ class Description:
 def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any]:
     """Load a checkpoint and its model: on the GPU in the checkpoint's own precision, on the CPU in float32.
 
-    Only safetensors are read (no pickle), and no code of the checkpoint's is run.
+    Only safetensors are read (no pickle), and no code of the checkpoint is run.
 
     Args:
         name: a folder, or a repository of the Hub (`owner/name`) in the local cache.
@@ -113,7 +113,7 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
         )
         model.to(device).eval()
     if absent := sorted([*loading["missing_keys"], *(str(key) for key in loading["mismatched_keys"])]):
-        # transformers would go on with random numbers in their place.
+        # transformers would use random numbers in their place.
         raise ConfigError(f"hf:{name}: {len(absent)} weights are missing or misshapen, such as {absent[0]}")
     return description, model
 
@@ -121,7 +121,7 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
 def describe_checkpoint(
     source: Source, revision: str | None = None, tokenizer: str | None = None
 ) -> Description:
-    """Read a checkpoint's configuration and tokenizer; of its weights only that they are safetensors.
+    """Read a checkpoint's configuration and tokenizer, and check that its weights are safetensors.
 
     Args:
         source: where it is.
@@ -135,7 +135,7 @@ def describe_checkpoint(
 
     if source.folder is not None and not any(source.folder.glob("*.safetensors")):
         raise ConfigError(
-            f"{source.where}: no *.safetensors in it, and nothing else is read (no pickle); convert the checkpoint"
+            f"{source.where}: contains no *.safetensors, and no other weights are read (no pickle); convert them"
         )
     if source.folder is not None and revision:
         raise ConfigError(f"{source.where}: a folder has no revisions: leave out the engine option revision")
@@ -155,7 +155,7 @@ def describe_checkpoint(
 
 
 def engine_versions() -> str:
-    """What computes: `transformers 5.23.0, torch 2.13.0`."""
+    """Name the libraries and their versions: `transformers 5.23.0, torch 2.13.0`."""
     import torch
     import transformers
 
@@ -163,12 +163,12 @@ def engine_versions() -> str:
 
 
 def weights_sha256(folder: Path) -> str:
-    """One hash over the names and contents of the folder's weight files."""
+    """Hash the names and contents of the folder's weight files."""
     return _sha256_of_all(sorted(folder.glob("*.safetensors")))
 
 
 def settings_sha256(folder: Path) -> str:
-    """One hash over what else decides an answer: the architecture's settings, the tokenizer, the stop tokens."""
+    """Hash the other files that decide an answer: the architecture's settings, the tokenizer, the stop tokens."""
     return _sha256_of_all(
         [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.startswith(_SETTINGS)]
     )
@@ -179,7 +179,7 @@ def _sha256_of_all(files: Sequence[Path]) -> str:
 
 
 def find_source(engine: str, name: str, download: bool = False) -> Source:
-    """The folder or repository that `name` means. ConfigError: it can be neither."""
+    """Return the folder or repository that `name` names. Raises ConfigError where it can be neither."""
     if not name:
         raise ConfigError(
             f"{engine} needs a model: {engine}:OWNER/NAME on the Hugging Face Hub, or {engine}:FOLDER"
@@ -187,10 +187,10 @@ def find_source(engine: str, name: str, download: bool = False) -> Source:
     path = Path(name).expanduser()
     if (path / "config.json").is_file():
         return Source(engine, name, path)
-    # A Hub name is `name` or `owner/name`; all else can only be meant as a folder.
+    # A Hub name is `name` or `owner/name`; any other name must be a folder.
     if path.exists() or name.count("/") > 1 or name[0] in "./~":
         raise ConfigError(
-            f"{engine}:{name}: no folder with a config.json; name one, or OWNER/NAME on the Hub"
+            f"{engine}:{name}: not a folder with a config.json; name one, or OWNER/NAME on the Hub"
         )
     return Source(engine, name, None, download)
 
@@ -211,7 +211,7 @@ def _require_cached(source: Source) -> None:
 
 
 def _check_shards(source: Source) -> None:
-    """Raise ConfigError for a folder that lacks a file its index names: vLLM reads those that are there."""
+    """Raise ConfigError for a folder that lacks a file its index names: vLLM would read only those that exist."""
     index = source.folder and source.folder / "model.safetensors.index.json"
     if source.folder is None or index is None or not index.is_file():
         return
@@ -227,8 +227,8 @@ def _check_shards(source: Source) -> None:
 
 
 def _generation_config(source: Source, config: Any, options: dict[str, Any]) -> Any:
-    """The checkpoint's, which names what ends an answer. One that is there must be readable: transformers would go
-    on without it, and no answer would ever end."""
+    """Read the generation config, which names the stop tokens. One that cannot be read is an error: transformers would
+    ignore it, and no answer would end."""
     import transformers
 
     try:
@@ -236,17 +236,17 @@ def _generation_config(source: Source, config: Any, options: dict[str, Any]) -> 
     except OSError:
         if source.folder is not None and (source.folder / transformers.utils.GENERATION_CONFIG_NAME).exists():
             raise
-        # A checkpoint need not have one; its configuration then names the end of text.
+        # It is optional; the model's configuration then names the end of text.
         return transformers.GenerationConfig.from_model_config(config)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars and no notices on stderr while a checkpoint is read; errors are raised, not logged."""
+    """Switch off progress bars and notices on stderr while a checkpoint is read; errors are raised, not logged."""
     from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
-    # Else a repository without safetensors makes transformers ask the Hub to convert it.
+    # Otherwise transformers asks the Hub to convert a repository without safetensors.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     hub_verbosity = hub_logging.get_verbosity()
@@ -264,7 +264,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _advice(source: Source) -> Iterator[None]:
-    """Turn what loading raises into a ConfigError of one line."""
+    """Turn errors of loading into a ConfigError of one line."""
     from safetensors import SafetensorError
 
     try:
@@ -272,14 +272,14 @@ def _advice(source: Source) -> Iterator[None]:
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         reason = " ".join(str(error).split())
         if "trust_remote_code" in reason:
-            reason = "it needs code of its own, which is never run here; serve it and use server:MODEL@URL"
+            reason = (
+                "the model needs code of its own, which h2htalk never runs; serve it and use server:MODEL@URL"
+            )
         else:
             check = "the connection, the name and your access on the Hub, or name a folder"
             if source.folder is not None:
-                check = "that the checkpoint is whole"
-            if (
-                "instantiate the backend tokenizer" in reason
-            ):  # half a page on packages to convert old ones with
+                check = "that the checkpoint is complete"
+            if "instantiate the backend tokenizer" in reason:  # the text is long and about other packages
                 reason = "its tokenizer cannot be read: tokenizer.json is missing or damaged"
             reason = f"{reason[:300].rstrip('.')}; check {check}"
         raise ConfigError(f"{source.where}: cannot be loaded: {reason}") from error

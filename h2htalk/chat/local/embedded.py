@@ -1,7 +1,7 @@
 """`embedded`: SmolLM2-135M-Instruct in OpenVINO GenAI, on any machine, without torch.
 
-The model is small and speaks English only: it is for trying the whole chain, not for its answers. An item has the
-same text in any order and at any concurrency; `embedded_engine` says what that takes.
+The model is small and knows English only: it is for trying all steps of an evaluation, not for its answers. A request
+gets the same answer in any order and at any concurrency; `embedded_batching` describes how.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class _Job:
 
 
 class EmbeddedChat:
-    """The embedded model. `name` is empty or `smollm2`. Loading it waits for the first call (2-3 s).
+    """The embedded model. `name` is empty or `smollm2`. The first call loads it (2-3 s).
 
-    Of the options only `concurrency` counts: an engine in this process neither times out nor fails at random.
+    `concurrency` is the only option it uses.
 
     Raises:
         ConfigError: another name, or weights that were changed.
@@ -88,11 +88,12 @@ class EmbeddedChat:
         return [outcomes[index] for index in range(len(requests))]
 
     def close(self) -> None:
-        """Give back the memory of model and cache."""
+        """Free the memory of model and cache."""
         self._engine = None
 
     def _prepare(self, engine: EmbeddedEngine, requests: Sequence[Request], finish: OnDone) -> list[_Job]:
-        """Prompts as tokens, those that begin alike side by side; a request that cannot be asked fails here."""
+        """Tokenize the prompts and sort them, so that common beginnings are neighbours; a prompt that is unreadable or
+        too long fails here."""
         marks = unreadable_marks(engine.special_tokens)
         jobs = []
         for index, request in enumerate(requests):
@@ -128,14 +129,14 @@ class EmbeddedChat:
 def prompt_pieces(messages: Sequence[Message], marks: re.Pattern[str]) -> list[str]:
     """The messages in the model's chat template (ChatML), open for the assistant's turn.
 
-    Without a system message the model's own template says that it is an assistant named SmolLM; here the system
-    message is then empty, so that no persona slips in.
+    Without a system message the model's own template adds one about an assistant named SmolLM; here an empty one is
+    used, so that no other persona is added.
 
     Args:
-        marks: where a message's text must be cut so that a turn's mark in it is read as plain text.
+        marks: where a message's text must be cut so that a special token in it is read as plain text.
 
     Returns:
-        Texts to be read as tokens one by one: a single one, unless a message contains such a mark.
+        Texts to be tokenized one by one: a single one, unless a message contains a special token.
     """
     if not messages or messages[0].role != "system":
         messages = (Message("system", ""), *messages)

@@ -1,15 +1,16 @@
-"""OpenVINO GenAI's continuous batching, arranged so that an answer is a function of its request alone.
+"""Run OpenVINO GenAI's continuous batching so that an answer depends on its request alone.
 
-What is computed together changes the engine's arithmetic in the last bits. Two tokens that are nearly tied then
-change places, and the rest of an answer with them. Comparing log probabilities bit by bit found three causes:
+By default the requests of a batch change each other's logits in the last bits; two tokens that are nearly tied then
+change places, and the rest of the answer changes. Comparing log probabilities bit by bit showed four causes:
 
 1. Reduced precision depends on the batch. `PRECISION` switches it off.
 2. A step of a single row uses another matrix product than a step of more rows. So a *companion*, a short request
-   whose text is thrown away, always runs beside the others.
-3. A prompt gives the same bits whether it is computed whole or behind a cached prefix, unless one single token is
-   left to compute: that one takes the path of generated tokens. So prompts are never split (one is admitted a step,
-   and a step has room for any), and where the cache can leave one token over, it always does (`_must_prime`) or
-   never (`_forget`).
+   whose text is discarded, always runs beside the others.
+3. A prompt gives the same bits whether it is computed whole or after a cached prefix, unless a single token is left
+   to compute: that one is computed like a generated token. So prompts are never split (a step admits one prompt, of
+   any length), and where the cache may leave one token, it always does (`_must_prime`) or never (`_forget`).
+4. On processors without AVX-512 a step with 80 or more rows of one prompt also uses another product. So a longer
+   prompt is computed in parts of PART_TOKENS beforehand, each after the cached blocks of the part before.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ PRECISION = {
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
     "KV_CACHE_PRECISION": "f32",
 }
-CONTEXT_TOKENS = (
-    8192  # the length that the model was trained to; beyond it the engine answers noise, no error
-)
+CONTEXT_TOKENS = 8192  # the model's training length; beyond it the engine returns noise, not an error
 CACHE_GB = 1
 BLOCK_TOKENS = 32  # the cache's unit
 # A token of the cache: 30 layers x 3 key-value heads x 64 values x (key and value) x 4 bytes.
 CACHE_BLOCKS = CACHE_GB * 2**30 // (30 * 3 * 64 * 2 * 4 * BLOCK_TOKENS)
-SPECIAL_TOKENS = 17  # the vocabulary's first: turn marks and the like
+SPECIAL_TOKENS = 17  # the first tokens of the vocabulary
 COMPANION_TOKENS = 256
+# Two blocks, and two tokens of the next: a part that is computed again then leaves more than one token to compute.
+PART_TOKENS = 2 * BLOCK_TOKENS + 2
 
 Tokens = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How the request `index` ended. `tokens`: what was generated, the end token included."""
+    """The result of the request `index`. `tokens`: the generated ones, the end token included."""
 
     index: int
     tokens: Sequence[int]
@@ -65,12 +66,12 @@ class _Job:
 
 
 class EmbeddedEngine:
-    """A loaded model and the requests that it works on.
+    """A loaded model and its requests in flight.
 
     Args:
-        weights: a GGUF file; the tokenizer is in it.
+        weights: a GGUF file, which includes the tokenizer.
         concurrency: how many requests run at once, at most.
-        log_probabilities: whether `Finished` carries them (else zeros).
+        log_probabilities: whether `Finished` has them (else zeros).
 
     Raises:
         ConfigError: the engine cannot load the file.
@@ -99,12 +100,13 @@ class EmbeddedEngine:
         self._jobs: list[_Job] = []
         self._companion: Any = None
         self._throwaways: list[Any] = []
+        self._computed: Tokens = np.empty(0, np.int64)  # the prompt or part whose blocks were cached last
         self._primed: Tokens | None = None
         self._last_prompt: Tokens | None = None
 
     @property
     def special_tokens(self) -> list[str]:
-        """Texts that the tokenizer reads as one special token, such as the mark of a turn's end."""
+        """Texts that the tokenizer reads as one special token, such as the end of a turn."""
         numbers = range(SPECIAL_TOKENS)
         return [str(self._tokenizer.decode([number], skip_special_tokens=False)) for number in numbers]
 
@@ -114,23 +116,23 @@ class EmbeddedEngine:
         return bool(self._jobs)
 
     def encode(self, pieces: Sequence[str]) -> Tokens:
-        """Token ids (n,) of the pieces, each read on its own. UnicodeEncodeError: half of a surrogate pair."""
+        """Tokenize the pieces one by one: ids (n,). Raises UnicodeEncodeError for half of a surrogate pair."""
         parts = []
         for piece in pieces:
-            piece.encode("utf-8")  # the tokenizer would say that it takes no such argument
+            piece.encode("utf-8")  # the tokenizer's own error would be a misleading TypeError
             parts.append(self._tokenizer.encode(piece, add_special_tokens=False).input_ids.data[0])
         return np.concatenate(parts).astype(np.int64)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, without special ones."""
+        """Decode tokens without special ones."""
         return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True))
 
     def offer(self, index: int, prompt: Tokens, sampling: Sampling) -> bool:
-        """Take a request in if there is room now; at most one a step, in the order of their prompts.
+        """Admit a request if concurrency and cache allow it; at most one a step, in the order of their prompts.
 
         Args:
-            index: the caller's name for it.
-            prompt: with `sampling.budget` at most CONTEXT_TOKENS long.
+            index: the caller's number of the request.
+            prompt: together with `sampling.budget` at most CONTEXT_TOKENS long.
         """
         if (
             len(self._jobs) >= self._concurrency
@@ -138,15 +140,20 @@ class EmbeddedEngine:
             or not self._fits(prompt, sampling.budget)
         ):
             return False
+        start = _shared(self._computed, prompt) // BLOCK_TOKENS * BLOCK_TOKENS
+        if len(prompt) - start > PART_TOKENS:
+            self._computed = prompt[: start + PART_TOKENS]
+            self._throw_away(self._computed, 2)  # two: see `_forget`
+            return False
         if _must_prime(prompt) and not _same(prompt, self._primed):
             self._throw_away(prompt, 1)
             self._primed = prompt
             return False
         if _same(prompt, self._last_prompt):
-            # Its twin of the step before has a last block that ends with the prompt, until it has moved on.
+            # The equal prompt of the step before has a last block that ends with the prompt, until its next step.
             self._last_prompt = None
             return False
-        self._primed, self._last_prompt = None, prompt
+        self._primed, self._last_prompt, self._computed = None, prompt, prompt
         self._jobs.append(_Job(index, prompt, sampling.budget, self._add(prompt, self._generation(sampling))))
         return True
 
@@ -154,7 +161,7 @@ class EmbeddedEngine:
         """Compute one token of every request in flight; returns those that ended.
 
         Raises:
-            ModelCallError: the engine gave a request up, which `_fits` should rule out.
+            ModelCallError: the engine dropped a request, which `_fits` should rule out.
         """
         self._keep_companion()
         self._pipeline.step()
@@ -165,7 +172,7 @@ class EmbeddedEngine:
         return [self._finish(job) for job in ended]
 
     def abandon(self) -> None:
-        """Leave nothing in flight: after the last request, an error or Ctrl-C."""
+        """Cancel all requests in flight, after the last request, an error or Ctrl-C."""
         for handle in (*(job.handle for job in self._jobs), *self._throwaways, self._companion):
             if handle is not None:
                 handle.cancel()
@@ -173,13 +180,14 @@ class EmbeddedEngine:
             self._pipeline.step()
         self._jobs, self._throwaways, self._companion = [], [], None
         self._primed = self._last_prompt = None
+        self._computed = np.empty(0, np.int64)
 
     def _finish(self, job: _Job) -> Finished:
         status = job.handle.get_status()
         if status != self._genai.GenerationStatus.FINISHED:
             raise ModelCallError(
-                f"OpenVINO GenAI gave a request up ({status.name}); start again with a lower --concurrency, "
-                "what is finished is kept"
+                f"OpenVINO GenAI dropped a request ({status.name}); start again with a lower --concurrency: "
+                "finished answers are kept"
             )
         output = job.handle.read_all()[0]
         if len(output.generated_ids) == 1:
@@ -188,11 +196,11 @@ class EmbeddedEngine:
         return Finished(job.index, output.generated_ids, output.generated_log_probs, stopped)
 
     def _fits(self, prompt: Tokens, max_tokens: int) -> bool:
-        """Whether the cache holds all that runs, to its end, and this request: a full one drops and recomputes.
+        """Whether the cache can hold all running requests and this one to their ends: a full one drops and recomputes.
 
-        Jobs lie in the order of their prompts; a block that two neighbours begin with is held once.
+        Jobs are in the order of their prompts; blocks that two neighbours have in common are stored once.
         """
-        blocks = 4 + (3 + COMPANION_TOKENS) // BLOCK_TOKENS  # of companion and rounding
+        blocks = 4 + (3 + COMPANION_TOKENS) // BLOCK_TOKENS  # companion and rounding
         before = np.empty(0, np.int64)
         for tokens, more in (*((job.prompt, job.max_tokens) for job in self._jobs), (prompt, max_tokens)):
             blocks += 1 + (len(tokens) + more) // BLOCK_TOKENS - _shared(before, tokens) // BLOCK_TOKENS
@@ -205,7 +213,7 @@ class EmbeddedEngine:
             self._companion = self._add(prompt, self._endless(COMPANION_TOKENS))
 
     def _forget(self, prompt: Tokens) -> None:
-        """Compute on in the block that an answer of one token left behind, so that it ends with no prompt."""
+        """Add a token to the cached block that an answer of one token left, so that the block ends with no prompt."""
         self._throw_away(prompt, 2)
 
     def _throw_away(self, prompt: Tokens, tokens: int) -> None:
@@ -237,15 +245,15 @@ class EmbeddedEngine:
 
 
 def unreadable_marks(special_tokens: Sequence[str]) -> re.Pattern[str]:
-    """A pattern of the places within special tokens where a text must be cut to be read as plain text."""
+    """Compile a pattern of the places within special tokens where a text must be cut to be read as plain text."""
     return re.compile("|".join(f"(?<={re.escape(t[0])})(?={re.escape(t[1:])})" for t in special_tokens))
 
 
 def _must_prime(prompt: Tokens) -> bool:
     """Whether the cache of an equal prompt would leave a single token to compute.
 
-    Cached are whole blocks, and always less than the whole prompt. Such a prompt is computed once beforehand, so
-    that one token is left in any case.
+    Only whole blocks are cached, and never the whole prompt. Such a prompt is computed once beforehand, so that
+    always one token is left.
     """
     return len(prompt) % BLOCK_TOKENS in (0, 1)
 
@@ -255,7 +263,7 @@ def _same(prompt: Tokens, other: Tokens | None) -> bool:
 
 
 def _shared(first: Tokens, second: Tokens) -> int:
-    """How many tokens two prompts begin with in common."""
+    """Count the tokens at the start of two prompts that are equal."""
     length = min(len(first), len(second))
     differs = np.flatnonzero(first[:length] != second[:length])
     return int(differs[0]) if len(differs) else length

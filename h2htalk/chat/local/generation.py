@@ -1,8 +1,8 @@
 """Decode a batch with transformers' `generate`, each row with its own seed, budget and end.
 
-`generate` itself draws from one global generator, so a row's text would depend on its neighbours. Here it decodes
-greedily, and a logits processor leaves each row the one token that its own seed drew. A stopping criterion ends each
-row at its own budget and hands it over in that step.
+`generate` itself samples from one global generator, so a row's text would depend on its neighbours. Here it decodes
+greedily, and a logits processor leaves each row only the token that its own seed drew. A stopping criterion ends each
+row at its own budget and delivers it in that step.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# Prompt tokens (padding included) a forward pass: bounds the memory of the prefill's activations.
+# Prompt tokens (padding included) of a forward pass: bounds the memory of the prefill's activations.
 PREFILL_TOKENS = 8192
 
 # Called when a row ends: its place in the batch, the new token ids (a stop token included), and whether it
@@ -22,7 +22,7 @@ OnRow = Callable[[int, list[int], bool], None]
 
 
 class OutOfMemory(Exception):
-    """The batch does not fit the device's memory. Never leaves the package: batches are halved on it."""
+    """The batch does not fit the device's memory. Internal: the engine halves the batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,17 @@ def generate_batch(
     temperature: float = 0.0,
     top_p: float = 1.0,
 ) -> None:
-    """Continue all rows; each is handed to `on_row` in the step in which it ends.
+    """Continue all rows; `on_row` gets each in the step in which it ends.
 
     Args:
         model: a causal language model of transformers whose own generation config is empty.
         rows: at least one, each with a prompt that is not empty.
         stop_tokens: any of these ends a row.
-        on_row: see `OnRow`; what it raises stops the batch and is passed on.
+        on_row: see `OnRow`; an exception from it stops the batch and is raised.
         temperature, top_p: shared by the batch; temperature 0 is greedy.
 
     Raises:
-        OutOfMemory: rows that were handed over stand, the others must be decoded anew.
+        OutOfMemory: rows that `on_row` got are valid, the others must be decoded again.
     """
     import torch
     from transformers import GenerationConfig
@@ -95,7 +95,7 @@ class _SeededDraw:
         import torch
 
         self._temperature, self._top_p, self._width = temperature, top_p, width
-        # Drawn on the CPU, whose generator gives the same numbers whatever the model runs on.
+        # The CPU's generator gives the same numbers whatever device the model runs on.
         self._uniforms = torch.zeros((len(rows), max(row.max_tokens for row in rows)), dtype=torch.float64)
         for place, row in enumerate(rows):
             generator = torch.Generator().manual_seed(row.seed)
@@ -113,7 +113,7 @@ class _SeededDraw:
 
 @dataclass(slots=True)
 class _RowEnds:
-    """A stopping criterion that ends a row at a stop token or at its own budget, and hands it over then."""
+    """A stopping criterion that ends a row at a stop token or at its own budget, and then delivers it."""
 
     rows: Sequence[Row]
     stop_tokens: frozenset[int]
@@ -134,15 +134,15 @@ class _RowEnds:
 
 
 def sample_tokens(logits: Any, temperature: float, top_p: float, uniform: Any) -> Any:
-    """Draw one token a row by inverting the cumulative distribution at the row's own uniform number.
+    """Sample one token for each row by inverting the cumulative distribution at the row's own uniform number.
 
-    A row's token is a function of its logits and its number alone, so neighbours cannot change it.
+    A row's token depends on its logits and its number alone, never on other rows.
 
     Args:
         logits: (rows, vocabulary).
         temperature: above 0.
-        top_p: in (0, 1]; below 1 only the smallest set of most likely tokens whose sum reaches it is drawn
-            from (nucleus sampling, Holtzman et al. 2020).
+        top_p: in (0, 1]; below 1 only the smallest set of most likely tokens whose sum reaches it is
+            considered (nucleus sampling, Holtzman et al. 2020).
         uniform: (rows,), float64 in [0, 1).
 
     Returns:
@@ -164,12 +164,12 @@ def sample_tokens(logits: Any, temperature: float, top_p: float, uniform: Any) -
 
 
 def has_cache(model: Any) -> bool:
-    """Whether the model's forward pass takes what a padded batch needs: a KV cache and an attention mask."""
+    """Whether the model's forward pass takes a KV cache and an attention mask, which a padded batch needs."""
     return {"past_key_values", "attention_mask"} <= set(inspect.signature(model.forward).parameters)
 
 
 def is_recurrent(model: Any) -> bool:
-    """Whether some layers keep a running state: padding would flow into it, so its rows must run alone."""
+    """Whether some layers keep a running state: padding would change it, so each row must run alone."""
     from transformers import DynamicCache
     from transformers.cache_utils import LinearAttentionCacheLayerMixin
 

@@ -1,10 +1,9 @@
 """`hf:REPO_OR_PATH`: any causal language model of transformers, in this process.
 
-Requests are batched by length. Greedy answers and seeded samples are functions of a request alone, up to the
-rounding of the engine: beside other neighbours the same prompt is computed in another order, which can turn a
-near-tie between two tokens (hardly ever in float32, now and then in bfloat16). The order of the requests
-never matters. Of the checkpoint's generation config only the end-of-text tokens count: how a reply is drawn
-is what the request's sampling says, nothing else.
+Requests are batched by length. Greedy answers and seeded samples depend on the request alone, except for rounding:
+in a batch with other neighbours the same prompt is computed in another order, which can decide a near-tie between two
+tokens differently (very rarely in float32, sometimes in bfloat16). The order of the requests never matters. Only the
+end-of-text tokens of the checkpoint's generation config are used; the request alone decides the sampling.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
 
 CPU_CACHE_BYTES = 2 << 30
-GPU_CACHE_SHARE = 0.5  # of the memory that the weights leave; activations take part of the rest
+GPU_CACHE_SHARE = 0.5  # of the memory that the weights leave free; activations need part of the rest
 
 
 class TransformersChat:
@@ -38,10 +37,12 @@ class TransformersChat:
         self._where = f"hf:{name}"
         self._template = ChatTemplate(checkpoint.tokenizer, self._where)
         if not has_cache(self._model):
-            raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it, use server:MODEL@URL")
+            raise ConfigError(
+                f"hf:{name}: its architecture has no KV cache; serve it and use server:MODEL@URL"
+            )
         self._rows = 1 if is_recurrent(self._model) else max(1, options.concurrency)
         self._stop_tokens = checkpoint.stop_tokens()
-        self._model.generation_config = type(self._model.generation_config)()  # nothing else of it counts
+        self._model.generation_config = type(self._model.generation_config)()  # the rest of it is not used
         self._context = checkpoint.context_tokens()
         self._subject = {
             "engine": "hf",
@@ -62,7 +63,7 @@ class TransformersChat:
         """Answer all requests; see `Chat.complete`.
 
         Failures: `context_length`, `chat_template` (the template refuses the roles), `special_tokens` (a message
-        holds one that cannot be read as plain text), `unreadable_text` (no valid Unicode), `out_of_memory`.
+        contains one that cannot be read as plain text), `unreadable_text` (not valid Unicode), `out_of_memory`.
         """
         outcomes: list[Outcome | None] = [None] * len(requests)
 
@@ -79,13 +80,13 @@ class TransformersChat:
         return [outcome for outcome in outcomes if outcome is not None]
 
     def close(self) -> None:
-        """Give back the memory of the weights."""
+        """Free the memory of the weights."""
         self._model = None
 
     def _batches(self, jobs: Sequence[TokenRequest]) -> Iterator[list[TokenRequest]]:
-        """Jobs of like sampling and like length, longest first, as many as rows and cache allow.
+        """Group jobs of equal sampling and similar length, longest first, as many as rows and cache allow.
 
-        Ties go by id and sample, never by place: batches are the same for any order of the requests.
+        Ties are ordered by id and sample: batches are the same for any order of the requests.
         """
         budget = self._cache_tokens()
         batch: list[TokenRequest] = []
@@ -104,7 +105,7 @@ class TransformersChat:
             yield batch
 
     def _cache_tokens(self) -> int:
-        """How many tokens (padding included) the cache of one batch may hold."""
+        """Return how many tokens (padding included) the cache of one batch may hold."""
         config = self._model.config.get_text_config()
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -112,12 +113,12 @@ class TransformersChat:
         return _cache_bytes(self._model) // token_bytes
 
     def _answer(self, batch: Sequence[TokenRequest], finish: OnDone) -> None:
-        """Decode a batch; where memory does not suffice, its halves; a single one fails."""
+        """Decode a batch; on out of memory decode its halves; a single request then fails."""
         left = dict(enumerate(batch))
 
         def on_row(place: int, tokens: list[int], stopped: bool) -> None:
             job = left.pop(place)
-            # A stop token need not be a special one, which decoding leaves out.
+            # Decoding leaves out special tokens only, and a stop token may be an ordinary one.
             text, thinking = read_reply(self._template.decode(tokens[: len(tokens) - stopped]), job.thinks)
             usage = Usage(len(job.prompt), len(tokens))
             finish(job.index, Reply(text, "stop" if stopped else "length", usage, thinking))
@@ -131,7 +132,7 @@ class TransformersChat:
             message = str(error).splitlines()[0]
         _release(self._model)
         if len(batch) == 1:
-            failure = Failure("out_of_memory", f"{batch[0].tokens} tokens do not fit the memory: {message}")
+            failure = Failure("out_of_memory", f"{batch[0].tokens} tokens do not fit in memory: {message}")
             finish(batch[0].index, failure)
             return
         rest = list(left.values())
@@ -146,15 +147,15 @@ def _batch_order(job: TokenRequest) -> tuple[Any, ...]:
 
 
 def _drawing(job: TokenRequest) -> tuple[float, float]:
-    """Temperature and top_p; greedy requests are alike whatever their top_p."""
+    """Return temperature and top_p; greedy requests are equal whatever their top_p."""
     temperature = job.sampling.require_temperature()
     return (temperature, job.sampling.top_p) if temperature > 0 else (0.0, 1.0)
 
 
 def _cache_bytes(model: Any) -> int:
-    """What the cache of one batch may take.
+    """Return how many bytes the cache of one batch may take.
 
-    A function of model and device, not of what happens to be free: batches stay the same between runs.
+    It depends on model and device, not on the free memory, so that batches are the same in every run.
     """
     import torch
 
@@ -165,7 +166,7 @@ def _cache_bytes(model: Any) -> int:
 
 
 def _release(model: Any) -> None:
-    """Give a failed batch's memory back before it is tried again."""
+    """Free a failed batch's memory before its halves are tried."""
     import gc
 
     import torch

@@ -1,4 +1,4 @@
-"""Requests as prompts of tokens, for engines that read a checkpoint themselves: `hf:` and `vllm:` ask the same."""
+"""Turn requests into prompts of tokens, for the engines that load a checkpoint: `hf:` and `vllm:`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from h2htalk.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """A request whose prompt is tokens; `index` is its place among the requests.
+    """A request with its prompt as tokens; `index` is its position among the requests.
 
     `thinks`: the prompt ends inside a think block.
     """
@@ -30,24 +30,24 @@ class TokenRequest:
 
     @property
     def tokens(self) -> int:
-        """What the cache must hold at the end."""
+        """Tokens of the prompt and of the longest reply together."""
         return len(self.prompt) + self.sampling.budget
 
 
 def tokenize_requests(
     template: ChatTemplate, where: str, context: int | None, requests: Sequence[Request], finish: OnDone
 ) -> list[TokenRequest]:
-    """Prompts as tokens; a request that cannot be asked is finished here, as a failure.
+    """Tokenize the prompts; a request whose prompt is invalid or too long is finished here, as a failure.
 
     Args:
         template: the model's.
-        where: opens a message: `hf:FOLDER`.
-        context: tokens that prompt and reply may have together; None where the model does not say.
-        requests: samples of one item that lie side by side are read once.
+        where: the model as the user wrote it, for messages: `hf:FOLDER`.
+        context: tokens that prompt and reply may have together; None where the model has no limit.
+        requests: neighbouring samples of one item are tokenized once.
         finish: called as `(index, failure)`.
 
     Raises:
-        ConfigError: a request wants no reasoning, which this template always opens; or no temperature.
+        ConfigError: a request has no temperature, or thinking 0 where the template always opens a think block.
     """
     jobs = []
     last: tuple[tuple[Message, ...], int | None] | None = None

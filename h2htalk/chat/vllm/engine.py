@@ -1,14 +1,13 @@
-"""`vllm:REPO_OR_PATH`: a checkpoint in vLLM, driven from this process.
+"""`vllm:REPO_OR_PATH`: a checkpoint in vLLM, controlled from this process.
 
-Prompts are read as for `hf:` (same template, same tokens), and of the checkpoint's generation config only the
-end-of-text tokens count. Requests that begin alike are sent one after the other, so that their common part, and
-the whole prompt of several samples of an item, is computed once.
+Prompts are tokenized as for `hf:`, and only the end-of-text tokens of the checkpoint's generation config are used.
+Requests that begin alike are sent one after the other, so that vLLM computes their common prefix once.
 
-What holds, and what does not. A greedy answer is the most likely token at each step, a seeded one is drawn from
-the request's own generator. But what is computed together with a request changes the last bits of its logits,
-and with them now and then a near-tie between two tokens, from where on an answer goes another way. So an answer
-may depend on its neighbours, and thereby on the order of the requests, on what a restart still has to ask, and on
-parallel sizes: rarely in float32, more often in bfloat16. `batch_invariant` rules it out on GPUs that have it.
+A greedy answer takes the most likely token at each step, a seeded one samples from the request's own generator. But
+the other requests of a batch change the last bits of a request's logits, and sometimes the order of two tokens that
+are nearly tied; the rest of the answer then differs. So an answer may depend on the order of the requests, on which
+ones a restart still sends, and on parallel sizes: rarely in float32, more often in bfloat16. `batch_invariant`
+prevents this on GPUs that support it.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ from h2htalk.chat.vllm.startup import (
 from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError, ModelCallError
 
-# Below it vLLM would draw at 0.01 without a word.
+# vLLM silently raises lower temperatures to this one.
 LOWEST_TEMPERATURE = 0.01
-# Requests that vLLM holds for each that it computes, so that it never waits for us.
+# Requests in vLLM's queue for each that it computes, so that it never waits for the next one.
 QUEUED = 2
 
 _T = TypeVar("_T")
@@ -51,20 +50,20 @@ _T = TypeVar("_T")
 class VLLMChat:
     """A checkpoint from a folder or the Hugging Face Hub, with the engine options of `VLLMOptions`.
 
-    Of the other options none counts: how many requests are computed together is `max_num_seqs` and the memory.
+    It uses no other options: `max_num_seqs` and the memory decide how many requests are computed together.
 
     Raises:
-        ConfigError: no such model or adapter, no chat template, an option that cannot be, or vLLM cannot run the
-            model here (architecture, quantisation, memory); says what to change.
+        ConfigError: no such model or adapter, no chat template, an invalid option, or vLLM cannot run the
+            model here (architecture, quantisation, memory).
         MissingExtraError: vLLM is not installed.
     """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         self._options = VLLMOptions.parse(options.engine_options)
         require_vllm()
-        if in_running_loop():  # vLLM would tie itself to that one, and `complete` would wait for ever
+        if in_running_loop():  # vLLM would attach to that loop, and `complete` would wait for ever
             raise ConfigError(inside_loop("open_chat, model, options"))
-        source = find_source("vllm", name, download=True)  # vLLM itself fetches what is not cached
+        source = find_source("vllm", name, download=True)  # vLLM itself fetches files that are not cached
         self._where = source.where
         description = describe_checkpoint(source, self._options.revision, self._options.tokenizer)
         self._tokenizer = description.tokenizer
@@ -88,33 +87,33 @@ class VLLMChat:
             self._engine = start_engine(self._options, description, adapter, self._processes)
             with self._processes.quiet():
                 if adapter is not None:
-                    self._lora = self._lay_over(adapter.name, str(adapter.folder))
-        except BaseException as error:  # passed on: no process of vLLM's may stay, Ctrl-C included
-            # The log stays where the message sends its reader there.
+                    self._lora = self._load_adapter(adapter.name, str(adapter.folder))
+        except BaseException as error:  # raised again; no process of vLLM may stay, also after Ctrl-C
+            # The log is kept where the message names it.
             self._keep_log = str(self._processes.log) in str(error)
             self._shut_down()
             raise
-        atexit.register(self._shut_down)  # of whoever does not close it: vLLM's processes must not stay
+        atexit.register(self._shut_down)  # ends vLLM's processes where the caller does not close the engine
         self._context = int(self._engine.model_config.max_model_len)
         self._subject = {"engine": "vllm", **identity, **self._named()}
 
     @property
     def subject(self) -> Mapping[str, str]:
         """Engine, model and its weights, adapter, chat template, engine and versions, precision, device, and
-        the engine options that change answers. Parallel sizes and memory are not among them."""
+        the engine options that change answers; parallel sizes and memory are not included."""
         return self._subject
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """Answer all requests; see `Chat.complete`. Each is handed over while others are computed.
+        """Answer all requests; see `Chat.complete`. Each outcome is delivered while others are computed.
 
         Failures: `context_length`, `chat_template` (the template refuses the roles), `special_tokens` (a message
-        holds one that cannot be read as plain text), `unreadable_text` (no valid Unicode), `bad_request` (vLLM
-        refuses this request), `engine_error` (it gave it up).
+        contains one that cannot be read as plain text), `unreadable_text` (not valid Unicode), `bad_request` (vLLM
+        refuses this request), `engine_error` (vLLM failed on it).
 
         Raises:
-            ConfigError: a temperature, a form or a wish not to think that this model cannot be held to; or this is
-                called inside a running event loop.
-            ModelCallError: vLLM's processes died. What was finished was handed over.
+            ConfigError: this model cannot follow a temperature, a response schema or thinking 0; or the call is made
+                inside a running event loop.
+            ModelCallError: vLLM's processes died. Finished outcomes were delivered.
         """
         if self._engine is None:
             raise ModelCallError(f"{self._where} is closed; open it again")
@@ -128,7 +127,7 @@ class VLLMChat:
             try:
                 on_done(index, outcome)
             except BaseException:
-                on_done = None  # nor is it called for what ends before the others are cancelled
+                on_done = None  # not called either for requests that end before they are cancelled
                 raise
 
         jobs = tokenize_requests(self._template, self._where, self._context, requests, finish)
@@ -138,15 +137,15 @@ class VLLMChat:
         return [outcome for outcome in outcomes if outcome is not None]
 
     def close(self) -> None:
-        """End vLLM's processes and give their memory back."""
-        if in_running_loop():  # ours cannot be ended beside another in this thread
+        """End vLLM's processes and free their memory."""
+        if in_running_loop():  # this thread's running loop does not allow another one to be closed
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(self._shut_down).result()
         else:
             self._shut_down()
 
     async def _answer_all(self, jobs: Sequence[TokenRequest], finish: OnDone) -> None:
-        """Keep the engine's queue filled until all are answered; an error cancels what is left."""
+        """Keep the engine's queue filled until all are answered; an error cancels the rest."""
         config = self._engine.vllm_config
         places = QUEUED * config.scheduler_config.max_num_seqs * config.parallel_config.data_parallel_size
         todo = iter(jobs)
@@ -175,17 +174,19 @@ class VLLMChat:
         except EngineDeadError as error:
             raise self._death(error) from error
         except EngineGenerateError as error:
-            return Failure("engine_error", f"vLLM gave it up: {_line(error.__cause__ or error)}")
+            return Failure("engine_error", f"vLLM failed on this request: {_line(error.__cause__ or error)}")
         except ValueError as error:
-            return Failure("bad_request", f"vLLM refuses it: {_line(error)}")
+            return Failure("bad_request", f"vLLM refuses this request: {_line(error)}")
         return self._read(job, reader, output)
 
     def _read(self, job: TokenRequest, reader: ReasoningReader | None, output: Any) -> Outcome:
         (answer,) = output.outputs
         if answer.finish_reason not in ("stop", "length"):
-            return Failure("engine_error", f"vLLM ended it with {answer.finish_reason!r}; start again")
+            return Failure(
+                "engine_error", f"vLLM ended this request with {answer.finish_reason!r}; start again"
+            )
         usage = Usage(len(job.prompt), len(answer.token_ids))
-        # A stop token need not be a special one, which decoding leaves out.
+        # Decoding leaves out special tokens only, and a stop token may be an ordinary one.
         stopped = answer.finish_reason == "stop" and answer.token_ids[-1] in self._stop_tokens
         tokens = list(answer.token_ids)[: len(answer.token_ids) - stopped]
         if reader is None:
@@ -195,7 +196,7 @@ class VLLMChat:
         return Reply(text, answer.finish_reason, usage, thinking)
 
     def _parameters(self, job: TokenRequest) -> Any:
-        """The request's sampling in vLLM's words, and nothing else: no penalty, no top-k."""
+        """Convert the request's sampling to vLLM's parameters; nothing is added: no penalty, no top-k."""
         from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
         schema = job.request.response_schema
@@ -205,17 +206,17 @@ class VLLMChat:
             seed=job.sampling.seed,
             max_tokens=job.sampling.budget,
             stop_token_ids=self._stop_tokens,
-            detokenize=False,  # the template's decoder does it, as for `hf:`
+            detokenize=False,  # `ChatTemplate.decode` does it, as for `hf:`
             output_kind=RequestOutputKind.FINAL_ONLY,
             structured_outputs=StructuredOutputsParams(json=schema.schema()) if schema else None,
         )
 
     def _check(self, job: TokenRequest) -> None:
-        """Raise ConfigError for what would not be done as asked."""
+        """Raise ConfigError for settings that vLLM would not follow exactly."""
         if 0 < job.sampling.require_temperature() < LOWEST_TEMPERATURE:
             raise ConfigError(
-                f"{self._where}: temperature {job.sampling.temperature:g} is below {LOWEST_TEMPERATURE}, the least "
-                "that vLLM draws with; take 0 for the most likely token"
+                f"{self._where}: temperature {job.sampling.temperature:g} is below {LOWEST_TEMPERATURE}, the lowest "
+                "that vLLM samples with; use 0 for the most likely token"
             )
         if job.request.response_schema is not None and job.thinks and not self._readers:
             schema = job.request.response_schema
@@ -228,12 +229,12 @@ class VLLMChat:
         return self._readers.get(job.sampling.thinking != 0)
 
     def _open_readers(self) -> dict[bool, ReasoningReader]:
-        """By whether the model was left its reasoning: some of vLLM's parsers want to know."""
+        """Open a reader for requests with reasoning and one for those without: some of vLLM's parsers differ."""
         name = self._options.reasoning_parser
-        return {told: ReasoningReader(name, self._tokenizer, told) for told in (True, False)} if name else {}
+        return {on: ReasoningReader(name, self._tokenizer, on) for on in (True, False)} if name else {}
 
-    def _lay_over(self, name: str, folder: str) -> Any:
-        """Load the adapter now, so that one that vLLM refuses is an error and not thousands of failures."""
+    def _load_adapter(self, name: str, folder: str) -> Any:
+        """Load the adapter now, so that a refused one is one error and not thousands of failures."""
         from vllm.lora.request import LoRARequest
 
         request = LoRARequest(name, 1, folder)
@@ -255,7 +256,7 @@ class VLLMChat:
         }
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Run on the loop that the engine's own task lives on."""
+        """Run on the event loop of the engine's own task."""
         if in_running_loop():
             work.close()
             raise ConfigError(inside_loop("chat.complete, requests"))
@@ -264,7 +265,7 @@ class VLLMChat:
     def _death(self, error: Exception) -> ModelCallError:
         self._keep_log = self._processes.log is not None
         return ModelCallError(
-            f"{self._where}: vLLM died ({_line(error)}): start again, what is finished is kept"
+            f"{self._where}: vLLM died ({_line(error)}): start again, finished answers are kept"
             f"{self._processes.log_end()}"
         )
 
@@ -274,7 +275,7 @@ class VLLMChat:
             if engine is not None:
                 with self._processes.quiet():
                     engine.shutdown()
-                # Once is enough: again at the interpreter's end, when it is deleted, it would only complain.
+                # A second shutdown, when the interpreter deletes the engine at its end, would print errors.
                 engine.shutdown = lambda timeout=None: None
         finally:
             self._processes.close(self._keep_log)
@@ -283,7 +284,7 @@ class VLLMChat:
 
 
 def _prefix_order(job: TokenRequest) -> tuple[Any, ...]:
-    """Prompts that begin alike side by side; ties go by id and sample, never by place."""
+    """Sort prompts that begin alike next to each other; ties are ordered by id and sample."""
     return (job.prompt, job.request.id, job.request.sample)
 
 

@@ -1,4 +1,4 @@
-"""Options of the vLLM engine: `--engine KEY=VALUE`, or the table `[engine]` of a specification."""
+"""Options of the vLLM engine: `--engine-option KEY=VALUE`, or the table `[engine_options]` of a specification."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from h2htalk.errors import ConfigError, quoted
 
-# Keys whose value changes what the model answers, beyond the rounding of another order of computing.
+# Keys whose value changes the answers by more than rounding.
 CHANGE_ANSWERS = ("quantization", "kv_cache_dtype", "reasoning_parser", "tokenizer", "batch_invariant")
 
 Count = Annotated[int, Field(ge=1, le=2**40)]
@@ -20,25 +20,25 @@ Text = Annotated[str, Field(min_length=1)]
 
 @dataclass(frozen=True, slots=True)
 class VLLMOptions:
-    """How vLLM runs a model; None is vLLM's own choice, except where an attribute says another.
+    """How vLLM runs a model; None is vLLM's default unless the attribute names another.
 
     Attributes:
         tensor_parallel_size, pipeline_parallel_size: GPUs that share one copy of the model.
-        data_parallel_size: copies of the model, each answering its part of the requests.
-        dtype: of weights and activations; None is float32 on a CPU, as `hf:` has it, and the checkpoint's own on
-            a GPU. A quantised checkpoint's own everywhere.
-        max_model_len: tokens that prompt and reply may have together; None is all that the model can.
+        data_parallel_size: copies of the model, each answering a part of the requests.
+        dtype: of weights and activations; None is float32 on a CPU, as for `hf:`, and the checkpoint's own on a GPU
+            and for quantised checkpoints.
+        max_model_len: tokens that prompt and reply may have together; None is the model's limit.
         gpu_memory_utilization: share of each GPU's memory for weights and KV cache, 0.01 to 1.
-        kv_cache_gb: GiB of KV cache a GPU; None is what `gpu_memory_utilization` leaves, 2 on a CPU.
+        kv_cache_gb: GiB of KV cache for each GPU; None: the rest of `gpu_memory_utilization`, or 2 on a CPU.
         max_num_seqs: requests that are computed together. max_num_batched_tokens: tokens of one step.
-        quantization: only to quantise a checkpoint while it is loaded (`fp8`); a quantised one says so itself.
+        quantization: quantises the checkpoint while loading (`fp8`); not needed for checkpoints that are quantised.
         kv_cache_dtype: of the KV cache.
-        lora: folder or repository of a LoRA adapter that is laid over the model.
+        lora: folder or repository of a LoRA adapter.
         revision: branch, tag or commit of a repository. tokenizer: another folder or repository of a tokenizer.
         enforce_eager: compile nothing; None is true on a CPU, where compiling takes longer than it saves.
-        enable_prefix_caching: compute what prompts begin with in common once.
-        reasoning_parser: vLLM's reader of this model's reasoning, for marks other than `<think>`.
-        batch_invariant: the same bits whatever is computed together (GPUs of compute capability 9 on; slower).
+        enable_prefix_caching: compute common prefixes of prompts once.
+        reasoning_parser: vLLM's parser for this model's reasoning, for marks other than `<think>`.
+        batch_invariant: equal logits whatever the batch (GPUs of compute capability 9 and above; slower).
     """
 
     tensor_parallel_size: Count = 1
@@ -62,10 +62,10 @@ class VLLMOptions:
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> VLLMOptions:
-        """The options that the user typed.
+        """Parse the options that the user gave.
 
         Raises:
-            ConfigError: an unknown key, or a value that cannot be; names the choices.
+            ConfigError: an unknown key (the message lists the known ones), or an invalid value.
         """
         known = sorted(field.name for field in fields(cls))
         if unknown := [key for key in given if key not in known]:
@@ -81,11 +81,13 @@ class VLLMOptions:
             ) from error
 
     def subject(self) -> dict[str, str]:
-        """What a signature must name: set options that change answers (others are named where they are resolved)."""
+        """Return the options that are set and change answers, for the signature."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        # `auto` is what is done by itself.
-        return {key: _word(values[key]) for key in CHANGE_ANSWERS if values[key] not in (None, False, "auto")}
+        # `auto` is the default.
+        return {
+            key: _as_text(values[key]) for key in CHANGE_ANSWERS if values[key] not in (None, False, "auto")
+        }
 
 
-def _word(value: object) -> str:
+def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,7 +1,7 @@
-"""LoRA adapters: found, and held against the model, before an engine is started for minutes.
+"""Find a LoRA adapter and check that it fits the model, before the engine starts (which may take minutes).
 
-An engine matches an adapter to a model by the last word of each module's name: an adapter of another model's
-would be laid over some layers, or none, without a word. So its shapes are checked against the model's own.
+An engine matches adapter and model by the last part of each module's name, so it would silently apply the adapter of
+another model to some layers or to none. So the adapter's shapes are checked against the model's.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ class Adapter:
 
     @property
     def ranks(self) -> set[int]:
-        """Its rank, and those of modules that have another."""
+        """Its rank, and the ranks of modules with another one."""
         return {int(self.config["r"]), *map(int, (self.config.get("rank_pattern") or {}).values())}
 
     @property
     def max_rank(self) -> int:
-        """The smallest of `RANKS` that its largest rank fits."""
+        """The smallest of `RANKS` that is not below its largest rank."""
         return next((limit for limit in RANKS if limit >= max(self.ranks)), RANKS[-1])
 
     def identity(self) -> dict[str, str]:
-        """`lora` (its name) and `lora_sha256`, of weights and configuration, whose scaling counts as much."""
+        """Return `lora` (its name) and `lora_sha256`, over weights and configuration (which holds the scaling)."""
         hashes = "".join(f"{name} {sha256_of(self.folder / name)}\n" for name in (CONFIG, WEIGHTS))
         return {"lora": self.name, "lora_sha256": hashlib.sha256(hashes.encode()).hexdigest()}
 
 
 def find_adapter(given: str) -> Adapter:
-    """The adapter in a folder, or in a repository of the Hub (downloaded unless it is in the cache).
+    """Find the adapter in a folder, or in a repository of the Hub (downloaded unless it is in the cache).
 
     Raises:
-        ConfigError: there is none, it is not a LoRA, or its weights are not safetensors.
+        ConfigError: there is no adapter, it is not a LoRA, or its weights are not safetensors.
     """
     path = Path(given).expanduser()
     if path.is_dir():
@@ -74,33 +74,33 @@ def find_adapter(given: str) -> Adapter:
 
 
 def read_adapter(name: str, folder: Path) -> Adapter:
-    """The adapter of a folder; see `find_adapter`."""
+    """Read the adapter of a folder; see `find_adapter`."""
     where = f"lora={name}"
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{where}: no {CONFIG} in it, so it is no adapter of PEFT's") from None
+        raise ConfigError(f"{where}: contains no {CONFIG}, so it is not a PEFT adapter") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"{where}: {CONFIG} cannot be read: {error}") from error
     if not isinstance(config, dict) or config.get("peft_type") != "LORA":
         kind = config.get("peft_type") if isinstance(config, dict) else None
-        raise ConfigError(f"{where}: its peft_type is {kind!r}; only LORA can be laid over a model")
+        raise ConfigError(f"{where}: its peft_type is {kind!r}; only LORA is supported")
     ranks = config.get("rank_pattern") or {}
     for rank in (config.get("r"), *(ranks.values() if isinstance(ranks, dict) else [ranks])):
         if type(rank) is not int or not 1 <= rank <= RANKS[-1]:
             raise ConfigError(f"{where}: its rank r is {rank!r}; it must be 1 to {RANKS[-1]}")
     if not (folder / WEIGHTS).is_file():
         raise ConfigError(
-            f"{where}: no {WEIGHTS} in it; save it with safe_serialization=True (no pickle is read)"
+            f"{where}: contains no {WEIGHTS}; save it with safe_serialization=True (no pickle is read)"
         )
     return Adapter(name, folder, config)
 
 
 def parameter_shapes(config: Any) -> Shapes | None:
-    """Every parameter's shape as transformers builds the model; None where it cannot be said.
+    """Return every parameter's shape as transformers builds the model; None where it cannot build it.
 
     Args:
-        config: the model's configuration; models of more than text and unknown ones are left to the engine.
+        config: the model's configuration; multimodal and unknown models give None.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -116,11 +116,11 @@ def parameter_shapes(config: Any) -> Shapes | None:
 
 
 def check_fits(adapter: Adapter, shapes: Shapes | None, where: str) -> None:
-    """Raise ConfigError unless every module of the adapter is the model's, with its shape.
+    """Raise ConfigError unless the model has every module of the adapter, with the same shape.
 
     Args:
-        adapter: as found.
-        shapes: of the model's parameters; None, where they cannot be said, leaves all to the engine.
+        adapter: the adapter on disk.
+        shapes: of the model's parameters; None leaves the check to the engine.
         where: the model as the user wrote it.
     """
     if shapes is None:
@@ -129,26 +129,26 @@ def check_fits(adapter: Adapter, shapes: Shapes | None, where: str) -> None:
         there = shapes.get(f"{module}.weight")
         if there == shape:
             continue
-        have = f"it is {there} there" if there else "there is none"
+        have = f"the model's is {there}" if there else "the model has none"
         base = adapter.config.get("base_model_name_or_path")
-        trained = f", which was trained on {base}" if base else ""
+        trained = f" ({base})" if base else ""
         raise ConfigError(
             f"lora={adapter.name}: does not fit {where}: its {module} is for a matrix of {shape}, {have}; name the "
-            f"model of this adapter{trained}"
+            f"model that this adapter was trained on{trained}"
         )
 
 
 def _check_rank(adapter: Adapter, module: str, rank: int) -> None:
-    """Raise ConfigError for another rank than the configuration's: the scaling, which divides by it, would be off."""
+    """Raise ConfigError for another rank than the configuration's: the scaling, which divides by it, would be wrong."""
     if rank not in adapter.ranks and not adapter.config.get("target_parameters"):  # experts' ranks are joined
         raise ConfigError(
-            f"lora={adapter.name}: its {module} has rank {rank}, its {CONFIG} says r = {adapter.config['r']}; copy "
+            f"lora={adapter.name}: its {module} has rank {rank}, its {CONFIG} has r = {adapter.config['r']}; copy "
             "both files of one training again"
         )
 
 
 def _adapter_shapes(adapter: Adapter) -> dict[str, tuple[int, int]]:
-    """(outputs, inputs) of each matrix that the adapter changes, from the header of its weights."""
+    """Return (outputs, inputs) of each matrix that the adapter changes, from the header of its weights."""
     from safetensors import SafetensorError, safe_open
 
     found: dict[str, list[int]] = {}
@@ -157,7 +157,7 @@ def _adapter_shapes(adapter: Adapter) -> dict[str, tuple[int, int]]:
             for name in tensors.keys():  # noqa: SIM118, which is no dict
                 module, side, _ = name.removeprefix(_PREFIX).rpartition(".lora_")
                 if not side or not name.endswith((".lora_A.weight", ".lora_B.weight")):
-                    continue  # embeddings and the like: the engine says what it thinks of them
+                    continue  # other tensors, such as embeddings: the engine checks them
                 shape = tensors.get_slice(name).get_shape()
                 down = name.endswith("A.weight")  # (rank, inputs); the other one is (outputs, rank)
                 _check_rank(adapter, module, shape[0 if down else -1] if shape else 0)
@@ -165,7 +165,5 @@ def _adapter_shapes(adapter: Adapter) -> dict[str, tuple[int, int]]:
     except (SafetensorError, OSError) as error:
         raise ConfigError(f"lora={adapter.name}: {WEIGHTS} cannot be read: {error}; copy it again") from error
     if not found:
-        raise ConfigError(
-            f"lora={adapter.name}: {WEIGHTS} holds no LoRA matrices; is it an adapter of PEFT's?"
-        )
+        raise ConfigError(f"lora={adapter.name}: {WEIGHTS} contains no LoRA matrices; name a PEFT adapter")
     return {module: (pair[0], pair[1]) for module, pair in found.items()}

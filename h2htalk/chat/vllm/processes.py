@@ -1,4 +1,4 @@
-"""vLLM's processes: started without a word on the terminal, with a log to read causes from, and never left behind."""
+"""Run vLLM's processes: their output goes to a log file, and none outlives this process."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from types import FrameType
 from h2htalk.chat.vllm import watchdog
 from h2htalk.errors import ConfigError
 
-# Set before vLLM is first imported, and inherited by its processes. The first two: nothing is sent anywhere.
+# Set before vLLM is first imported, and inherited by its processes. These two switch off its telemetry.
 _FORCED = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
-# A process that is forked after CUDA was touched dies; spawned ones are the same everywhere.
+# A process that is forked after CUDA was initialised dies; a spawned one does not.
 _DEFAULTS = {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
 LOG_VARIABLE = "VLLM_LOGGING_LEVEL"
 _SOCKETS = "VLLM_RPC_BASE_PATH"
@@ -29,9 +29,9 @@ _SHOWN_LINES = 20  # of the log, in an error
 
 
 class VLLMProcesses:
-    """The guard of one engine's processes, and a temporary folder with the file that takes all that they print.
+    """The watchdog of one engine's processes, and a temporary folder with the log of their output.
 
-    Who sets VLLM_LOGGING_LEVEL wants to see vLLM's log: then it goes to the terminal, and `log` is None.
+    Where VLLM_LOGGING_LEVEL is set, vLLM's log goes to the terminal and `log` is None.
     """
 
     def __init__(self) -> None:
@@ -45,13 +45,13 @@ class VLLMProcesses:
                 self.log.touch(0o600)
         except OSError as error:
             raise ConfigError(
-                f"vllm: cannot write temporary files: {error}; make room, or set TMPDIR"
+                f"vllm: cannot write temporary files: {error}; free disk space, or set TMPDIR"
             ) from error
         self._guard = _start_guard(self._folder)
 
     @contextmanager
     def own_folder(self) -> Iterator[None]:
-        """Have an engine that starts put its sockets into our folder: vLLM itself never takes them away."""
+        """Make a starting engine put its sockets into the temporary folder: vLLM itself never removes them."""
         before = os.environ.get(_SOCKETS)
         os.environ.setdefault(_SOCKETS, str(self._folder))
         try:
@@ -62,9 +62,9 @@ class VLLMProcesses:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Send what this process, its new children and its libraries print to the log.
+        """Redirect the output of this process, its new children and its libraries to the log.
 
-        Children keep the log for their whole life. Standard input and the interpreter's own streams stay.
+        Children keep writing to the log afterwards.
         """
         if self.log is None:
             yield
@@ -86,30 +86,30 @@ class VLLMProcesses:
                 os.dup2(copy, number)
                 os.close(copy)
             os.close(log)
-            # What vLLM's threads in this process still say (that an engine died) is said by our errors.
+            # vLLM's threads in this process would log again what our errors report (an engine that died).
             logging.getLogger("vllm").setLevel(logging.CRITICAL + 1)
 
     @staticmethod
     def announce() -> None:
-        """One line for who watches a terminal: nothing else is seen while a large model is read."""
+        """Print one line on a terminal: a large model takes minutes to load, without other output."""
         if sys.stderr.isatty():
             sys.stderr.write("vllm  starting the engine; a large model takes minutes\n")
 
     def ready(self) -> None:
-        """The engine's processes are all there: children that come from now on are none of the guard's business."""
+        """Tell the watchdog that the engine's processes have all started: it does not end later children."""
         if self._guard is not None and self._guard.stdin is not None:
             with suppress(OSError):
                 self._guard.stdin.write(b"ready\n")
                 self._guard.stdin.flush()
 
     def note_failure(self, error: Exception) -> None:
-        """Put this process's own traceback into the log, where whoever looks for the cause will look."""
+        """Append this process's traceback to the log."""
         if self.log is not None:
             with suppress(OSError), self.log.open("a", encoding="utf-8", errors="backslashreplace") as stream:
                 stream.writelines(traceback.format_exception(error))
 
     def log_end(self) -> str:
-        """Where the log lies and its last lines, to be added to an error; empty where nothing was logged in it."""
+        """Return the path of the log and its last lines, for an error; empty where nothing was logged."""
         if self.log is None:
             return ""
         text = ""
@@ -120,7 +120,7 @@ class VLLMProcesses:
         return "\n".join((f"; vLLM's log is {self.log} and ends:", *lines)) if lines else ""
 
     def close(self, keep_log: bool = False) -> None:
-        """End whatever of the engine still runs. Harmless when called twice."""
+        """End all processes of the engine that still run. Calling it twice does no harm."""
         guard, self._guard = self._guard, None
         if guard is not None:
             if guard.stdin is not None:
@@ -134,15 +134,15 @@ class VLLMProcesses:
 
 
 class _Interrupt(BaseException):
-    """Ctrl-C, under a name that vLLM does not catch."""
+    """Ctrl-C as an exception that vLLM does not catch."""
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C through while an engine starts.
+    """Let Ctrl-C end the start of an engine.
 
-    vLLM's wait for its processes takes a KeyboardInterrupt for the end of the wait; as they are gone by then, it
-    would go on to wait ten minutes for their first word.
+    vLLM treats a KeyboardInterrupt as the end of its wait for the processes; these have ended too, so it would then
+    wait ten minutes for their first message.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -165,7 +165,7 @@ def interruptible() -> Iterator[None]:
 
 
 def _start_guard(folder: Path) -> subprocess.Popen[bytes] | None:
-    """The guard, once it watches; None where there is no /proc to watch."""
+    """Start the watchdog and wait until it is ready; None where there is no /proc to read."""
     if not Path("/proc/self/task").is_dir():
         return None
     guard = subprocess.Popen(

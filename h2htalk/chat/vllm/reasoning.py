@@ -1,4 +1,4 @@
-"""vLLM's readers of reasoning (`reasoning_parser`), for models whose marks are not `<think>`."""
+"""Read reasoning with vLLM's parsers (`reasoning_parser`), for models whose marks are not `<think>`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from h2htalk.errors import ConfigError, quoted
 
 
 class ReasoningReader:
-    """One of vLLM's parsers, with the tokenizer whose marks it looks for.
+    """One of vLLM's parsers with the model's tokenizer.
 
     Raises:
-        ConfigError: no such parser, or the tokenizer lacks its marks.
+        ConfigError: vLLM has no such parser, or the tokenizer lacks its marks.
     """
 
     def __init__(self, name: str, tokenizer: Any, thinking: bool) -> None:
@@ -24,28 +24,26 @@ class ReasoningReader:
             parser_class = ReasoningParserManager.get_reasoning_parser(name)
         except KeyError:
             names = ", ".join(ReasoningParserManager.list_registered())
-            raise ConfigError(
-                f"reasoning_parser {quoted(name)}: vLLM has none such; choose from {names}"
-            ) from None
-        told = dict.fromkeys(("enable_thinking", "thinking"), thinking)
+            raise ConfigError(f"unknown reasoning_parser {quoted(name)}; choose from {names}") from None
+        switches = dict.fromkeys(("enable_thinking", "thinking"), thinking)
         try:
-            self._parser = parser_class(tokenizer, chat_template_kwargs=told)
+            self._parser = parser_class(tokenizer, chat_template_kwargs=switches)
         except (RuntimeError, ValueError, KeyError, TypeError) as error:
             reason = " ".join(str(error).split())
             raise ConfigError(
                 f"reasoning_parser={name} does not suit this model: {reason}; choose another"
             ) from error
         self._request = ChatCompletionRequest(
-            messages=[{"role": "user", "content": ""}], chat_template_kwargs=told
+            messages=[{"role": "user", "content": ""}], chat_template_kwargs=switches
         )
         self._tokenizer = tokenizer
 
     def ended(self, prompt: Sequence[int]) -> bool:
-        """Whether the prompt closes the reasoning itself, so that the reply has none."""
+        """Whether the prompt already ends the reasoning, so that the reply has none."""
         return bool(self._parser.is_reasoning_end(list(prompt)))
 
     def read(self, prompt: Sequence[int], tokens: Sequence[int]) -> tuple[str, str | None]:
-        """Answer and reasoning (None where there is none) of what the model wrote after the prompt."""
+        """Split the model's tokens after the prompt into answer and reasoning (None where there is none)."""
         text = self._decode(tokens)
         if self.ended(prompt):
             return read_reply(self._plain(text), False)
@@ -53,13 +51,13 @@ class ReasoningReader:
         return self._plain(answer or "").strip(), self._plain(thinking).strip() if thinking else None
 
     def _decode(self, tokens: Sequence[int]) -> str:
-        """The text with special tokens: a parser's marks may be among them."""
+        """Decode with special tokens, because a parser's marks may be special tokens."""
         return str(
             self._tokenizer.decode(tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False)
         )
 
     def _plain(self, text: str) -> str:
-        """The text without special tokens."""
+        """Remove special tokens from a text."""
         for mark in self._tokenizer.all_special_tokens:
             text = text.replace(mark, "")
         return text

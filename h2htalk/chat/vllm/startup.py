@@ -1,4 +1,4 @@
-"""Starting vLLM: its arguments from our options, and the end of its log where it cannot start."""
+"""Start vLLM: build its arguments from our options, and report the end of its log where it cannot start."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _GIB = 2**30
 
 
 def require_vllm() -> None:
-    """Raise MissingExtraError where vLLM is not installed. It is not imported: that takes seconds."""
+    """Raise MissingExtraError where vLLM is not installed, without importing it, which takes seconds."""
     if find_spec("vllm") is None:
         raise MissingExtraError("vllm:", INSTALL_VLLM)
 
 
 def on_cpu() -> bool:
-    """Whether this is vLLM's CPU build. Imports vLLM: call it where nothing may be printed."""
+    """Whether this is vLLM's CPU build. Imports vLLM, which prints: call it inside `VLLMProcesses.quiet`."""
     from vllm.platforms import current_platform
 
     return bool(current_platform.is_cpu())
@@ -37,7 +37,7 @@ def on_cpu() -> bool:
 def engine_arguments(
     options: VLLMOptions, description: Description, adapter: Adapter | None, cpu: bool
 ) -> dict[str, Any]:
-    """Arguments of vLLM's `AsyncEngineArgs`; what is left out is vLLM's own choice."""
+    """Build the arguments of vLLM's `AsyncEngineArgs`; the others keep vLLM's defaults."""
     source = description.source
     eager = options.enforce_eager
     given: dict[str, Any] = {
@@ -65,7 +65,7 @@ def engine_arguments(
     if adapter is not None:
         given |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": adapter.max_rank}
     fixed = {
-        "load_format": "safetensors",  # else pickled weights would be read where there are no others
+        "load_format": "safetensors",  # otherwise vLLM reads pickled weights where there are no others
         "trust_remote_code": False,
         "generation_config": "vllm",
         "disable_log_stats": True,
@@ -75,7 +75,7 @@ def engine_arguments(
 
 
 def check_adapter(adapter: Adapter) -> None:
-    """Raise ConfigError for an adapter with parts that vLLM cannot lay over a model (DoRA, trained embeddings)."""
+    """Raise ConfigError for an adapter with parts that vLLM does not support (DoRA, trained embeddings)."""
     from vllm.config.lora import LoRAConfig
     from vllm.lora.peft_helper import PEFTHelper
 
@@ -87,21 +87,21 @@ def check_adapter(adapter: Adapter) -> None:
 
 
 def check_copies(options: VLLMOptions, cores: int) -> None:
-    """Raise ConfigError for more copies of the model than cores, which vLLM would start one and all."""
+    """Raise ConfigError for more copies of the model than cores; vLLM itself would start all of them."""
     if options.data_parallel_size > cores:
         raise ConfigError(
             f"data_parallel_size is {options.data_parallel_size}: this machine has {cores} cores, and each copy of the "
-            "model needs one at least; lower it"
+            "model needs at least one; lower it"
         )
 
 
 def start_engine(
     options: VLLMOptions, description: Description, adapter: Adapter | None, processes: VLLMProcesses
 ) -> Any:
-    """A started `AsyncLLM`.
+    """Start vLLM's `AsyncLLM`.
 
     Raises:
-        ConfigError: vLLM cannot run this model so, here; says what to change.
+        ConfigError: vLLM cannot run this model with these options on this machine.
     """
     if options.batch_invariant:
         os.environ["VLLM_BATCH_INVARIANT"] = "1"
@@ -125,10 +125,10 @@ def start_engine(
 
 
 def explained(act: Callable[[], Any], where: str, processes: VLLMProcesses) -> Any:
-    """What `act` gives; whatever vLLM raises meanwhile becomes a ConfigError with the end of its log."""
+    """Call `act`; any exception becomes a ConfigError with the end of vLLM's log."""
     try:
         return act()
-    # vLLM and what it loads raise any type: the user sees its text and the log, which keeps the traceback.
+    # vLLM and its libraries raise any type: the user sees its text and the log, which keeps the traceback.
     except Exception as error:
         log = processes.log_end()
         processes.note_failure(error)
@@ -138,7 +138,7 @@ def explained(act: Callable[[], Any], where: str, processes: VLLMProcesses) -> A
 
 
 def engine_versions() -> str:
-    """What computes: `vllm 0.32.0, torch 2.13.0, transformers 5.19.0`."""
+    """Name the libraries and their versions: `vllm 0.32.0, torch 2.13.0, transformers 5.19.0`."""
     import torch
     import transformers
     import vllm
@@ -147,9 +147,9 @@ def engine_versions() -> str:
 
 
 def _dtype(options: VLLMOptions, description: Description, cpu: bool) -> str:
-    """The precision that `hf:` has on this device, unless the user names one.
+    """Return the precision that `hf:` uses on this device, unless the user names one.
 
-    vLLM's own `auto` rounds float32 checkpoints to 16 bits without a word.
+    vLLM's own `auto` silently rounds float32 checkpoints to 16 bits.
     """
     if options.dtype:
         return options.dtype
@@ -161,9 +161,9 @@ def _dtype(options: VLLMOptions, description: Description, cpu: bool) -> str:
 
 
 def _cache_bytes(options: VLLMOptions, cpu: bool) -> int | None:
-    """vLLM's CPU build would take nearly all memory of the machine; None leaves the choice to vLLM."""
+    """Return the size of the KV cache; None is vLLM's default, which is not used on a CPU: nearly all memory."""
     if options.kv_cache_gb is not None:
-        os.environ.pop(_CACHE_VARIABLE, None)  # it would win over the argument
+        os.environ.pop(_CACHE_VARIABLE, None)  # it would override the argument
         return int(options.kv_cache_gb * _GIB)
     if cpu and options.gpu_memory_utilization is None and not os.environ.get(_CACHE_VARIABLE):
         return int(CPU_CACHE_GB * _GIB)

@@ -1,12 +1,11 @@
-"""Ends vLLM's processes when the process that started them is gone, however it went (kill -9 included).
+"""End vLLM's processes when the process that started them has ended for any reason (kill -9 included).
 
-python vllm_guard.py PID FOLDER    (started by `vllm_process`, which holds the other end of its standard input)
+python watchdog.py PID FOLDER    (started by `processes`, which holds the other end of its standard input)
 
 vLLM's engine does not notice that its parent was killed: it would hold the GPU's memory for ever. This small
-process notes every child that appears until it reads `ready`, waits for the end of its input, which comes when
-the parent is gone, and then kills what it noted, with all that descends from it, and removes the parent's
-temporary folder. It knows nothing but the standard library, since it stays as long as the engine. Linux only: it
-reads /proc.
+process notes every child that appears until it reads `ready`, and waits for the end of its input, which comes when
+the parent has ended. Then it kills these children and their descendants, and removes the parent's temporary folder.
+It imports only the standard library, because it runs as long as the engine. Linux only: it reads /proc.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ import sys
 import time
 
 LOOK_EVERY = 0.2  # seconds
-GRACE = 1.0  # seconds in which the engine may end by itself when its parent ended in order
+GRACE = 1.0  # seconds in which the engine may end by itself when its parent closes it
 
-Process = tuple[int, str]  # its number and when it started: numbers are used again
+Process = tuple[int, str]  # its number and when it started, because numbers are reused
 
 
 def started(pid: int) -> str | None:
-    """When a process started, in the kernel's ticks; None when it is gone or dead."""
+    """Return when a process started, in the kernel's ticks; None when it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stream:
-            # The name, in brackets, may hold anything; the state follows it.
+            # The name, in parentheses, may contain anything; the state follows it.
             words = stream.read().rpartition(b")")[2].split()
     except OSError:
         return None
@@ -37,7 +36,7 @@ def started(pid: int) -> str | None:
 
 
 def children(pid: int) -> set[Process]:
-    """The living children of a process, but for Python's own tracker of shared memory."""
+    """Return the living children of a process, except Python's own tracker of shared memory."""
     numbers: set[int] = set()
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -48,7 +47,7 @@ def children(pid: int) -> set[Process]:
 
 
 def _is_tracker(pid: int) -> bool:
-    """Whether it is the tracker, which ends by itself and first gives shared memory back."""
+    """Whether it is Python's resource tracker, which frees shared memory and then ends by itself."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as stream:
             return b"resource_tracker" in stream.read()
@@ -57,7 +56,7 @@ def _is_tracker(pid: int) -> bool:
 
 
 def family(processes: set[Process]) -> set[Process]:
-    """The processes and all that descends from them."""
+    """Return the processes that still run, and all their descendants."""
     found: set[Process] = set()
     new = {process for process in processes if started(process[0]) == process[1]}
     while new:
@@ -67,7 +66,7 @@ def family(processes: set[Process]) -> set[Process]:
 
 
 def kill_family(processes: set[Process]) -> None:
-    """Kill them and their descendants, those first seen meanwhile included."""
+    """Kill the processes and their descendants, also those that appear meanwhile."""
     known = set(processes)
     while alive := family(known):
         known |= alive
@@ -81,7 +80,7 @@ def kill_family(processes: set[Process]) -> None:
 def watch(parent: int, folder: str) -> None:
     """Note the children of `parent` that appear until `ready`; when the input ends, end them.
 
-    `folder` is removed unless the parent, which then does so itself, still lives.
+    Then remove `folder` if the parent has ended; a parent that still runs does so itself.
     """
     before = children(parent)
     print("watching", flush=True)
@@ -92,12 +91,12 @@ def watch(parent: int, folder: str) -> None:
             noted |= children(parent) - before
         readable, _, _ = select.select([0], [], [], LOOK_EVERY if noting else None)
         if readable:
-            said = os.read(0, 64)
-            if not said:
+            received = os.read(0, 64)
+            if not received:
                 break
             noted |= children(parent) - before
             noting = False
-    # Workers hang on their engine only: they are noted before it goes.
+    # Workers are children of the engine, not of the parent: note them before the engine ends.
     noted = family(noted) | noted
     if started(parent) is not None:
         deadline = time.monotonic() + GRACE
@@ -110,5 +109,5 @@ def watch(parent: int, folder: str) -> None:
 
 if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # Ctrl-C and a closed terminal are the parent's to answer
+        signal.signal(number, signal.SIG_IGN)  # the parent handles Ctrl-C and a closed terminal
     watch(int(sys.argv[1]), sys.argv[2])

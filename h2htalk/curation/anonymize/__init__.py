@@ -1,1 +1,5 @@
-"""Find personal data in dialogues and replace it with surrogates; read `find_spans`, then `stage`."""
+"""Anonymize: find personal data in dialogues and replace it with surrogates.
+
+In: dialogues. Out: dialogues with surrogates, and rejections where a value could still be read. Read `stage` first,
+then `find_spans`.
+"""

@@ -122,7 +122,7 @@ def _prepare(window: _Window, language: str, allow: Sequence[str]) -> _PreparedW
     plain_text = plain(normalized.visible)
     allowed = tuple(find_allowed(plain_text, language, allow))
     spans = find_structured(normalized.visible, language)
-    if language == "zh" and not _HAN.search(plain_text):
+    if find_language(language).script == "Chinese" and not _HAN.search(plain_text):
         spans = resolve_overlaps([*spans, *find_structured(normalized.visible, "en")])
     stays = [a for a in allowed if a.kind != "title"]
     # A companion's name is no account, whatever stands before it.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.curation.anonymize.find_spans import find_spans
 from h2htalk.curation.anonymize.ner_models import INSTALL_CURATION
 from h2htalk.curation.anonymize.spans import TYPES, Span
-from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
 
 if TYPE_CHECKING:
@@ -75,7 +75,11 @@ def recognizers(language: str, *, allow: Sequence[str] = ()) -> list[EntityRecog
                 if span.type in asked and span.type in self.supported_entities
             ]
 
-    structured = [name for name in STRUCTURED if language == "zh" or name not in _ENGLISH_LACKS]
+    structured = [
+        name
+        for name in STRUCTURED
+        if find_language(language).number_rules == "zh" or name not in _ENGLISH_LACKS
+    ]
     return [
         _Ours(structured, lambda text: find_structured(text, language), "ChatStructuredRecognizer"),
         _Ours(list(NAMES), lambda text: find_spans(text, language, allow=allow), "ChatNamesRecognizer"),

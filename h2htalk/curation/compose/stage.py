@@ -40,7 +40,7 @@ from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.responses import Failure
-from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 
@@ -263,7 +263,7 @@ class _Rule:
 def _tags(dialogue: Dialogue, draft: Draft, references: Sequence[Reference]) -> list[str]:
     """The tags of a candidate besides its subtask: the null class, a crisis, a dialogue that safety did not decide."""
     tags = []
-    if draft.subtask == "recollection_synthesis" and is_null_memory(references[0].text, dialogue.language):
+    if find_subtask(draft.subtask).has_null_line and is_null_memory(references[0].text, dialogue.language):
         tags.append(NULL_CLASS)
     if draft.tags.risk != "none":
         tags.append("crisis")

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from h2htalk.curation.setting_types import Dollars, ModelName
-from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import quoted
 
 SIMULATED = "simulated"  # the name of the source of simulated dialogues
@@ -43,6 +43,15 @@ def _known_format(name: str) -> str:
     return name
 
 
+def _known_language(code: str) -> str:
+    if code not in LANGUAGES:
+        raise ValueError(f"no language {quoted(code)}; choose from {', '.join(LANGUAGES)}")
+    return code
+
+
+_LanguageCode = Annotated[str, AfterValidator(_known_language)]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file of raw conversations.
@@ -60,7 +69,7 @@ class Source:
     name: Annotated[str, AfterValidator(_source_name)]
     path: str
     format: Annotated[str, AfterValidator(_known_format)]
-    language: Language
+    language: _LanguageCode
     licence: str
     limit: Annotated[int, Field(ge=1)] | None = None
     companions: tuple[str, ...] = ()
@@ -88,7 +97,7 @@ class SimulateSettings:
     companion: ModelName = ""
     dialogues: Annotated[int, Field(ge=0, le=_MOST_DIALOGUES)] = 0
     turns: Annotated[int, Field(ge=2, le=1000)] = 6
-    languages: Annotated[tuple[Language, ...], Field(min_length=1), AfterValidator(_unique)] = LANGUAGES
+    languages: Annotated[tuple[_LanguageCode, ...], Field(min_length=1), AfterValidator(_unique)] = LANGUAGES
     personas: Annotated[tuple[str, ...], AfterValidator(_unique)] = ()
     emotions: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_unique)] = _EMOTIONS
     licence: str = "CC-BY-4.0"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from h2htalk.data.languages import Language
+from h2htalk.data.languages import find_language
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value
@@ -18,9 +18,7 @@ from h2htalk.rounds.questions import SKIPPED, Question, Value
 BREAK = 600
 # Least number of timed items for a statement on speed, and of answers for a statement on habits.
 MIN_ITEMS = 10
-# Characters per minute that adults read aloud (IReST; Trauzettel-Klosinski and Dietz, IOVS 53(9), 2012), and the
-# multiple of this speed at which nobody reads with care.
-READING_SPEED: Mapping[Language, int] = {"en": 987, "zh": 255}
+# The multiple of the speed of reading aloud at which nobody reads with care.
 MAX_SPEEDUP = 3
 # Warn if one value has at least this share of the answers, and this is improbable given the others' answers.
 MIN_SHARE = 0.8
@@ -92,7 +90,7 @@ def min_reading_seconds(item: Item) -> float:
     """Return the time for reading an item at `MAX_SPEEDUP` times the usual speed (s)."""
     texts = [*(turn.content for turn in item.turns), *(text for _, text in item.context)]
     length = sum(map(len, (*texts, item.response, item.reference)))
-    return 60 * length / (READING_SPEED[item.language] * MAX_SPEEDUP)
+    return 60 * length / (find_language(item.language).reading_speed * MAX_SPEEDUP)
 
 
 def _too_fast(answers: AnnotatorAnswers, items: Mapping[str, Item]) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from h2htalk.data.languages import Language
+from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.record_page import page
 from h2htalk.rounds.items import Item
@@ -201,7 +201,7 @@ def _title(question: Question, language: Language) -> str:
     title = question_title(question.name, language)
     if question.form == "rating":
         ends = [rating_text(question.name, question.ratings[at], language) for at in (0, -1)]
-        title += f" ({'; '.join(ends)})" if language == "en" else f"（{'；'.join(ends)}）"
+        title += f" ({'; '.join(ends)})" if find_language(language).spaced else f"（{'；'.join(ends)}）"
     return title[:MAX_TITLE]
 
 
@@ -235,6 +235,6 @@ def _metadata(sdk: Any, spec: RoundSpec) -> list[Any]:
 
     subtask = [term("subtask", None, True)] if spec.suggest else []
     return [
-        term("language", ["en", "zh"], False), term("crisis", ["no", "yes"], True), *subtask,
+        term("language", list(LANGUAGES), False), term("crisis", ["no", "yes"], True), *subtask,
         number("assignment_set"), number("session"),
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h2htalk.data.languages import Language
+from h2htalk.data.languages import Language, find_language
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
 from h2htalk.rounds.spreadsheets.columns import (
     SpreadsheetColumn,
@@ -126,7 +126,7 @@ def _write_session(
 
     for at, column in enumerate(columns, 1):
         # Chinese fits into narrow columns without rotation, two characters a line.
-        rotated = bool(column.label) and language == "en"
+        rotated = bool(column.label) and find_language(language).spaced
         write_cell(sheet, 1, at, column.key, "plain")
         write_cell(sheet, 2, at, column.heading, "rotated" if rotated else "head")
         sheet.column_dimensions[get_column_letter(at)].width = column.width

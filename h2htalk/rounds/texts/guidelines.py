@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -14,14 +13,15 @@ from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.settings import RoundSpec
-from h2htalk.rounds.texts.interface import label_help, label_text, question_help, question_title, rating_text
+from h2htalk.rounds.texts.interface import (
+    format_day,
+    label_help,
+    label_text,
+    question_help,
+    question_title,
+    rating_text,
+)
 from h2htalk.text.jinja_templates import Sandbox, open_environment, read_templates
-
-# Not `strftime`: it follows the machine's locale.
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 
 
 def guidelines(spec: RoundSpec, questions: Sequence[Question], language: Language) -> str:
@@ -93,15 +93,9 @@ def _help_dates(language: Language) -> Mapping[str, str]:
     rows = "\n".join(help_rows(language))
     dates = [line.date for line in book.lines if (text := line.text_for(language)) and text in rows]
     return {
-        "latest": _day(max([book.directory.date, *dates]), language),
-        "oldest": _day(min(dates), language) if min(dates) < book.directory.date else "",
+        "latest": format_day(max([book.directory.date, *dates]), language),
+        "oldest": format_day(min(dates), language) if min(dates) < book.directory.date else "",
     }
-
-
-def _day(date: datetime.date, language: Language) -> str:
-    if language == "en":
-        return f"{date.day} {_MONTHS[date.month - 1]} {date.year}"
-    return f"{date.year} 年 {date.month} 月 {date.day} 日"
 
 
 def _question_values(question: Question, language: Language) -> Mapping[str, object]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from h2htalk.data.languages import Language
+from h2htalk.data.languages import Language, find_language
 
 
 def question_title(name: str, language: Language) -> str:
@@ -42,7 +43,7 @@ def label_help(question: str, label: str, language: Language) -> str:
 def rating_text(question: str, rating: int, language: Language) -> str:
     """Return a rating with its description, "1: very poor"; raise KeyError for an unknown rating."""
     anchor = _question(question, language)["ratings"][str(rating)]
-    return f"{rating}: {anchor}" if language == "en" else f"{rating}：{anchor}"
+    return f"{rating}: {anchor}" if find_language(language).spaced else f"{rating}：{anchor}"
 
 
 def passage_title(name: str, language: Language) -> str:
@@ -67,6 +68,12 @@ def _label(question: str, label: str, language: Language) -> Mapping[str, Any] |
 def _question(name: str, language: Language) -> Mapping[str, Any]:
     question: Mapping[str, Any] = _texts(language)["questions"][name]
     return question
+
+
+def format_day(date: datetime.date, language: Language) -> str:
+    """Format a date: "20 November 2026". Unlike `strftime`, it does not follow the machine's locale."""
+    dates = _texts(language)["dates"]
+    return str(dates["day"].format(day=date.day, month=dates["months"][str(date.month)], year=date.year))
 
 
 @cache

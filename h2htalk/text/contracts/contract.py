@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
-from h2htalk.data.languages import LANGUAGES, Language, LengthLimit, find_language
+from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.scenario import InputValue, Risk, Scenario, ScheduleEntry
-from h2htalk.data.subtasks import find_subtask
+from h2htalk.data.subtasks import Contract, find_subtask
 from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.first_person import find_first_person, find_name, is_first_person
 from h2htalk.text.contracts.memory_blocks import (
@@ -30,7 +29,6 @@ from h2htalk.text.contracts.violations import RULES, Violation
 from h2htalk.text.counting import count_length, count_sentences, is_in_language, split_actions
 
 __all__ = [
-    "CONTRACTS",
     "CONTRACTS_VERSION",
     "RULES",
     "Contract",
@@ -44,50 +42,8 @@ __all__ = [
     "parse_memory",
 ]
 
-Form = Literal["speech", "line", "paragraph", "memories", "day", "sub_schedule"]
-
-
-@dataclass(frozen=True, slots=True)
-class Contract:
-    """The rules of one subtask's answer.
-
-    `form`: `speech` is said to the user (actions in parentheses are removed and not counted); the others are
-    written material. `sentences` is (fewest, most); `length` names the limit in `LanguageRecord.lengths`; None sets
-    no limit. Timetables (`day`, `sub_schedule`) require the third person by their form.
-    """
-
-    form: Form
-    sentences: tuple[int, int] | None = None
-    length: LengthLimit | None = None
-    one_action: bool = False
-    first_person: bool = False
-    third_person: bool = False
-    nameless: bool = False
-
-
-CONTRACTS: dict[str, Contract] = {
-    "dialogue_base": Contract("speech", (1, 2), "reply", one_action=True, nameless=True),
-    "dialogue_emotion": Contract("speech", (1, 3), "long_reply", one_action=True, nameless=True),
-    "dialogue_schedule": Contract("speech", (1, 2), "reply", one_action=True, nameless=True),
-    "recollection_synthesis": Contract("memories"),
-    "recollection_refinement": Contract("line", length="line", first_person=True),
-    "recollection_initialization": Contract("paragraph", nameless=True),
-    "itinerary_basic": Contract("paragraph", length="paragraph", third_person=True),
-    "itinerary_middle": Contract("day"),
-    "itinerary_advanced": Contract("sub_schedule"),
-    "itinerary_response": Contract("speech", (1, 1), first_person=True),
-    "itinerary_initialization": Contract("speech", (1, 3), first_person=True, nameless=True),
-}
-
 # Raise this when any rule changes, so that compliance rates of two versions are not compared.
 CONTRACTS_VERSION = "1"
-
-# Naming real help takes words: replies to a user at high risk may be longer, in any subtask.
-_HIGH_RISK: dict[str, Contract] = {
-    name: replace(contract, sentences=(1, 6), length=contract.length and "crisis_reply")
-    for name, contract in CONTRACTS.items()
-    if contract.form == "speech"
-}
 
 _THINKING = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 # White space that `str.strip` leaves: byte order mark, zero-width spaces and joiners.
@@ -96,8 +52,10 @@ _INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
 
 def contract_of(subtask: str, risk: Risk = "none") -> Contract:
     """Return the contract of a subtask at a risk; `high` relaxes speech alone. DataError for an unknown subtask."""
-    name = find_subtask(subtask).name
-    return _HIGH_RISK.get(name, CONTRACTS[name]) if risk == "high" else CONTRACTS[name]
+    contract = find_subtask(subtask).contract
+    if risk == "high" and contract.form == "speech":  # naming real help takes words
+        return replace(contract, sentences=(1, 6), length=contract.length and "crisis_reply")
+    return contract
 
 
 def check(

@@ -17,10 +17,10 @@ BATCH_TEXTS = 64
 
 
 class SentenceModel:
-    """A sentence-transformers model. It is taken to be made for both languages: who names it knows.
+    """A sentence-transformers model. It is assumed to be made for all languages.
 
     Raises:
-        ConfigError: not at hand, or not a sentence-transformers model.
+        ConfigError: not on this machine, or not a sentence-transformers model.
         MissingExtraError: sentence-transformers is not installed.
     """
 
@@ -52,7 +52,7 @@ def find_model(name: str) -> LocalModel:
         fetch = f"fetch it (hf download {name}) or " if "/" in name else suggest(name, ("bge-m3", "minilm"))
         raise ConfigError(f"embedder {name!r} is not on this machine; {fetch}choose from {CHOICES}")
     if not (found.folder / "modules.json").is_file():
-        # The library would average the tokens of any encoder without a word.
+        # The library would silently average the tokens of any encoder.
         raise ConfigError(
             f"{found.folder}: no sentence-transformers model (no modules.json); choose from {CHOICES}"
         )
@@ -66,5 +66,5 @@ def _load(found: LocalModel, name: str) -> Any:
         raise MissingExtraError(f"embedder {name}", INSTALL) from None
     try:
         return SentenceTransformer(str(found.folder), local_files_only=True)
-    except Exception as error:  # whatever the loader says, the user sees it with the folder
+    except Exception as error:  # the message shows the loader's error and the folder to the user
         raise ConfigError(f"{found.folder}: sentence-transformers cannot load it: {error}") from error

@@ -1,1 +1,4 @@
-"""Load the packaged spaCy pipelines and parse text; read `parsing` first."""
+"""Parse text and find names with the packaged spaCy pipelines.
+
+In: texts of one language. Out: spaCy documents, or names. Read `parsing` first.
+"""

@@ -60,5 +60,5 @@ def test_what_acts_on_a_terminal_is_escaped(tmp_path: Path, scenario_id: str | N
 
 
 def test_a_wrong_id_names_near_ones(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"has no scenario 'dialog-1'; near ones: dialogue-1, dialogue-2"):
+    with pytest.raises(ConfigError, match=r"has no scenario 'dialog-1'; similar ids: dialogue-1, dialogue-2"):
         next(prompt_lines("dialog-1", split_of(tmp_path, ["dialogue-1", "dialogue-2"]), "full"))

@@ -138,7 +138,7 @@ def test_latex_has_all_three_overall_means_and_says_what_they_are() -> None:
     means = [f"{cell.value:.2f}" for cell in (row.overall, row.items_mean, row.plain_mean)]
     line = next(line for line in lines if line.startswith("server:m"))
     assert [cell.split(" ")[0] for cell in line.split(" & ")[-3:]] == means
-    assert any("Items is the mean over the items at hand" in line for line in lines)
+    assert any("Items is the mean over the scored items" in line for line in lines)
 
 
 def test_latex_has_the_items_above_and_the_half_intervals_below() -> None:

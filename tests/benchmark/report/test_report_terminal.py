@@ -193,7 +193,7 @@ def test_without_all_eleven_subtasks_there_is_no_overall_and_one_note_says_why()
     text = printed(made_summary(values), 160)
     assert line_with(text, " Overall").split()[2] == "-"
     assert "40.00" in line_with(text, "Mean of items")
-    assert text.count("ItineraryBasic is not here") == 1
+    assert text.count("ItineraryBasic is missing") == 1
 
 
 def test_an_incomplete_run_says_so_above_and_below_the_table() -> None:
@@ -204,7 +204,7 @@ def test_an_incomplete_run_says_so_above_and_below_the_table() -> None:
     assert "INCOMPLETE: 1 of 22 items" in text
     assert "1 sample unscored (timeout): " in text
     assert "of 21 replies: truncated 3" in text
-    assert "Start the same command again to ask only for those." in text
+    assert "Start the same command again: it sends only those." in text
     assert "INCOMPLETE" not in printed(made_summary())
 
 
@@ -222,13 +222,13 @@ def test_what_mends_an_incomplete_run_depends_on_where_its_answers_come_from() -
     )
     assert advice("imported", {"embedder": 2}) == "Score the run again."
     assert "more items" in advice("baseline", {"no_neighbour": 2})
-    assert advice("server", {"timeout": 2}) == "Start the same command again to ask only for those."
+    assert advice("server", {"timeout": 2}) == "Start the same command again: it sends only those."
 
 
 def test_what_the_figures_are_not_is_said() -> None:
     text = printed(made_summary(comparable=False, protocol={"embedder": "minilm@2"}), 160)
     assert "not comparable with the paper's: its SS comes from minilm@2" in text
-    assert "Unjudged: no judge's rating" in text
+    assert "Unjudged: Itinerary Basic, Middle and Advanced" in text
     lexical = printed(made_summary(measure="lexical", comparable=False), 160)
     assert "S was not asked for" in lexical
     assert "Lexical mean" in lexical

@@ -66,7 +66,7 @@ def test_while_one_of_the_candidates_runs_it_is_waited_for(
     run.run()
     assert run.is_whole()
     assert run.double.jobs[1].created - asked_at >= 3 * 3600.0
-    assert "was it submitted? waiting for msgbatch_0" in capsys.readouterr().err
+    assert "searching for its job: waiting for msgbatch_0" in capsys.readouterr().err
 
 
 def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(tmp_path: Path) -> None:

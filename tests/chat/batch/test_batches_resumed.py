@@ -85,7 +85,7 @@ def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(provider: 
             raise httpx2.ReadError("cut")
 
     run.double.before = broken
-    with pytest.raises(ModelCallError, match="4 batch jobs in a row came to nothing"):
+    with pytest.raises(ModelCallError, match="4 batch jobs in a row gave no results"):
         run.run()
     assert run.double.jobs == []
 
@@ -171,7 +171,7 @@ def test_ctrl_c_leaves_the_job_running_and_says_so(
     with pytest.raises(KeyboardInterrupt):
         run.run()
     said = capsys.readouterr().err
-    assert f"batch job {run.double.jobs[0].id} left running: the same command attaches again" in said
+    assert f"batch job {run.double.jobs[0].id} still running: the same command attaches to it again" in said
     assert not any("cancel" in call for call in run.double.calls)
     run.run()
     run.require_paid_once()

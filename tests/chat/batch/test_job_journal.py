@@ -119,7 +119,7 @@ def test_one_process_writes_a_journal(tmp_path: Path) -> None:
         ({"batch": MARK}, "event is"),
         ({"event": "ended"}, "batch is None"),
         ({"event": "ended", "batch": "../../etc"}, "batch is"),
-        (PLANNED, "stands there twice"),
+        (PLANNED, "is planned twice"),
         (PLANNED | {"batch": "a" * 12, "calls": []}, "one call or more"),
         (PLANNED | {"batch": "a" * 12, "calls": [[]]}, "one call or more"),
         (PLANNED | {"batch": "a" * 12, "calls": [[["a", -1]]]}, "no whole number"),

@@ -100,7 +100,7 @@ def test_a_template_that_changes_the_text_around_a_mark_is_not_trusted(
     template = ChatTemplate(tokenizer, "here")
     for text in HARMLESS:
         assert_as_the_tokenizer_reads_it(tokenizer, template, said(text))
-    with pytest.raises(MarkRefusal, match="take that token out of the scenario"):
+    with pytest.raises(MarkRefusal, match="remove that token from the scenario"):
         template.tokens(said("Hi<|endoftext|>there"))
 
 

@@ -44,8 +44,8 @@ def test_a_folder_is_read_without_the_network_and_without_a_word(
     ("name", "advice"),
     [
         ("", "hf:OWNER/NAME"),
-        ("/no/such/folder", "no folder with a config.json"),
-        ("./no-such-folder", "no folder with a config.json"),
+        ("/no/such/folder", "not a folder with a config.json"),
+        ("./no-such-folder", "not a folder with a config.json"),
         ("nobody/no-such-model", "not in the local Hugging Face cache: fetch it with --download"),
     ],
 )
@@ -68,7 +68,7 @@ def test_a_damaged_generation_config_is_not_passed_over(tmp_path: Path, opening:
     """It says what ends an answer: without it the model would write on to its budget."""
     folder = write_tiny_llama(tmp_path / "tiny")
     (folder / "generation_config.json").write_text('{"eos_token_id": [0, ')
-    with pytest.raises(ConfigError, match=r"generation_config\.json.*check that the checkpoint is whole"):
+    with pytest.raises(ConfigError, match=r"generation_config\.json.*check that the checkpoint is complete"):
         _ = (
             open_chat(f"hf:{folder}")
             if opening == "hf"
@@ -108,11 +108,11 @@ def test_damaged_checkpoints_are_one_line_errors(tmp_path: Path) -> None:
     weights = folder / "model.safetensors"
     content = weights.read_bytes()
     weights.write_bytes(content[: len(content) // 2])
-    with pytest.raises(ConfigError, match=r"cannot be loaded.*checkpoint is whole") as caught:
+    with pytest.raises(ConfigError, match=r"cannot be loaded.*checkpoint is complete") as caught:
         open_chat(f"hf:{folder}")
     assert "\n" not in str(caught.value)
     weights.unlink()
-    with pytest.raises(ConfigError, match=r"no \*\.safetensors in it"):
+    with pytest.raises(ConfigError, match=r"contains no \*\.safetensors"):
         open_chat(f"hf:{folder}")
 
 
@@ -139,7 +139,7 @@ def test_code_of_a_checkpoint_is_never_run(tmp_path: Path) -> None:
     }
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "own.py").write_text("raise SystemExit('this code was run')")
-    with pytest.raises(ConfigError, match="never run here"):
+    with pytest.raises(ConfigError, match="which h2htalk never runs"):
         open_chat(f"hf:{folder}")
 
 

@@ -134,13 +134,14 @@ def generate(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("blocks", [2, 3, 6])
 @pytest.mark.parametrize("remainder", [0, 1, 2, 31])
 def test_log_probabilities_are_the_same_bits_alone_together_and_repeated(
-    engine: EmbeddedEngine, remainder: int
+    engine: EmbeddedEngine, blocks: int, remainder: int
 ) -> None:
     # A length of 0 or 1 beyond whole blocks of the cache leaves one token to compute when the prompt comes again.
     drawn = np.random.default_rng(remainder)
-    length = 2 * BLOCK_TOKENS + remainder
+    length = blocks * BLOCK_TOKENS + remainder
     prompts = [drawn.integers(100, 40_000, length) for _ in range(3)]
     sampling = Sampling(max_tokens=4)
     together = generate(engine, [prompts[0], prompts[0], prompts[0], prompts[1], prompts[2]], sampling)

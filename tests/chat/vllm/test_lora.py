@@ -71,10 +71,10 @@ def test_an_adapter_of_this_model_is_not_refused(tmp_path: Path) -> None:
         (
             {"layer": 2},
             {},
-            r"model\.layers\.2\.self_attn\.q_proj is for a matrix of \(64, 64\), there is none",
+            r"model\.layers\.2\.self_attn\.q_proj is for a matrix of \(64, 64\), the model has none",
         ),
-        ({"inputs": 32}, {}, r"is for a matrix of \(64, 32\), it is \(64, 64\) there"),
-        ({}, {"hidden_size": 128}, r"it is \(128, 128\) there"),
+        ({"inputs": 32}, {}, r"is for a matrix of \(64, 32\), the model's is \(64, 64\)"),
+        ({}, {"hidden_size": 128}, r"the model's is \(128, 128\)"),
     ],
 )
 def test_an_adapter_of_another_model_does_not(
@@ -82,7 +82,7 @@ def test_an_adapter_of_another_model_does_not(
 ) -> None:
     folder = write_adapter(tmp_path / "a", base_model_name_or_path="owner/base", **made)  # type: ignore[arg-type]
     with pytest.raises(
-        ConfigError, match=rf"lora=a: does not fit vllm:tiny: .*{message}.*trained on owner/base"
+        ConfigError, match=rf"lora=a: does not fit vllm:tiny: .*{message}.*trained on \(owner/base\)"
     ):
         check_fits(find_adapter(str(folder)), parameter_shapes(model_config(**config)), "vllm:tiny")
 
@@ -96,7 +96,7 @@ def edit(**values: object) -> Callable[[Path], object]:
 
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no configuration": (lambda f: (f / CONFIG).unlink(), "no adapter_config.json in it"),
+    "no configuration": (lambda f: (f / CONFIG).unlink(), "contains no adapter_config.json"),
     "not JSON": (lambda f: (f / CONFIG).write_text("{"), "cannot be read"),
     "not an object": (lambda f: (f / CONFIG).write_text("[]"), "its peft_type is None"),
     "another kind": (edit(peft_type="IA3"), "its peft_type is 'IA3'; only LORA"),
@@ -123,7 +123,7 @@ def test_what_is_no_adapter_is_one_line_of_advice(name: str, tmp_path: Path) -> 
 def test_a_rank_that_is_not_the_configuration_s_is_an_error(tmp_path: Path) -> None:
     """The engine would divide by the configuration's, and lay the adapter on twice as strongly."""
     folder = write_adapter(tmp_path / "a", 4, r=2)
-    with pytest.raises(ConfigError, match=r"q_proj has rank 4, its adapter_config\.json says r = 2"):
+    with pytest.raises(ConfigError, match=r"q_proj has rank 4, its adapter_config\.json has r = 2"):
         check_fits(find_adapter(str(folder)), parameter_shapes(model_config()), "vllm:tiny")
     named = find_adapter(str(write_adapter(tmp_path / "b", 4, r=2, rank_pattern={"q_proj": 4})))
     check_fits(named, parameter_shapes(model_config()), "vllm:tiny")

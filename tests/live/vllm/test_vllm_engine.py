@@ -328,7 +328,7 @@ def test_an_engine_that_dies_keeps_what_is_finished(tiny: Path) -> None:
 
     try:
         with pytest.raises(
-            ModelCallError, match=r"vLLM died \(.*\): start again, what is finished is kept"
+            ModelCallError, match=r"vLLM died \(.*\): start again, finished answers are kept"
         ) as caught:
             chat.complete([ask(number, Sampling(max_tokens=40)) for number in range(60)], shoot)
         assert "; vLLM's log is " in str(caught.value)

@@ -40,7 +40,7 @@ def failing(model: object, **engine: object) -> str:
 @pytest.mark.parametrize("name", ["", "/no/such/folder", "./no-such-folder"])
 def test_no_such_folder(name: str) -> None:
     message = failing(name)
-    assert "vllm:OWNER/NAME" in message or "no folder with a config.json" in message
+    assert "vllm:OWNER/NAME" in message or "not a folder with a config.json" in message
 
 
 def test_no_such_repository(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_what_vllm_refuses_shows_its_words_and_its_log(name: str, tiny: Path, tm
 
 def test_a_reasoning_parser_that_vllm_does_not_have(tiny: Path) -> None:
     message = failing(tiny, reasoning_parser="qwen9")
-    assert "vLLM has none such; choose from" in message
+    assert "unknown reasoning_parser 'qwen9'; choose from" in message
     assert "deepseek_r1" in message
 
 

@@ -15,7 +15,6 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
 from h2htalk.text.contracts.contract import (
-    CONTRACTS,
     check,
     check_scenario,
     contract_of,
@@ -112,8 +111,7 @@ def test_a_broken_rule_is_the_only_one_named(rule: str, subtask: str, language: 
     assert rules(text, subtask, language) == {rule}
 
 
-def test_every_subtask_has_a_contract_and_every_code_a_meaning() -> None:
-    assert set(CONTRACTS) == set(SUBTASKS)
+def test_every_code_has_a_meaning() -> None:
     assert {rule for rule, *_ in BROKEN} <= set(RULES)
 
 
@@ -121,15 +119,13 @@ def test_the_document_gives_the_limits_and_codes_that_the_code_has() -> None:
     document = (Path(__file__).parents[3] / "docs" / "contracts.md").read_text(encoding="utf-8")
     table = document.split("## Counting")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if "|" in line]
-    limits = {row[0]: tuple(re.findall(r"\d+", " ".join(row[2:]))) for row in rows if row[0] in CONTRACTS}
+    limits = {row[0]: tuple(re.findall(r"\d+", " ".join(row[2:]))) for row in rows if row[0] in SUBTASKS}
     assert limits["recollection_synthesis"] == tuple(
         str(RECORDS[lang].lengths["memory"]) for lang in ("zh", "en")
     )
-    for subtask, contract in CONTRACTS.items():
-        if contract.length:
-            assert limits[subtask] == tuple(
-                str(RECORDS[lang].lengths[contract.length]) for lang in ("zh", "en")
-            )
+    for name, subtask in SUBTASKS.items():
+        if length := subtask.contract.length:
+            assert limits[name] == tuple(str(RECORDS[lang].lengths[length]) for lang in ("zh", "en"))
     high = contract_of("dialogue_base", "high")
     (row,) = (row for row in rows if row[0].startswith("at `risk: high`"))
     assert re.findall(r"\d+", " ".join(row[1:])) == [
@@ -164,7 +160,7 @@ def test_an_action_is_neither_counted_nor_a_sentence() -> None:
     assert not check("（轻轻点头。" + "慢" * 40 + ")我在。", "dialogue_base", "zh")
 
 
-SPOKEN = [name for name, contract in CONTRACTS.items() if contract.form == "speech"]
+SPOKEN = [name for name, subtask in SUBTASKS.items() if subtask.contract.form == "speech"]
 
 
 @pytest.mark.parametrize("subtask", SPOKEN)
@@ -177,7 +173,7 @@ def test_high_risk_gives_all_that_is_said_to_the_user_six_sentences(subtask: str
 
 @pytest.mark.parametrize("subtask", SPOKEN)
 def test_high_risk_raises_limits_on_length_and_sets_none(subtask: str) -> None:
-    limited = CONTRACTS[subtask].length is not None
+    limited = SUBTASKS[subtask].contract.length is not None
     assert not rules("I " * 80, subtask, "en", risk="high")
     assert not rules("我" * 120, subtask, "zh", risk="high")
     assert rules("I " * 81, subtask, "en", risk="high") == ({"too_long"} if limited else set())

@@ -1,1 +1,4 @@
-"""Recognise Chinese names, organisations and addresses; read `recognizer` first."""
+"""Recognise names, organisations and addresses in Chinese text.
+
+In: texts, and the spans found before. Out: spans that do not overlap. Read `recognizer` first.
+"""

@@ -1,1 +1,1 @@
-"""Names that are no personal data: people and figures whom everybody knows. One list a language."""
+"""Names that are not personal data: people and figures whom everybody knows, one file for each language."""

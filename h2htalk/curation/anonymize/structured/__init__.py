@@ -1,1 +1,4 @@
-"""Recognise e-mail addresses, URLs, numbers, identities and licence plates; read `structured` first."""
+"""Recognise personal data with a form of its own: e-mail addresses, URLs, numbers, ids, licence plates.
+
+In: a text. Out: spans, by patterns, check digits and the words beside them. Read `structured` first.
+"""

@@ -27,6 +27,7 @@ from h2htalk.curation.anonymize.values.value_variants import (
     postcodes,
     visible_value,
 )
+from h2htalk.data.languages import find_language
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
 _ENOUGH_DRAWS = 400
@@ -138,7 +139,8 @@ class Surrogates:
             shape = value_shape(raw, numeric=True)
             if not shape.compact:
                 return f"[{kind}]"
-            made = shape.reformatted(NUMBERS[kind](draw, shape.compact, self._language, attempt))
+            rules = find_language(self._language).number_rules
+            made = shape.reformatted(NUMBERS[kind](draw, shape.compact, rules, attempt))
             return (
                 _PROVINCE.sub(lambda m: draw.choice(PROVINCES), made, count=1)
                 if kind == "LICENSE_PLATE"

@@ -1,4 +1,4 @@
-"""Words that the Chinese recognisers go by: files of facts, each with its source in its head."""
+"""Word files of the Chinese recognisers, each with its source in its first lines, and their reader."""
 
 from __future__ import annotations
 

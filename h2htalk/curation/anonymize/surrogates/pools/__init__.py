@@ -1,4 +1,4 @@
-"""Names that stand in for real ones: our own sections of words, one file a kind and language, and Faker's lists."""
+"""Invented names for surrogates: our own files, one for each kind and language, and Faker's lists."""
 
 from __future__ import annotations
 
