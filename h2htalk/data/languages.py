@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from pydantic import AfterValidator
 
 from h2htalk.errors import ConfigError
 
-Language = str  # a key of RECORDS
+
+def _known(code: str) -> str:
+    if code not in RECORDS:
+        raise ValueError(f"no language {code!r}; choose from {', '.join(RECORDS)}")
+    return code
+
+
+# A key of RECORDS; records that are read from files accept no other.
+Language = Annotated[str, AfterValidator(_known)]
 # What a contract limits the length of.
 LengthLimit = Literal["reply", "long_reply", "crisis_reply", "line", "paragraph", "memory", "activity"]
 
