@@ -6,6 +6,7 @@ head noun, the last of its phrase. So the rules read the kinds of words (`chines
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -65,6 +66,11 @@ class _Clause:
         """(index of the noun, verb), not in order."""
         disposals = [at for at, kind in enumerate(self.kinds) if kind == Kind.DISPOSAL]
         pairs = [pair for at in disposals for pair in self._moved(at)]
+        fronted = re.fullmatch("[MQARUN]*NR+[BX]*V[LCS]*", self.kinds)
+        if fronted and self.text(self.kinds.rfind(Kind.NOUN)) not in lists.PEOPLE:
+            verb, _ = self._chunk(self.kinds.find(Kind.VERB))
+            if verb not in lists.NO_OBJECT:
+                pairs.append((self.kinds.rfind(Kind.NOUN), verb))  # 你的感受我能理解
         only_gives = Kind.VERB not in self.kinds
         for at, kind in enumerate(self.kinds):
             if kind == Kind.VERB or (kind == Kind.GIVE and only_gives):
@@ -73,19 +79,20 @@ class _Clause:
 
     def _verb(self, at: int) -> list[tuple[int, str]]:
         verb, end = self._chunk(at)
-        if at in self.served or any(word in lists.LINKING | lists.CAUSING for word in (verb, self.text(at))):
+        if at in self.served or any(word in lists.NO_OBJECT for word in (verb, self.text(at))):
             return []
-        if self.kind(end) == Kind.OF:
-            return self._described(verb, end)
+        if self.kind(end) == Kind.OF:  # a relative clause without an object: the noun after 的 is it
+            head, _ = self._noun_after(end + 1)
+            return [] if head is None or self.text(head) in lists.ADJUNCTS else [(head, verb)]
         if self.kind(end) == Kind.GIVE and verb not in lists.MODALS:
-            head, after = self._object(verb, end + 1)  # 送给她一束花
+            head, after = self._object(at, verb, end + 1)  # 送给她一束花
         elif self._leads_to_place(at, end):
             head, after = None, end
         else:
-            head, after = self._object(verb, end)
+            head, after = self._object(at, verb, end)
         if head is None and self.kinds[end : end + 2] == Kind.CONJUNCTION + Kind.VERB:
             _, after = self._chunk(end + 1)  # 清洗并晾干衣服
-            head, after = self._object(verb, after)
+            head, after = self._object(at, verb, after)
         return [] if head is None else [(noun, verb) for noun in self._with_others(head, after)]
 
     def _chunk(self, at: int) -> tuple[str, int]:
@@ -108,21 +115,24 @@ class _Clause:
             return True
         return self.text(end) in ("在", "到", "成", "进")
 
-    def _object(self, verb: str, end: int) -> tuple[int | None, int]:
+    def _object(self, at: int, verb: str, end: int) -> tuple[int | None, int]:
         """The direct object that follows and the index after it."""
-        head, after = self._noun_after(end, direct=verb in lists.MODALS or verb in lists.CLAUSAL)
-        if head is None or verb in lists.GOING:
+        head, after = self._noun_after(
+            end, direct=bool({verb, self.text(at)} & (lists.MODALS | lists.CLAUSAL))
+        )
+        if head is None:
             return None, after
         of = self.kinds.rfind(Kind.OF, end, head)
         own = self.kind(of - 1) == Kind.NOUN and Kind.VERB not in self.kinds[end:of]
-        if of > end and own and self.text(head) in lists.ADJUNCTS:
+        attribute = self.kind(at - 1) in Kind.NUMERAL + Kind.CLASSIFIER  # 一些有意义的事情
+        if of > end and own and (attribute or self.text(head) in lists.ADJUNCTS):
             return of - 1, after  # 解决问题的方法
         says = verb in lists.CLAUSAL and verb not in lists.PERCEIVING
         return (None if says and self._predicate(after) else head), after
 
     def _predicate(self, at: int) -> bool:
         """Whether a predicate of the noun before follows."""
-        at = self.after(at, Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.PREPOSITION)
+        at = self.after(at, Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.PREPOSITION + Kind.PRONOUN)
         return self.kind(at) in Kind.VERB + Kind.ADJECTIVE + Kind.DISPOSAL + Kind.PASSIVE + Kind.GIVE
 
     def _noun_after(self, at: int, *, direct: bool = False) -> tuple[int | None, int]:
@@ -166,8 +176,13 @@ class _Clause:
             return None
         if not set(Kind.PASSIVE + Kind.PARTICLE + Kind.MANNER).isdisjoint(inside):
             return None
+        if "是" in (token.text for token in self.words[at:end]):
+            return None
         if at == start and self.kind(at) == Kind.VERB and inside[-1] == Kind.PRONOUN:
-            return None  # 调整自己的心态
+            return end if self.text(at) in lists.STATIVE else None  # 适合自己的工作, 调整自己的心态
+        phrase = Kind.PREPOSITION if self.kind(at - 1) == Kind.NOUN else Kind.PREPOSITION + Kind.ADVERB
+        if self.kind(at) in phrase and set(inside) <= set("PBRNTF"):
+            return end  # 别人对我的看法
         if self.kind(at - 1) in Kind.PRONOUN + Kind.NOUN:
             # A subject stands before: its verb must reach the 的 without an object of its own.
             bare = (Kind.NOUN in inside and Kind.PREPOSITION not in inside) or Kind.NUMERAL in inside
@@ -199,13 +214,6 @@ class _Clause:
         form, _ = self._chunk(verb)
         self.served.add(verb)
         return [(noun, form) for noun in self._with_others(head, end)]
-
-    def _described(self, verb: str, of: int) -> list[tuple[int, str]]:
-        """The noun after 的 is the object of a relative clause without one."""
-        head, _ = self._noun_after(of + 1)
-        if head is None or verb in lists.GOING or self.text(head) in lists.ADJUNCTS:
-            return []
-        return [(head, verb)]
 
 
 def bare_verb(text: str) -> str:

@@ -39,19 +39,14 @@ class ChineseToken:
 
 
 _CLOSED = dict(zip("的得地把将给被、", "USSHHGJK", strict=True))
-# A word in two classes belongs to the first.
-_CLASSES = {
-    Kind.AUXILIARY: lists.AUXILIARIES,
-    Kind.PRONOUN: lists.PRONOUNS,
-    Kind.NUMERAL: lists.NUMERALS,
-    Kind.TIME: lists.TIMES,
-    Kind.ADVERB: lists.ADVERBS,
-    Kind.PARTICLE: lists.PARTICLES,
-    Kind.CONJUNCTION: lists.CONJUNCTIONS,
-    Kind.PREPOSITION: lists.PREPOSITIONS,
-    Kind.VERB: lists.MODALS,
-}
-_KIND_OF = {word: kind for kind, words in reversed(_CLASSES.items()) for word in words}
+# A word in two classes belongs to the last.
+_KIND_OF = dict.fromkeys(lists.MODALS, Kind.VERB) | dict.fromkeys(lists.PREPOSITIONS, Kind.PREPOSITION)
+_KIND_OF |= dict.fromkeys(lists.CONJUNCTIONS, Kind.CONJUNCTION) | dict.fromkeys(
+    lists.PARTICLES, Kind.PARTICLE
+)
+_KIND_OF |= dict.fromkeys(lists.ADVERBS, Kind.ADVERB) | dict.fromkeys(lists.TIMES, Kind.TIME)
+_KIND_OF |= dict.fromkeys(lists.NUMERALS, Kind.NUMERAL) | dict.fromkeys(lists.PRONOUNS, Kind.PRONOUN)
+_KIND_OF |= dict.fromkeys(lists.AUXILIARIES, Kind.AUXILIARY)
 
 
 def chinese_tokens(doc: Doc) -> list[ChineseToken]:
@@ -69,11 +64,22 @@ def _joined(words: list[WordPart]) -> list[WordPart]:
     joined: list[WordPart] = []
     for (text, tag, at), (after, _, _) in zip(words, [*words[1:], ("", "", 0)], strict=False):
         before, was, _ = joined[-1] if joined else ("", "", 0)
-        suffix = text == "感" and was in ("NOUN", "VERB", "ADJ")
+        first, verbal, _ = joined[-2] if len(joined) > 1 else ("", "", 0)
+        suffix = text in lists.SUFFIXES and tag in ("NOUN", "PART") and was in ("NOUN", "VERB", "ADJ")
         end = len(text) == 1 < len(before) and (tag == "PART" or text not in lists.FUNCTIONAL)
         if suffix or (end and lists.is_noun(before + text)):
             joined[-1] = (before + text, "NOUN", at)
-        elif text[0] in lists.FREE_VERBS and text[1:] in lists.MEASURES and lists.is_noun(after):
+        elif before == "一" and first == text and tag != "NUM":
+            joined.pop()  # 看一看
+        elif (before and before + text in lists.SPLIT) or (
+            verbal == "VERB" and before in ("不", "得") and text in lists.AFTER_VERB
+        ):
+            joined[-1] = (before + text, "VERB", at)  # 作|为, 找|不|到
+        elif (
+            text not in lists.KNOWN
+            and (text[0] in lists.FREE_VERBS and text[1:] in lists.MEASURES)
+            and lists.is_noun(after)
+        ):
             joined += [(text[0], "VERB", at), (text[1], "", at)]
         else:
             joined.append((text, tag, at))
@@ -90,7 +96,7 @@ def cut(text: str, tag: str) -> tuple[tuple[str, str], ...]:
     stuck = first == "太" or (first in lists.STUCK and (rest in lists.FREE_VERBS or rest in "去来"))
     if stuck and text not in lists.ADVERBIAL_WORDS:
         return ((first, "ADV" if first not in lists.MODALS else "VERB"), (rest, "VERB"))
-    counted = rest == "钱" or (rest in lists.FREE_NOUNS and not lists.is_noun(text))
+    counted = rest == "钱" or (rest in lists.FREE_NOUNS and not lists.is_listed(text))
     if first in lists.CLASSIFIERS and counted:
         return ((first, ""), (rest, "NOUN"))  # 首歌
     if rest in lists.COMPOUNDS.get(first, ""):
@@ -129,10 +135,16 @@ def _kind(text: str, tag: str, before: list[ChineseToken], after: WordPart) -> s
     last = before[-1].kind if before else Kind.STOP
     if not text[0].isalnum():
         return _CLOSED.get(text, Kind.STOP)
-    if text in lists.ASPECTS:
+    if text in lists.ASPECTS and not (text == "过" and last in "XWRT"):
         return Kind.ASPECT
-    if text in lists.FREE_VERBS and after[0] in lists.ASPECTS and last != Kind.VERB:
+    acts = _is_verb(text) or (text[0] in lists.FREE_VERBS and text[1:] in lists.AFTER_VERB)
+    if acts and after[0] in lists.ASPECTS and last not in Kind.VERB + Kind.OF + Kind.CLASSIFIER:
         return Kind.VERB
+    named = last in "UQ" or (last in "NKA" and not after[0][:1].isalnum())
+    if tag == "NOUN" and named and len(text) > 1 and text in lists.MODALS | lists.GOING and text != "开始":
+        return Kind.NOUN  # 行动计划
+    if text == "等" and any(token.text == "、" for token in before[-LONGEST_CLAUSE:]):
+        return Kind.PARTICLE
     if text in lists.CLASSIFIERS or text == "下":
         if last == Kind.NUMERAL:
             return Kind.TIME if text in lists.TIME_UNITS else Kind.CLASSIFIER
@@ -155,11 +167,11 @@ def _closed_kind(text: str, before: list[ChineseToken], after: WordPart) -> str 
     if text in lists.LOCALIZERS and last in "NTRUQFLV":
         return Kind.LOCALIZER
     if text in ("没", "没有", "有没有"):
-        return Kind.VERB if _starts_object(after) else Kind.ADVERB
+        return Kind.VERB if _starts_object(after) or after[0] in ("什么", "啥") else Kind.ADVERB
     counted = text[1:] in lists.CLASSIFIERS or lists.NUMERAL_CHARACTERS.issuperset(text)
-    if text[0] in lists.NUMERAL_CHARACTERS and counted:
-        return Kind.NUMERAL
     kind = _KIND_OF.get(text)
+    if text[0] in lists.NUMERAL_CHARACTERS and counted and kind != Kind.ADVERB:
+        return Kind.NUMERAL
     acts = text in lists.FREE_VERBS and _starts_object(after)
     return None if acts and kind in (Kind.ADVERB, Kind.PARTICLE, Kind.NUMERAL) else kind
 
@@ -177,14 +189,15 @@ def _open_kind(text: str, tag: str, before: list[ChineseToken], after: WordPart)
     if text in lists.FREE_VERBS:
         takes = after[1] == "NUM" or (last in "TNK" and after[1] in ("NOUN", "PROPN"))
         return Kind.VERB if takes or (not modified and (verbal or last in "BXWR")) else Kind.NOUN
-    if text[0] == text[1:] and tag != "NOUN":
+    if text[0] == text[1:] and (tag != "NOUN" or text[0] in lists.FREE_VERBS):
         return Kind.VERB if text[0] in lists.FREE_VERBS or text in lists.DOUBLED else Kind.ADVERB
-    if not verbal:
+    if not verbal and not (tag == "ADV" and text[0] in lists.FREE_VERBS and text[1:] in lists.AFTER_VERB):
         return _nominal(tag, last, listed, after)
-    if listed == "a":
-        return Kind.ADJECTIVE
     ends = not after[0][:1].isalnum()
-    deed = ends and last == Kind.VERB and before[-1].text in lists.WITH_DEEDS  # 有帮助
+    if listed == "a":
+        return Kind.NOUN if ends and last == Kind.CLASSIFIER else Kind.ADJECTIVE
+    verb = next((token for token in reversed(before) if token.kind not in Kind.ASPECT + Kind.NUMERAL), None)
+    deed = ends and verb is not None and verb.kind == Kind.VERB and verb.text in lists.WITH_DEEDS  # 有帮助
     named = listed == "n" and (modified or (last in "LMVN" and not _starts_object(after)))
     return Kind.NOUN if deed or named or (last == Kind.OF and len(text) > 1) else Kind.VERB
 
@@ -194,7 +207,8 @@ def _nominal(tag: str, last: str, listed: str, after: WordPart) -> str:
     if tag in ("NOUN", "PROPN") or (tag == "PART" and last == Kind.NOUN):
         return Kind.NOUN
     if tag == "ADJ":
-        return Kind.NOUN if (listed == "n" or last in "UAQ") and after[0] != "的" else Kind.ADJECTIVE
+        verb = Kind.VERB if listed == "v" and last in "BXR" and after[1] == "PRON" else Kind.ADJECTIVE
+        return Kind.NOUN if (listed == "n" or last in "UAQ") and after[0] != "的" else verb
     if tag in ("ADV", "CCONJ", "SCONJ"):
         return Kind.ADVERB
     return {"n": Kind.NOUN, "v": Kind.VERB, "a": Kind.ADJECTIVE}.get(listed, Kind.ADVERB)

@@ -33,11 +33,15 @@ MEASURES = _characters("bare_classifiers") | _characters("vessels")
 CAUSING, CLAUSAL, LINKING = _words("causing_verbs"), _words("clause_verbs"), _words("linking_verbs")
 PERCEIVING = _words("perceiving_verbs")  # of CLAUSAL, those that take a thing as well
 FREE_VERBS, GOING = _characters("free_verbs"), _words("intransitive", "directions")
-WITH_DEEDS = _words("before_deeds") | (FREE_VERBS - MODALS)  # a verb after these is a noun: 有帮助
+NO_OBJECT = LINKING | CAUSING | GOING
+WITH_DEEDS = _words("before_deeds") | (
+    FREE_VERBS - MODALS - (CLAUSAL - PERCEIVING)
+)  # a verb after these is a noun: 有帮助
 # Of an action, always cut off a verb; other results are where no dictionary has the two as one word.
 ENDINGS = _words("endings")
 AFTER_VERB = ENDINGS | _words("results", "long_results")
-WHOLE, DOUBLED = _words("whole_verbs"), _words("doubled_verbs")
+WHOLE, DOUBLED, STATIVE = _words("whole_verbs"), _words("doubled_verbs"), _words("stative_verbs")
+SUFFIXES, SPLIT = _characters("noun_suffixes"), _words("split_words")
 
 COMPOUNDS: dict[str, str] = _LISTS["compounds"]  # first character -> second characters: 喝 -> 水茶酒
 NOUNS_LIKE_COMPOUNDS = _words("nouns_like_compounds")
