@@ -39,18 +39,14 @@ def made_analysis(
 ) -> Analysis:
     """The first scenarios of `mini`. `words` and `pairs` stand in the place of those that are counted."""
     parts = tuple(_part(language, limit, words, pairs) for language in languages)
-    facts = SplitFacts(
-        name, "1", "CC0", "0123456789abcdef", 154, {p.language: p.scenarios for p in parts}, "fed"
-    )
+    facts = SplitFacts(name, "1", "CC0", "0123456789abcdef", 154, {p.language: p.scenarios for p in parts}, "fed")
     split = SplitAnalysis(facts, parts)
     return Analysis(
         spec=AnalyzeSpec(name),
         split=split,
         compare_with=split if compared else None,
         comparisons=tuple(
-            comparison(
-                "words", side, part.language, {w.word: w.count for w in part.words[side]}, {"other": 9}
-            )
+            comparison("words", side, part.language, {w.word: w.count for w in part.words[side]}, {"other": 9})
             for part in parts
             for side in SIDES
             if compared

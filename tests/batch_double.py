@@ -57,9 +57,7 @@ Fate = Callable[[str, int], str]  # of a text, when it is asked for the n-th tim
 def requests(*texts: str, samples: int = 1) -> list[Request]:
     """One request a text and sample; the text is the item's id too."""
     return [
-        Request(
-            text, (Message("system", "Be kind."), Message("user", text)), Sampling(0.7, seed=sample), sample
-        )
+        Request(text, (Message("system", "Be kind."), Message("user", text)), Sampling(0.7, seed=sample), sample)
         for text in texts
         for sample in range(samples)
     ]

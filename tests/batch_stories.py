@@ -93,9 +93,7 @@ class Story:
     def is_whole(self) -> bool:
         """Everything has its own reply."""
         answers = [self.answer(request) for request in self.asked]
-        return all(
-            isinstance(a, Reply) and a.text == f"re: {r.id}" for a, r in zip(answers, self.asked, strict=True)
-        )
+        return all(isinstance(a, Reply) and a.text == f"re: {r.id}" for a, r in zip(answers, self.asked, strict=True))
 
     def require_paid_once(self) -> None:
         """The provider charged each call once, and the ledger says just that."""
@@ -106,11 +104,7 @@ class Story:
 
     @property
     def open_jobs(self) -> list[str]:
-        return [
-            record.state
-            for record in BatchFolder(self.folder / "batches").records()
-            if record.state != "closed"
-        ]
+        return [record.state for record in BatchFolder(self.folder / "batches").records() if record.state != "closed"]
 
 
 def story(provider: str, folder: Path, *names: str) -> Story:

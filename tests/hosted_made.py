@@ -109,9 +109,7 @@ def message(text: str) -> dict[str, Any]:
     }
 
 
-def error(
-    status: int, text: str = "no", headers: Mapping[str, str] | None = None, **more: Any
-) -> httpx2.Response:
+def error(status: int, text: str = "no", headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Response:
     """An error answer in the shape that both providers share."""
     kind = more.pop("type", "made_up_error")
     body = {"type": "error", "error": {"type": kind, "message": text, **more}}

@@ -161,9 +161,7 @@ class HostedRun:
         """Item -> its last failure, of items without an answer."""
         answered = {item for item, _ in self.stored()}
         lines = self.lines("responses", "part-0.jsonl")
-        return {
-            line["id"]: line["failure"] for line in lines if "failure" in line and line["id"] not in answered
-        }
+        return {line["id"]: line["failure"] for line in lines if "failure" in line and line["id"] not in answered}
 
     def wait_until_stored(self, count: int, process: subprocess.Popen[str], seconds: float = 30) -> None:
         """Until so many answers are stored."""

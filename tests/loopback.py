@@ -137,9 +137,7 @@ class LoopbackServer:
     async def serve(self, started: Callable[[], object]) -> None:
         """Serve until `stop`; `started` is called once the port is known."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        listener = await self._loop.create_server(
-            lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024
-        )
+        listener = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024)
         self.port = listener.sockets[0].getsockname()[1]
         started()
         await self._stop.wait()

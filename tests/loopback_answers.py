@@ -55,8 +55,6 @@ SPOKEN_FAULTS: dict[str, Answer] = {
     "malformed": Answer('{"choices": [{"message": {"content": "cut o'),
     "unauthorized": _refuse(401, "Incorrect API key provided", "invalid_api_key"),
     "unknown_model": _refuse(404, "The model does not exist", "model_not_found"),
-    "context_length": _refuse(
-        400, "This model's maximum context length is 2048 tokens", "context_length_exceeded"
-    ),
+    "context_length": _refuse(400, "This model's maximum context length is 2048 tokens", "context_length_exceeded"),
 }
 FAULTS = (*SPOKEN_FAULTS, "hang", "drop", "cut", "drip", "giant")

@@ -103,8 +103,7 @@ def _messages(messages: Any) -> list[tuple[str, tuple[Piece, ...]]]:
         raise refuse('messages: first message must use the "user" role')
     if read_ones[-1][0] != "user":
         raise refuse(
-            "This model does not support assistant message prefill. The conversation must end with "
-            "a user message."
+            "This model does not support assistant message prefill. The conversation must end with a user message."
         )
     return read_ones
 
@@ -154,15 +153,11 @@ def _schema(config: Any) -> dict[str, Any] | None:
     require_closed(form["schema"], lambda said: refuse(f"output_config.format.schema: {said}"))
     for word in UNSUPPORTED:
         if f'"{word}":' in json.dumps(form["schema"]):
-            raise refuse(
-                f"output_config.format.schema: For 'integer' type, property '{word}' is not supported"
-            )
+            raise refuse(f"output_config.format.schema: For 'integer' type, property '{word}' is not supported")
     return dict(form["schema"])
 
 
-def reply(
-    asked: Asked, draft: Draft, tokens: Tokens, request_id: str, with_usage: bool = True
-) -> dict[str, Any]:
+def reply(asked: Asked, draft: Draft, tokens: Tokens, request_id: str, with_usage: bool = True) -> dict[str, Any]:
     """A message."""
     stop = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal", "filtered": "refusal"}
     content: list[dict[str, Any]] = []

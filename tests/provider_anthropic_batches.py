@@ -57,9 +57,7 @@ class AnthropicBatches:
     async def list(self, request: web.Request) -> web.Response:
         if "before_id" in request.query:
             raise wire.refuse("before_id: not spoken here")
-        page, more = self.jobs.page(
-            "anthropic", request.query.get("after_id"), int(request.query.get("limit", 20))
-        )
+        page, more = self.jobs.page("anthropic", request.query.get("after_id"), int(request.query.get("limit", 20)))
         for job in page:
             self._look(job)
         ends = {"first_id": page[0].id if page else None, "last_id": page[-1].id if page else None}
@@ -142,7 +140,5 @@ def _read_line(one: Any, number: int) -> tuple[str, Any]:
     if not isinstance(one, dict) or set(one) != {"custom_id", "params"}:
         raise wire.refuse(f"requests.{number}: custom_id and params are required")
     if not isinstance(one["custom_id"], str) or not _CUSTOM_ID.fullmatch(one["custom_id"]):
-        raise wire.refuse(
-            f"requests.{number}.custom_id: String should match pattern '^[a-zA-Z0-9_-]{{1,64}}$'"
-        )
+        raise wire.refuse(f"requests.{number}.custom_id: String should match pattern '^[a-zA-Z0-9_-]{{1,64}}$'")
     return one["custom_id"], one["params"]

@@ -106,9 +106,7 @@ class Model:
         read = five = hour = 0
         if not self.dearest:
             read, five, hour = self.caches.look(asked, counts)
-        tokens = Tokens(
-            total - read - five - hour, read, five, hour, draft.output_tokens, draft.reasoning_tokens
-        )
+        tokens = Tokens(total - read - five - hour, read, five, hour, draft.output_tokens, draft.reasoning_tokens)
         return draft, tokens
 
     def _draft(self, asked: Asked, fault: str | None) -> Draft:
@@ -127,9 +125,7 @@ class Model:
         written = asked.max_tokens * asked.samples
         if not full:
             written = sum(map(self.count, texts)) + reasoning * asked.samples
-        return Draft(
-            tuple(texts), finish, THOUGHT if asked.thinks else "", written, reasoning * asked.samples
-        )
+        return Draft(tuple(texts), finish, THOUGHT if asked.thinks else "", written, reasoning * asked.samples)
 
     def _text(self, asked: Asked, fault: str | None) -> str:
         if fault in ("refusal", "filtered"):
@@ -150,9 +146,7 @@ def fill(schema: dict[str, Any], root: dict[str, Any], out_of_range: bool = Fals
         return fill(schema["anyOf"][0], root, out_of_range)
     match schema.get("type"):
         case "object":
-            return {
-                name: fill(part, root, out_of_range) for name, part in schema.get("properties", {}).items()
-            }
+            return {name: fill(part, root, out_of_range) for name, part in schema.get("properties", {}).items()}
         case "array":
             return [fill(schema["items"], root, out_of_range)]
         case "integer" | "number":

@@ -166,13 +166,9 @@ def require_closed(schema: Any, refusal: Any) -> None:
         require_closed(part, refusal)
 
 
-def reply(
-    asked: Asked, draft: Draft, tokens: Tokens, request_id: str, with_usage: bool = True
-) -> dict[str, Any]:
+def reply(asked: Asked, draft: Draft, tokens: Tokens, request_id: str, with_usage: bool = True) -> dict[str, Any]:
     """A chat completion."""
-    finish = {"stop": "stop", "length": "length", "refusal": "stop", "filtered": "content_filter"}[
-        draft.finish
-    ]
+    finish = {"stop": "stop", "length": "length", "refusal": "stop", "filtered": "content_filter"}[draft.finish]
     choices: list[dict[str, Any]] = [
         {
             "index": index,

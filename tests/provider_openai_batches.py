@@ -213,9 +213,7 @@ def _read_lines(content: bytes) -> tuple[list[tuple[str, Any]], list[dict[str, A
         if not usable:
             invalid.append(_invalid("mismatched_url", "The URL does not match the batch endpoint.", number))
         if custom_id in seen:
-            invalid.append(
-                _invalid("duplicate_custom_id", f"The custom_id '{custom_id}' is used twice.", number)
-            )
+            invalid.append(_invalid("duplicate_custom_id", f"The custom_id '{custom_id}' is used twice.", number))
         seen.add(custom_id)
         models.add(str(body.get("model")))
         lines.append((custom_id, body))

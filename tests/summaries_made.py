@@ -40,9 +40,7 @@ def same_values(value: float, subtasks: Sequence[str] = tuple(SUBTASKS)) -> dict
 
 
 def row_of(values: Values) -> Row:
-    return aggregate(
-        ItemValue(f"{name}-{i}", name, v) for name, vs in values.items() for i, v in enumerate(vs)
-    )
+    return aggregate(ItemValue(f"{name}-{i}", name, v) for name, vs in values.items() for i, v in enumerate(vs))
 
 
 def score_rows_of_values(values: Values, measure: Measure = "s", null: NullClass | None = None) -> ScoreRows:
@@ -70,9 +68,7 @@ def made_results(
         rows=score_rows_of_values(values, measure, null),
         metrics=metrics,
         slices={"risk": risks} if slices is None else slices,
-        baselines={
-            name: score_rows_of_values(baseline, measure) for name, baseline in (baselines or {}).items()
-        },
+        baselines={name: score_rows_of_values(baseline, measure) for name, baseline in (baselines or {}).items()},
     )
 
 

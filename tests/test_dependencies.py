@@ -97,9 +97,7 @@ def declared(*without: str) -> set[str]:
 
 def undeclared(folders: list[str], allowed: set[str]) -> list[str]:
     own = {path.stem for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")}
-    own |= {
-        path.name for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*") if path.is_dir()
-    }
+    own |= {path.name for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*") if path.is_dir()}
     known = {"h2htalk", "tests"} | sys.stdlib_module_names | allowed | own
     found = [f"{file}: {name}" for folder in folders for name, file in imports(folder) if name not in known]
     return sorted(set(found))

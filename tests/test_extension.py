@@ -139,9 +139,7 @@ def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
 
     main = checkout.json("run/summary.json")["main"]
     assert main["rows"]["compliance"]["cells"]["recollection_comparison"]["value"] == 100
-    assert [row["of"] for row in checkout.metrics() if row["metric"] == "bleu_1"] == [
-        "recollection_comparison"
-    ]
+    assert [row["of"] for row in checkout.metrics() if row["metric"] == "bleu_1"] == ["recollection_comparison"]
     assert "A receipt.: Which day?" in checkout.run("prompt", "--all", "--split", split)
     assert "recollection_comparison" in checkout.run("split", "info", split)
     checkout.run("leaderboard", "--paper", "run")
@@ -183,9 +181,7 @@ def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
     path = "h2htalk.benchmark.metrics.brevity:score_brevity"
     record = f'Metric(name="brevity", path="{path}", columns=("brevity",)),\n        '
     checkout.edit("benchmark/metrics/metric_table.py", 'Metric(\n            name="semantic"', record)
-    module = (
-        "def score_brevity(pairs, metrics):\n    return [(1 / (1 + len(pair.response)),) for pair in pairs]\n"
-    )
+    module = "def score_brevity(pairs, metrics):\n    return [(1 / (1 + len(pair.response)),) for pair in pairs]\n"
     checkout.add("benchmark/metrics/brevity.py", module)
     split = checkout.split("en", "dialogue_base", HISTORY)
 
@@ -238,9 +234,7 @@ def open_rule(longest):
 
     checkout.run("curate", "run", spec)
 
-    kept = [
-        checkout.json(f"workspace/{name}/summary.json")["kept"] for name in ("safety", "shorten", "dedup")
-    ]
+    kept = [checkout.json(f"workspace/{name}/summary.json")["kept"] for name in ("safety", "shorten", "dedup")]
     assert kept == [5, 4, 4]
     funnel = checkout.run("curate", "funnel", "workspace")
     assert "rejected: long 1" in funnel

@@ -88,9 +88,7 @@ def wrong_imports(module: str, source: str, is_package: bool = False) -> list[st
 
 
 def test_imports_go_one_way() -> None:
-    assert {room_of(module) for module in MODULES} <= set(BELOW), (
-        "a new package needs its place here and in the design"
-    )
+    assert {room_of(module) for module in MODULES} <= set(BELOW), "a new package needs its place here and in the design"
     wrong = [
         line
         for module, path in MODULES.items()
@@ -168,9 +166,7 @@ def test_languages_and_engines_are_compared_in_no_code_but_asked_for_their_recor
         if not module.startswith(OF_ONE)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Compare)
-        and any(
-            isinstance(side, ast.Constant) and side.value in names for side in (node.left, *node.comparators)
-        )
+        and any(isinstance(side, ast.Constant) and side.value in names for side in (node.left, *node.comparators))
     ]
     assert compared == []
 
@@ -199,9 +195,7 @@ for command in {COMMAND_GROUPS!r}:
     assert "Usage: h2htalk" in shown.getvalue(), command
 print("loaded:", *sorted({{m.partition(".")[0] for m in sys.modules}} & set({HEAVY!r}.split())))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines() == ["loaded:"]
 
 
@@ -291,10 +285,7 @@ def test_every_public_command_is_in_the_docs() -> None:
 def test_the_map_of_the_paper_names_files_that_exist() -> None:
     lines = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8").splitlines()
     named = {
-        path
-        for line in lines
-        if "*planned*" not in line
-        for path in re.findall(r"`((?:h2htalk|docs)/[^`]+)`", line)
+        path for line in lines if "*planned*" not in line for path in re.findall(r"`((?:h2htalk|docs)/[^`]+)`", line)
     }
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
     assert len(named) > 30

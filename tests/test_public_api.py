@@ -44,25 +44,18 @@ def test_the_package_has_the_functions_that_the_commands_call() -> None:
 
 def test_importing_the_package_loads_nothing_else() -> None:
     code = "import sys, h2htalk; print(*[m for m in sys.modules if m.startswith('h2htalk')])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert sorted(done.stdout.split()) == ["h2htalk", "h2htalk.version"]
 
 
 def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    turns = [
-        {"role": role, "content": f"It rained all day, turn {n}."}
-        for n, role in enumerate(("user", "assistant"))
-    ]
+    turns = [{"role": role, "content": f"It rained all day, turn {n}."} for n, role in enumerate(("user", "assistant"))]
     (tmp_path / "chats.jsonl").write_text(json.dumps({"id": "1", "messages": turns}) + "\n")
     (tmp_path / "curate.toml").write_text(CURATION)
     runner = doctest.DocTestRunner()
     for name in EXAMPLES:
-        (example,) = doctest.DocTestFinder(recurse=False).find(
-            getattr(h2htalk, name), name, globs={"Path": Path}
-        )
+        (example,) = doctest.DocTestFinder(recurse=False).find(getattr(h2htalk, name), name, globs={"Path": Path})
         assert example.examples, f"{name} has no example"
         shown: list[str] = []
         assert runner.run(example, out=shown.append).failed == 0, "".join(shown)

@@ -62,9 +62,7 @@ def curve(options: argparse.Namespace) -> None:
             for row in measure(share, kind, options.count, options.every, options.data):
                 found.setdefault(share, Counter()).update(row.lengths)
                 wrong = dict(row.wrong) or ""
-                print(
-                    f"{share:5.2f}  {kind:10}  {row.language:8}  {row.recall:6.4f}  {row.precision:9.4f}  {wrong}"
-                )
+                print(f"{share:5.2f}  {kind:10}  {row.language:8}  {row.recall:6.4f}  {row.precision:9.4f}  {wrong}")
     print("\nrecall by share and characters of a side, all kinds of edit")
     for share, counts in found.items():
         sizes = (f"{n}: {counts[f'hit {n:04}'] / max(counts[f'all {n:04}'], 1):.3f}" for n in texts.LENGTHS)

@@ -66,9 +66,7 @@ def measure(model: str, requests: Sequence[Request]) -> Measured:
 
 def export_checkpoint(folder: Path) -> Path:
     """The packaged GGUF as a transformers checkpoint, by `export_smollm2.py` beside this file."""
-    spec = importlib.util.spec_from_file_location(
-        "export_smollm2", Path(__file__).with_name("export_smollm2.py")
-    )
+    spec = importlib.util.spec_from_file_location("export_smollm2", Path(__file__).with_name("export_smollm2.py"))
     if spec is None or spec.loader is None:
         raise SystemExit("tools/export_smollm2.py is missing; name a checkpoint with --checkpoint")
     module = importlib.util.module_from_spec(spec)
@@ -82,9 +80,7 @@ def compare(checkpoint: Path, requests: Sequence[Request], rounds: int) -> None:
     for _ in range(rounds):
         for name, model in models.items():
             measured[name].append(measure(model, requests))
-    print(
-        "| engine | items | tokens read | written | wall s | CPU s | items a second |\n|---|---|---|---|---|---|---|"
-    )
+    print("| engine | items | tokens read | written | wall s | CPU s | items a second |\n|---|---|---|---|---|---|---|")
     for name, found in measured.items():
         wall, cpu = (statistics.median(getattr(m, key) for m in found) for key in ("wall", "cpu"))
         first = found[0]
@@ -93,21 +89,15 @@ def compare(checkpoint: Path, requests: Sequence[Request], rounds: int) -> None:
             f"| {wall:.1f} | {cpu:.1f} | {first.items / wall:.2f} |"
         )
     ratios = {
-        key: statistics.median(
-            getattr(h, key) / getattr(e, key) for h, e in zip(*measured.values(), strict=True)
-        )
+        key: statistics.median(getattr(h, key) / getattr(e, key) for h, e in zip(*measured.values(), strict=True))
         for key in ("wall", "cpu")
     }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(
-        f"\nembedded is {ratios['wall']:.2f} times as fast ({ratios['cpu']:.2f} in CPU seconds); peak {peak} MB"
-    )
+    print(f"\nembedded is {ratios['wall']:.2f} times as fast ({ratios['cpu']:.2f} in CPU seconds); peak {peak} MB")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=33)
     parser.add_argument("--max-tokens", type=int, default=48)
     parser.add_argument("--sap", default="full")

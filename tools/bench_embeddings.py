@@ -48,9 +48,7 @@ def texts_a_cpu_second(encode: Callable[[list[str]], Vectors], texts: list[str])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=int, default=1500)
     parser.add_argument("--characters", type=int, default=113)
     parser.add_argument("--rounds", type=int, default=5)
@@ -63,8 +61,7 @@ def main() -> None:
     folder = find_packaged(MINILM_WEIGHTS, "this measurement").parent
     peer = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     encoders: dict[str, Callable[[list[str]], Vectors]] = {
-        f"sentence-transformers, batches of {size}": partial(peer.encode, batch_size=size)
-        for size in PEER_BATCH_TEXTS
+        f"sentence-transformers, batches of {size}": partial(peer.encode, batch_size=size) for size in PEER_BATCH_TEXTS
     }
     peers = list(encoders)
     encoders["minilm"] = MiniLM(threads=1).encode
@@ -76,9 +73,7 @@ def main() -> None:
             rates[name].append(texts_a_cpu_second(encode, texts))
 
     mean_length = statistics.mean(map(len, texts))
-    print(
-        f"{len(texts)} texts of {mean_length:.0f} characters, one thread, median of {options.rounds} rounds\n"
-    )
+    print(f"{len(texts)} texts of {mean_length:.0f} characters, one thread, median of {options.rounds} rounds\n")
     print("| encoder | texts a CPU second | range |\n|---|---|---|")
     for name, measured in rates.items():
         print(f"| {name} | {statistics.median(measured):.0f} | {min(measured):.0f}-{max(measured):.0f} |")

@@ -79,9 +79,7 @@ def after_random(found: Mapping[str, Calibration], gold: Mapping[str, Verdict], 
     return share + (1 - share) * alone
 
 
-def report(
-    judge: str, samples: Mapping[Item, Sequence[EvidenceSample]], gold: Mapping[Item, Verdict]
-) -> bool:
+def report(judge: str, samples: Mapping[Item, Sequence[EvidenceSample]], gold: Mapping[Item, Verdict]) -> bool:
     """Print one judge's lines; whether they are as they should be."""
     found = {f"{s}-{n:03}": calibrate(of_item) for (s, n), of_item in samples.items()}
     truth = {f"{s}-{n:03}": gold[s, n] for s, n in samples}
@@ -92,9 +90,7 @@ def report(
     verdicts = {name: item.verdict for name, item in found.items()}
     pairs = [(verdicts[name] or "tie", truth[name]) for name in sorted(found)]
     passed = check_judge(verdicts, truth)
-    votes = [
-        Vote(str(n), who, said) for n, pair in enumerate(pairs) for who, said in zip("ab", pair, strict=True)
-    ]
+    votes = [Vote(str(n), who, said) for n, pair in enumerate(pairs) for who, said in zip("ab", pair, strict=True)]
     conflicts = [item for item in found.values() if item.scored and item.conflict]
     rate = len(conflicts) / max(1, sum(item.scored for item in found.values()))
     first = sum(item.prefers == "first" for item in conflicts) / max(1, len(conflicts))
@@ -118,9 +114,7 @@ def _alone(sample: EvidenceSample) -> Verdict:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     options = parser.parse_args()
     if options.data is None:

@@ -143,9 +143,7 @@ def text_share(lengths: Sequence[int], batch: int) -> float:
     return sum(lengths) / sum(found[0] * len(found) for found in [batches[0], *batches])
 
 
-def bench_encoder(
-    folder: Path, shape: EncoderShape, size: Size, rates: dict[str, float]
-) -> tuple[str, list[str]]:
+def bench_encoder(folder: Path, shape: EncoderShape, size: Size, rates: dict[str, float]) -> tuple[str, list[str]]:
     """`bge-m3` as it is, then FlagEmbedding in both precisions and two batch sizes; and what was left out."""
     import torch
 
@@ -230,9 +228,7 @@ def run(size: Size) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decoder", choices=["1b", "7b"], default="1b")
     parser.add_argument("--requests", type=int, default=256)
     parser.add_argument("--texts", type=int, default=4650)

@@ -125,9 +125,7 @@ def main() -> None:
                 cost = run(work, model, batch, options.count, options)
                 each = (cost.cpu - few.cpu) / (options.count - FEW) * 1000
                 name = f"{model.partition(':')[0]}: {'--batch' if batch else 'live'}"
-                figures = (
-                    f"{cost.cpu:.2f} | {few.cpu:.2f} | {cost.wall:.1f} | {cost.rss:.0f} | {cost.others:.1f}"
-                )
+                figures = f"{cost.cpu:.2f} | {few.cpu:.2f} | {cost.wall:.1f} | {cost.rss:.0f} | {cost.others:.1f}"
                 print(f"| {name} | {each:.2f} | {figures} |", flush=True)
         micros, size = ledger_cost(work, options.count)
     print(f"\nledger: {micros:.0f} us of CPU and {size:.0f} bytes of journal a call")

@@ -45,10 +45,7 @@ def texts_of(folder: Path, language: str, limit: int) -> list[str]:
         with (folder / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file)
             said += [part for row in rows for part in (row["questionText"] or "").split(". ") if part.strip()]
-        said += [
-            item["full_text"]
-            for item in json.loads((folder / "pii/presidio_generated_small.json").read_text())
-        ]
+        said += [item["full_text"] for item in json.loads((folder / "pii/presidio_generated_small.json").read_text())]
     else:
         with (folder / "raw/smilechat_zh.jsonl").open(encoding="utf-8") as file:
             said += [m["content"] for line in file for m in json.loads(line)["messages"]]

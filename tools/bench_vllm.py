@@ -43,8 +43,7 @@ def run_ours(chat: VLLMChat, conversations: Sequence[tuple[Message, ...]], max_t
     """Tokens a second that were written."""
     chat._runner.run(chat._engine.reset_prefix_cache())
     requests = [
-        Request(str(number), messages, Sampling(max_tokens=max_tokens))
-        for number, messages in enumerate(conversations)
+        Request(str(number), messages, Sampling(max_tokens=max_tokens)) for number, messages in enumerate(conversations)
     ]
     start = time.perf_counter()
     outcomes = chat.complete(requests)
@@ -83,9 +82,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         for number in range(arguments.rounds):
             for name in ("ours", "bare") if number % 2 else ("bare", "ours"):
                 rates[name].append(runs[name]())
-                print(
-                    f"round {number + 1}: {name} {rates[name][-1]:.1f} tokens/s", file=sys.stderr, flush=True
-                )
+                print(f"round {number + 1}: {name} {rates[name][-1]:.1f} tokens/s", file=sys.stderr, flush=True)
     finally:
         chat.close()
     ratios = [ours / bare for ours, bare in zip(rates["ours"], rates["bare"], strict=True)]

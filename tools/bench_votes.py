@@ -25,9 +25,7 @@ from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 CEILING = 5.0  # seconds, majority and Dawid-Skene together on 2,000,000 votes
 
 
-def make_votes(
-    items: int, each: int, annotators: int, labels: int, seed: int = 0
-) -> tuple[list[Vote], dict[str, str]]:
+def make_votes(items: int, each: int, annotators: int, labels: int, seed: int = 0) -> tuple[list[Vote], dict[str, str]]:
     """Return votes of annotators with accuracies of 0.4 to 0.9 and evenly spread errors, and item -> right label."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, labels, items)
@@ -76,9 +74,7 @@ def main() -> int:
         "dawid_skene converged": lambda: dawid_skene(votes),
         "dawid_skene vldb, 20 rounds": lambda: dawid_skene(votes, recipe="vldb"),
         "both, columns twice": lambda: (majority(votes), dawid_skene(votes)),
-        "both, columns once": lambda: (lambda shared: (majority(shared), dawid_skene(shared)))(
-            tabulate(votes)
-        ),
+        "both, columns once": lambda: (lambda shared: (majority(shared), dawid_skene(shared)))(tabulate(votes)),
         "alpha": lambda: krippendorff_alpha(votes, "nominal"),
         "alpha with interval, columns": lambda: agreement_of(table, "nominal"),
     }

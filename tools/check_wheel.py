@@ -16,9 +16,7 @@ LARGEST = 30_000_000  # bytes
 
 def packaged_files() -> set[str]:
     """Every file of `h2htalk/` that is under version control."""
-    listed = subprocess.run(
-        ["git", "ls-files", "h2htalk"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    listed = subprocess.run(["git", "ls-files", "h2htalk"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return set(listed.split("\n")) - {""}
 
 
@@ -29,16 +27,12 @@ def problems(wheel: Path) -> list[str]:
     info = {name for name in names if ".dist-info/" in name}
     missing = sorted(packaged_files() - names)
     unexpected = sorted(names - packaged_files() - info)
-    found = [f"{name} is missing" for name in missing] + [
-        f"{name} is not under version control" for name in unexpected
-    ]
+    found = [f"{name} is missing" for name in missing] + [f"{name} is not under version control" for name in unexpected]
     licences = {name.partition("/licenses/")[2] for name in info if "/licenses/" in name}
-    expected = {
-        name for name in packaged_files() if Path(name).name.startswith(("LICENSE", "ATTRIBUTION"))
-    } | {"LICENSE"}
-    found += [
-        f"the licence file {name} is not declared in pyproject.toml" for name in sorted(expected - licences)
-    ]
+    expected = {name for name in packaged_files() if Path(name).name.startswith(("LICENSE", "ATTRIBUTION"))} | {
+        "LICENSE"
+    }
+    found += [f"the licence file {name} is not declared in pyproject.toml" for name in sorted(expected - licences)]
     if wheel.stat().st_size > LARGEST:
         found.append(f"{wheel.stat().st_size:,} bytes, more than {LARGEST:,}")
     return found

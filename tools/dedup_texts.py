@@ -42,9 +42,7 @@ def edited(text: str, share: float, kind: str, language: Language, rng: random.R
 
 def _other_marks(text: str, share: float, rng: random.Random) -> str:
     swaps = {".": "!", ",": ";", "。": "！", "，": ",", "?": "??", "？": "?"}
-    return "".join(
-        swaps.get(c, c.swapcase() if c.isascii() else c) if rng.random() < 2 * share else c for c in text
-    )
+    return "".join(swaps.get(c, c.swapcase() if c.isascii() else c) if rng.random() < 2 * share else c for c in text)
 
 
 def _words(text: str, language: Language) -> list[str]:
@@ -63,8 +61,7 @@ def _new_unit(kind: str, language: Language, rng: random.Random) -> str:
 def copy_of(dialogue: Dialogue, share: float, kind: str, rng: random.Random) -> Dialogue:
     """A near duplicate: every message edited; its id begins with `copy-`."""
     turns = tuple(
-        Turn(turn.role, edited(turn.content, share, kind, dialogue.language, rng))
-        for turn in dialogue.messages
+        Turn(turn.role, edited(turn.content, share, kind, dialogue.language, rng)) for turn in dialogue.messages
     )
     return Dialogue(f"copy-{dialogue.id}", dialogue.language, turns)
 
@@ -177,9 +174,7 @@ def lookalikes(pool: Iterator[str], count: int, language: Language, rng: random.
         Dialogue(
             f"{kind}-{language}-{number:04}",
             language,
-            tuple(
-                Turn("companion" if place % 2 else "user", text or "?") for place, text in enumerate(make())
-            ),
+            tuple(Turn("companion" if place % 2 else "user", text or "?") for place, text in enumerate(make())),
         )
         for kind, make in makers.items()
         for number in range(count)

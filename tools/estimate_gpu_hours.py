@@ -135,9 +135,7 @@ def estimate(
     sequence_bytes = (work.prompt - shared + work.output) * shape.kv_bytes
     batch = min(assumed.sequences, work.items, int(free // sequence_bytes))
     if batch < 1:
-        raise SystemExit(
-            f"{shape.name}: its weights and one sequence do not fit {shape.gpus} GPUs: name more"
-        )
+        raise SystemExit(f"{shape.name}: its weights and one sequence do not fit {shape.gpus} GPUs: name more")
     read_seconds = 2 * shape.parameters * work.items * (work.prompt - shared) / rate
     length = work.prompt + work.output / 2
     step_seconds = max(
@@ -221,9 +219,7 @@ def parse_shape(text: str) -> ModelShape:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sap", default="full")
     parser.add_argument("--thinking", type=int, default=0)
     parser.add_argument("--tokenizer", type=Path)

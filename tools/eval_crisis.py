@@ -61,9 +61,7 @@ def insulted(language: Language) -> Share:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     options = parser.parse_args()
     if options.data is None:

@@ -131,9 +131,7 @@ def evaluate(language: str, path: Path, model: str | None, with_misses: bool) ->
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--language", choices=sorted(FLOORS), help="default: both, or en with --set")
     parser.add_argument("--set", type=Path, dest="path", help="a set of your own; default: the frozen sets")
     parser.add_argument("--spacy-model", help="an installed spaCy pipeline instead of the one shipped")

@@ -86,9 +86,7 @@ def measure(rows: Sequence[Gold], found: Sequence[Sequence[Span]]) -> Measured:
                 tally.marked += 1
                 tally.right += right
             if not right:
-                result.shown.append(
-                    f"false  {span.type:16} {row['id']} {_quoted(row['text'], span)} {span.score:.2f}"
-                )
+                result.shown.append(f"false  {span.type:16} {row['id']} {_quoted(row['text'], span)} {span.score:.2f}")
         covered = {at for span in spans for at in range(span.start, span.end)}
         if gold:
             result.sentences += 1

@@ -126,9 +126,7 @@ def frozen(language: Language) -> Iterator[Share]:
     rows = golden(f"crisis_{language}.jsonl")
     for kind in ("explicit", "oblique"):
         texts = [row["text"] for row in rows if row["kind"] == kind]
-        yield count(
-            f"crisis {language}, {kind}: recall", (crisis(one_message("c", language, t)) for t in texts)
-        )
+        yield count(f"crisis {language}, {kind}: recall", (crisis(one_message("c", language, t)) for t in texts))
     yield count(
         f"crisis {language}: recall",
         (crisis(one_message("c", language, row["text"])) for row in rows),
@@ -161,9 +159,7 @@ def speed(dialogues: Sequence[Dialogue]) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     options = parser.parse_args()
     if options.data is None:

@@ -62,9 +62,7 @@ def accuracies(table: VoteTable, gold: Mapping[str, str]) -> dict[str, float]:
     for method, decisions in methods.items():
         accuracy[method] = 100 * expected_accuracy(decisions, gold)
         ties = sum(decision.label is None for decision in decisions.values())
-        print(
-            f"  {method:24} accuracy {accuracy[method]:6.2f}  F1 {f1(decisions, gold, '1'):6.2f}  ties {ties}"
-        )
+        print(f"  {method:24} accuracy {accuracy[method]:6.2f}  F1 {f1(decisions, gold, '1'):6.2f}  ties {ties}")
     return accuracy
 
 
@@ -99,9 +97,7 @@ def ties(table: VoteTable, gold: Mapping[str, str]) -> None:
     """Print the number of ties, and how many Dawid-Skene decides, and how many of them rightly."""
     modelled = dawid_skene(table)
     tied = {item: one.tied for item, one in majority(table).items() if one.label is None}
-    sure = [
-        item for item in tied if modelled[item].label in tied[item] and modelled[item].posterior >= POSTERIOR
-    ]
+    sure = [item for item in tied if modelled[item].label in tied[item] and modelled[item].posterior >= POSTERIOR]
     right = sum(modelled[item].label == gold[item] for item in sure)
     print(f"  {len(tied)} ties; a Dawid-Skene posterior of {POSTERIOR} decides {len(sure)}, {right} rightly")
 
@@ -142,9 +138,7 @@ def main() -> int:
         table, gold = read_votes(Path(options.data) / "crowd" / name)
         print(f"{name}: {len(table):,} votes, {len(table.items):,} items, {len(table.annotators)} annotators")
         accuracy = accuracies(table, gold)
-        below += [
-            f"{name} {method}" for method, least in minima.items() if round(accuracy[method], 2) < least
-        ]
+        below += [f"{name} {method}" for method, least in minima.items() if round(accuracy[method], 2) < least]
         ties(table, gold)
         alpha = agreement_of(table, "nominal")
         low, high = alpha.interval or (0.0, 0.0)

@@ -62,9 +62,7 @@ def write_checkpoint(model: Any, tokenizer: Any, folder: Path, dtype: str = "flo
     plain = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype))
     plain.load_state_dict(model.state_dict())
     end = tokenizer.convert_tokens_to_ids(END_OF_TURN)
-    plain.generation_config = GenerationConfig(
-        bos_token_id=config.bos_token_id, eos_token_id=end, pad_token_id=end
-    )
+    plain.generation_config = GenerationConfig(bos_token_id=config.bos_token_id, eos_token_id=end, pad_token_id=end)
     plain.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     for file in folder.iterdir():

@@ -52,11 +52,7 @@ def wanted(unihan: Path) -> set[int]:
     simplified = _double_bytes("gb2312", range(0xA1, 0xF8), range(0xA1, 0xFF))
     traditional = _double_bytes("big5", range(0xA1, 0xC7), [*range(0x40, 0x7F), *range(0xA1, 0xFF)])
     return (
-        standard
-        | simplified
-        | traditional
-        | set(map(ord, CANTONESE))
-        | {c for block in BLOCKS for c in range(*block)}
+        standard | simplified | traditional | set(map(ord, CANTONESE)) | {c for block in BLOCKS for c in range(*block)}
     )
 
 
@@ -72,9 +68,7 @@ def make_font(share: Path, out: Path) -> Path:
     from fontTools.ttLib import TTFont
 
     font = TTFont(share / SOURCE_FONT, fontNumber=SIMPLIFIED, recalcTimestamp=False)
-    options = subset.Options(
-        hinting=False, notdef_outline=True, layout_features=[], name_IDs=["*"], glyph_names=False
-    )
+    options = subset.Options(hinting=False, notdef_outline=True, layout_features=[], name_IDs=["*"], glyph_names=False)
     options.drop_tables += ["GSUB", "GPOS", "GDEF", "BASE", "VORG", "vhea", "vmtx"]
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=wanted(share / UNIHAN) & set(font.getBestCmap()))

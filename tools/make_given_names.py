@@ -37,9 +37,7 @@ _SURNAMES_A_LOCALE = 110
 
 def folded(word: str) -> str:
     """Lower-case ASCII letters alone: Zoë is zoe, O'Malley is omalley."""
-    plain = unicodedata.normalize(
-        "NFKD", word.replace("ł", "l").replace("Ł", "L").replace("ø", "o").replace("ß", "ss")
-    )
+    plain = unicodedata.normalize("NFKD", word.replace("ł", "l").replace("Ł", "L").replace("ø", "o").replace("ß", "ss"))
     return "".join(c for c in plain.lower() if "a" <= c <= "z")
 
 
@@ -125,9 +123,7 @@ def main(names_package: Path, data: Path) -> None:
     }
     common = {w for w, share in census_given.items() if share >= 0.006}
     common |= {
-        w
-        for w, where in given.items()
-        if len(where) >= 4 or where & {"en_US", "en_GB"} or len(where & _ENGLISH) >= 2
+        w for w, where in given.items() if len(where) >= 4 or where & {"en_US", "en_GB"} or len(where & _ENGLISH) >= 2
     }
     every = {w for w in every if len(w) >= 3}
     as_words = {w for w in every if w in ordinary or (getAllLemmas(w) and capital[w] < 3)}
@@ -141,9 +137,7 @@ def main(names_package: Path, data: Path) -> None:
         (every & common) - as_words,
         f"Frequent given names that are no English words. {source}",
     )
-    written(
-        "given_rare.txt", every - common - as_words, f"Rarer given names that are no English words. {source}"
-    )
+    written("given_rare.txt", every - common - as_words, f"Rarer given names that are no English words. {source}")
     written("given_words.txt", as_words & common, f"Given names that are English words too. {source}")
     written("surnames.txt", last, f"Surnames. {source}")
     written(

@@ -150,15 +150,12 @@ class Composer:
             if kind == "text":
                 fields[name] = text
             else:
-                fields.setdefault(name, []).append(
-                    {"role": role, "content": text} if kind == "turns" else text
-                )
+                fields.setdefault(name, []).append({"role": role, "content": text} if kind == "turns" else text)
         for name, kind in subtask.inputs:
             if kind == "schedule":
                 times = self.patterns.times(len(fields[name]))
                 fields[name] = [
-                    {"time": time, "activity": activity}
-                    for time, activity in zip(times, fields[name], strict=True)
+                    {"time": time, "activity": activity} for time, activity in zip(times, fields[name], strict=True)
                 ]
         return fields
 
@@ -173,9 +170,7 @@ class Composer:
         kinds = [slot[0] for slot in slots]
         grown = [[self.piece(kind)] for kind in kinds]
         total = sum(count_words(pieces[0], self.language) for pieces in grown)
-        growable = [place for place, kind in enumerate(kinds) if kind != "schedule"] or list(
-            range(len(kinds))
-        )
+        growable = [place for place, kind in enumerate(kinds) if kind != "schedule"] or list(range(len(kinds)))
         while total < wanted:
             place = self.draw.choice(growable)
             grown[place].append(self.piece(kinds[place]))
@@ -223,9 +218,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     made = write_split(options.out, options.language, options.count, options.words, options.seed)
-    print(
-        f"{made.count:,} scenarios of {made.words:.1f} words, {made.distinct:.0%} of texts distinct, {options.out}"
-    )
+    print(f"{made.count:,} scenarios of {made.words:.1f} words, {made.distinct:.0%} of texts distinct, {options.out}")
 
 
 if __name__ == "__main__":

@@ -63,9 +63,7 @@ def train(of: Learned) -> tuple[NgramClassifier, NDArray[np.int8]]:
         "high": high,
         "low": [SECOND[of.task][of.language] * value for value in high],
         "learned_from": {source: sum(t.source == source for t in of.texts) for source in sources},
-        "texts_sha256": hashlib.sha256(
-            "\n".join(sorted(of.folded)).encode("utf-8", "surrogatepass")
-        ).hexdigest(),
+        "texts_sha256": hashlib.sha256("\n".join(sorted(of.folded)).encode("utf-8", "surrogatepass")).hexdigest(),
         "cross_validated": {
             "found_above_high": round(float((scores[own] >= high[0]).mean()), 3),
             "ordinary_above_high": ORDINARY[of.task][of.language],
@@ -98,11 +96,7 @@ def figures(task: str, model: NgramClassifier) -> dict[str, float]:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     kinds = sorted({row["kind"] for row in rows})
     found = {
-        kind: [
-            marked(task, fold_spelling(row["text"], model.language), model)
-            for row in rows
-            if row["kind"] == kind
-        ]
+        kind: [marked(task, fold_spelling(row["text"], model.language), model) for row in rows if row["kind"] == kind]
         for kind in kinds
     }
     wanted = [one for kind in kinds if kind != "harmless" for one in found[kind]]
@@ -117,24 +111,18 @@ def home(task: str) -> Path:
 def differs(task: str, language: Language, manifest: dict[str, Any], small: NDArray[np.int8]) -> bool:
     """Whether what is shipped is not what was trained now."""
     weights = zlib.decompress((home(task) / f"{language}.weights").read_bytes())
-    return (
-        read_manifest(home(task), language) != json.loads(json.dumps(manifest)) or weights != small.tobytes()
-    )
+    return read_manifest(home(task), language) != json.loads(json.dumps(manifest)) or weights != small.tobytes()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "tasks", nargs="*", choices=[*TASKS, []], help="crisis, political; all where none is named"
-    )
+    parser.add_argument("tasks", nargs="*", choices=[*TASKS, []], help="crisis, political; all where none is named")
     parser.add_argument(
         "--check",
         action="store_true",
         help="train, compare with the floors and what is shipped; write nothing",
     )
-    parser.add_argument(
-        "--curve", action="store_true", help="print what is found without a writer; write nothing"
-    )
+    parser.add_argument("--curve", action="store_true", help="print what is found without a writer; write nothing")
     parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
     options = parser.parse_args()
     data = Path(os.environ["H2HTALK_DATA"])

@@ -21,20 +21,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="what to train, in this order")
     parser.add_argument("--check", action="store_true", help="score the shipped pipelines on the test sets")
     parser.add_argument("--record", action="store_true", help="with --check: write the figures down")
     parser.add_argument("--check-teacher", action="store_true", help="score the teacher that lies in --work")
-    parser.add_argument(
-        "--fresh", action="store_true", help="train en_teacher anew; a stored one is set aside"
-    )
+    parser.add_argument("--fresh", action="store_true", help="train en_teacher anew; a stored one is set aside")
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
-    parser.add_argument(
-        "--work", type=Path, default=Path("build/pipelines"), help="for what training leaves behind"
-    )
+    parser.add_argument("--work", type=Path, default=Path("build/pipelines"), help="for what training leaves behind")
     options = parser.parse_args()
     if options.data is None:
         parser.error("name the data's folder with --data or H2HTALK_DATA")

@@ -156,8 +156,7 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
         counted = _count(parts, counter, embedder, spec.seed)
         pairs = iter(counting.results())
     languages = [
-        [replace(part, pairs={side: tuple(next(pairs)) for side in SIDES}) for part in of_split]
-        for of_split in counted
+        [replace(part, pairs={side: tuple(next(pairs)) for side in SIDES}) for part in of_split] for of_split in counted
     ]
     splits = [
         SplitAnalysis(_facts(*names), tuple(of_split))
@@ -180,23 +179,15 @@ def _parts(splits: Sequence[Split], unmeasured: list[str]) -> list[list[_Part]]:
     """Group each split's scenarios by language; of a second split only the languages of the first."""
     parts = []
     for split in splits:
-        by_language = {
-            language: [s for s in split.scenarios if s.language == language] for language in LANGUAGES
-        }
+        by_language = {language: [s for s in split.scenarios if s.language == language] for language in LANGUAGES}
         parts.append(
-            [
-                _Part(of, scenarios, side_texts(scenarios))
-                for of, scenarios in by_language.items()
-                if scenarios
-            ]
+            [_Part(of, scenarios, side_texts(scenarios)) for of, scenarios in by_language.items() if scenarios]
         )
     if len(parts) < 2:
         return parts
     first, second = ([part.language for part in of_split] for of_split in parts)
     if not set(first) & set(second):
-        raise ConfigError(
-            f"--compare-with {splits[1].name}: it has no language in common with {splits[0].name}"
-        )
+        raise ConfigError(f"--compare-with {splits[1].name}: it has no language in common with {splits[0].name}")
     for language in sorted(set(first) ^ set(second)):
         lacking = splits[language in first].name
         unmeasured.append(f"differences in {language} ({lacking} has no scenario of this language)")
@@ -281,7 +272,6 @@ def _comparisons(a: SplitAnalysis, b: SplitAnalysis) -> Iterator[Comparison]:
             pairs = [{f"{p.verb} {p.noun}": p.count for p in part.pairs[side]} for part in (ours, theirs)]
             yield comparison("pairs", side, ours.language, *pairs)
         emotions = [
-            {m.value: m.count for m in part.coverage.marginals if m.tag == "emotion"}
-            for part in (ours, theirs)
+            {m.value: m.count for m in part.coverage.marginals if m.tag == "emotion"} for part in (ours, theirs)
         ]
         yield comparison("emotions", None, ours.language, *emotions)

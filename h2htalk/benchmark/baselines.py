@@ -34,9 +34,7 @@ def constant(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Re
     ]
 
 
-def copy_last_turn(
-    scenarios: Sequence[Scenario], pool: Sequence[Scenario]
-) -> list[Response | FailedResponse]:
+def copy_last_turn(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Response | FailedResponse]:
     """Answer with the last turn, memory, plan or text among the inputs."""
     return [Response(s.id, 0, last_input(s), "stop") for s in scenarios]
 
@@ -50,9 +48,7 @@ def last_input(scenario: Scenario) -> str:
     return f"{entry.time} {entry.activity}" if isinstance(entry, ScheduleEntry) else entry
 
 
-def random_reference(
-    scenarios: Sequence[Scenario], pool: Sequence[Scenario]
-) -> list[Response | FailedResponse]:
+def random_reference(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Response | FailedResponse]:
     """Answer with the reference of another scenario of the same subtask and language, chosen by a hash of the id.
 
     `pool` holds the scenarios and may hold more. The choice does not depend on row order; an item without such
@@ -86,9 +82,7 @@ BASELINES: dict[str, Baseline] = {
 def find_baseline(name: str) -> Baseline:
     """Return the baseline of that name. Raises ConfigError, with the choices, for another name."""
     if name not in BASELINES:
-        raise ConfigError(
-            f"unknown baseline {name!r}; {suggest(name, BASELINES)}choose from {', '.join(BASELINES)}"
-        )
+        raise ConfigError(f"unknown baseline {name!r}; {suggest(name, BASELINES)}choose from {', '.join(BASELINES)}")
     return BASELINES[name]
 
 

@@ -63,9 +63,7 @@ class MissingRequests(Sequence[Request]):
         return Request(scenario.id, self.prompt_of(scenario), sampling, sample)
 
 
-def generate(
-    chat: Chat, requests: MissingRequests, writer: RunWriter, spent: Callable[[], str] | None = None
-) -> None:
+def generate(chat: Chat, requests: MissingRequests, writer: RunWriter, spent: Callable[[], str] | None = None) -> None:
     """Send the requests; every outcome is stored in `writer` as it arrives.
 
     Args:

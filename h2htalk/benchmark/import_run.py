@@ -38,9 +38,7 @@ def import_responses(path: Path, name: str, split_name: str, out: Path, embedder
     if os.path.exists(out / "run.json"):
         raise DataError(f"{out}: holds a run already; name a new folder with --out")
     if os.path.exists(path) and not os.path.isfile(path):
-        raise DataError(
-            f"{path}: is not a file; save the responses into one"
-        )  # it is read twice, a pipe is not
+        raise DataError(f"{path}: is not a file; save the responses into one")  # it is read twice, a pipe is not
     split = load_split(split_name)
     responses = read_foreign_responses(path, [s.id for s in split.scenarios])
     metrics = open_metrics(embedder, "f1")

@@ -42,10 +42,7 @@ class Run:
 
         rows = [(s, self.item_scores[s.id]) for s in self.data.split.scenarios]
         answers = [
-            [
-                a.answer if isinstance(a := self.answers.get((s.id, k)), Response) else None
-                for k in self._samples
-            ]
+            [a.answer if isinstance(a := self.answers.get((s.id, k)), Response) else None for k in self._samples]
             for s, _ in rows
         ]
         tags = ("emotion", "complexity", "interaction", "risk")

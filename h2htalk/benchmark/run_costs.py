@@ -149,9 +149,7 @@ class RunCosts:
         totals = self._ledger.totals()
         if totals.usd_paid is None or totals.usd_possible is None:
             return "price unknown"
-        possible = (
-            "" if not totals.usd_possible else f" (+ {dollars_text(totals.usd_possible, True)} possibly)"
-        )
+        possible = "" if not totals.usd_possible else f" (+ {dollars_text(totals.usd_possible, True)} possibly)"
         return f"{dollars_text(totals.usd_paid)}{possible} US dollars"
 
     def close(self) -> None:

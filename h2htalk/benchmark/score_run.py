@@ -106,8 +106,7 @@ def score_run_data(data: RunData, metrics: Metrics) -> Summary:
     answers = folder.answers(ids, samples)
     scores = score_answers(split, answers, samples, metrics, data.prompt_of)
     baselines = {
-        name: (replies, score_answers(split, replies, 1, metrics))
-        for name, replies in read_baselines(folder).items()
+        name: (replies, score_answers(split, replies, 1, metrics)) for name, replies in read_baselines(folder).items()
     }
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
     summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), baselines)

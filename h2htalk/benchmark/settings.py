@@ -145,9 +145,7 @@ class EvaluateSpec:
         unknown = sorted(set(raw) - set(known))
         if unknown:
             meant = suggest(unknown[0], known)
-            raise ConfigError(
-                f"{where}: unknown key {', '.join(unknown)}; {meant}choose from {', '.join(known)}"
-            )
+            raise ConfigError(f"{where}: unknown key {', '.join(unknown)}; {meant}choose from {', '.join(known)}")
         for key in ("model", "split", "out"):
             if key not in raw:
                 raise ConfigError(f"{where}: {key} is missing: name it there or on the command line")
@@ -170,9 +168,7 @@ def _as_text(value: object) -> object:
 def _typed(value: object, kind: Any, where: str) -> Any:
     """Check a value strictly: `true` is no number and `"no"` no boolean; a whole number is a float too."""
     try:
-        return TypeAdapter(kind).validate_python(
-            tuple(value) if isinstance(value, list) else value, strict=True
-        )
+        return TypeAdapter(kind).validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, (where, *first["loc"])))
@@ -220,9 +216,7 @@ def _check_own_sampling(spec: EvaluateSpec) -> None:
             "itself"
         )
     if options and spec.model_sampling:
-        raise ConfigError(
-            f"--model-sampling leaves sampling to the model: leave out {options}, or --model-sampling"
-        )
+        raise ConfigError(f"--model-sampling leaves sampling to the model: leave out {options}, or --model-sampling")
 
 
 def _option(name: str) -> str:
@@ -237,9 +231,7 @@ def _check_texts(spec: EvaluateSpec) -> None:
     for attribute in fields(spec):
         value = getattr(spec, attribute.name)
         if isinstance(value, str) and "\0" in value:
-            raise ConfigError(
-                f"{_option(attribute.name)} holds the character NUL, which no name can: {quoted(value)}"
-            )
+            raise ConfigError(f"{_option(attribute.name)} holds the character NUL, which no name can: {quoted(value)}")
 
 
 def _check_ranges(spec: EvaluateSpec) -> None:

@@ -42,9 +42,7 @@ def summarize(
         contender: the model's answers and their scores by id.
         baselines: the same for each baseline, by name.
     """
-    baselines = {
-        name: (answers, _on_same_items(scores, contender[1])) for name, (answers, scores) in baselines.items()
-    }
+    baselines = {name: (answers, _on_same_items(scores, contender[1])) for name, (answers, scores) in baselines.items()}
     with_s = [s for s in split.scenarios if metrics.asks_s(s.language)]
     measure: Measure = "s" if with_s else "lexical"
     others = [s for s in split.scenarios if not metrics.asks_s(s.language)] if with_s else []
@@ -91,9 +89,7 @@ def _on_same_items(baseline: Mapping[str, ItemScore], model: Mapping[str, ItemSc
     }
 
 
-def count_fates(
-    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
-) -> RunCounts:
+def count_fates(scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]) -> RunCounts:
     """Count scored items, replies of each kind and failures."""
     asked = {s.id for s in scenarios}
     replies = [a for a in answers.values() if isinstance(a, Response) and a.id in asked]
@@ -171,16 +167,12 @@ def slices_of(
         return scenario.language if tag == "language" else str(getattr(scenario.tags, tag))
 
     return {
-        tag: aggregate_slices(
-            ItemValue(s.id, tag_of(s, tag), getattr(scores[s.id], measure)) for s in scenarios
-        )
+        tag: aggregate_slices(ItemValue(s.id, tag_of(s, tag), getattr(scores[s.id], measure)) for s in scenarios)
         for tag in SLICES
     }
 
 
-def metric_means(
-    scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]
-) -> dict[str, dict[str, Cell]]:
+def metric_means(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -> dict[str, dict[str, Cell]]:
     """A cell for each metric of each subtask; others than the lexical ones only where they have values."""
     rows: dict[str, dict[str, Cell]] = {}
     for name in columns():
@@ -220,14 +212,10 @@ def _language_warnings(without_s: MeasureResults | None) -> list[str]:
     if without_s is None:
         return []
     languages = ", ".join(without_s.languages)
-    return [
-        f"S was not asked for on {languages} items: the embedder is not made for them; see their lexical mean"
-    ]
+    return [f"S was not asked for on {languages} items: the embedder is not made for them; see their lexical mean"]
 
 
 def _truncation_warnings(counts: RunCounts) -> list[str]:
     if counts.truncated <= TRUNCATED_SHARE * counts.samples:
         return []
-    return [
-        f"{counts.truncated} of {counts.samples} replies were cut at their token budget (finish reason length)"
-    ]
+    return [f"{counts.truncated} of {counts.samples} replies were cut at their token budget (finish reason length)"]

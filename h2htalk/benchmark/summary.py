@@ -229,9 +229,7 @@ def _find_in_part(part: MeasureResults, measure: str) -> str | None:
         if unknown:
             return f"{quoted(unknown[0])} is no {what}"
     cells = [cell for row in rows for cell in _cells_of(row)]
-    cells += [
-        cell for table in (part.metrics, part.slices) for row in table.values() for cell in row.values()
-    ]
+    cells += [cell for table in (part.metrics, part.slices) for row in table.values() for cell in row.values()]
     nulls = [rows.null_class for rows in row_sets if rows.null_class is not None]
     cells += [cell for null in nulls for cell in (null.precision, null.recall, null.f1)]
     wrong = [cell for cell in cells if not _is_possible(cell)]

@@ -36,6 +36,4 @@ class ChatOptions:
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.attempts < 1 or not self.timeout > 0 or not self.deadline > 0:
-            raise ConfigError(
-                "concurrency and attempts must be 1 or more, timeout and deadline above 0 seconds"
-            )
+            raise ConfigError("concurrency and attempts must be 1 or more, timeout and deadline above 0 seconds")

@@ -101,9 +101,7 @@ ENGINES: Mapping[str, Engine] = {
             sampling="none",
             wire="h2htalk.chat.hosted.anthropic_wire:AnthropicWire",
         ),
-        Engine(
-            name="server", path="h2htalk.chat.server.engine:ServerChat", sampling="optional", model_is="url"
-        ),
+        Engine(name="server", path="h2htalk.chat.server.engine:ServerChat", sampling="optional", model_is="url"),
         Engine(name="scripted", path="h2htalk.chat.scripted:ScriptedChat", local=True, model_is="file"),
     )
 }

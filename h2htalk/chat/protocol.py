@@ -53,9 +53,7 @@ class Sampling:
     def require_temperature(self) -> float:
         """The temperature, for engines that draw replies themselves; raises ConfigError where there is none."""
         if self.temperature is None:
-            raise ConfigError(
-                "this engine draws replies itself: leave out --model-sampling, or name a temperature"
-            )
+            raise ConfigError("this engine draws replies itself: leave out --model-sampling, or name a temperature")
         return self.temperature
 
 

@@ -59,9 +59,7 @@ def read_error_body(body: object, key: str | None) -> ErrorBody:
 def failed_call(status: int, error: ErrorBody, headers: Mapping[str, str], key: str | None) -> FailedCall:
     """Return the failed call for an HTTP status of which nothing more is known."""
     message = f"HTTP {status}: {error.text}" if error.text else f"HTTP {status}"
-    failed = FailedCall(
-        _reason(status, error), message, _billing(status), request_id=_request_id(headers, key)
-    )
+    failed = FailedCall(_reason(status, error), message, _billing(status), request_id=_request_id(headers, key))
     if status in _SLOW_DOWN:
         return replace(failed, retry=True, limited=True, wait=asked_wait(headers))
     retry = (status in _RETRIED or status >= 530) and headers.get("x-should-retry") != "false"
@@ -139,9 +137,7 @@ def request_name(header: str | None, body: object, key: str | None) -> str | Non
     return scrub(value, key) or None if isinstance(value, str) else None
 
 
-def malformed_answer(
-    why: str, body: object, key: str | None, usage: Usage, request_id: str | None
-) -> FailedCall:
+def malformed_answer(why: str, body: object, key: str | None, usage: Usage, request_id: str | None) -> FailedCall:
     """Return the failed call for a malformed answer: it is paid, and never sent again automatically."""
     said = scrub(_start(body), key)
     message = f"{why}: {said}" if said else f"{why}: empty body"

@@ -56,9 +56,7 @@ class ResponseSchema:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise ConfigError(
-                f"response schema {quoted(self.name)}: a name has 1 to 64 letters, digits, _ and -"
-            )
+            raise ConfigError(f"response schema {quoted(self.name)}: a name has 1 to 64 letters, digits, _ and -")
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema: every object closed, every property required, in field order.
@@ -78,9 +76,7 @@ class ResponseSchema:
         from pydantic import ValidationError
 
         if reply.finish_reason == "refusal":
-            return Failure(
-                "refusal", f"form {self.name}: the model declined: {clean(reply.text)}".rstrip(": ")
-            )
+            return Failure("refusal", f"form {self.name}: the model declined: {clean(reply.text)}".rstrip(": "))
         try:
             _check_object(reply.text)
             # Strict, so that no "7" becomes 7 and no true becomes 1.
@@ -167,9 +163,7 @@ def _missing(filled: object) -> str | None:
 _LEFT_OUT = frozenset({"title", "default", "examples", "discriminator"})
 
 # Formats of strings that all providers know.
-STRING_FORMATS = frozenset(
-    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
-)
+STRING_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 
 
 @lru_cache(maxsize=64)  # every call of a run asks for its schema
@@ -189,9 +183,7 @@ def strict_schema(model: type[BaseModel], where: str) -> dict[str, Any]:
     schema = _resolved({key: value for key, value in raw.items() if key != "$defs"}, definitions)
     closed: dict[str, Any] = _close(schema, definitions, where)
     if definitions:
-        closed["$defs"] = {
-            name: _close(part, definitions, f"{where}: {name}") for name, part in definitions.items()
-        }
+        closed["$defs"] = {name: _close(part, definitions, f"{where}: {name}") for name, part in definitions.items()}
     return closed
 
 
@@ -218,9 +210,7 @@ def _close(schema: dict[str, Any], definitions: dict[str, Any], where: str) -> d
     return _with_parts(schema, lambda part, name: _close(part, definitions, f"{where}: {name}"))
 
 
-def _with_parts(
-    schema: dict[str, Any], change: Callable[[dict[str, Any], str], dict[str, Any]]
-) -> dict[str, Any]:
+def _with_parts(schema: dict[str, Any], change: Callable[[dict[str, Any], str], dict[str, Any]]) -> dict[str, Any]:
     """Return the schema with `change(part, name)` in place of each direct part."""
     changed = dict(schema)
     for key in ("properties", "$defs"):

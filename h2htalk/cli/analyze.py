@@ -28,9 +28,7 @@ def analyze(
     embedder: Annotated[
         str, typer.Option(help="Measures the spread: bge-m3, minilm (English), none, or a name.")
     ] = "none",
-    processes: Annotated[
-        int | None, typer.Option(help="Processes that parse and draw; default: one a core.")
-    ] = None,
+    processes: Annotated[int | None, typer.Option(help="Processes that parse and draw; default: one a core.")] = None,
 ) -> None:
     """Measure a split: lengths, words, verb-noun pairs, diversity, coverage."""
     from h2htalk.analysis.analyze import AnalyzeSpec

@@ -33,9 +33,7 @@ def curate_run(
     try:
         from h2htalk.curation.curate import curate, summaries
 
-        place = curate(
-            spec, tuple(stage or ()), workspace=workspace, from_stage=from_stage, processes=processes
-        )
+        place = curate(spec, tuple(stage or ()), workspace=workspace, from_stage=from_stage, processes=processes)
     except KeyboardInterrupt:
         ignore_sigint()
         say("stopped; finished parts are kept: the same command continues", err=True)
@@ -61,9 +59,7 @@ def curate_funnel(
 
 def curate_explain(
     workspace: WorkspaceArgument,
-    item: Annotated[
-        str, typer.Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")
-    ],
+    item: Annotated[str, typer.Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")],
 ) -> None:
     """Show what each stage did with one item."""
     from h2htalk.curation.explain import explain, format_history
@@ -74,9 +70,7 @@ def curate_explain(
 
 def curate_erase(
     workspace: WorkspaceArgument,
-    source_id: Annotated[
-        str, typer.Argument(help="The id of a dialogue or person, or its id in the raw data.")
-    ],
+    source_id: Annotated[str, typer.Argument(help="The id of a dialogue or person, or its id in the raw data.")],
     yes: Annotated[bool, typer.Option("--yes", help="Also erase near copies of other people.")] = False,
 ) -> None:
     """Erase a person or a dialogue from every stage."""

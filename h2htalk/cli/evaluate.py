@@ -16,9 +16,7 @@ from h2htalk.errors import ConfigError, quoted
 
 
 def evaluate(
-    model: Annotated[
-        str | None, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")
-    ] = None,
+    model: Annotated[str | None, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")] = None,
     split: Annotated[str | None, typer.Option(help="A bundled split, a folder or a file.")] = None,
     out: Annotated[str | None, typer.Option(help="The run folder; an unfinished run is continued.")] = None,
     spec: Annotated[
@@ -29,19 +27,13 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="A stratified sample of this many scenarios.")] = None,
     sap: Annotated[str | None, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = None,
     embedder: Annotated[str | None, typer.Option(help=EMBEDDER_HELP)] = None,
-    rouge: Annotated[
-        str | None, typer.Option(help="f1 (the authors' code) or recall (the paper's text).")
-    ] = None,
+    rouge: Annotated[str | None, typer.Option(help="f1 (the authors' code) or recall (the paper's text).")] = None,
     samples: Annotated[int | None, typer.Option(help="Answers an item; above 1 needs a temperature.")] = None,
     temperature: Annotated[float | None, typer.Option(help="0 is greedy.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Nucleus sampling.")] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(help="Reply budget; each subtask's own when left out.")
-    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Reply budget; each subtask's own when left out.")] = None,
     seed: Annotated[int | None, typer.Option(help="Random seed of the sampling.")] = None,
-    prompts: Annotated[
-        str | None, typer.Option(help="A folder of templates that replace bundled ones.")
-    ] = None,
+    prompts: Annotated[str | None, typer.Option(help="A folder of templates that replace bundled ones.")] = None,
     concurrency: Annotated[int | None, typer.Option(help="Requests in flight.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds an attempt may take.")] = None,
     baselines: Annotated[

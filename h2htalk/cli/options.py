@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.summary import Summary
 
 RunArgument = Annotated[Path, typer.Argument(help="A run folder.")]
-SplitOption = Annotated[
-    str, typer.Option("--split", help="A bundled split, a folder, or a .jsonl or .parquet file.")
-]
+SplitOption = Annotated[str, typer.Option("--split", help="A bundled split, a folder, or a .jsonl or .parquet file.")]
 
 
 def read_folder(name: str) -> Path:
@@ -24,9 +22,7 @@ def read_folder(name: str) -> Path:
     return Path(name)
 
 
-OutOption = Annotated[
-    Path, typer.Option("--out", help="The folder to write.", parser=read_folder, metavar="FOLDER")
-]
+OutOption = Annotated[Path, typer.Option("--out", help="The folder to write.", parser=read_folder, metavar="FOLDER")]
 EMBEDDER_HELP = "bge-m3, minilm (English), none, or a name."
 VerboseOption = Annotated[
     bool, typer.Option("--verbose", help="Print everything the page shows: notes, slices, signature.")

@@ -67,7 +67,5 @@ def one_line_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.EPIPE:
             sys.exit(1)
-        say(
-            f"error: the output cannot be written: {error.strerror}; free space, or print elsewhere", err=True
-        )
+        say(f"error: the output cannot be written: {error.strerror}; free space, or print elsewhere", err=True)
         sys.exit(H2HTalkError.exit_code)

@@ -34,9 +34,7 @@ def round_open(
         int | None, typer.Option(min=1, help="Annotators per item; default: crowd 20, expert and safety 3.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the assignment and order of items.")] = None,
-    settings: Annotated[
-        Path | None, typer.Option(help="TOML file with these and all other settings.")
-    ] = None,
+    settings: Annotated[Path | None, typer.Option(help="TOML file with these and all other settings.")] = None,
 ) -> None:
     """Open a round: assign items to annotators. The same command completes an interrupted opening."""
     from h2htalk.rounds.opening import open_round
@@ -85,9 +83,7 @@ def round_close(
 
 def round_reopen(
     round: RoundArgument,
-    without: Annotated[
-        list[str] | None, typer.Option(help="Name of an annotator who left; may be repeated.")
-    ] = None,
+    without: Annotated[list[str] | None, typer.Option(help="Name of an annotator who left; may be repeated.")] = None,
     annotators: AnnotatorsOption = None,
 ) -> None:
     """Assign items that were skipped, left, unclear or tied to other annotators."""

@@ -24,9 +24,7 @@ from h2htalk.errors import ConfigError
 
 def score(
     run: RunArgument,
-    embedder: Annotated[
-        str | None, typer.Option(help=f"{EMBEDDER_HELP} The run's own when left out.")
-    ] = None,
+    embedder: Annotated[str | None, typer.Option(help=f"{EMBEDDER_HELP} The run's own when left out.")] = None,
     rouge: Annotated[str | None, typer.Option(help="f1 or recall. The run's own when left out.")] = None,
     verbose: VerboseOption = False,
 ) -> None:
@@ -67,9 +65,7 @@ def costs(
 def leaderboard(
     runs: Annotated[list[Path] | None, typer.Argument(help="Run folders.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="Add the rows of the paper's Table 2.")] = False,
-    check_paper: Annotated[
-        bool, typer.Option("--check-paper", help="Recompute the paper's averages instead.")
-    ] = False,
+    check_paper: Annotated[bool, typer.Option("--check-paper", help="Recompute the paper's averages instead.")] = False,
     format: FormatOption = "terminal",
 ) -> None:
     """Rank your runs among each other; --paper adds the paper's Table 2."""

@@ -21,9 +21,7 @@ def prompt(
     prompts: Annotated[
         Path | None, typer.Option(help="A folder of templates that replace bundled ones of the same name.")
     ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Print every scenario as JSONL: id, messages.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print every scenario as JSONL: id, messages.")] = False,
 ) -> None:
     """Print the exact messages that a model gets for a scenario."""
     from h2htalk.benchmark.prompts.show_prompt import prompt_lines

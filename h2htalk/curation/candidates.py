@@ -29,9 +29,7 @@ class Reference:
 
     @classmethod
     def from_dict(cls, raw: object, where: str) -> Reference:
-        if not isinstance(raw, Mapping) or not all(
-            isinstance(raw.get(key), str) for key in ("text", "origin")
-        ):
+        if not isinstance(raw, Mapping) or not all(isinstance(raw.get(key), str) for key in ("text", "origin")):
             raise DataError(f"{where}: a reference must be an object with text and origin")
         return cls(raw["text"], raw["origin"], read_mapping(raw, "provenance", where))
 
@@ -66,9 +64,7 @@ class Candidate:
         where = f"{where}: {read.id}"
         if raw.get("id") != read.id:
             raise DataError(f"{where}: the candidate's id is not its scenario's")
-        proposed = tuple(
-            Reference.from_dict(r, f"{where}: reference {n}") for n, r in enumerate(references, 1)
-        )
+        proposed = tuple(Reference.from_dict(r, f"{where}: reference {n}") for n, r in enumerate(references, 1))
         if proposed[0].text != read.reference:
             raise DataError(f"{where}: the scenario's reference is not the first of the candidate's")
         return cls(read, proposed, read_mapping(raw, "review", where))

@@ -129,7 +129,5 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
             notes = tuple(str(note["message"]) for note in folder.notes().values())
             found.append(StageSummary(name, folder.total(), notes))
     if not found:
-        raise ConfigError(
-            f"{workspace.path}: no curation has begun here; start one: h2htalk curate run SPEC.toml"
-        )
+        raise ConfigError(f"{workspace.path}: no curation has begun here; start one: h2htalk curate run SPEC.toml")
     return found

@@ -96,9 +96,7 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | Non
     return frozenset(ids)
 
 
-def _require_unambiguous(
-    asked: str, people: Mapping[str, set[str]], dialogues: Mapping[str, set[str]]
-) -> None:
+def _require_unambiguous(asked: str, people: Mapping[str, set[str]], dialogues: Mapping[str, set[str]]) -> None:
     """Check that a raw id means one person or one dialogue."""
     sources = sorted({*people, *dialogues})
     if len(sources) > 1:

@@ -43,9 +43,7 @@ def explain(workspace: Workspace, item_id: str) -> list[Event]:
         raise DataError(f"{quoted(item_id)} was erased from {workspace.path}")
     # A candidate's id is `DIALOGUE:subtask`.
     ids = frozenset([item_id, item_id.partition(":")[0]])
-    return _events(workspace, ids) or _events(
-        workspace, resolve_ids(workspace, item_id, read_index(workspace), None)
-    )
+    return _events(workspace, ids) or _events(workspace, resolve_ids(workspace, item_id, read_index(workspace), None))
 
 
 def _events(workspace: Workspace, ids: frozenset[str]) -> list[Event]:

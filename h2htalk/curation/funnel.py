@@ -93,9 +93,7 @@ def _figure(summaries: Sequence[StageSummary]) -> Figure:
     rows = range(len(summaries))
     kept = [item.counts.kept for item in summaries]
     axes.barh(rows, kept, color="#3b6ea5", label="kept")
-    axes.barh(
-        rows, [item.counts.rejected for item in summaries], left=kept, color="#d9a441", label="rejected"
-    )
+    axes.barh(rows, [item.counts.rejected for item in summaries], left=kept, color="#d9a441", label="rejected")
     widest = max([item.counts.read for item in summaries], default=1) or 1
     for row, item in enumerate(summaries):
         label = f"{item.counts.kept:,} of {item.counts.read:,}"

@@ -135,9 +135,7 @@ def require_allowed(sources: Sequence[tuple[str, str]], release: str) -> None:
     for name, licence in sources:
         if (reason := refusal(licence, release)) is not None:
             possible = mixture(licence for _, licence in sources)
-            advice = (
-                f"set gather.licence = {possible!r}, which allows all sources" if possible else "leave it out"
-            )
+            advice = f"set gather.licence = {possible!r}, which allows all sources" if possible else "leave it out"
             raise ConfigError(
                 f"source {name!r} cannot enter a release under {release}: {reason}; {advice}, or set gather.licence = "
                 f"{PRIVATE!r} and do not distribute the release"

@@ -128,9 +128,7 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
     return counts
 
 
-def _results(
-    jobs: Sequence[_Job], processes: int, failed: list[Incomplete]
-) -> Generator[RecordCounts, None, None]:
+def _results(jobs: Sequence[_Job], processes: int, failed: list[Incomplete]) -> Generator[RecordCounts, None, None]:
     """Make parts, and give the counts of each; a part whose calls fail is added to `failed`."""
     if processes > 1:
         yield from in_processes(_make_in_process, [(job,) for job in jobs], processes)
@@ -228,9 +226,7 @@ def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
         )
 
 
-def _only_arithmetic_differs(
-    existing: Mapping[str, Any], made: Mapping[str, Any], names: frozenset[str]
-) -> bool:
+def _only_arithmetic_differs(existing: Mapping[str, Any], made: Mapping[str, Any], names: frozenset[str]) -> bool:
     def rest(record: Mapping[str, Any]) -> object:
         settings = record.get("settings")
         others = isinstance(settings, Mapping) and {k: v for k, v in settings.items() if k not in names}
@@ -270,8 +266,6 @@ def finish(folder: StageFolder) -> RecordCounts:
     """
     total = folder.total()
     if total.kept + total.rejected != total.read:
-        raise DataError(
-            f"{folder.path}: {total.read} read, but {total.kept} kept and {total.rejected} rejected"
-        )
+        raise DataError(f"{folder.path}: {total.read} read, but {total.kept} kept and {total.rejected} rejected")
     write_json(folder.path / "summary.json", {**total.to_dict(), **folder.notes()})
     return total

@@ -36,9 +36,7 @@ def preflight(names: Sequence[str], spec: CurateSpec, workspace: Workspace, key:
         check_model(settings)
 
 
-def leave_out_unnamed(
-    names: Sequence[str], spec: CurateSpec, workspace: Workspace, from_stage: str
-) -> list[str]:
+def leave_out_unnamed(names: Sequence[str], spec: CurateSpec, workspace: Workspace, from_stage: str) -> list[str]:
     """The stages without those whose required setting is empty and that have not begun; says so on standard error."""
     kept = []
     for name in names:

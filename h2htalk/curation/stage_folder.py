@@ -138,9 +138,7 @@ class StageFolder:
         rejected = (outcome.to_dict(stage) for outcome in flat if isinstance(outcome, Rejected))
         write_jsonl(self.file(REJECTED, part), rejected)
         audits = [
-            {"id": o.record["id"] if isinstance(o, Kept) else o.id, **o.audit}
-            for o in flat
-            if o.audit is not None
+            {"id": o.record["id"] if isinstance(o, Kept) else o.id, **o.audit} for o in flat if o.audit is not None
         ]
         if audits:
             write_jsonl(self.file(AUDIT, part), audits)

@@ -43,9 +43,7 @@ class Tombstones:
     def ids(self, files: Mapping[str, str]) -> frozenset[str]:
         """The ids that hold for these files (`Workspace.source_files`)."""
         return frozenset(
-            name
-            for line in self.lines
-            if line.get("of") in (None, files.get(source_of(name := str(line.get("id")))))
+            name for line in self.lines if line.get("of") in (None, files.get(source_of(name := str(line.get("id")))))
         )
 
     def of_source(self, source: str) -> bool:
@@ -82,9 +80,7 @@ def source_of(item_id: str) -> str:
     return item_id.rpartition("-")[0]
 
 
-def marks_of(
-    key: bytes, source: str, raw_id: str | None, person: str | None, words: object
-) -> frozenset[str]:
+def marks_of(key: bytes, source: str, raw_id: str | None, person: str | None, words: object) -> frozenset[str]:
     """The marks that identify an item of a raw file.
 
     Args:

@@ -56,9 +56,7 @@ class Workspace:
         """
         known = self.facts()
         if known.get("purged"):
-            raise ConfigError(
-                f"{self.path}: was purged: its key and raw inputs are gone; curate in a new workspace"
-            )
+            raise ConfigError(f"{self.path}: was purged: its key and raw inputs are gone; curate in a new workspace")
         if not self.key_path.exists():
             if "key" in known or not make:
                 raise ConfigError(
@@ -68,9 +66,7 @@ class Workspace:
         key = self._read_key()
         identity = hashlib.sha256(b"h2htalk workspace\0" + key).hexdigest()[:16]
         if known.get("key", identity) != identity:
-            raise ConfigError(
-                f"{self.key_path}: is not the key that the stages were made with; put that key back"
-            )
+            raise ConfigError(f"{self.key_path}: is not the key that the stages were made with; put that key back")
         if "key" not in known:
             write_json(self.path / "workspace.json", {**known, "key": identity})
         return key
@@ -93,9 +89,7 @@ class Workspace:
             key = bytes.fromhex(self.key_path.read_text(encoding="ascii"))
             if len(key) == KEY_BYTES:
                 return key
-        raise ConfigError(
-            f"{self.key_path}: must hold {KEY_BYTES} bytes as {2 * KEY_BYTES} hexadecimal digits"
-        )
+        raise ConfigError(f"{self.key_path}: must hold {KEY_BYTES} bytes as {2 * KEY_BYTES} hexadecimal digits")
 
     def facts(self) -> dict[str, Any]:
         """The content of `workspace.json`; empty before the first stage. Raises DataError."""

@@ -36,11 +36,7 @@ def require_folder(folder: Path) -> None:
             raise ConfigError(f"--out {folder}: {nearest} is not a folder; name another one")
         if not os.access(nearest, os.W_OK | os.X_OK):
             raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another one")
-        others = (
-            sorted(name for name in os.listdir(folder) if not name.startswith(_WRITING))
-            if folder.exists()
-            else []
-        )
+        others = sorted(name for name in os.listdir(folder) if not name.startswith(_WRITING)) if folder.exists() else []
     except OSError as error:
         raise ConfigError(f"--out {folder}: {error.strerror or error}; name another one") from error
     if others and not _is_analysis(folder):
@@ -115,6 +111,4 @@ def _listed(folder: Path) -> set[str]:
         names = read_json_object(folder / SUMMARY).get("files")
     except (FileNotFoundError, H2HTalkError):
         return set()
-    return (
-        {n for n in names if isinstance(n, str) and _OURS.fullmatch(n)} if isinstance(names, list) else set()
-    )
+    return {n for n in names if isinstance(n, str) and _OURS.fullmatch(n)} if isinstance(names, list) else set()

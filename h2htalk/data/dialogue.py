@@ -127,9 +127,7 @@ def _require_json(value: object, levels: int, where: str) -> None:
         return
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise DataError(
-                f"{where} holds the number {value}, which JSON cannot; write null or text instead"
-            )
+            raise DataError(f"{where} holds the number {value}, which JSON cannot; write null or text instead")
         return
     if not isinstance(value, (Mapping, list)):
         raise DataError(f"{where} holds a {type(value).__name__}, which JSON cannot; write text instead")

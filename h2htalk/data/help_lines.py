@@ -155,8 +155,7 @@ def _country_row(country: Country, language: Language) -> str:
     lines = lines_of(country.code)
     own = [line.text_for(language) for line in lines if line.language == language][:LINES_A_COUNTRY]
     numbers = [
-        f"{e.labels[language]}{joint}{e.number}" if len(country.emergency) > 1 else e.number
-        for e in country.emergency
+        f"{e.labels[language]}{joint}{e.number}" if len(country.emergency) > 1 else e.number for e in country.emergency
     ]
     return wording["row"].format(
         country=country.names[language],

@@ -141,9 +141,7 @@ def _batches(
         yield [dict(row) | {key: json_line(row[key])[:-1] for key in json_columns} for row in batch]
 
 
-def _write_batches(
-    file: Any, batches: Iterable[list[dict[str, Any]]], json_columns: Sequence[str], schema: Any
-) -> int:
+def _write_batches(file: Any, batches: Iterable[list[dict[str, Any]]], json_columns: Sequence[str], schema: Any) -> int:
     """Write row groups to an open file; returns the number of rows, 0 when nothing was written."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -48,9 +48,7 @@ class Persona:
         return cls(raw["id"], raw["relation"], names, descriptions)
 
     def to_dict(self) -> dict[str, Any]:
-        languages = {
-            lang: {"name": name, "description": self.descriptions[lang]} for lang, name in self.names.items()
-        }
+        languages = {lang: {"name": name, "description": self.descriptions[lang]} for lang, name in self.names.items()}
         return {"id": self.id, "relation": self.relation, **cast(dict[str, Any], languages)}
 
 

@@ -151,8 +151,7 @@ def require_asked(
     """Raise DataError for a response to something that the run did not ask: it would not count, or count twice."""
     if ids is not None and response.id not in ids:
         raise DataError(
-            f"{where}: {quoted(response.id)} is not a scenario of this run; "
-            "remove the line, or restore the file"
+            f"{where}: {quoted(response.id)} is not a scenario of this run; remove the line, or restore the file"
         )
     if samples is not None and response.sample >= samples:
         raise DataError(

@@ -65,9 +65,7 @@ class Tags:
             raise DataError(f"{where}: tags.emotion is {quoted(emotion)}; it must be one lower-case word")
         for key, allowed in (("complexity", COMPLEXITIES), ("interaction", INTERACTIONS), ("risk", RISKS)):
             if raw.get(key) not in allowed:
-                raise DataError(
-                    f"{where}: tags.{key} is {quoted(raw.get(key))}; choose from {', '.join(allowed)}"
-                )
+                raise DataError(f"{where}: tags.{key} is {quoted(raw.get(key))}; choose from {', '.join(allowed)}")
         return cls(
             emotion,
             cast(Complexity, raw["complexity"]),

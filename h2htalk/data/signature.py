@@ -22,9 +22,7 @@ class Signature:
     subject: Mapping[str, str]
 
     def __str__(self) -> str:
-        return "|".join(
-            f"{key}:{value}" for part in (self.protocol, self.subject) for key, value in part.items()
-        )
+        return "|".join(f"{key}:{value}" for part in (self.protocol, self.subject) for key, value in part.items())
 
     @property
     def fingerprint(self) -> str:
@@ -55,9 +53,7 @@ def _texts(raw: object, part: str, where: str) -> dict[str, str]:
         raise DataError(f"{where}: signature must hold protocol and subject, neither of them empty")
     for key, value in texts.items():
         if not isinstance(value, str):
-            raise DataError(
-                f"{where}: the signature's {quoted(key)} must be text, not {type(value).__name__}"
-            )
+            raise DataError(f"{where}: the signature's {quoted(key)} must be text, not {type(value).__name__}")
     return dict(texts)
 
 
@@ -71,6 +67,4 @@ def require_comparable(a: Signature, b: Signature, names: tuple[str, str]) -> No
     """Raise ConfigError, naming the keys, unless the two protocols agree."""
     different = differing_keys(a.protocol, b.protocol)
     if different:
-        raise ConfigError(
-            f"{names[0]} and {names[1]} cannot be compared; they differ in {', '.join(different)}"
-        )
+        raise ConfigError(f"{names[0]} and {names[1]} cannot be compared; they differ in {', '.join(different)}")

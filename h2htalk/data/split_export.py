@@ -16,9 +16,7 @@ from h2htalk.data.splits import HEADER, Split
 from h2htalk.errors import DataError
 
 
-def export_split(
-    split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl"
-) -> list[Path]:
+def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl") -> list[Path]:
     """Write a split as a folder that `load_split` reads; return the files written.
 
     Raises:

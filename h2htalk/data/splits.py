@@ -107,11 +107,7 @@ def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenari
 
 def list_splits() -> dict[str, str]:
     """List the bundled splits: name -> description."""
-    return {
-        path.name: _read_header(path)["description"]
-        for path in sorted(BUNDLED_FOLDER.iterdir())
-        if path.is_dir()
-    }
+    return {path.name: _read_header(path)["description"] for path in sorted(BUNDLED_FOLDER.iterdir()) if path.is_dir()}
 
 
 def load_split(name: str) -> Split:
@@ -166,9 +162,7 @@ def _own_personas(folder: Path) -> dict[str, Persona]:
     for path in sorted(folder.glob("personas/*.toml")):
         persona = read_persona(_require_file(path))
         if persona.id in found:
-            raise DataError(
-                f"{path}: persona {persona.id!r} is in {found[persona.id][1].name} already; keep one"
-            )
+            raise DataError(f"{path}: persona {persona.id!r} is in {found[persona.id][1].name} already; keep one")
         found[persona.id] = (persona, path)
     return {key: persona for key, (persona, _) in found.items()}
 
@@ -180,9 +174,7 @@ def resolve_split(name: str) -> Path:
         ConfigError: there is no such split, or two: a bundled one, and a folder of that name here.
     """
     if not name.strip():
-        raise ConfigError(
-            f"--split is empty: name a bundled split ({', '.join(list_splits())}), a folder or a file"
-        )
+        raise ConfigError(f"--split is empty: name a bundled split ({', '.join(list_splits())}), a folder or a file")
     if name.startswith("hub:"):
         raise ConfigError(
             f"split {name}: splits on the Hugging Face Hub cannot be loaded yet; "
@@ -191,9 +183,7 @@ def resolve_split(name: str) -> Path:
     path = Path(name)
     if any(bundled.name == name and bundled.is_dir() for bundled in BUNDLED_FOLDER.iterdir()):
         if _holds_scenarios(path):
-            raise ConfigError(
-                f"split {name}: both a bundled split and a folder here: write ./{name} for the folder"
-            )
+            raise ConfigError(f"split {name}: both a bundled split and a folder here: write ./{name} for the folder")
         return BUNDLED_FOLDER / name
     # os.path: pathlib raises on a name that is too long or a folder without permission to enter.
     if os.path.isdir(path) or (os.path.isfile(path) and _is_scenario_file(path)):
@@ -286,8 +276,6 @@ def describe_split(split: Split) -> str:
     lines.append(f"{'total':<28}{row}{TOTAL_COUNT:>10,}")
     for tag in ("emotion", "complexity", "interaction", "risk"):
         values = Counter(str(getattr(s.tags, tag)) for s in split.scenarios)
-        shown = ", ".join(
-            f"{value} {n:,}" for value, n in sorted(values.items(), key=lambda p: (-p[1], p[0]))
-        )
+        shown = ", ".join(f"{value} {n:,}" for value, n in sorted(values.items(), key=lambda p: (-p[1], p[0])))
         lines += ["", f"{tag}: {shown}"]
     return "\n".join(lines) + "\n"

@@ -50,9 +50,7 @@ class Annotation:
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
             value = tuple(value)
         elif value is not None and (isinstance(value, bool) or not isinstance(value, (str, int))):
-            raise DataError(
-                f"{where}: value is {quoted(value)}; it must be text, a whole number or a list of texts"
-            )
+            raise DataError(f"{where}: value is {quoted(value)}; it must be text, a whole number or a list of texts")
         return cls(raw["round"], raw["item"], raw["annotator"], raw["question"], value, raw["when"])
 
 
@@ -65,9 +63,7 @@ def latest(annotations: Iterable[Annotation]) -> dict[tuple[str, str, str], Anno
     return {key: annotation for key, annotation in last.items() if annotation.value is not None}
 
 
-def changes(
-    stored: Mapping[tuple[str, str, str], Annotation], collected: Iterable[Annotation]
-) -> list[Annotation]:
+def changes(stored: Mapping[tuple[str, str, str], Annotation], collected: Iterable[Annotation]) -> list[Annotation]:
     """Return the collected annotations that differ from the stored ones, sorted by key.
 
     Args:

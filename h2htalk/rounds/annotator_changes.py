@@ -14,9 +14,7 @@ from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec
 
 
-def changed_annotators(
-    folder: RoundFolder, without: Sequence[str], path: Path | None
-) -> tuple[Annotator, ...]:
+def changed_annotators(folder: RoundFolder, without: Sequence[str], path: Path | None) -> tuple[Annotator, ...]:
     """Return a round's annotators after those in `without` left and those listed in `path` joined. Nothing is written.
 
     Raises:
@@ -25,9 +23,7 @@ def changed_annotators(
     known = {annotator.name: annotator for annotator in folder.annotators()}
     unknown = sorted(set(without) - known.keys())
     if unknown:
-        raise RoundError(
-            f"{folder.path}: unknown annotator {', '.join(unknown)}; choose from {', '.join(known)}"
-        )
+        raise RoundError(f"{folder.path}: unknown annotator {', '.join(unknown)}; choose from {', '.join(known)}")
     if path is not None:
         known = merge_annotators(folder.annotators(), read_annotators(path, folder.salt()), path)
     return tuple(replace(v, active=False) if v.name in without else v for v in known.values())

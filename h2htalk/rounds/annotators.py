@@ -110,18 +110,14 @@ def _read_annotator(row: Mapping[str, str], where: str, salt: bytes) -> Annotato
             "because it becomes a file name or a user name"
         )
     if not languages or not set(languages) <= set(LANGUAGES):
-        raise RoundError(
-            f"{where}: languages is {quoted(row.get('languages'))}; choose from {', '.join(LANGUAGES)}"
-        )
+        raise RoundError(f"{where}: languages is {quoted(row.get('languages'))}; choose from {', '.join(LANGUAGES)}")
     if crisis not in _CONSENT:
         raise RoundError(f"{where}: crisis is {quoted(crisis)}; write yes or no")
     known = tuple(dict.fromkeys(languages))
     return Annotator(annotator_id(name, salt), name, known, _CONSENT[crisis])
 
 
-def merge_annotators(
-    known: Sequence[Annotator], listed: Sequence[Annotator], path: Path
-) -> dict[str, Annotator]:
+def merge_annotators(known: Sequence[Annotator], listed: Sequence[Annotator], path: Path) -> dict[str, Annotator]:
     """Return the annotators of a round and of a new list by name; the list replaces languages and consent.
 
     Args:

@@ -35,9 +35,7 @@ from h2htalk.text.escaping import csv_text
 QUALIFIED = "qualified.csv"
 
 
-def close_round(
-    path: Path, *, force: bool = False, adjudication: Path | None = None
-) -> tuple[Status, list[Decision]]:
+def close_round(path: Path, *, force: bool = False, adjudication: Path | None = None) -> tuple[Status, list[Decision]]:
     """Close a round and write its decisions, agreement and statistics.
 
     Closing a closed round again writes the same files; with `adjudication`, that round's decisions are applied to ties.
@@ -180,10 +178,7 @@ def _payment_csv(folder: RoundFolder) -> str:
     completed = completed_items(folder.items(), folder.questions(), annotations)
     done = Counter(annotator for who in completed.values() for annotator in who)
     skipped = Counter(annotator for _, annotator in skips(annotations))
-    rows = [
-        (v.name, done[v.id], skipped[v.id], (done[v.id] + skipped[v.id]) * minutes)
-        for v in folder.annotators()
-    ]
+    rows = [(v.name, done[v.id], skipped[v.id], (done[v.id] + skipped[v.id]) * minutes) for v in folder.annotators()]
     return csv_text(("annotator", "items completed", "items skipped", "minutes"), rows)
 
 
@@ -195,10 +190,6 @@ def _write_qualified(folder: RoundFolder, passed: set[str]) -> list[str]:
     result = "annotator_statistics.csv has each one's result"
     if not rows:
         remove_file(path)
-        return [
-            f"none of {len(active)} annotators passed the gold items, so {QUALIFIED} was not written; {result}"
-        ]
+        return [f"none of {len(active)} annotators passed the gold items, so {QUALIFIED} was not written; {result}"]
     folder.write_private(path.name, csv_text(COLUMNS, rows))
-    return [
-        f"{len(rows)} of {len(active)} annotators passed the gold items: use {path} as --annotators; {result}"
-    ]
+    return [f"{len(rows)} of {len(active)} annotators passed the gold items: use {path} as --annotators; {result}"]

@@ -64,9 +64,7 @@ def validate_round(folder: RoundFolder) -> None:
         if annotation.round != name:
             raise DataError(f"{where}: this annotation is of the round {quoted(annotation.round)}; {RESTORE}")
         if known is not None and annotation.annotator not in known:
-            raise DataError(
-                f"{where}: {quoted(annotation.annotator)} is not an annotator of this round; {RESTORE}"
-            )
+            raise DataError(f"{where}: {quoted(annotation.annotator)} is not an annotator of this round; {RESTORE}")
         if problem := _annotation_problem(annotation, by_id, questions):
             raise DataError(f"{where}: {problem}; {RESTORE}")
 
@@ -89,9 +87,7 @@ def items_fingerprint(records: Iterable[Mapping[str, Any]]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _annotation_problem(
-    annotation: Annotation, items: Mapping[str, Item], questions: Mapping[str, Question]
-) -> str:
+def _annotation_problem(annotation: Annotation, items: Mapping[str, Item], questions: Mapping[str, Question]) -> str:
     """Return what is wrong with an annotation; empty if it is valid."""
     value, question = annotation.value, questions.get(annotation.question)
     if annotation.item not in items:

@@ -57,9 +57,7 @@ def _require_statuses(name: str, status: Collection[str], statuses: Counter[str]
     unknown = sorted(set(status) - set(statuses))
     if unknown:
         known = ", ".join(f"{one} ({count:,})" for one, count in sorted(statuses.items()))
-        raise RoundError(
-            f"{name}: no record has the status {', '.join(map(quoted, unknown))}; choose from {known}"
-        )
+        raise RoundError(f"{name}: no record has the status {', '.join(map(quoted, unknown))}; choose from {known}")
 
 
 def _read(name: str, status: Collection[str], statuses: Counter[str]) -> Iterable[Item]:
@@ -102,9 +100,7 @@ def _read_record(record: Mapping[str, Any], where: str) -> Item:
     if "inputs" in record:
         return scenario_item(Scenario.from_dict(record, where))
     if not set(record) & set(FIELDS):
-        raise DataError(
-            f"{where}: neither an item ({', '.join(FIELDS[:7])}), a scenario, a candidate nor a dialogue"
-        )
+        raise DataError(f"{where}: neither an item ({', '.join(FIELDS[:7])}), a scenario, a candidate nor a dialogue")
     return Item.from_dict(record, where)
 
 

@@ -84,9 +84,7 @@ class Item:
             note=_text(raw, "note", where),
         )
         if not item.turns and not item.context:
-            raise DataError(
-                f"{where}: prompt is missing; give text or a list of messages with role and content"
-            )
+            raise DataError(f"{where}: prompt is missing; give text or a list of messages with role and content")
         return item
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,9 +112,7 @@ def check_values(item: Item, questions: Sequence[Question]) -> Item:
     for kind, values in (("gold", item.gold), ("suggested", item.suggested)):
         for name, value in values.items():
             if name not in known:
-                raise DataError(
-                    f"{item.id}: {kind}: unknown question {quoted(name)}; choose from {', '.join(known)}"
-                )
+                raise DataError(f"{item.id}: {kind}: unknown question {quoted(name)}; choose from {', '.join(known)}")
             try:
                 known[name].read(list(value) if isinstance(value, tuple) else value)
             except RoundError as error:
@@ -142,9 +138,7 @@ def _turns(raw: object, where: str) -> tuple[Turn, ...]:
 
 
 def _context(raw: object, where: str) -> tuple[tuple[str, str], ...]:
-    if not isinstance(raw, Mapping) or not all(
-        isinstance(text, str) for pair in raw.items() for text in pair
-    ):
+    if not isinstance(raw, Mapping) or not all(isinstance(text, str) for pair in raw.items() for text in pair):
         raise DataError(f"{where}: context must be an object with texts as values")
     return tuple((name, _check_text(text, f"{where}: context")) for name, text in raw.items() if text.strip())
 

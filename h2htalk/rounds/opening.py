@@ -113,9 +113,7 @@ def _without_suggestions(item: Item, names: set[str]) -> Item:
     return replace(item, suggested={key: value for key, value in item.suggested.items() if key in names})
 
 
-def _write_round(
-    folder: RoundFolder, spec: RoundSpec, items: Sequence[Item], questions: Sequence[Question]
-) -> None:
+def _write_round(folder: RoundFolder, spec: RoundSpec, items: Sequence[Item], questions: Sequence[Question]) -> None:
     """Write the files of a round. `round.json` comes last: without it there is no round."""
     salt = folder.salt()
     languages = tuple(sorted({item.language for item in items}))
@@ -154,17 +152,13 @@ def make_assignment_set(
 ) -> AssignmentSet:
     """Return an assignment set for `requested` (item -> annotators); nobody gets an item twice. Nothing is written."""
     spec = folder.spec()
-    assigned = {
-        (one.item, one.annotator) for earlier in folder.assignment_sets() for one in earlier.assignments
-    }
+    assigned = {(one.item, one.annotator) for earlier in folder.assignment_sets() for one in earlier.assignments}
     assigned |= {(item, annotator) for item, annotator, _ in folder.annotations()}
     # The manager cannot choose the items of an adjudication or of a later set: they may be crises alone.
     single = number > 1 or spec.kind == "adjudication"
     care, seed = spec.care, spec.seed
     # Also for a server: this raises RoundError if there are too few annotators.
-    assignments = assign(
-        number, items, requested, annotators, assigned, care, seed, allow_single_crises=single
-    )
+    assignments = assign(number, items, requested, annotators, assigned, care, seed, allow_single_crises=single)
     if platform.assigns_items:
         return assignments
     everybody = is_pilot(spec, items)

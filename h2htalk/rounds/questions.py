@@ -110,10 +110,7 @@ COMMENT = Question("comment", "text", required=False)
 QUESTIONS: Mapping[Kind, tuple[Question, ...]] = {
     "crowd": (SUBTASK, KEEP, Question("quality", "rating", ratings=FIVE_POINTS)),
     "expert": (
-        *(
-            Question(name, "rating", ratings=FIVE_POINTS)
-            for name in ("accuracy", "consistency", "domain_compliance")
-        ),
+        *(Question(name, "rating", ratings=FIVE_POINTS) for name in ("accuracy", "consistency", "domain_compliance")),
         KEEP,
         COMMENT,
     ),

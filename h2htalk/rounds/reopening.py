@@ -100,9 +100,7 @@ def _split_new(
     active = {annotator.id for annotator in folder.annotators() if annotator.active}
     returning = {annotator.id for annotator in changed if annotator.active} - active
     now = [] if closed else [one for one in new if one.annotator in active]
-    late = [
-        one for one in new if altered or one.annotator in returning or (closed and one.annotator in active)
-    ]
+    late = [one for one in new if altered or one.annotator in returning or (closed and one.annotator in active)]
     return now, late
 
 
@@ -133,9 +131,7 @@ class _Requests:
                 f"nothing new to hand out: {counted(self.pending, 'assignment is', 'assignments are')} still pending; "
                 "wait, or name annotators who left with --without"
             )
-        return (
-            f"nothing to hand out: {nobody if self.exhausted else 'every item already has enough annotators'}"
-        )
+        return f"nothing to hand out: {nobody if self.exhausted else 'every item already has enough annotators'}"
 
 
 def _compute_requests(
@@ -161,9 +157,7 @@ def _record_reopening(folder: RoundFolder, requests: _Requests, left: int) -> li
     renamed = folder.archive_outcome()
     requested = requests.requested
     folder.add_event("reopened", items=len(requested), assignments=sum(requested.values()), left=left)
-    return (
-        [f"the round is open again; earlier results were renamed to {', '.join(renamed)}"] if renamed else []
-    )
+    return [f"the round is open again; earlier results were renamed to {', '.join(renamed)}"] if renamed else []
 
 
 def _describe_late(late: Sequence[Annotation], closed: bool, altered: bool) -> list[str]:

@@ -243,9 +243,7 @@ def _progress(
             expected = given[key] if assigned else one in annotator.languages
             if completed[key] or passed[key] or (annotator.active and expected):
                 numbers = (given[key], left[key]) if has_counts else (None, None)
-                rows.append(
-                    ProgressRow(name, one, numbers[0], completed[key], numbers[1], begun[key], passed[key])
-                )
+                rows.append(ProgressRow(name, one, numbers[0], completed[key], numbers[1], begun[key], passed[key]))
         idle += annotator.active and len(rows) == before
     return tuple(rows), idle
 

@@ -57,9 +57,7 @@ def decisions_table(path: Path, decisions: Sequence[Decision]) -> Table:
     agreement = read_json_object(path / "agreement.json")
     table = _table("question", *rules, "alpha", "95 %")
     for question, count in counts.items():
-        table.add_row(
-            question, *(f"{count[rule]:,}" for rule in rules), *_alpha_cells(agreement.get(question))
-        )
+        table.add_row(question, *(f"{count[rule]:,}" for rule in rules), *_alpha_cells(agreement.get(question)))
     return table
 
 

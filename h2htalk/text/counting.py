@@ -103,9 +103,7 @@ _HESITATION = re.compile(r"\s*[\u3400-\u9fff]{1,2}\s*")  # 嗯……好
 _FIRST_PERSON = re.compile(r"I(?:\b|['’])")
 
 # A full stop after these never ends a sentence.
-_TITLES = frozenset(
-    ["mr", "mrs", "ms", "mx", "dr", "prof", "rev", "gen", "lt", "gov", "st", "mt", "ft", "vs", "cf"]
-)
+_TITLES = frozenset(["mr", "mrs", "ms", "mx", "dr", "prof", "rev", "gen", "lt", "gov", "st", "mt", "ft", "vs", "cf"])
 # Not before a digit either: No. 5, Sept. 17.
 _BEFORE_DIGITS = frozenset(["no", "jan", "feb", "aug", "sept", "oct", "nov", "dec"])
 # The end of a sentence only when a capital follows; "I" is always a capital, so it is no evidence.

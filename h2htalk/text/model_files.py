@@ -125,9 +125,7 @@ def find_local_model(name: str) -> LocalModel | None:
         folder = snapshot
     weights = _files(folder, _WEIGHTS)
     if not weights:
-        raise ConfigError(
-            f"{folder}: holds no weights ({', '.join(_WEIGHTS)}); fetch or copy the model again"
-        )
+        raise ConfigError(f"{folder}: holds no weights ({', '.join(_WEIGHTS)}); fetch or copy the model again")
     if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name):
         return LocalModel(folder, folder.name)
     return LocalModel(folder, f"sha256:{_content_hash(folder, weights)}")

@@ -50,9 +50,7 @@ class NamedCounter:
             return self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
         except Exception as error:  # the library raises plain Exception; the message shows it to the user
             reason = shorten(str(error), 120)
-            raise ConfigError(
-                f"tokenizer {self.name}: cannot read the texts: {reason}; name another"
-            ) from error
+            raise ConfigError(f"tokenizer {self.name}: cannot read the texts: {reason}; name another") from error
 
 
 def open_token_counter(name: str) -> NamedCounter:
@@ -115,18 +113,14 @@ def _embedded_counter() -> NamedCounter:
 
     path = find_packaged(SMOLLM2_GGUF, "the embedded model's tokenizer")
     metadata = read_metadata(path, {_VOCABULARY, _MERGES, _KIND})
-    if (
-        metadata.get(_KIND) != "smollm"
-    ):  # the hash is checked before: only with another release of the weights
+    if metadata.get(_KIND) != "smollm":  # the hash is checked before: only with another release of the weights
         raise ConfigError(f"{path}: unknown pre-tokenizer {metadata.get(_KIND)!r}; reinstall the package")
     vocabulary = {token: number for number, token in enumerate(metadata[_VOCABULARY])}
     merges = [tuple(merge.split(" ")) for merge in metadata[_MERGES]]
     tokenizer = library.Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
     # As in the model's training: digit by digit, then GPT-2's pattern over bytes.
     digits = pre_tokenizers.Digits(individual_digits=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [digits, pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
     return _counter(f"{EMBEDDED} (SmolLM2-135M-Instruct)", tokenizer)
 
 

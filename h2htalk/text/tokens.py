@@ -70,9 +70,7 @@ def _in_pieces(cut: Tokenizer) -> Tokenizer:
 
 
 def _pieces(text: str) -> list[str]:
-    ends = [
-        end for run in _LONG_RUN.finditer(text) for end in range(run.start() + HAN_RUN, run.end(), HAN_RUN)
-    ]
+    ends = [end for run in _LONG_RUN.finditer(text) for end in range(run.start() + HAN_RUN, run.end(), HAN_RUN)]
     return [text[start:end] for start, end in pairwise((0, *ends, len(text)))]
 
 

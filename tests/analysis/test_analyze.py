@@ -123,9 +123,7 @@ def test_two_splits_are_compared_in_the_language_that_both_have(tmp_path: Path) 
     tea = records(*((f"I drink tea with friend {n}.", "Enjoy the tea!") for n in range(40)))
     walk = records(*((f"I take a walk with dog {n}.", "Enjoy the walk!") for n in range(40)))
     chinese = records(("我喝茶。", "好的。"), language="zh")
-    spec = AnalyzeSpec(
-        split_of(tmp_path, [*tea, *chinese], "tea"), split_of(tmp_path, walk, "walk"), processes=1
-    )
+    spec = AnalyzeSpec(split_of(tmp_path, [*tea, *chinese], "tea"), split_of(tmp_path, walk, "walk"), processes=1)
     analysis = analyze(spec)
     kinds = [(c.language, c.kind, c.side) for c in analysis.comparisons]
     assert kinds == [
@@ -206,7 +204,5 @@ from h2htalk.analysis.analyze import AnalyzeSpec, analyze
 analyze(AnalyzeSpec("mini", language="en", limit=2, processes=1))
 print(sorted({"matplotlib", "wordcloud"} & set(sys.modules)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == "[]\n"

@@ -89,9 +89,7 @@ def test_samples_of_an_item_are_one_call_where_the_api_has_them(tmp_path: Path) 
     assert f"{ITEMS} calls" in one
     assert f"{ITEMS} calls" in three
     assert priced(one)[1] < priced(three)[1] < 3 * priced(one)[1]  # the prompt is paid once
-    apart = estimate(
-        spec_of(tmp_path, samples=3, temperature=0.7, model_sampling=False, model="server:m@http://x")
-    )
+    apart = estimate(spec_of(tmp_path, samples=3, temperature=0.7, model_sampling=False, model="server:m@http://x"))
     assert f"{3 * ITEMS} calls" in apart
 
 
@@ -110,9 +108,7 @@ def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> 
         'date = "2026-11-20"\ncurrency = "USD"\n[models."openai:gpt-test"]\ninput = 1\noutput = 2\n'
     )
     told = estimate(spec_of(tmp_path, model=MODELS["openai"], prices=str(tmp_path / "bare.toml"), batch=True))
-    assert (
-        "Price: unknown of a batch under the prices of 2026-11-20: name it in a file with --prices." in told
-    )
+    assert "Price: unknown of a batch under the prices of 2026-11-20: name it in a file with --prices." in told
     own = {"model": MODELS["openai"], "prices": str(tmp_path / "bare.toml"), "batch": True}
     told = estimate(spec_of(tmp_path, **own, max_cost=1.0))
     assert told.endswith(" --max-cost refuses what may cost an unknown amount.")
@@ -136,9 +132,7 @@ def test_a_wrong_option_of_an_engine_is_said_before_the_run(tmp_path: Path) -> N
         estimate(spec_of(tmp_path, model="vllm:m", engine_options={"dtypo": "half"}))
 
 
-def test_what_a_running_batch_brings_is_not_counted_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_running_batch_brings_is_not_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(tmp_path, batch=True)
     with ProviderServer() as server:
         for name, value in server.environment().items():
@@ -174,7 +168,5 @@ def test_no_embedder_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_model_without_a_price_is_answered_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"price of openai:gpt-4oo is unknown: did you mean 'openai:gpt-4o'\?"
-    ):
+    with pytest.raises(ConfigError, match=r"price of openai:gpt-4oo is unknown: did you mean 'openai:gpt-4o'\?"):
         estimate(spec_of(tmp_path, model="openai:gpt-4oo", max_cost=1.0))

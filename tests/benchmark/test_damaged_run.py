@@ -25,9 +25,7 @@ LEXICAL = ("main", "rows", "lexical")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "whole"
     evaluate(
-        EvaluateSpec(
-            model="baseline:constant", split="mini", out=str(out), limit=22, embedder="none", baselines=False
-        )
+        EvaluateSpec(model="baseline:constant", split="mini", out=str(out), limit=22, embedder="none", baselines=False)
     )
     return out
 
@@ -105,9 +103,7 @@ def test_what_was_written_is_read_as_it_was(whole: Path) -> None:
         (("signature", "subject"), {"x": "y"}, "subject lacks engine and model"),
     ],
 )  # fmt: skip
-def test_a_summary_that_no_run_wrote_is_refused(
-    run: Path, place: Sequence[str], value: object, message: str
-) -> None:
+def test_a_summary_that_no_run_wrote_is_refused(run: Path, place: Sequence[str], value: object, message: str) -> None:
     """Each of these was a traceback somewhere in a table, or a figure in it."""
     change(run / "summary.json", place, value)
     text = refusal(lambda: read_summary(run / "summary.json"), run / "summary.json")
@@ -115,9 +111,7 @@ def test_a_summary_that_no_run_wrote_is_refused(
     assert text.endswith("; run `h2htalk score` again")
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]", "null", "5", "{", "{}", "[" * 100_000, '{"a":NaN}', '{"a":' * 500]
-)
+@pytest.mark.parametrize("content", ["", "[]", "null", "5", "{", "{}", "[" * 100_000, '{"a":NaN}', '{"a":' * 500])
 def test_what_is_no_summary_is_refused(run: Path, content: str) -> None:
     (run / "summary.json").write_text(content)
     refusal(lambda: read_summary(run / "summary.json"), run / "summary.json")
@@ -163,9 +157,7 @@ def with_column(name: str, values: Any) -> Callable[[Any], Any]:
         import pyarrow as pa
 
         column = (
-            pa.array([values] * len(table))
-            if not isinstance(values, pa.DataType)
-            else pa.nulls(len(table), values)
+            pa.array([values] * len(table)) if not isinstance(values, pa.DataType) else pa.nulls(len(table), values)
         )
         return table.set_column(table.schema.get_field_index(name), name, column)
 

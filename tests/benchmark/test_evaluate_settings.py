@@ -75,15 +75,8 @@ def test_a_spec_survives_its_own_dict_and_json() -> None:
         ({"samples": 1001, "temperature": 1}, "--samples is 1001; it must be 1,000 or less"),
         ({"max_tokens": 10**30}, "it must be 1,000,000 or less"),
         ({"concurrency": 10**12}, "it must be 10,000 or less"),
-        *(
-            ({key: name}, f"{OPTIONS[key]} is empty")
-            for key in ("model", "split", "out")
-            for name in ("", " ")
-        ),
-        *(
-            ({key: "x\0y"}, f"{OPTIONS[key]} holds the character NUL")
-            for key in ("model", "split", "out", "prompts")
-        ),
+        *(({key: name}, f"{OPTIONS[key]} is empty") for key in ("model", "split", "out") for name in ("", " ")),
+        *(({key: "x\0y"}, f"{OPTIONS[key]} holds the character NUL") for key in ("model", "split", "out", "prompts")),
         ({"embedder": "e\0"}, "--embedder holds the character NUL, which no name can: 'e\\x00'"),
         (
             {"samples": 3},
@@ -116,17 +109,13 @@ def test_a_path_that_is_not_utf_8_is_a_path() -> None:
 
 @pytest.mark.parametrize("key", WORK)
 def test_a_missing_word_is_named(key: str) -> None:
-    with pytest.raises(
-        ConfigError, match=f"eval.toml: {key} is missing: name it there or on the command line"
-    ):
+    with pytest.raises(ConfigError, match=f"eval.toml: {key} is missing: name it there or on the command line"):
         EvaluateSpec.from_dict({k: v for k, v in WORK.items() if k != key}, "eval.toml")
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:
     path = tmp_path / "eval.toml"
-    path.write_text(
-        'model = "embedded"\nsplit = "mini"\nlimit = 5\nsubtasks = ["dialogue_base"]\nsamples = 2\n'
-    )
+    path.write_text('model = "embedded"\nsplit = "mini"\nlimit = 5\nsubtasks = ["dialogue_base"]\nsamples = 2\n')
     spec = read_spec(path, {"out": "runs/b", "limit": 7, "temperature": 0.7})
     assert (spec.model, spec.out, spec.limit, spec.samples) == ("embedded", "runs/b", 7, 2)
     assert spec.subtasks == ("dialogue_base",)
@@ -135,9 +124,7 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
 def test_the_spec_of_an_earlier_run_can_be_used_again(tmp_path: Path) -> None:
     spec = EvaluateSpec(**WORK, seed=4)
     (tmp_path / "run.json").write_text(json.dumps({"spec": spec.to_dict(), "signature": {}}))
-    assert read_spec(tmp_path / "run.json", {"out": "runs/b"}) == EvaluateSpec(
-        **{**WORK, "out": "runs/b"}, seed=4
-    )
+    assert read_spec(tmp_path / "run.json", {"out": "runs/b"}) == EvaluateSpec(**{**WORK, "out": "runs/b"}, seed=4)
 
 
 def test_the_spec_of_a_run_goes_on_in_the_folder_that_holds_it(tmp_path: Path) -> None:

@@ -24,9 +24,7 @@ def our_jobs(server: ProviderServer) -> int:
 
 
 @BOTH
-def test_results_in_any_order_with_refused_expired_and_broken_ones_among_them(
-    tmp_path: Path, provider: str
-) -> None:
+def test_results_in_any_order_with_refused_expired_and_broken_ones_among_them(tmp_path: Path, provider: str) -> None:
     at = {
         "item1": "refusal",
         "item2": "truncated",
@@ -79,9 +77,7 @@ def test_a_job_that_fails_validation_is_one_line_and_costs_nothing(tmp_path: Pat
 
 
 @OPENAI_FIRST
-def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(
-    tmp_path: Path, provider: str
-) -> None:
+def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_path: Path, provider: str) -> None:
     with ProviderServer(jobs=JobPlan(polls=10_000)) as server:
         run = batch_run(server, tmp_path, provider)
         process = run.start()
@@ -140,9 +136,7 @@ def test_a_run_goes_on_in_batches_and_live_again(tmp_path: Path, provider: str) 
 
 
 @OPENAI_FIRST
-def test_a_job_that_somebody_cancels_leaves_failures_that_a_restart_repairs(
-    tmp_path: Path, provider: str
-) -> None:
+def test_a_job_that_somebody_cancels_leaves_failures_that_a_restart_repairs(tmp_path: Path, provider: str) -> None:
     with ProviderServer(jobs=JobPlan(polls=10_000)) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 4, {"batch": True})
         process = run.start()

@@ -50,9 +50,7 @@ class Pen:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        batch_runner, "Pace", partial(batch_runner.Pace, first=0.01, longest=0.02, settle=0.05)
-    )
+    monkeypatch.setattr(batch_runner, "Pace", partial(batch_runner.Pace, first=0.01, longest=0.02, settle=0.05))
     monkeypatch.setattr(submission, "_FIRST_PAUSE", 0.01)
 
 

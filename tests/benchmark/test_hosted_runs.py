@@ -43,9 +43,7 @@ FAILED = {8: "malformed_reply", 19: "context_length", 20: "http_500"}
 
 @pytest.mark.slow
 @BOTH
-def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books(
-    tmp_path: Path, provider: str
-) -> None:
+def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books(tmp_path: Path, provider: str) -> None:
     at = {f"item{number}": fault for number, fault in ORDERED.items()}
     with ProviderServer(faults_at=at) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 22, {"timeout": 1.0, "attempts": 3})
@@ -116,9 +114,7 @@ def test_a_wrong_key_or_model_is_one_line_and_costs_nothing(
 
 
 @OPENAI_FIRST
-def test_credit_that_ends_in_the_middle_keeps_what_was_paid_and_goes_on_later(
-    tmp_path: Path, provider: str
-) -> None:
+def test_credit_that_ends_in_the_middle_keeps_what_was_paid_and_goes_on_later(tmp_path: Path, provider: str) -> None:
     with ProviderServer(after={"no_credit": 5}) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 12, {"concurrency": 2})
         ended = run.run(code=2)
@@ -135,9 +131,7 @@ def test_credit_that_ends_in_the_middle_keeps_what_was_paid_and_goes_on_later(
 
 
 @ANTHROPIC_FIRST
-def test_a_key_that_is_revoked_in_the_middle_stops_the_run_and_keeps_the_answers(
-    tmp_path: Path, provider: str
-) -> None:
+def test_a_key_that_is_revoked_in_the_middle_stops_the_run_and_keeps_the_answers(tmp_path: Path, provider: str) -> None:
     with ProviderServer(after={"unauthorized": 4}) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 12, {"concurrency": 2})
         run.run(code=2)
@@ -251,9 +245,7 @@ def test_the_costs_that_are_shown_are_the_servers_bill(tmp_path: Path, provider:
 
 
 @OPENAI_FIRST
-def test_a_provider_that_goes_away_leaves_reasons_and_no_bill_beyond_the_books(
-    tmp_path: Path, provider: str
-) -> None:
+def test_a_provider_that_goes_away_leaves_reasons_and_no_bill_beyond_the_books(tmp_path: Path, provider: str) -> None:
     with ProviderServer(latency=0.05) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 24, {"concurrency": 4, "attempts": 2})
         process = run.start()

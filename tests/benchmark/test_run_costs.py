@@ -45,9 +45,7 @@ def spec_of(folder: Path, **settings: Any) -> EvaluateSpec:
 def writer_of(folder: Path) -> RunWriter:
     if not (folder / "split").exists():
         write_split(folder / "split", 3)
-    return RunWriter(
-        RunFolder(folder / "run"), {"samples": 1}, SIGNATURE, load_split(str(folder / "split")), {}
-    )
+    return RunWriter(RunFolder(folder / "run"), {"samples": 1}, SIGNATURE, load_split(str(folder / "split")), {})
 
 
 def ledger_of(costs: RunCosts) -> Ledger:
@@ -140,9 +138,7 @@ def test_calls_that_a_kill_left_open_are_settled_by_the_stored_answers(tmp_path:
     assert (totals.usd_paid, totals.usd_possible) == (SPENT, 2 * WORST)
 
 
-def test_a_run_that_waits_for_a_batch_job_is_not_asked_live(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_waits_for_a_batch_job_is_not_asked_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed(tmp_path, batch="0123456789ab")
     monkeypatch.setattr("secrets.token_hex", lambda size: "0123456789ab")
     with BatchJournal(batch_folder(tmp_path / "run")) as journal:
@@ -164,9 +160,7 @@ def test_a_run_that_waits_for_a_batch_job_is_not_asked_live(
 
 
 @pytest.mark.parametrize("batch", [True, False])
-def test_a_job_whose_journal_was_removed_is_possibly_paid_and_open_no_longer(
-    batch: bool, tmp_path: Path
-) -> None:
+def test_a_job_whose_journal_was_removed_is_possibly_paid_and_open_no_longer(batch: bool, tmp_path: Path) -> None:
     killed(tmp_path, batch="0123456789ab")
     open_calls = read_costs(tmp_path / "run")[GENERATE].open
     assert open_calls > 0

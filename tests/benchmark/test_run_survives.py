@@ -176,15 +176,11 @@ def test_a_full_disk_is_one_clear_line_and_nothing_is_corrupted(tmp_path: Path) 
         assert stored_ids(out) == Counter({f"made-{i:05}": 1 for i in range(20)})
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0, reason="needs root to mount a small file system; run as root to test ENOSPC"
-)
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system; run as root to test ENOSPC")
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     split, disk = write_split(tmp_path / "split", 40), tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False
-    )
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False)
     if mounted.returncode:
         pytest.skip("a tmpfs cannot be mounted here")
     try:

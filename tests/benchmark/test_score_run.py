@@ -54,9 +54,7 @@ def test_scoring_again_gives_the_same_summary(spec: EvaluateSpec) -> None:
     assert score(spec.out_path) == made
 
 
-def test_a_restart_of_a_finished_run_scores_nothing_anew(
-    spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restart_of_a_finished_run_scores_nothing_anew(spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     summary = evaluate(spec)
     page = RunFolder(spec.out_path).page
     with monkeypatch.context() as patch:

@@ -305,9 +305,7 @@ def test_anthropic_reads_bounds_as_words_since_its_server_does_not_enforce_them(
     schema = anthropic_schema(FORM)
     assert schema["properties"]["score"] == {"type": "integer", "description": "{maximum: 10, minimum: 1}"}
     assert schema["properties"]["evidence"]["minItems"] == 1  # this it enforces
-    assert schema["$defs"]["Evidence"]["properties"]["quote"]["description"] == (
-        "word for word\n\n{maxLength: 40}"
-    )
+    assert schema["$defs"]["Evidence"]["properties"]["quote"]["description"] == ("word for word\n\n{maxLength: 40}")
 
 
 @pytest.mark.parametrize("model", [Verdict, Branch, Titled])

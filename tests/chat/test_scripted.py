@@ -42,9 +42,7 @@ def test_a_star_with_an_ending_answers_every_id_that_ends_so_the_longest_first(t
     )
     names = ("x:base/rubric", "y:base/rubric", "y:plan/rubric", "y/pair")
     texts = [
-        outcome.text
-        for outcome in chat.complete([request(n, 1) for n in names[1:]])
-        if isinstance(outcome, Reply)
+        outcome.text for outcome in chat.complete([request(n, 1) for n in names[1:]]) if isinstance(outcome, Reply)
     ]
     assert texts == ["a rubric of base", "a rubric", "any"]
     assert chat.complete([request(names[0])]) == [Reply("its own")]

@@ -109,9 +109,7 @@ def test_a_split_broken_at_line_17_is_named_by_file_and_line(tmp_path: Path) -> 
     lines[16] = lines[16][:-1]
     broken = tmp_path / "broken.jsonl"
     broken.write_text("\n".join(lines))
-    done = h2htalk_here(
-        "evaluate", "embedded", "--split", broken, "--embedder", "none", "--out", tmp_path / "run"
-    )
+    done = h2htalk_here("evaluate", "embedded", "--split", broken, "--embedder", "none", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert f"{broken}:17" in done.stderr
     assert not (tmp_path / "run").exists()
@@ -224,9 +222,7 @@ def test_a_missing_extra_is_named_with_what_to_type(
 
 def test_a_missing_key_is_one_line_that_says_what_to_set_and_nothing_is_written(tmp_path: Path) -> None:
     with LoopbackServer(faults={"unauthorized": 1.0}) as server:
-        done = h2htalk_here(
-            "evaluate", server.spec, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run"
-        )
+        done = h2htalk_here("evaluate", server.spec, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert "H2HTALK_SERVER_KEY" in done.stderr
     assert "Traceback" not in done.stderr
@@ -236,9 +232,7 @@ def test_a_missing_key_is_one_line_that_says_what_to_set_and_nothing_is_written(
 def test_no_server_at_the_url_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
     with LoopbackServer() as server:
         closed = server.spec
-    done = h2htalk_here(
-        "evaluate", closed, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run"
-    )
+    done = h2htalk_here("evaluate", closed, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert "127.0.0.1" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -260,9 +254,7 @@ def test_the_servers_key_stands_in_no_file_and_no_message(tmp_path: Path) -> Non
 def test_several_samples_an_item_are_averaged_and_counted_as_one_item(tmp_path: Path) -> None:
     split = write_split(tmp_path / "split", 6)
     texts = ("I hear you.", "Tell me more.", "")
-    lines = [
-        {"id": f"made-{i:05}", "sample": k, "text": text} for i in range(6) for k, text in enumerate(texts)
-    ]
+    lines = [{"id": f"made-{i:05}", "sample": k, "text": text} for i in range(6) for k, text in enumerate(texts)]
     command = ("evaluate", scripted(tmp_path, *lines), "--split", split, "--embedder", "none")
     done = h2htalk_here(*command, "--samples", 3, "--temperature", 0.7, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr

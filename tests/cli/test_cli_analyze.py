@@ -50,9 +50,7 @@ def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_cannot_work_is_one_line_and_writes_nothing(
-    tmp_path: Path, words: tuple[str, ...], message: str
-) -> None:
+def test_what_cannot_work_is_one_line_and_writes_nothing(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     done = h2htalk_here("analyze", *words, "--out", tmp_path / "out")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert done.stderr.startswith("error: ")
@@ -119,7 +117,5 @@ finally:
     heavy = {"spacy", "lemminflect", "matplotlib", "wordcloud", "numpy", "jieba", "tokenizers", "jinja2", "rich"}
     print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr.splitlines()[-1] == "[]"

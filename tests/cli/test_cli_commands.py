@@ -65,9 +65,7 @@ def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
 
 def test_an_import_of_something_that_is_no_file_is_refused(tmp_path: Path) -> None:
     """The second reading of a pipe waited for ever."""
-    answers = h2htalk_here(
-        "import", "responses", "x", "--split", "mini", "--name", " ", "--out", tmp_path / "run"
-    )
+    answers = h2htalk_here("import", "responses", "x", "--split", "mini", "--name", " ", "--out", tmp_path / "run")
     assert (answers.returncode, "--name is empty" in answers.stderr) == (2, True)
     os.mkfifo(tmp_path / "answers")
     words = ("import", "responses", tmp_path / "answers", "--split", "mini", "--embedder", "none")

@@ -23,9 +23,7 @@ ALLOWED = "\n\r"  # a terminal's line ends
 def on_a_terminal(*words: str) -> str:
     """What a person would see; through a pipe the command line strips colours, and with them what is looked for."""
     ours, theirs = pty.openpty()
-    run = subprocess.Popen(
-        [*H2HTALK, *words], stdout=theirs, stderr=theirs, env={**os.environ, "COLUMNS": "200"}
-    )
+    run = subprocess.Popen([*H2HTALK, *words], stdout=theirs, stderr=theirs, env={**os.environ, "COLUMNS": "200"})
     os.close(theirs)
     shown = b""
     try:
@@ -114,9 +112,7 @@ def test_quoted_values_are_short_and_show_what_looks_alike() -> None:
         (["好", "\u3000"], "['好', '\\u3000']"),
     ],
 )
-def test_quoted_chinese_can_be_read_and_what_looks_like_something_else_cannot_hide(
-    value: object, shown: str
-) -> None:
+def test_quoted_chinese_can_be_read_and_what_looks_like_something_else_cannot_hide(value: object, shown: str) -> None:
     assert quoted(value) == shown
 
 
@@ -178,9 +174,7 @@ def test_a_terminal_that_knows_ascii_alone_shows_escapes(tmp_path: Path) -> None
     write_jsonl(tmp_path / "s.jsonl", scenario_records(5))
     (tmp_path / "split.toml").write_text('name = "你好"\n', encoding="utf-8")
     env = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(
-        [*H2HTALK, "split", "info", tmp_path], capture_output=True, env=env, check=True, timeout=60
-    )
+    done = subprocess.run([*H2HTALK, "split", "info", tmp_path], capture_output=True, env=env, check=True, timeout=60)
     assert done.stdout.startswith(json.dumps("你好").strip('"').encode())
 
 

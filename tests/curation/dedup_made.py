@@ -16,9 +16,7 @@ from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
 
 
-def dialogue(
-    name: str, *contents: str, language: Language = "en", metadata: dict[str, Any] | None = None
-) -> Dialogue:
+def dialogue(name: str, *contents: str, language: Language = "en", metadata: dict[str, Any] | None = None) -> Dialogue:
     """A dialogue whose messages are the user's and the companion's in turn."""
     turns = tuple(Turn("companion" if n % 2 else "user", text) for n, text in enumerate(contents))
     return Dialogue(name, language, turns, {"source": "made"}, "CC0-1.0", metadata or {})

@@ -124,9 +124,7 @@ def test_errors_of_later_stages_come_before_the_first_stage(spec: Path, text: st
     assert not any((spec.parent / "work" / name).exists() for name in STAGES)
 
 
-def test_without_a_reviewer_the_run_ends_with_candidates(
-    spec: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_reviewer_the_run_ends_with_candidates(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec.write_text(SPEC.replace("scripted:reviewer.jsonl", ""))
     assert [item.stage for item in summaries(curate(spec))] == list(STAGES)[:-1]
     assert "review.model is empty, so the run ends with the results of compose" in capsys.readouterr().err

@@ -144,13 +144,9 @@ def require_documented_ids(workspace: Workspace) -> None:
             assert name in erase(workspace, name).ids
 
 
-def test_the_planted_dialogues_among_a_few_mock_dialogues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_planted_dialogues_among_a_few_mock_dialogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("H2HTALK_DATA", raising=False)
-    copied = Path(
-        shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("workspace"))
-    )
+    copied = Path(shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("workspace")))
     settings = (copied / "curate.toml").read_text(encoding="utf-8")
     assert "mock_dialogues = 400" in settings
     (copied / "curate.toml").write_text(settings.replace("= 400", "= 20"), encoding="utf-8")

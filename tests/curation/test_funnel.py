@@ -28,9 +28,7 @@ def test_the_same_counts_give_the_same_file(tmp_path: Path, ending: str) -> None
     assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("x.txt", "end in .svg, .pdf, .png"), ("gone/x.svg", "cannot|No such")]
-)
+@pytest.mark.parametrize(("name", "message"), [("x.txt", "end in .svg, .pdf, .png"), ("gone/x.svg", "cannot|No such")])
 def test_a_wrong_drawing_is_an_error(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         draw_funnel([GATHER], tmp_path / name)

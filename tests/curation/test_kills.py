@@ -66,9 +66,7 @@ def made(folder: Path) -> Path:
 
 def start(spec: Path, server: ProviderServer) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "h2htalk", "curate", "run", str(spec)]
-    return subprocess.Popen(
-        command, env=server.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    return subprocess.Popen(command, env=server.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def progress(folder: Path) -> int:

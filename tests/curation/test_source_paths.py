@@ -87,18 +87,14 @@ def made(folder: Path) -> Path:
         "companion": "The canal at dusk sounds calm. What did you hear there?",
         "guard": "Safety: Safe\nCategories: None",
         "composer": '{"evidence": "Greetings only.", "proposals": []}',
-        "reviewer": json.dumps(
-            {**verdict, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"}
-        ),
+        "reviewer": json.dumps({**verdict, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"}),
     }
     for name, text in replies.items():
         write_jsonl(folder / f"models/{name}.jsonl", [{"id": "*", "text": text}])
     return folder / "curate.toml"
 
 
-def test_a_project_in_another_folder_gives_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_in_another_folder_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulated records held the absolute path of their script."""
     found = []
     for place in (tmp_path / "a", tmp_path / "Eine Forscherin" / "tief" / "b"):
@@ -162,9 +158,7 @@ def test_the_identity_of_a_model_in_a_folder_depends_on_its_files(tmp_path: Path
     assert origin(f"hf:{folder}") == "model:hf:my-model"
 
 
-def test_a_hosted_model_is_no_folder_of_the_same_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hosted_model_is_no_folder_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gpt-4o").mkdir()
     (tmp_path / "gpt-4o/config.json").write_text("{}")
     monkeypatch.chdir(tmp_path)

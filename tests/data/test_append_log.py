@@ -30,9 +30,7 @@ def stored(path: Path) -> list[dict[str, Any]]:
 
 def run_python(code: str, *arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_records_are_there_as_soon_as_append_returns(tmp_path: Path) -> None:
@@ -298,9 +296,7 @@ def test_a_full_disk_leaves_the_file_at_its_last_whole_line(tmp_path: Path) -> N
     """A real one: 128 KiB of tmpfs, mounted where only the child sees it."""
     mount = 'mount -t tmpfs -o size=128k tmpfs "$1" && exec "$2" -c "$3" "$1/part-0.jsonl" 0'
     private = ["unshare", "--mount", "--map-root-user"]
-    may = subprocess.run(
-        [*private, "mount", "-t", "tmpfs", "tmpfs", str(tmp_path)], capture_output=True, check=False
-    )
+    may = subprocess.run([*private, "mount", "-t", "tmpfs", "tmpfs", str(tmp_path)], capture_output=True, check=False)
     if may.returncode:
         pytest.skip("no tmpfs can be mounted here; the test with a file-size limit stands for it")
     command = [*private, "sh", "-c", mount, "sh", str(tmp_path), sys.executable, FILL]

@@ -106,9 +106,7 @@ def test_records_stream_until_the_broken_one(tmp_path: Path) -> None:
         next(stream)
 
 
-def test_an_endless_line_is_refused_before_it_fills_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_line_is_refused_before_it_fills_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_LINE", 1 << 20)
     path = tmp_path / "x.jsonl"
     path.write_bytes(b" " * (1 << 20) + b"{}\n")

@@ -83,11 +83,7 @@ def test_an_unknown_country_has_no_lines() -> None:
 
 def test_hours_are_hours_or_say_where_to_look() -> None:
     """Nothing is known of 1980's hours but that its page is the place to ask."""
-    odd = {
-        line.number: line.hours
-        for line in read_help_lines().lines
-        if line.hours not in ("24 hours", "24小时")
-    }
+    odd = {line.number: line.hours for line in read_help_lines().lines if line.hours not in ("24 hours", "24小时")}
     assert odd == {"12356": "每天至少18小时", "1980": "时段请查官网"}
 
 

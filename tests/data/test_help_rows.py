@@ -29,8 +29,7 @@ def test_a_row_a_country_with_a_line_and_its_emergency_numbers(language: Languag
         ("en", "United Kingdom: Samaritans, call 116 123; Shout, text SHOUT to 85258; emergency 999"),
         (
             "en",
-            "Mainland China: call 12356, in Chinese, at least 18 hours a day; "
-            "emergency ambulance 120, police 110",
+            "Mainland China: call 12356, in Chinese, at least 18 hours a day; emergency ambulance 120, police 110",
         ),
         ("en", "Taiwan: call 1925, in Chinese; emergency ambulance 119, police 110"),
         (

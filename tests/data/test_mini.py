@@ -97,9 +97,7 @@ def test_a_drunk_listener_who_is_about_to_drive_to_the_river_is_at_high_risk() -
 
 def test_a_surname_belongs_to_one_scenario() -> None:
     named = re.compile(r"\b(?:Mr|Mrs|Ms|Dr) ([A-Z]\w+)")
-    scenarios = {
-        (name, s.id) for s in MINI.scenarios for name in named.findall(f"{inputs_of(s)}\n{s.reference}")
-    }
+    scenarios = {(name, s.id) for s in MINI.scenarios for name in named.findall(f"{inputs_of(s)}\n{s.reference}")}
     assert [name for name, n in Counter(name for name, _ in scenarios).items() if n > 1] == []
 
 

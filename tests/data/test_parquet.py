@@ -14,8 +14,7 @@ from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import DataError
 
 ROWS = [
-    {"id": f"r{i}", "value": None if i % 3 == 2 else i / 7, "tags": {"n": i, "list": ["你好", None]}}
-    for i in range(25)
+    {"id": f"r{i}", "value": None if i % 3 == 2 else i / 7, "tags": {"n": i, "list": ["你好", None]}} for i in range(25)
 ]
 
 

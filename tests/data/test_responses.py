@@ -51,20 +51,14 @@ STRIPPED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"), [case[1:] for case in STRIPPED], ids=[case[0] for case in STRIPPED]
-)
+@pytest.mark.parametrize(("text", "answer"), [case[1:] for case in STRIPPED], ids=[case[0] for case in STRIPPED])
 def test_thinking_is_kept_in_the_file_and_not_scored(text: str, answer: str) -> None:
     response = Response("a", 0, text)
     assert strip_thinking(text) == response.answer == answer
     assert read_response(response.to_dict(), "x") == response
 
 
-@given(
-    st.lists(
-        st.sampled_from(["<think>", "</think>", "<THINKING>", "</thinking>", "a", " ", "`", '"', "“", "”"])
-    )
-)
+@given(st.lists(st.sampled_from(["<think>", "</think>", "<THINKING>", "</thinking>", "a", " ", "`", '"', "“", "”"])))
 def test_no_tag_is_left_that_is_not_quoted_and_a_second_look_changes_nothing(parts: list[str]) -> None:
     answer = strip_thinking("".join(parts))
     assert answer == answer.strip()
@@ -73,9 +67,7 @@ def test_no_tag_is_left_that_is_not_quoted_and_a_second_look_changes_nothing(par
         assert strip_thinking(answer) == answer
 
 
-@pytest.mark.parametrize(
-    "piece", ["<think>", "</think>", "<think></think>", "<", "`<think>`", "<think " + " " * 50]
-)
+@pytest.mark.parametrize("piece", ["<think>", "</think>", "<think></think>", "<", "`<think>`", "<think " + " " * 50])
 def test_a_hostile_reply_takes_no_longer_than_its_length(piece: str) -> None:
     """A search for each opening tag's end took minutes for a reply of nothing but opening tags."""
     start = time.process_time()

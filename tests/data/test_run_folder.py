@@ -28,9 +28,7 @@ FAILED = Failure("timeout", "no answer")
 def split() -> Split:
     """Four scenarios, a to d."""
     four = load_split("mini").select(limit=4)
-    return replace(
-        four, scenarios=tuple(replace(s, id=i) for s, i in zip(four.scenarios, "abcd", strict=True))
-    )
+    return replace(four, scenarios=tuple(replace(s, id=i) for s, i in zip(four.scenarios, "abcd", strict=True)))
 
 
 @pytest.fixture
@@ -114,9 +112,7 @@ def test_the_last_word_counts_and_an_answer_beats_a_failure(folder: RunFolder, s
     assert open_writer(folder, split).answers == answers
 
 
-def test_another_signature_is_refused_by_its_keys_and_nothing_is_written(
-    folder: RunFolder, split: Split
-) -> None:
+def test_another_signature_is_refused_by_its_keys_and_nothing_is_written(folder: RunFolder, split: Split) -> None:
     open_writer(folder, split).close()
     before = tree(folder.path)
     other = Signature({"items": "2", "embedder": "none"}, {**SUBJECT, "seed": "7", "sap": "none"})

@@ -31,9 +31,7 @@ def test_tags_are_counted_most_frequent_first() -> None:
     text = describe_split(split)
     for tag in ("emotion", "complexity", "interaction", "risk"):
         (line,) = [line for line in text.splitlines() if line.startswith(f"{tag}: ")]
-        shown = {
-            value: int(n) for value, n in (part.rsplit(" ", 1) for part in line[len(tag) + 2 :].split(", "))
-        }
+        shown = {value: int(n) for value, n in (part.rsplit(" ", 1) for part in line[len(tag) + 2 :].split(", "))}
         assert shown == Counter(getattr(s.tags, tag) for s in split.scenarios)
         assert list(shown.values()) == sorted(shown.values(), reverse=True)
 

@@ -60,9 +60,7 @@ def test_mini_is_bundled_and_described() -> None:
     assert list_splits()["mini"].startswith("Hand-written scenarios")
 
 
-@pytest.mark.parametrize(
-    "name", ["maxi", "", " ", "..", "mini/", "nowhere/at/all", "n" * 5000, "a\x00b", "x.csv"]
-)
+@pytest.mark.parametrize("name", ["maxi", "", " ", "..", "mini/", "nowhere/at/all", "n" * 5000, "a\x00b", "x.csv"])
 def test_no_such_split_lists_the_choices(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cwd").mkdir()
     (tmp_path / "cwd" / "x.csv").write_text("id\n")
@@ -82,9 +80,7 @@ def test_a_folder_here_named_like_a_bundled_split_is_asked_about(
     write(tmp_path / "mini", records)
     with pytest.raises(ConfigError) as raised:
         load_split("mini")
-    assert str(raised.value) == (
-        "split mini: both a bundled split and a folder here: write ./mini for the folder"
-    )
+    assert str(raised.value) == ("split mini: both a bundled split and a folder here: write ./mini for the folder")
     assert len(load_split("./mini").scenarios) == len(records)
 
 
@@ -105,9 +101,7 @@ def test_an_empty_name_is_not_the_folder_one_stands_in(
 
 
 def test_a_hub_split_says_that_it_cannot_be_loaded_yet() -> None:
-    with pytest.raises(
-        ConfigError, match=r"hub:owner/name@v1: splits on the Hugging Face Hub cannot .* yet.*mini"
-    ):
+    with pytest.raises(ConfigError, match=r"hub:owner/name@v1: splits on the Hugging Face Hub cannot .* yet.*mini"):
         load_split("hub:owner/name@v1")
 
 
@@ -206,9 +200,7 @@ def test_a_key_that_stands_twice_is_named(tmp_path: Path, records: list[dict[str
 
 @pytest.mark.parametrize("made", ["pipe", "folder", "link to nothing"])
 @pytest.mark.parametrize("name", ["more.jsonl", "personas/more.toml", "split.toml"])
-def test_what_is_no_file_is_named(
-    tmp_path: Path, records: list[dict[str, Any]], made: str, name: str
-) -> None:
+def test_what_is_no_file_is_named(tmp_path: Path, records: list[dict[str, Any]], made: str, name: str) -> None:
     """A pipe called more.jsonl held the loading up for ever."""
     path = write(tmp_path, records) / name
     path.parent.mkdir(exist_ok=True)
@@ -294,9 +286,7 @@ def test_a_split_without_a_name_has_its_files_name_made_readable(
     assert load_split(str(tmp_path / "out")) == split
 
 
-def test_a_persona_of_the_split_takes_the_place_of_a_bundled_one(
-    tmp_path: Path, records: list[dict[str, Any]]
-) -> None:
+def test_a_persona_of_the_split_takes_the_place_of_a_bundled_one(tmp_path: Path, records: list[dict[str, Any]]) -> None:
     (tmp_path / "personas").mkdir()
     (tmp_path / "personas" / "mine.toml").write_text(ADA.replace('"ada"', '"nora"'))
     record = next(r for r in records if r["language"] == "en") | {"persona": "nora"}

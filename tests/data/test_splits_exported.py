@@ -68,9 +68,7 @@ OTHER = {
 
 def test_any_change_of_content_changes_the_fingerprint(mini: Split) -> None:
     """Each single field of a scenario, its metadata and its persona."""
-    scenario = next(
-        s for s in mini.scenarios if s.subtask == "recollection_initialization" and s.persona == "nora"
-    )
+    scenario = next(s for s in mini.scenarios if s.subtask == "recollection_initialization" and s.persona == "nora")
     record = scenario.to_dict() | {"metadata": {"note": "x"}}
 
     def fingerprint(raw: dict[str, Any], persona: Persona | None = None) -> str:
@@ -173,9 +171,7 @@ def test_two_hostile_ids_become_two_files(mini: Split, tmp_path: Path) -> None:
 def test_texts_of_every_kind_survive_export(mini: Split, tmp_path: Path) -> None:
     odd = 'quote " backslash \\ tab\t line\nbreak \x7f \x00 emoji 👩‍👩‍👧 \u2028'
     nora = replace(mini.personas["nora"], names={"en": odd.strip(), "zh": "苏晚"})
-    row = replace(
-        mini.scenarios[0], reference=odd + "\ud83d", persona="nora", metadata={"deep": [{"x": odd}]}
-    )
+    row = replace(mini.scenarios[0], reference=odd + "\ud83d", persona="nora", metadata={"deep": [{"x": odd}]})
     split = replace(mini, description=odd, scenarios=(row,), personas={"nora": nora})
     export_split(split, tmp_path / "out")
     again = load_split(str(tmp_path / "out"))

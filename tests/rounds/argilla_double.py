@@ -141,9 +141,7 @@ class ArgillaDouble:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(
-            target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        ).start()
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         return self
 
     def __exit__(
@@ -178,31 +176,23 @@ class ArgillaDouble:
                 _require(self.role == "owner", 403)
                 _require(len(body["password"]) >= 8, 422)
                 _require(body["username"] not in {user["username"] for user in self.users.values()}, 409)
-                self.users[(id := self.add_user(body["username"], body["role"]))]["password"] = body[
-                    "password"
-                ]
+                self.users[(id := self.add_user(body["username"], body["role"]))]["password"] = body["password"]
                 return self.users[id]
             case "GET", "workspaces", place, "users":
-                return {
-                    "items": [self.users[id] for id in self.workspaces[place]["users"] if id in self.users]
-                }
+                return {"items": [self.users[id] for id in self.workspaces[place]["users"] if id in self.users]}
             case "POST", "workspaces", place, "users":
                 _require(body["user_id"] not in self.workspaces[place]["users"], 409)
                 self.workspaces[place]["users"].append(body["user_id"])
                 return {}
             case "GET", "me", "datasets":
                 place = query["workspace_id"][0]
-                return {
-                    "items": [_without(one) for one in self.datasets.values() if one["workspace_id"] == place]
-                }
+                return {"items": [_without(one) for one in self.datasets.values() if one["workspace_id"] == place]}
             case "POST", "datasets":
                 taken = {(one["workspace_id"], one["name"]) for one in self.datasets.values()}
                 _require((body["workspace_id"], body["name"]) not in taken, 409)
                 made = {"id": self.new_id(), "status": "draft", "records": {}, **body}
                 made["inserted_at"] = f"2030-01-01T00:00:{next(self.count):09}"
-                self.datasets[made["id"]] = (
-                    made | {kind: [] for kind in PARTS.values()} | {"facts": body["metadata"]}
-                )
+                self.datasets[made["id"]] = made | {kind: [] for kind in PARTS.values()} | {"facts": body["metadata"]}
                 return _without(self.datasets[made["id"]])
             case "GET", "me", "datasets", id, "metadata-properties":
                 return {"items": self.datasets[id]["metadata"]}
@@ -260,9 +250,7 @@ class ArgillaDouble:
         wanted = self.datasets[dataset]["distribution"]["min_submitted"]
         listed = []
         for record in self.datasets[dataset]["records"].values():
-            said = [
-                {"user_id": user, **one} for user, one in record["responses"].items() if user in self.users
-            ]
+            said = [{"user_id": user, **one} for user, one in record["responses"].items() if user in self.users]
             done = sum(one["status"] == "submitted" for one in said) >= wanted
             listed.append({**record, "responses": said, "status": "completed" if done else "pending"})
         return listed

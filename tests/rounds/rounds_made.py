@@ -126,8 +126,4 @@ def decisions(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def files_of(path: Path) -> dict[str, bytes]:
-    return {
-        str(p.relative_to(path)): p.read_bytes()
-        for p in path.rglob("*")
-        if p.is_file() and p.suffix != ".lock"
-    }
+    return {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("*") if p.is_file() and p.suffix != ".lock"}

@@ -147,9 +147,7 @@ def csv_rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")))
 
 
-def write_csv_rows(
-    path: Path, rows: list[dict[str, str]], *, delimiter: str = ",", coding: str = "utf-8-sig"
-) -> None:
+def write_csv_rows(path: Path, rows: list[dict[str, str]], *, delimiter: str = ",", coding: str = "utf-8-sig") -> None:
     output = io.StringIO()
     writer = csv.DictWriter(output, list(rows[0]), delimiter=delimiter)
     writer.writeheader()

@@ -56,9 +56,7 @@ def test_latest_annotations() -> None:
 
 
 @given(st.lists(ANSWERS), st.lists(ANSWERS))
-def test_storing_changes_gives_what_the_platform_holds(
-    stored: list[Annotation], seen: list[Annotation]
-) -> None:
+def test_storing_changes_gives_what_the_platform_holds(stored: list[Annotation], seen: list[Annotation]) -> None:
     known = {answer.key: answer for answer in stored}
     counted = latest(stored)
     new = changes(known, seen)
@@ -74,7 +72,5 @@ def test_storing_changes_gives_what_the_platform_holds(
 
 
 def test_skipped_items_that_are_annotated_later() -> None:
-    both = latest(
-        [made("a", "x", "skipped", "yes"), made("b", "x", "skipped", "yes"), made("b", "x", "keep", "keep")]
-    )
+    both = latest([made("a", "x", "skipped", "yes"), made("b", "x", "skipped", "yes"), made("b", "x", "keep", "keep")])
     assert skips(both) == {("a", "x")}

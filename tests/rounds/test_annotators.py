@@ -24,8 +24,7 @@ def test_read_a_list(tmp_path: Path) -> None:
         ("ana", ("en", "zh"), False), ("李雷", ("zh", "en"), False), ("bo", ("en",), True),
     ]  # fmt: skip
     assert all(
-        v.name not in v.id and v.id == annotator_id(v.name, SALT) != annotator_id(v.name, b"other")
-        for v in annotators
+        v.name not in v.id and v.id == annotator_id(v.name, SALT) != annotator_id(v.name, b"other") for v in annotators
     )
 
 
@@ -91,9 +90,7 @@ def test_unreadable_lists(tmp_path: Path) -> None:
         (' NAME ,mail,"Languages",crisis\nana,x@example.org,"en,zh",yes\n\n', ("en", "zh"), True),
     ],
 )
-def test_separators_spellings_and_consent(
-    tmp_path: Path, text: str, languages: tuple[str, ...], crisis: bool
-) -> None:
+def test_separators_spellings_and_consent(tmp_path: Path, text: str, languages: tuple[str, ...], crisis: bool) -> None:
     (annotator,) = read_annotators(write(tmp_path / "v.csv", text), SALT)
     assert (annotator.name, annotator.languages, annotator.crisis) == ("ana", languages, crisis)
 

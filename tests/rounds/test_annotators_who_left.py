@@ -20,9 +20,7 @@ def left(folder: Path) -> Path:
     """A round of four annotators, two per item; bogumil left after one item, the others have completed theirs."""
     path = begin(folder, overlap=2, count=4)
     bogumil = next(one.id for one in RoundFolder(path).annotators() if one.name == "bogumil")
-    first = next(
-        one.item for one in RoundFolder(path).assignment_sets()[0].assignments if one.annotator == bogumil
-    )
+    first = next(one.item for one in RoundFolder(path).assignment_sets()[0].assignments if one.annotator == bogumil)
     answer(path, lambda name, _: expert() if name == first else {"keep": ""}, only=("bogumil",))
     reopen_round(path, without=["bogumil"])
     answer(path, lambda *_: expert(), only=OTHERS)

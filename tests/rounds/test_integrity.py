@@ -184,9 +184,7 @@ def test_closing_again_needs_unchanged_annotations(tmp_path: Path) -> None:
     whole = stored.read_text()
     for cut in (whole[: len(whole) // 3], ""):
         stored.write_text(cut)
-        with pytest.raises(
-            RoundError, match=r"16 annotations then, .* now.* Restore the file, or .*round reopen"
-        ):
+        with pytest.raises(RoundError, match=r"16 annotations then, .* now.* Restore the file, or .*round reopen"):
             close_round(path)
         assert decisions(path) == before
     stored.write_text(whole)
@@ -228,7 +226,5 @@ def test_adjudications_need_unchanged_annotations(tmp_path: Path) -> None:
     close_round(path)
     ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
     (ties / "annotations.jsonl").write_text("")
-    with pytest.raises(
-        RoundError, match=r"ties/annotations.jsonl: the file was changed .*2 annotations then, 0 now"
-    ):
+    with pytest.raises(RoundError, match=r"ties/annotations.jsonl: the file was changed .*2 annotations then, 0 now"):
         close_round(path, adjudication=ties)

@@ -13,9 +13,7 @@ from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, RoundError
 from h2htalk.rounds.item_sources import read_items
 
-SCENARIO = next(
-    s for s in load_split("mini").scenarios if s.subtask == "dialogue_schedule" and s.language == "en"
-)
+SCENARIO = next(s for s in load_split("mini").scenarios if s.subtask == "dialogue_schedule" and s.language == "en")
 
 
 def write(path: Path, records: Sequence[Any]) -> Path:
@@ -66,9 +64,7 @@ def test_items_of_a_stage_with_suggestions(tmp_path: Path) -> None:
     assert "keep" not in items[1].suggested
     assert [item.id for item in read_items(str(stage), ["needs_people"])] == ["c-2"]
     assert len(read_items(str(stage), ["needs_people", "accept"])) == 2
-    with pytest.raises(
-        RoundError, match=r"status 'need_people'; choose from accept \(1\), needs_people \(1\)"
-    ):
+    with pytest.raises(RoundError, match=r"status 'need_people'; choose from accept \(1\), needs_people \(1\)"):
         read_items(str(stage), ["accept", "need_people"])
 
 

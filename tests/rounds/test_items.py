@@ -30,9 +30,7 @@ WHOLE: dict[str, Any] = {
 def test_items_as_json() -> None:
     item = Item.from_dict(WHOLE)
     assert item.to_dict() == WHOLE
-    assert Item.from_dict({"id": "a", "language": "en", "prompt": "hi"}) == Item(
-        "a", "en", (Turn("user", "hi"),)
-    )
+    assert Item.from_dict({"id": "a", "language": "en", "prompt": "hi"}) == Item("a", "en", (Turn("user", "hi"),))
 
 
 @pytest.mark.parametrize(

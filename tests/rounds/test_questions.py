@@ -23,9 +23,7 @@ def test_valid_ratings(raw: object) -> None:
     assert RATING.read(raw) == 4
 
 
-@pytest.mark.parametrize(
-    "raw", [True, 0, 6, 4.5, "4.5", "four", "", None, [4], float("nan"), "４" * 3, "9" * 5000]
-)
+@pytest.mark.parametrize("raw", [True, 0, 6, 4.5, "4.5", "four", "", None, [4], float("nan"), "４" * 3, "9" * 5000])
 def test_invalid_ratings(raw: object) -> None:
     with pytest.raises(RoundError, match="choose from 1, 2, 3, 4, 5"):
         RATING.read(raw)

@@ -146,9 +146,7 @@ def test_reopening_renames_the_results(tmp_path: Path) -> None:
 
 def test_changed_lists_of_annotators_need_reopening(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3)
-    with pytest.raises(
-        RoundError, match=r"changed after .*\(daraigh\).*round reopen .* --annotators .*people.csv"
-    ):
+    with pytest.raises(RoundError, match=r"changed after .*\(daraigh\).*round reopen .* --annotators .*people.csv"):
         begin(tmp_path, overlap=2, people=4)
     with pytest.raises(RoundError, match=r"\(chen_wei\).*--without chen_wei"):
         begin(tmp_path, overlap=2, people=2)
@@ -165,9 +163,7 @@ def test_changed_lists_of_annotators_need_reopening(tmp_path: Path) -> None:
         ("drop", "no eligible annotator is left for 2 items", "no eligible annotator is left"),
     ],
 )
-def test_annotations_after_closing_count_after_reopening(
-    tmp_path: Path, late: str, told_of: str, then: str
-) -> None:
+def test_annotations_after_closing_count_after_reopening(tmp_path: Path, late: str, told_of: str, then: str) -> None:
     """They were counted at the next status, after the items had been handed out again."""
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))

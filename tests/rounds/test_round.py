@@ -20,9 +20,7 @@ from h2htalk.rounds.status import list_rounds, round_status
 
 def test_open_annotate_and_close(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3)
-    assert [(s.state, s.completed, s.assignments, s.items) for s in list_rounds(tmp_path)] == [
-        ("open", 0, 12, 4)
-    ]
+    assert [(s.state, s.completed, s.assignments, s.items) for s in list_rounds(tmp_path)] == [("open", 0, 12, 4)]
     answer(path, lambda name, _: expert("drop" if name == "en-item-2" else "keep"))
     status = round_status(path)
     assert (status.new, status.completed, status.items_done, status.mistakes) == (48, 12, 4, ())
@@ -47,11 +45,7 @@ def test_names_are_in_private_files_only(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3)
     answer(path, lambda *_: expert())
     close_round(path)
-    shown = {
-        name: text
-        for name, text in files_of(path).items()
-        if not name.startswith(("private", "spreadsheets"))
-    }
+    shown = {name: text for name, text in files_of(path).items() if not name.startswith(("private", "spreadsheets"))}
     assert {
         "annotations.jsonl",
         "decisions.jsonl",
@@ -188,9 +182,7 @@ def test_ties_get_one_more_annotator_then_an_adjudication(tmp_path: Path) -> Non
 
 
 def test_adaptive_rounds_request_annotators_for_unclear_items(tmp_path: Path) -> None:
-    path = begin(
-        tmp_path, "crowd", count=3, people=6, overlap=6, adaptive={"on": True, "minimum": 3, "lead": 3}
-    )
+    path = begin(tmp_path, "crowd", count=3, people=6, overlap=6, adaptive={"on": True, "minimum": 3, "lead": 3})
     assert set(RoundFolder(path).assignment_sets()[0].requested.values()) == {3}
     order: dict[str, list[str]] = {}
 

@@ -29,9 +29,7 @@ from h2htalk.rounds.status import list_rounds, round_status
 def spec_of(folder: Path, numbers: range, name: str = "items") -> RoundSpec:
     write_jsonl(folder / f"{name}.jsonl", [item(n) for n in numbers])
     annotators = people(folder / "people.csv", *NAMES[:3])
-    return make_spec(
-        "expert", str(folder / f"{name}.jsonl"), {"annotators": str(annotators), "format": "csv"}
-    )
+    return make_spec("expert", str(folder / f"{name}.jsonl"), {"annotators": str(annotators), "format": "csv"})
 
 
 @pytest.mark.parametrize("same", [False, True])
@@ -98,9 +96,7 @@ def test_status_after_an_interrupted_opening(tmp_path: Path) -> None:
         ("adjudication", {"response": "", "labels": ["keep", "drop"]}, False),
     ],
 )
-def test_responses_to_judge_are_required(
-    tmp_path: Path, kind: str, fields: dict[str, Any], refused: bool
-) -> None:
+def test_responses_to_judge_are_required(tmp_path: Path, kind: str, fields: dict[str, Any], refused: bool) -> None:
     """A blank response was accepted, and labels excused a safety round from responses."""
     write_jsonl(tmp_path / "items.jsonl", [item(1, **fields)])
     spec = make_spec(kind, str(tmp_path / "items.jsonl"), {})
@@ -119,9 +115,7 @@ def test_nobody_gets_an_item_that_they_annotated_without_an_assignment(tmp_path:
     (other,) = (annotator.id for annotator in round.annotators() if annotator.id not in seated)
     round.add_annotations([Annotation(round.name, "en-item-0", other, "keep", "keep", now())])
     with pytest.raises(RoundError, match="1 item in en: 1 annotator needed, 0 eligible"):
-        make_assignment_set(
-            round, SpreadsheetPlatform(), 2, round.items(), {"en-item-0": 1}, round.annotators()
-        )
+        make_assignment_set(round, SpreadsheetPlatform(), 2, round.items(), {"en-item-0": 1}, round.annotators())
 
 
 def test_leaving_a_complete_closed_round_does_not_reopen_it(tmp_path: Path) -> None:
@@ -141,9 +135,7 @@ def test_opening_a_closed_round_names_the_command_that_continues_it(tmp_path: Pa
     close_round(path)
     before = files_of(path)
     for count in (4, 5):
-        with pytest.raises(
-            RoundError, match=rf"this round is closed; continue it with `h2htalk round reopen {path}`"
-        ):
+        with pytest.raises(RoundError, match=rf"this round is closed; continue it with `h2htalk round reopen {path}`"):
             begin(tmp_path, overlap=2, people=3, count=count)
     assert files_of(path) == before
 
@@ -163,9 +155,7 @@ def before_the_lock(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]
     monkeypatch.setattr(RoundFolder, "locked", locked)
 
 
-def test_a_round_that_is_closed_before_status_locks_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_round_that_is_closed_before_status_locks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`status` had read that the round was open, and stored annotations after its closing."""
     path = begin(tmp_path, count=2, overlap=2)
     answer(path, lambda *_: expert())

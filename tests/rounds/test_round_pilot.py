@@ -29,9 +29,7 @@ def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
     items[0]["crisis"] = True
     write_jsonl(folder / "gold.jsonl", items)
     (folder / "people.csv").write_text(people, encoding="utf-8")
-    spec = make_spec(
-        "crowd", str(folder / "gold.jsonl"), {"annotators": str(folder / "people.csv"), "format": "csv"}
-    )
+    spec = make_spec("crowd", str(folder / "gold.jsonl"), {"annotators": str(folder / "people.csv"), "format": "csv"})
     open_round(spec, folder / "pilot")
     return folder / "pilot"
 
@@ -83,9 +81,7 @@ def test_annotators_who_join_or_leave_a_pilot(tmp_path: Path) -> None:
 def test_no_list_if_nobody_passed(tmp_path: Path) -> None:
     path = begin(tmp_path)
     passed = path / "private" / "qualified.csv"
-    spec = make_spec(
-        "crowd", str(tmp_path / "gold.jsonl"), {"annotators": str(passed), "overlap": 1, "format": "csv"}
-    )
+    spec = make_spec("crowd", str(tmp_path / "gold.jsonl"), {"annotators": str(passed), "overlap": 1, "format": "csv"})
     answer(path, wrong=("annalena", "bogumil", "chen_wei", "daraigh"))
     closed, _ = close_round(path)
     assert "none of 4 annotators passed the gold items" in closed.notes[0]
@@ -95,7 +91,5 @@ def test_no_list_if_nobody_passed(tmp_path: Path) -> None:
 
 
 def test_pilot_items_without_eligible_annotators(tmp_path: Path) -> None:
-    with pytest.raises(
-        RoundError, match=r"no annotator is eligible for 6 items, the first: 'zh-item-0' is in zh;"
-    ):
+    with pytest.raises(RoundError, match=r"no annotator is eligible for 6 items, the first: 'zh-item-0' is in zh;"):
         begin(tmp_path, people="name,languages,crisis\nannalena,en,yes\n")

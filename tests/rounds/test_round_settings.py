@@ -12,8 +12,7 @@ from h2htalk.rounds.settings import RoundSpec, make_spec, require_same_spec
 
 def test_default_overlaps() -> None:
     assert [
-        make_spec(kind, "mini", {}).annotators_per_item
-        for kind in ("crowd", "expert", "adjudication", "safety")
+        make_spec(kind, "mini", {}).annotators_per_item for kind in ("crowd", "expert", "adjudication", "safety")
     ] == [20, 3, 1, 3]
 
 

@@ -26,9 +26,7 @@ def lines(table: Any) -> list[list[str]]:
 def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
     items = [item(n) for n in range(3)] + [item(n, "zh") for n in range(2)]
     round = opened(tmp_path, "crowd", items, annotators="anna,en;bert,en zh", overlap=1, name="mixed")
-    (bert,) = (
-        one for one in round_status(round.path).progress if (one.annotator, one.language) == ("bert", "zh")
-    )
+    (bert,) = (one for one in round_status(round.path).progress if (one.annotator, one.language) == ("bert", "zh"))
     assert bert == ProgressRow("bert", "zh", items=2, done=0, open=2, started=0, skipped=0)
     round = opened(tmp_path, "crowd", items[:3], annotators="anna,en;bert,en")
     fill(workbook_path(round, "bert"), {1: CROWD, 2: {"keep": "Keep"}, 3: {"skip": "yes"}})
@@ -71,9 +69,7 @@ def test_annotators_without_items_share_one_row() -> None:
 
 
 def test_annotators_of_a_server_and_those_who_left_have_no_number_of_items() -> None:
-    table = lines(
-        progress_table(Status("r", progress=(ProgressRow("ann (left)", "zh", None, 3, None, 0, 1),)))
-    )
+    table = lines(progress_table(Status("r", progress=(ProgressRow("ann (left)", "zh", None, 3, None, 0, 1),))))
     assert table[1] == ["ann", "(left)", "zh", "3", "1"]
 
 

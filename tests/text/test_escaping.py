@@ -24,9 +24,7 @@ def read(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("before", ["", " ", "\u3000", "\xa0 \u2003"])
-def test_a_text_that_begins_like_a_formula_gets_a_quote_also_after_white_space(
-    before: str, sign: str
-) -> None:
+def test_a_text_that_begins_like_a_formula_gets_a_quote_also_after_white_space(before: str, sign: str) -> None:
     assert harmless_cell(f"{before}{sign}1") == f"'{before}{sign}1"
 
 
@@ -48,9 +46,7 @@ def test_what_is_invisible_but_acts_stands_as_its_escape(text: str, shown: str) 
     assert harmless_cell(text) == shown
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "Qwen2.5-7B", "a=b", "喝茶", "'=1", "🧑‍🚀 hi", "1+1", "(laughs) - no"]
-)
+@pytest.mark.parametrize("text", ["", " ", "Qwen2.5-7B", "a=b", "喝茶", "'=1", "🧑‍🚀 hi", "1+1", "(laughs) - no"])
 def test_any_other_text_stays_as_it_is(text: str) -> None:
     assert harmless_cell(text) == text
 

@@ -86,9 +86,7 @@ WHOLE = gguf({key: FIELDS[key][0] for key in ("numbers", "nested", "text")})
 
 
 @given(cut=st.integers(0, len(WHOLE) - 1))
-def test_a_file_cut_anywhere_never_gives_wrong_values(
-    tmp_path_factory: pytest.TempPathFactory, cut: int
-) -> None:
+def test_a_file_cut_anywhere_never_gives_wrong_values(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     file = tmp_path_factory.mktemp("cut") / "model.gguf"
     file.write_bytes(WHOLE[:cut])
     with pytest.raises(ConfigError):

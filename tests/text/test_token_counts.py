@@ -61,9 +61,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 def test_a_file_and_its_folder_name_the_same_tokenizer(write: Callable[..., Path]) -> None:
     path = write()
     by_file, by_folder = open_token_counter(str(path)), open_token_counter(str(path.parent))
-    assert (
-        by_file(["rain on the roof", "", "rain"]) == by_folder(["rain on the roof", "", "rain"]) == [4, 0, 1]
-    )
+    assert by_file(["rain on the roof", "", "rain"]) == by_folder(["rain on the roof", "", "rain"]) == [4, 0, 1]
     assert by_file.name == by_folder.name
     assert by_file.name.startswith("tiny/tokenizer.json (sha256 ")
 
@@ -95,9 +93,7 @@ def test_half_a_surrogate_pair_is_counted_not_fatal(write: Callable[..., Path]) 
 )
 def test_a_broken_file_is_one_error_that_says_why(tmp_path: Path, content: str, reason: str) -> None:
     (tmp_path / "tokenizer.json").write_text(content)
-    with pytest.raises(
-        ConfigError, match=rf"not a tokenizer\.json: .*{reason}.*; name a tokenizer\.json"
-    ) as error:
+    with pytest.raises(ConfigError, match=rf"not a tokenizer\.json: .*{reason}.*; name a tokenizer\.json") as error:
         open_token_counter(str(tmp_path))
     assert "\n" not in str(error.value)
 
@@ -227,9 +223,7 @@ def test_the_mark_of_a_turn_is_plain_text(embedded: NamedCounter) -> None:
 
 @pytest.mark.embedded
 @pytest.mark.parametrize("text", ["a", " ", "\n", "1", "你", "😀", "我们一起去散步吧", "hello, "], ids=ascii)
-def test_a_hundred_thousand_characters_take_no_time_and_are_not_cut(
-    embedded: NamedCounter, text: str
-) -> None:
+def test_a_hundred_thousand_characters_take_no_time_and_are_not_cut(embedded: NamedCounter, text: str) -> None:
     long = (text * 100_000)[:100_000]
     start = time.process_time()
     (count,) = embedded([long])

@@ -147,9 +147,7 @@ tokens.tokenize("hello", "en")
 assert "jieba" not in sys.modules, "English needs no jieba"
 print(tokens.tokenize("我来到北京清华大学", "zh"))
 """
-    keep = {
-        k: v for k, v in os.environ.items() if k not in ("H2HTALK_CACHE", "XDG_CACHE_HOME", "TMPDIR", "HOME")
-    }
+    keep = {k: v for k, v in os.environ.items() if k not in ("H2HTALK_CACHE", "XDG_CACHE_HOME", "TMPDIR", "HOME")}
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**keep, **environment},
@@ -171,9 +169,7 @@ def test_jiebas_table_lies_in_the_users_cache_and_not_in_the_shared_temporary_fo
     done = cut_in_a_new_process(HOME=str(home), TMPDIR=str(shared))
     assert (done.stdout, done.stderr) == (CUT, "")
     assert (home / ".cache" / "h2htalk" / "jieba.cache").is_file()
-    assert {p.name: p.read_bytes() for p in shared.iterdir()} == {
-        "jieba.cache": b"laid ready by somebody else"
-    }
+    assert {p.name: p.read_bytes() for p in shared.iterdir()} == {"jieba.cache": b"laid ready by somebody else"}
 
 
 def test_without_a_cache_folder_it_works_and_leaves_nothing_behind(tmp_path: Path) -> None:

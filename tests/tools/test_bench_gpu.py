@@ -82,9 +82,7 @@ def test_operations_are_those_that_torch_counts(tmp_path: Path) -> None:
     ("lengths", "batch", "share"),
     [([4, 4, 4, 4], 4, 0.5), ([4, 4, 2, 2], 2, 12 / 20), ([2, 4, 2, 4], 2, 12 / 20), ([8, 1], 2, 9 / 32)],
 )
-def test_padding_and_the_first_batch_twice_count_as_waste(
-    lengths: list[int], batch: int, share: float
-) -> None:
+def test_padding_and_the_first_batch_twice_count_as_waste(lengths: list[int], batch: int, share: float) -> None:
     assert text_share(lengths, batch) == pytest.approx(share)
 
 

@@ -18,9 +18,7 @@ from make_recombined_split import write_split
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_scenario_has_80_words_on_average_inputs_and_reference_together(
-    tmp_path: Path, language: str
-) -> None:
+def test_a_scenario_has_80_words_on_average_inputs_and_reference_together(tmp_path: Path, language: str) -> None:
     made = write_split(tmp_path, language, 300)
     scenarios = load_split(str(tmp_path)).scenarios
     assert len(scenarios) == made.count == 300

@@ -75,7 +75,5 @@ def test_a_dialogue_that_opens_as_a_held_out_one_is_not_learned_from(shared_data
 
 
 def test_figures_of_a_table() -> None:
-    assert macro_f1([True, True, False, False], [True, False, False, False]) == pytest.approx(
-        (2 / 3 + 4 / 5) / 2
-    )
+    assert macro_f1([True, True, False, False], [True, False, False, False]) == pytest.approx((2 / 3 + 4 / 5) / 2)
     assert calibration_error([0.05, 0.95, 0.95], [False, True, False]) == pytest.approx((0.05 + 0.9) / 3)

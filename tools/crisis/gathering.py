@@ -58,9 +58,7 @@ def _political(language: Language, data: Path) -> list[Text]:
     ]
     everyday = by_writer(CRISIS, language, "harmless")
     ordinary = [
-        Text(text, False, 1.0, f"own harmless {writer}")
-        for writer in EVERYDAY[language]
-        for text in everyday[writer]
+        Text(text, False, 1.0, f"own harmless {writer}") for writer in EVERYDAY[language] for text in everyday[writer]
     ]
     crises = [Text(text, False, 0.5, "own crisis") for text in own(CRISIS, language, "crisis")]
     talk = [text for text in harmless(language, data) if "cold" not in text.source]

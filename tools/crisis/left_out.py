@@ -45,9 +45,7 @@ class Learned:
 
     def model(self, fitted: LogisticRegression, manifest: dict[str, object]) -> NgramClassifier:
         weights = fitted.coef_[0].astype(np.float32).astype(np.float64)
-        return NgramClassifier(
-            self.language, FEATURES[self.language], weights, float(fitted.intercept_[0]), manifest
-        )
+        return NgramClassifier(self.language, FEATURES[self.language], weights, float(fitted.intercept_[0]), manifest)
 
 
 def learned(task: str, language: Language, texts: Sequence[Text]) -> Learned:

@@ -63,9 +63,7 @@ def by_writer(folder: Path, language: Language, kind: str) -> dict[str, list[str
 
 def insulted(texts: list[Text], language: Language) -> list[Text]:
     """Each text once more, with an insult before or after: people in a crisis swear, and stay in one."""
-    insults = [
-        line for line in (CRISIS / f"insults_{language}.txt").read_text(encoding="utf-8").splitlines() if line
-    ]
+    insults = [line for line in (CRISIS / f"insults_{language}.txt").read_text(encoding="utf-8").splitlines() if line]
     space = " " if language == "en" else ""
     made = []
     for text in texts:

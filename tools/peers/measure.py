@@ -54,9 +54,7 @@ class Server:
         self.seen = json.loads(line)
 
 
-def measure(
-    command: Sequence[str], log: Path, environment: Mapping[str, str], latency: float | None = None
-) -> Cost:
+def measure(command: Sequence[str], log: Path, environment: Mapping[str, str], latency: float | None = None) -> Cost:
     """Run a command to its end; `{url}` in its arguments and in the environment is the server's address.
 
     Args:

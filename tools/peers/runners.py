@@ -53,9 +53,7 @@ def copy_tasks(work: Path) -> None:
 def floor_runner(python: Path, work: Path) -> Runner:
     """Bare aiohttp: what no client here can beat."""
     script = str(HERE / "aiohttp_floor.py")
-    return Runner(
-        "aiohttp alone", lambda out, limit: [str(python), script, str(work / "prompts.jsonl"), "{url}"]
-    )
+    return Runner("aiohttp alone", lambda out, limit: [str(python), script, str(work / "prompts.jsonl"), "{url}"])
 
 
 def h2htalk_runner(python: Path, work: Path) -> Runner:
@@ -105,9 +103,7 @@ def lm_eval_runner(peers: Path, work: Path) -> Runner:
             *("--log_samples", "--output_path", str(out), *_limit(limit)),
         ]
 
-    return Runner(
-        "lm-eval", command, {**OFFLINE, "HF_HOME": str(work / "huggingface"), "OPENAI_API_KEY": "none"}
-    )
+    return Runner("lm-eval", command, {**OFFLINE, "HF_HOME": str(work / "huggingface"), "OPENAI_API_KEY": "none"})
 
 
 def inspect_runner(peers: Path, work: Path) -> Runner:

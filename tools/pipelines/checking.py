@@ -179,9 +179,7 @@ def _chinese(data: Path) -> list[Figure]:
     scores = score_parser(load_parser("zh"), texts)
     gold = [[word.form for sentence in sentences for word in sentence.words] for sentences in texts]
     cut = [segment(raw_text(sentences)) for sentences in texts]
-    words = Figure(
-        "zh segmenter, GSDSimp test, raw text: words F1", word_f1(gold, cut), sum(map(len, gold)), 0.945
-    )
+    words = Figure("zh segmenter, GSDSimp test, raw text: words F1", word_f1(gold, cut), sum(map(len, gold)), 0.945)
     named = score_names(load_names("zh"), corpora.chinese_names(data, "test"))
     return [
         words,
@@ -210,8 +208,7 @@ def tree_figures(what: str, scores: ParseScores, *, las: float | None = None) ->
 
 def name_figures(what: str, tallies: Mapping[str, Tally], *, person: float | None = None) -> list[Figure]:
     return [
-        Figure.f1(f"{what}: {label}", tally, person if label == "PERSON" else None)
-        for label, tally in tallies.items()
+        Figure.f1(f"{what}: {label}", tally, person if label == "PERSON" else None) for label, tally in tallies.items()
     ]
 
 

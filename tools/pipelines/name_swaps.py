@@ -20,9 +20,7 @@ def listed_chinese_names() -> list[str]:
     return [word for word, _, tag in rows if tag == "nr" and len(word) in (2, 3) and word[0] in SURNAMES]
 
 
-def swapped(
-    sentences: Sequence[NamedSentence], names: Sequence[str], *, seed: int = 0
-) -> Iterator[NamedSentence]:
+def swapped(sentences: Sequence[NamedSentence], names: Sequence[str], *, seed: int = 0) -> Iterator[NamedSentence]:
     """A copy of every other sentence that names a person, each replaced: half by a listed name, half by a made one.
 
     More copies find more names, and take more words that begin like one (`苏绣`, `吴语`) for names.

@@ -56,9 +56,7 @@ def make_zh_names(data: Path, work: Path) -> None:
     held_out = every[::CHINESE_HELD_OUT]
     sentences = [s for at, s in enumerate(every) if at % CHINESE_HELD_OUT]
     parts = [sentences[fold::FOLDS] for fold in range(FOLDS)]
-    words = [s.words for s in every] + [
-        tuple(w.form for w in s.words) for s in corpora.chinese_trees(data)[0]
-    ]
+    words = [s.words for s in every] + [tuple(w.form for w in s.words) for s in corpora.chinese_trees(data)[0]]
     lexicon = segmentation.jieba_lexicon()
     docs: list[Doc] = []
     copies: list[Doc] = []

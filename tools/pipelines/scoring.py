@@ -104,9 +104,7 @@ def score_trees(gold: Iterable[Sentence], found: Iterable[Sentence]) -> ParseSco
     """Heads and relations over gold words, a sentence a text; whether they make a tree is not asked."""
     scores = ParseScores()
     for one, other in zip(gold, found, strict=True):
-        _count(
-            scores, _gold_nodes([one]), _gold_nodes([other]), _gold_sentences([one]), _gold_sentences([other])
-        )
+        _count(scores, _gold_nodes([one]), _gold_nodes([other]), _gold_sentences([one]), _gold_sentences([other]))
     return scores
 
 

@@ -34,15 +34,11 @@ def jieba_lexicon() -> WordClassLexicon:
 
 def tags(words: Words) -> list[int]:
     return [
-        tag
-        for word in words
-        for tag in ([SINGLE] if len(word) == 1 else [BEGIN, *[MIDDLE] * (len(word) - 2), END])
+        tag for word in words for tag in ([SINGLE] if len(word) == 1 else [BEGIN, *[MIDDLE] * (len(word) - 2), END])
     ]
 
 
-def train(
-    sentences: Sequence[Words], lexicon: WordClassLexicon, *, passes: int = 10, seed: int = 0
-) -> Segmenter:
+def train(sentences: Sequence[Words], lexicon: WordClassLexicon, *, passes: int = 10, seed: int = 0) -> Segmenter:
     """Averaged structured perceptron (Collins 2002): each wrong sequence moves its weights towards the gold one.
 
     The average over all steps is the weights minus a sum in which each update is weighed by its step (Daume 2006).

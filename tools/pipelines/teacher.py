@@ -195,9 +195,7 @@ def _parse_loss(teacher: Teacher, sentences: Sequence[Sentence]) -> Tensor:
     heads = torch.full(mask.shape, IGNORED)
     for row, sentence in enumerate(sentences):
         heads[row, : len(sentence.words)] = torch.tensor([w.head for w in sentence.words])
-    loss = loss + cross_entropy(
-        teacher.arcs(states, mask).flatten(0, 1), heads.flatten(), ignore_index=IGNORED
-    )
+    loss = loss + cross_entropy(teacher.arcs(states, mask).flatten(0, 1), heads.flatten(), ignore_index=IGNORED)
     relations = _gold(sentences, mask, {name: at for at, name in enumerate(labels.deprel)}, "deprel")
     scores = teacher.relations(states, heads.clamp(min=0))
     return loss + cross_entropy(scores.flatten(0, 1), relations.flatten(), ignore_index=IGNORED)
@@ -208,9 +206,7 @@ def _name_loss(teacher: Teacher, sentences: Sequence[NamedSentence]) -> Tensor:
     gold = torch.full(mask.shape, IGNORED)
     for row, sentence in enumerate(sentences):
         gold[row, : len(sentence.tags)] = torch.tensor([NAME_TAGS.index(tag) for tag in sentence.tags])
-    return cross_entropy(
-        teacher.names(states[:, 1:]).float().flatten(0, 1), gold.flatten(), ignore_index=IGNORED
-    )
+    return cross_entropy(teacher.names(states[:, 1:]).float().flatten(0, 1), gold.flatten(), ignore_index=IGNORED)
 
 
 def _gold(sentences: Sequence[Sentence], mask: Tensor, number: dict[str, int], column: str) -> Tensor:
@@ -233,9 +229,7 @@ def label(
 
 
 @torch.inference_mode()
-def read(
-    teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48
-) -> Iterator[tuple[Sentence, NamedSentence]]:
+def read(teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48) -> Iterator[tuple[Sentence, NamedSentence]]:
     """Of each sentence, in order: the best tags, head and relation of each word, and its names."""
     teacher.eval()
     order = sorted(range(len(sentences)), key=lambda at: len(sentences[at][0]))

@@ -90,9 +90,7 @@ def english(data: Path) -> list[Figure]:
     ):
         texts = [row[side] for row in rows if row["category"] == category and row["label"] == "Unsafe"]
         scores = scores_of(model, texts)
-        found.append(
-            Figure(f"en DiaSafety val, {name}: recall at 0.5", share(s >= 0.5 for s in scores), len(texts))
-        )
+        found.append(Figure(f"en DiaSafety val, {name}: recall at 0.5", share(s >= 0.5 for s in scores), len(texts)))
         found.append(
             Figure(
                 f"en DiaSafety val, {name}: recall at high",
@@ -134,9 +132,7 @@ def learned_and_measured(data: Path, language: str) -> Figure:
     return Figure(f"{language} texts learned from and measured on", both, len(learned), ceiling=0.5)
 
 
-def _innocent(
-    name: str, model: NgramClassifier, dialogues: Sequence[Sequence[str]], ceiling: float
-) -> list[Figure]:
+def _innocent(name: str, model: NgramClassifier, dialogues: Sequence[Sequence[str]], ceiling: float) -> list[Figure]:
     """Dialogues with any text above high, with two, and texts that are undecided."""
     texts = sorted({text for dialogue in dialogues for text in dialogue})
     scores = dict(zip(texts, scores_of(model, texts), strict=True))

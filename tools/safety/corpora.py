@@ -143,9 +143,7 @@ def chinese(data: Path) -> Iterator[Example]:
 def english(data: Path) -> Iterator[Example]:
     yield from own("en")
     yield from diasafety_examples(diasafety(data, "train"))
-    yield from (
-        Example(text, False, DOMAIN_WEIGHT, "counselchat") for text in counselchat(data, held_out=False)
-    )
+    yield from (Example(text, False, DOMAIN_WEIGHT, "counselchat") for text in counselchat(data, held_out=False))
     yield from (Example(text, False, DOMAIN_WEIGHT, "memorybank") for text in memorybank(data, "en"))
 
 

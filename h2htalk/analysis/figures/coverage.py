@@ -63,9 +63,7 @@ def draw_coverage(coverage: Coverage) -> Figure:
     _headings(axes, (DOUBLE_COLUMN * POINTS - left - 8) / len(_columns()))
     row_labels(axes, labels, SMALL)
     share = 100 * coverage.filled / coverage.total
-    sentence = (
-        f"{coverage.filled} of {coverage.total} cells hold scenarios ({share:.0f} %); the hatched ones none."
-    )
+    sentence = f"{coverage.filled} of {coverage.total} cells hold scenarios ({share:.0f} %); the hatched ones none."
     notes(figure, [sentence, *not_drawn(len(coverage.emotions) - rows, "rarer emotion")])
     return figure
 

@@ -49,9 +49,7 @@ _LOG_FROM = 30.0  # the longest 90 % mark by the shortest median: above this a l
 
 
 @figure_style()
-def draw_lengths(
-    histograms: Sequence[Histogram], summaries: Sequence[LengthSummary], measure: str = "words"
-) -> Figure:
+def draw_lengths(histograms: Sequence[Histogram], summaries: Sequence[LengthSummary], measure: str = "words") -> Figure:
     """Draw two histograms of one measure as in Fig. 6: instructions above, responses below (3.35 in wide).
 
     Args:
@@ -89,9 +87,7 @@ def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
         inside = edges[0] <= value <= edges[-1]
         away = "" if inside else " →"
         position = value if inside else float("nan")
-        axes.axvline(
-            position, color=INK, linewidth=1, linestyle=dashes, label=f"{name} {thousands(value)}{away}"
-        )
+        axes.axvline(position, color=INK, linewidth=1, linestyle=dashes, label=f"{name} {thousands(value)}{away}")
     # Slightly wider on the right: else the outline of the last bar is cut.
     axes.set_xlim(edges[0], edges[-1] + 0.006 * (edges[-1] - edges[0]))
     axes.set_ylim(0, 1.08 * max(1, *histogram.counts))
@@ -172,9 +168,7 @@ def _strip(axes: Axes, row: int, summary: LengthSummary) -> None:
     # Where all deciles are equal the strip has no width: the line keeps the row visible.
     axes.plot([deciles[0], deciles[8]], [row, row], color=colour, linewidth=0.8, solid_capstyle="butt")
     axes.plot([summary.median] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=2.4, solid_capstyle="butt")
-    axes.plot(
-        [summary.median] * 2, [row - 0.38, row + 0.38], color="white", linewidth=1, solid_capstyle="butt"
-    )
+    axes.plot([summary.median] * 2, [row - 0.38, row + 0.38], color="white", linewidth=1, solid_capstyle="butt")
 
 
 def _decile_axes(axes: Axes, measure: str, side: Side, rows: int, longest: float, logarithmic: bool) -> None:

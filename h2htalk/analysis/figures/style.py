@@ -135,9 +135,7 @@ def tint(colour: str, share: float) -> tuple[float, float, float]:
 def draw_sentence(sentence: str, width: float = SINGLE_COLUMN) -> Figure:
     """Draw a figure that holds one sentence, for a figure that has nothing to show."""
     figure = new_figure(width, 0.8)
-    figure.text(
-        0.5, 0.5, sentence, ha="center", va="center", size=BODY, color=QUIET, wrap=True, parse_math=False
-    )
+    figure.text(0.5, 0.5, sentence, ha="center", va="center", size=BODY, color=QUIET, wrap=True, parse_math=False)
     return figure
 
 
@@ -162,6 +160,4 @@ def notes(figure: Figure, sentences: Sequence[str]) -> None:
     """Write small print along the figure's foot: what is not drawn, and what a mark means."""
     if sentences:
         across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
-        figure.text(
-            4 / across, 4 / up, "\n".join(sentences), size=6, color=QUIET, va="bottom", parse_math=False
-        )
+        figure.text(4 / across, 4 / up, "\n".join(sentences), size=6, color=QUIET, va="bottom", parse_math=False)

@@ -70,9 +70,7 @@ class Coverage:
             for tag in ("emotion", "complexity", "interaction"):
                 sums[tag, getattr(cell, tag)] += cell.count
         values = {"emotion": self.emotions, "complexity": COMPLEXITIES, "interaction": INTERACTIONS}
-        return tuple(
-            Marginal(tag, value, sums[tag, value]) for tag, names in values.items() for value in names
-        )
+        return tuple(Marginal(tag, value, sums[tag, value]) for tag, names in values.items() for value in names)
 
 
 def coverage(scenarios: Iterable[Scenario]) -> Coverage:
@@ -87,7 +85,5 @@ def coverage(scenarios: Iterable[Scenario]) -> Coverage:
     for (emotion, _, _), count in counts.items():
         by_emotion[emotion] += count
     emotions = tuple(sorted(by_emotion, key=lambda emotion: (-by_emotion[emotion], emotion)))
-    cells = tuple(
-        TagCombination(*tags, counts[tags]) for tags in product(emotions, COMPLEXITIES, INTERACTIONS)
-    )
+    cells = tuple(TagCombination(*tags, counts[tags]) for tags in product(emotions, COMPLEXITIES, INTERACTIONS))
     return Coverage(emotions, cells, sum(cell.count > 0 for cell in cells), len(cells))

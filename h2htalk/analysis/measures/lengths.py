@@ -115,8 +115,7 @@ def measure_lengths(
             for measure, lengths in measured.items():
                 summaries.append(_summary(side, group, name, measure, [lengths[place] for place in members]))
         histograms += [
-            _histogram(side, measure, [lengths[place] for place in places])
-            for measure, lengths in measured.items()
+            _histogram(side, measure, [lengths[place] for place in places]) for measure, lengths in measured.items()
         ]
     named = None if count_tokens is None else str(getattr(count_tokens, "name", "unnamed"))
     return Lengths(tuple(summaries), tuple(histograms), named)
@@ -126,9 +125,7 @@ def _is_word(token: str) -> bool:
     return any(map(str.isalnum, token))
 
 
-def _measure(
-    texts: Sequence[SideText], count_tokens: TokenCounter | None, split: Tokenize
-) -> dict[str, list[int]]:
+def _measure(texts: Sequence[SideText], count_tokens: TokenCounter | None, split: Tokenize) -> dict[str, list[int]]:
     """Compute for each measure the lengths of all texts, in order."""
     measures = [measure for measure in MEASURES if measure != "tokens" or count_tokens is not None]
     measured = {measure: [0] * len(texts) for measure in measures}

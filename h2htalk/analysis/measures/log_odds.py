@@ -17,9 +17,7 @@ from h2htalk.data.languages import Language
 ComparisonKind = Literal["words", "pairs", "emotions"]
 COMPARISON_KINDS: tuple[ComparisonKind, ...] = ("words", "pairs", "emotions")
 Z_95 = 1.96
-CHANCE = (
-    0.05  # how often a 95 % interval misses the truth, and the rate of false discoveries allowed to `clear`
-)
+CHANCE = 0.05  # how often a 95 % interval misses the truth, and the rate of false discoveries allowed to `clear`
 PRIOR_STRENGTH = 0.3  # see prior_weight
 TESTED_FROM = 10  # see clear_rows
 
@@ -191,14 +189,9 @@ def clear_rows(rows: Sequence[LogOdds], totals: tuple[int, int]) -> list[LogOdds
     tested = [index for index, row in enumerate(rows) if row.count_a + row.count_b >= TESTED_FROM]
     p_values = [_p_value((rows[index].count_a, rows[index].count_b), totals) for index in tested]
     rejected = {
-        index
-        for index, is_rejected in zip(tested, false_discoveries_bounded(p_values), strict=True)
-        if is_rejected
+        index for index, is_rejected in zip(tested, false_discoveries_bounded(p_values), strict=True) if is_rejected
     }
-    return [
-        replace(row, clear=index in rejected and (row.low > 0 or row.high < 0))
-        for index, row in enumerate(rows)
-    ]
+    return [replace(row, clear=index in rejected and (row.low > 0 or row.high < 0)) for index, row in enumerate(rows)]
 
 
 def _p_value(counts: tuple[int, int], totals: tuple[int, int]) -> float:

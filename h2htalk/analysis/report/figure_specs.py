@@ -92,9 +92,7 @@ def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
     language, lengths = part.language, part.lengths
     table = tables.lengths_table(language, lengths)
 
-    def make_spec(
-        suffix: str, group: str, measure: str, title: str, draw: Callable[[], Figure]
-    ) -> FigureSpec:
+    def make_spec(suffix: str, group: str, measure: str, title: str, draw: Callable[[], Figure]) -> FigureSpec:
         of_group = [row for row in table.rows if (row[1], row[3]) == (group, measure)]
         totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
         means = [f"{SIDE_NAMES[s.side]} have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals]

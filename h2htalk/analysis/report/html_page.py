@@ -61,9 +61,7 @@ def page_view(
     counts = [f"{n:,} {find_language(language).name}" for language, n in facts.scenarios.items()]
     subtitle = f"version {facts.version}: {' and '.join(counts)} {_scenarios(sum(facts.scenarios.values()))}"
     if analysis.compare_with:
-        subtitle += (
-            f", compared with {analysis.compare_with.facts.name} {analysis.compare_with.facts.version}"
-        )
+        subtitle += f", compared with {analysis.compare_with.facts.name} {analysis.compare_with.facts.version}"
     names = split_names(analysis)
     return {
         "split": printable(facts.name),
@@ -100,17 +98,13 @@ def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
         for s in part.lengths.summaries:
             if (s.side, s.group, s.measure) == (side, "all", "words"):
                 note = f"words, median; mean {s.mean:,.1f}"
-                tiles.append(
-                    {"label": f"{name} {SIDE_NAMES[side]}", "value": f"{s.median:,.0f}", "note": note}
-                )
+                tiles.append({"label": f"{name} {SIDE_NAMES[side]}", "value": f"{s.median:,.0f}", "note": note})
     share = f"{100 * part.coverage.filled / max(1, part.coverage.total):.0f} %"
     cells = f"{part.coverage.filled:,} of {part.coverage.total:,} cells hold a scenario"
     return [*tiles, {"label": f"{name} grid", "value": share, "note": cells}]
 
 
-def _groups(
-    shown: Iterable[FigureSpec], pictures: Mapping[str, str], names: tuple[str, str]
-) -> list[dict[str, Any]]:
+def _groups(shown: Iterable[FigureSpec], pictures: Mapping[str, str], names: tuple[str, str]) -> list[dict[str, Any]]:
     return [
         {
             "title": title,

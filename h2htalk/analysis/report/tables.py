@@ -92,8 +92,7 @@ def comparison_table(compared: Comparison) -> Table:
         f"compare_{compared.kind}_{compared.language}{side}",
         ("item", "count_a", "count_b", "log_odds", "low", "high", "clear"),
         tuple(
-            (row.item, row.count_a, row.count_b, row.log_odds, row.low, row.high, row.clear)
-            for row in compared.rows
+            (row.item, row.count_a, row.count_b, row.log_odds, row.low, row.high, row.clear) for row in compared.rows
         ),
     )
 

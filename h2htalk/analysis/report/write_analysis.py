@@ -198,9 +198,7 @@ def made_with(analysis: Analysis) -> dict[str, str]:
 
 def _split_text(facts: SplitFacts) -> str:
     analysed = sum(facts.scenarios.values())
-    whole = (
-        "whole" if analysed == facts.total else f"{analysed:,} of {facts.total:,} scenarios, {facts.analysed}"
-    )
+    whole = "whole" if analysed == facts.total else f"{analysed:,} of {facts.total:,} scenarios, {facts.analysed}"
     return f"{facts.name} {facts.version}, fingerprint {facts.fingerprint}, {whole}"
 
 

@@ -117,9 +117,7 @@ class _Clause:
 
     def _object(self, at: int, verb: str, end: int) -> tuple[int | None, int]:
         """The direct object that follows and the index after it."""
-        head, after = self._noun_after(
-            end, direct=bool({verb, self.text(at)} & (lists.MODALS | lists.CLAUSAL))
-        )
+        head, after = self._noun_after(end, direct=bool({verb, self.text(at)} & (lists.MODALS | lists.CLAUSAL)))
         if head is None:
             return None, after
         of = self.kinds.rfind(Kind.OF, end, head)

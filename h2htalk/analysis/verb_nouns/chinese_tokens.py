@@ -41,9 +41,7 @@ class ChineseToken:
 _CLOSED = dict(zip("的得地把将给被、", "USSHHGJK", strict=True))
 # A word in two classes belongs to the last.
 _KIND_OF = dict.fromkeys(lists.MODALS, Kind.VERB) | dict.fromkeys(lists.PREPOSITIONS, Kind.PREPOSITION)
-_KIND_OF |= dict.fromkeys(lists.CONJUNCTIONS, Kind.CONJUNCTION) | dict.fromkeys(
-    lists.PARTICLES, Kind.PARTICLE
-)
+_KIND_OF |= dict.fromkeys(lists.CONJUNCTIONS, Kind.CONJUNCTION) | dict.fromkeys(lists.PARTICLES, Kind.PARTICLE)
 _KIND_OF |= dict.fromkeys(lists.ADVERBS, Kind.ADVERB) | dict.fromkeys(lists.TIMES, Kind.TIME)
 _KIND_OF |= dict.fromkeys(lists.NUMERALS, Kind.NUMERAL) | dict.fromkeys(lists.PRONOUNS, Kind.PRONOUN)
 _KIND_OF |= dict.fromkeys(lists.AUXILIARIES, Kind.AUXILIARY)

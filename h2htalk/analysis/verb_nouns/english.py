@@ -86,10 +86,7 @@ def _lemma(verb: Token) -> str:
 def _verb_name(verb: Token) -> str:
     for child in verb.children:
         missed = (
-            child.dep_ == "advmod"
-            and child.i > verb.i
-            and _is_bare(child)
-            and child.text.lower() in _PARTICLE_ADVERBS
+            child.dep_ == "advmod" and child.i > verb.i and _is_bare(child) and child.text.lower() in _PARTICLE_ADVERBS
         )
         if missed or child.dep_ in _PARTICLES:
             return f"{_lemma(verb)} {child.text.lower()}"
@@ -124,11 +121,7 @@ def _with_conjuncts(noun: Token) -> list[Token]:
     """Return the noun and those coordinated with it; one with a subject or an object is a clause."""
     nouns = [noun]
     for joined in nouns:  # grows during the loop
-        nouns += [
-            child
-            for child in joined.children
-            if child.dep_ == "conj" and not _has(child, _OBJECTS | _SUBJECTS)
-        ]
+        nouns += [child for child in joined.children if child.dep_ == "conj" and not _has(child, _OBJECTS | _SUBJECTS)]
     return nouns
 
 

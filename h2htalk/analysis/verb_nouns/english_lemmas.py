@@ -109,12 +109,7 @@ def _unknown_verb(word: str) -> str:
             return word[: len(word) - len(rest)] + known[0]
     for ending in ("ing", "ed"):
         stem = word.removesuffix(ending)
-        if (
-            stem != word
-            and len(stem) > 2
-            and stem[-1] == stem[-2]
-            and stem[-1] not in _VOWELS | {"l", "s", "z"}
-        ):
+        if stem != word and len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in _VOWELS | {"l", "s", "z"}:
             return stem[:-1]
     lemmas = _lemminflect().getLemma(word, upos="VERB")
     return str(lemmas[0]) if lemmas else word

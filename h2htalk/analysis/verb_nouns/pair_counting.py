@@ -141,10 +141,7 @@ class PairCounting:
         with self._progress:
             for chunk, counts in zip(self.chunks, self._counted(), strict=True):
                 totals[chunk.job].update(counts)
-        return [
-            top_pairs([PairCount(*pair, count) for pair, count in total.items()], len(total))
-            for total in totals
-        ]
+        return [top_pairs([PairCount(*pair, count) for pair, count in total.items()], len(total)) for total in totals]
 
     def _counted(self) -> Iterator[Counts]:
         for future in self._futures:

@@ -67,18 +67,14 @@ def lexical_scores(
         ConfigError: a language without a tokenizer.
     """
     if not len(responses) == len(references) == len(languages):
-        raise ValueError(
-            f"{len(responses)} responses, {len(references)} references, {len(languages)} languages"
-        )
+        raise ValueError(f"{len(responses)} responses, {len(references)} references, {len(languages)} languages")
 
     @lru_cache(REMEMBERED)
     def tokens(text: str, language: str) -> list[str]:
         return tokenizer(language)(text)
 
     pairs = zip(responses, references, languages, strict=True)
-    return LexicalTable(
-        _scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs
-    )
+    return LexicalTable(_scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs)
 
 
 def lexical_scores_of_tokens(

@@ -49,11 +49,7 @@ def null_class(pairs: Iterable[tuple[float, bool]], total: int, seed: int = 0) -
     answers, references = listed[:, 0], listed[:, 1]
     hits = answers * references
     n = len(listed)
-    picks = (
-        np.random.default_rng([seed, n]).integers(0, n, size=(RESAMPLES, n))
-        if n > 1
-        else np.empty((0, 0), int)
-    )
+    picks = np.random.default_rng([seed, n]).integers(0, n, size=(RESAMPLES, n)) if n > 1 else np.empty((0, 0), int)
 
     def cell(top: Floats, bottom: Floats) -> Cell:
         value = _ratio(top.sum(), bottom.sum())

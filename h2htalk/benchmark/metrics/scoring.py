@@ -80,9 +80,7 @@ def score_semantic(pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
     return [(value,) if isinstance(value, float) else value for value in values]
 
 
-def contract_violations(
-    text: str, scenario: Scenario, split: Split, prompt_of: PromptOf | None
-) -> tuple[str, ...]:
+def contract_violations(text: str, scenario: Scenario, split: Split, prompt_of: PromptOf | None) -> tuple[str, ...]:
     """The codes of the contract rules that an answer breaks, sorted, each once."""
     persona = split.personas[scenario.persona]
     prompt = None if prompt_of is None else instructions(prompt_of(scenario))
@@ -123,9 +121,7 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
     for where, row in read_parquet(path):
         score = _read_sample(row, where)
         if ids is not None and score.id not in ids:
-            raise DataError(
-                f"{where}: {quoted(score.id)} is none of the scenarios of this run; {SCORE_AGAIN}"
-            )
+            raise DataError(f"{where}: {quoted(score.id)} is none of the scenarios of this run; {SCORE_AGAIN}")
         samples = by_item.setdefault(score.id, {})
         if score.sample in samples:
             raise DataError(f"{where}: a second score of {score.id}, sample {score.sample}; {SCORE_AGAIN}")

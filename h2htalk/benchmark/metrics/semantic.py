@@ -11,9 +11,7 @@ from h2htalk.errors import H2HTalkError
 from h2htalk.text.embeddings.vectors import Embedder
 
 
-def similarities(
-    embedder: Embedder, responses: Sequence[str], references: Sequence[str]
-) -> list[float | str]:
+def similarities(embedder: Embedder, responses: Sequence[str], references: Sequence[str]) -> list[float | str]:
     """SS of n responses, each against its reference.
 
     Every text is embedded once, however often it occurs. An empty response has nothing to embed: its SS is 0,
@@ -30,9 +28,7 @@ def similarities(
     ]
 
 
-def _similarity(
-    response: str, reference: str, vectors: dict[str, np.ndarray], failed: dict[str, str]
-) -> float | str:
+def _similarity(response: str, reference: str, vectors: dict[str, np.ndarray], failed: dict[str, str]) -> float | str:
     if not response or not reference:
         return 0.0
     for text in (response, reference):

@@ -95,11 +95,7 @@ class PromptSet:
     def _system(self, name: str, values: Mapping[str, object]) -> Message:
         """Return the system text; persona and SAP, which all scenarios of a persona share, come first."""
         text = self.templates.render(name, values)
-        ends = [
-            text.find(part) + len(part)
-            for part in (str(values["persona"]), str(values["sap"]))
-            if part in text
-        ]
+        ends = [text.find(part) + len(part) for part in (str(values["persona"]), str(values["sap"])) if part in text]
         return Message("system", text, shared=max(ends, default=0))
 
     def _values(self, scenario: Scenario, persona: Persona, sap: Sap) -> dict[str, object]:

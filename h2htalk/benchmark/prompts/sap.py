@@ -96,8 +96,7 @@ class Sap:
     def __post_init__(self) -> None:
         if self.principles != tuple(name for name in PRINCIPLES if name in self.principles):
             raise ConfigError(
-                f"SAP principles ({', '.join(self.principles)}) must be some of "
-                f"{', '.join(PRINCIPLES)}, in that order"
+                f"SAP principles ({', '.join(self.principles)}) must be some of {', '.join(PRINCIPLES)}, in that order"
             )
 
     @classmethod

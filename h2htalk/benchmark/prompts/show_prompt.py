@@ -14,9 +14,7 @@ from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.escaping import printable
 
 
-def prompt_lines(
-    scenario_id: str | None, split_name: str, sap: str, folder: Path | None = None
-) -> Iterator[str]:
+def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Path | None = None) -> Iterator[str]:
     """Yield the lines to print: a `--- role ---` heading and the text of each message, or one JSON object a scenario.
 
     Args:
@@ -34,9 +32,7 @@ def prompt_lines(
         from rapidfuzz.process import extract
 
         near = [name for name, _, _ in extract(scenario_id, [s.id for s in split.scenarios], limit=3)]
-        raise ConfigError(
-            f"split {split.name} has no scenario {quoted(scenario_id)}; similar ids: {', '.join(near)}"
-        )
+        raise ConfigError(f"split {split.name} has no scenario {quoted(scenario_id)}; similar ids: {', '.join(near)}")
     for scenario in chosen or split.scenarios:
         messages = prompts.messages(scenario, split.personas[scenario.persona], scaffolding)
         if not chosen:

@@ -155,16 +155,12 @@ def _possible(totals: Totals) -> Decimal | None:
 
 def costs_csv(costs: Mapping[str, Totals]) -> str:
     """Format the costs as CSV: one line for each stage and one for the total, exact; unknown amounts are marked."""
-    rows = [
-        (name, totals.to_dict()) for name, totals in [*costs.items(), (IN_ALL, sum_totals(costs.values()))]
-    ]
+    rows = [(name, totals.to_dict()) for name, totals in [*costs.items(), (IN_ALL, sum_totals(costs.values()))]]
     headings = ["stage", *Totals().to_dict()]
     return csv_text(headings, ([name, *map(_cell, fields.values())] for name, fields in rows))
 
 
-def costs_json(
-    costs: Mapping[str, Totals], calls: Iterable[tuple[str, Settlement | Reservation]] | None
-) -> Any:
+def costs_json(costs: Mapping[str, Totals], calls: Iterable[tuple[str, Settlement | Reservation]] | None) -> Any:
     """Format the costs of each stage and the total as JSON; dollars are decimal text, null where unknown."""
     table: dict[str, Any] = {
         "stages": {stage: totals.to_dict() for stage, totals in costs.items()},
@@ -213,8 +209,7 @@ def call_lines(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Iterato
         facts = [
             f"{record['stage']} {record['call']}",
             " ".join(record["items"]),
-            _BILLING.get(record["billing"], record["billing"])
-            + (f" ({record['reason']})" if record["reason"] else ""),
+            _BILLING.get(record["billing"], record["billing"]) + (f" ({record['reason']})" if record["reason"] else ""),
             tokens if record["billing"] == "paid" else "",
             _amount(record),
             f"batch {record['batch']}" if record["batch"] else "",

@@ -109,10 +109,7 @@ def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
         scenario.reference,
         [_short(value) for value in (score.s, score.lexical, score.ss, score.compliance)],
         score.unscored,
-        [
-            [m.role, [paragraphs.setdefault(p, len(paragraphs)) for p in m.content.split("\n\n")]]
-            for m in item.messages
-        ],
+        [[m.role, [paragraphs.setdefault(p, len(paragraphs)) for p in m.content.split("\n\n")]] for m in item.messages],
         [_packed_sample(r, by_sample.get(r.sample)) for r in sorted(item.responses, key=lambda r: r.sample)],
     ]
 

@@ -60,9 +60,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
             (printable(r), f"{n:,}", printable(summary.counts.failure_messages.get(r, "")))
             for r, n in most_first(summary.counts.failures)
         ],
-        "replies": [
-            (name, f"{getattr(summary.counts, name):,}") for name in ("empty", "truncated", "refused")
-        ],
+        "replies": [(name, f"{getattr(summary.counts, name):,}") for name in ("empty", "truncated", "refused")],
         "samples": f"{summary.counts.samples:,}",
         "costs": cost_view(summary.costs),
         "cost_lines": cost_lines(summary.costs),
@@ -88,17 +86,13 @@ def _tiles(parts: Mapping[str, Summary], summary: Summary) -> list[dict[str, str
     tiles = []
     for number, (name, part) in enumerate(parts.items()):
         row = main_row(part)
-        keys = (
-            [("overall", "Overall")] if row.overall.value is not None else [("items_mean", "Mean of items")]
-        )
+        keys = [("overall", "Overall")] if row.overall.value is not None else [("items_mean", "Mean of items")]
         if not number:
             keys += [(f"{dimension}_avg", dimension.title()) for dimension in DIMENSIONS]
         for key, label in keys:
             cell = cell_at(row, key)
             told = f"{label} ({name})" if name and (number or key == "overall") else label
-            tiles.append(
-                {"label": told, "value": value_text(cell, NONE), "note": interval_text(cell) or "no value"}
-            )
+            tiles.append({"label": told, "value": value_text(cell, NONE), "note": interval_text(cell) or "no value"})
     for part in parts.values():
         compliance = part.rows.compliance.items_mean
         label = f"Contract kept ({languages_of(part)})" if len(parts) > 1 else "Contract kept"
@@ -322,9 +316,6 @@ def _metrics(part: Summary) -> dict[str, Any]:
 def _slice(tag: str, cells: Mapping[str, Cell]) -> dict[str, Any]:
     """Return the first values of a tag, and the rest of a long list separately."""
     scale = _nice_end(cells.values())
-    rows = [
-        (printable(name).replace("_", " "), figure_of(cell, _bar(cell, (), scale)))
-        for name, cell in cells.items()
-    ]
+    rows = [(printable(name).replace("_", " "), figure_of(cell, _bar(cell, (), scale))) for name, cell in cells.items()]
     shown = len(rows) if len(rows) <= SLICE_ROWS + 2 else SLICE_ROWS
     return {"tag": tag, "rows": rows[:shown], "more": rows[shown:]}

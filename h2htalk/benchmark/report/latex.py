@@ -67,9 +67,7 @@ def latex_table(rows: Sequence[TableRow], caption: str = "H2HTalk results") -> s
         if number:
             lines.append(r"\midrule")
         if group:
-            lines.append(
-                rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{latex_escaped(group)}}}}}{_END}"
-            )
+            lines.append(rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{latex_escaped(group)}}}}}{_END}")
         lines += _body(list(members), columns)
     lines += [
         r"\bottomrule",
@@ -169,7 +167,5 @@ def _notes(rows: Sequence[TableRow], columns: Sequence[Column]) -> str:
         )
     if any(row.marks for row in rows):
         sentences.append(r"\textbf{First}, \underline{second} and \textit{third} of each group.")
-    sentences += [
-        f"$^{{{sign}}}$ {text}." for sign, text, applies in _SIGNS if any(applies(row) for row in rows)
-    ]
+    sentences += [f"$^{{{sign}}}$ {text}." for sign, text, applies in _SIGNS if any(applies(row) for row in rows)]
     return " ".join(sentences)

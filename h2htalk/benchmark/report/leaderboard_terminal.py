@@ -55,9 +55,7 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
     if board.paper:
         say.line("The paper's Table 2 (arXiv 2507.03543); your runs are not ranked among its rows", "bold")
         _print_groups(board.paper, grid)
-        say.line(
-            f"Left out, because their figures in the paper cannot be read: {', '.join(board.unreadable)}."
-        )
+        say.line(f"Left out, because their figures in the paper cannot be read: {', '.join(board.unreadable)}.")
     signs = _ASCII_SIGNS if say.ascii else _SIGNS
     say.line(f"{signs[1]} {signs[2]} {signs[3]} first, second and third of a group.")
 
@@ -100,9 +98,7 @@ class _Grid:
             whole = [column.group or column.heading for column in self.columns]
             names = [name if len(name) <= inner else f"{name[: min(6, inner - 1)]}." for name in whole]
             return [Text(indent + "".join(f"{name:>{inner}} " for name in names), "bold dim")]
-        spans = [
-            (group, len(list(members))) for group, members in groupby(self.columns, key=lambda c: c.group)
-        ]
+        spans = [(group, len(list(members))) for group, members in groupby(self.columns, key=lambda c: c.group)]
         names = [_SHORT.get(column.heading, (column.heading,) * 2)[self.width < 6] for column in self.columns]
         above = "".join(group.center(self.width * n) for group, n in spans)
         return [Text(indent + line, "bold dim") for line in (above, "".join(f"{n:>{inner}} " for n in names))]
@@ -110,9 +106,7 @@ class _Grid:
     def row(self, row: TableRow) -> list[Text]:
         """Format a row: its name, wrapped where it is too long, with the figures on its last line."""
         name = self.say.safe(row.name if row.complete else f"{row.name} [INCOMPLETE]").plain
-        lines = [
-            Text(f"  {part}") for part in textwrap.wrap(name, self.name_width - 3, subsequent_indent="  ")
-        ]
+        lines = [Text(f"  {part}") for part in textwrap.wrap(name, self.name_width - 3, subsequent_indent="  ")]
         if not lines or lines[-1].cell_len >= self.name_width:
             lines.append(Text())
         lines[-1].pad_right(self.name_width - lines[-1].cell_len)
@@ -168,9 +162,7 @@ def print_check(rows: Sequence[CheckedRow], console: Console) -> None:
     width = max(len(row.model) for row in rows)
     say.line(f"{'model':<{width}}  printed  recomputed     off  averages off", "bold dim")
     for row in rows:
-        figures = (
-            f"{row.printed:7.2f}  {row.recomputed:10.2f}  {row.off:+6.3f}  {row.averages_off_most:+12.3f}"
-        )
+        figures = f"{row.printed:7.2f}  {row.recomputed:10.2f}  {row.off:+6.3f}  {row.averages_off_most:+12.3f}"
         say.line(f"{row.model:<{width}}  {figures}", "" if row.agrees else "bold yellow")
     off = [row for row in rows if not row.agrees]
     say.line(
@@ -179,6 +171,4 @@ def print_check(rows: Sequence[CheckedRow], console: Console) -> None:
         "bold",
     )
     for row in off:
-        say.line(
-            f"{row.model}: printed {row.printed:.2f}, its cells give {row.recomputed:.2f} ({row.off:+.3f})"
-        )
+        say.line(f"{row.model}: printed {row.printed:.2f}, its cells give {row.recomputed:.2f} ({row.off:+.3f})")

@@ -89,9 +89,7 @@ def check_table(rows: Iterable[CheckedRow]) -> list[dict[str, Any]]:
 
 
 def _checked(row: TableRow) -> CheckedRow:
-    cells = {
-        name: _printed(row, name) for name in SUBTASKS if name in row.cells
-    }  # others are not the paper's
+    cells = {name: _printed(row, name) for name in SUBTASKS if name in row.cells}  # others are not the paper's
     overall = math.fsum(SUBTASKS[name].count * value for name, value in cells.items())
     overall /= math.fsum(SUBTASKS[name].count for name in cells)
     averages: dict[str, float] = {}

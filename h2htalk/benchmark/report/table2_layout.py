@@ -66,9 +66,7 @@ def main_row(summary: Summary, rows: ScoreRows | None = None) -> Row:
     """
     row = (rows or summary.rows).row(summary.measure)
     if row is None:
-        raise DataError(
-            f"{summary.model}: the summary has no row for {summary.measure}; run `h2htalk score` again"
-        )
+        raise DataError(f"{summary.model}: the summary has no row for {summary.measure}; run `h2htalk score` again")
     return row
 
 
@@ -165,9 +163,7 @@ def notes(summary: Summary) -> list[Note]:
         )
     parts = parts_of(summary)
     if not summary.judged and any(has_levels(part.rows.lexical) for part in parts.values()):
-        found.append(
-            Note("Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating.")
-        )
+        found.append(Note("Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating."))
     for part in parts.values():
         missing = [name for name in SUBTASKS if name not in main_row(part).cells]
         if missing:
@@ -189,9 +185,7 @@ def _incomplete(summary: Summary) -> str:
     elif engine == "imported":
         advice = "Score the run again."
     elif engine == "baseline":
-        advice = (
-            "The baseline has no answer to those: use a split with more items for each subtask and language."
-        )
+        advice = "The baseline has no answer to those: use a split with more items for each subtask and language."
     else:
         advice = "Start the same command again: it sends only those."
     left_out = f"{counts.unscored:,} of {counts.items:,} items are unscored; the figures leave them out."

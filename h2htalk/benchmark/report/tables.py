@@ -126,9 +126,7 @@ def metrics_csv(summary: Summary) -> str:
             head = table_row(part, baseline, name)
             lines = [*_row_lines(part.rows if baseline is None else part.baselines[baseline])]
             if baseline is None:
-                lines += [
-                    (metric, of, cell) for of, by in part.metrics.items() for metric, cell in by.items()
-                ]
+                lines += [(metric, of, cell) for of, by in part.metrics.items() for metric, cell in by.items()]
             rows += [
                 [head.model, head.source, head.languages, metric, of, *_marks(head), *_figures(cell)]
                 for metric, of, cell in lines

@@ -147,10 +147,7 @@ def _headings(part: Summary, wide: bool, say: PlainConsole) -> list[Text]:
         headings += ["Lexical mean"]
     headings.append("Contract" if wide else "Con-\ntract")
     baselines = [say.safe(name).plain for name in part.baselines]
-    return [
-        Text(text)
-        for text in headings + (baselines if wide else [name.replace("-", "-\n") for name in baselines])
-    ]
+    return [Text(text) for text in headings + (baselines if wide else [name.replace("-", "-\n") for name in baselines])]
 
 
 def _line(part: Summary, label: str, key: str, say: PlainConsole) -> list[Text]:
@@ -167,9 +164,7 @@ def _line(part: Summary, label: str, key: str, say: PlainConsole) -> list[Text]:
 
 def _value(cell: Cell | None, say: PlainConsole) -> Text:
     """Format the value and its interval; left-justified, so that values align whatever follows them."""
-    text = Text(
-        value_text(cell).rjust(6), "" if cell is None or cell.value is None else "bold", justify="left"
-    )
+    text = Text(value_text(cell).rjust(6), "" if cell is None or cell.value is None else "bold", justify="left")
     if cell is None or cell.low is None or cell.high is None:
         return text
     if say.console.width >= WIDE:

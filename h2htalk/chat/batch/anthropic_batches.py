@@ -133,9 +133,7 @@ def _read_job(made: MessageBatch) -> BatchJob:
     status = text_or_none(getattr(made, "processing_status", None))
     if job_id is None or not job_id.isprintable() or status is None:
         raise JobCallError("the answer describes no job", status=200)
-    counts = {
-        name: count_or_none(getattr(getattr(made, "request_counts", None), name, None)) for name in _COUNTS
-    }
+    counts = {name: count_or_none(getattr(getattr(made, "request_counts", None), name, None)) for name in _COUNTS}
     calls = total(list(counts.values()))
     return BatchJob(
         job_id,

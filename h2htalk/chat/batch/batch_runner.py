@@ -103,9 +103,7 @@ class _Run:
                 )
             if record.state != "planned":
                 self.outcomes.asked(record)
-        submitter = Submitter(
-            self.jobs, self.wire, self.options, self.journal, self.outcomes, self.pace.sleep
-        )
+        submitter = Submitter(self.jobs, self.wire, self.options, self.journal, self.outcomes, self.pace.sleep)
         while True:
             self._wait_for_all()
             if self.outcomes.fatal is not None:
@@ -173,9 +171,7 @@ class _Run:
             return False
         if search.unreadable:
             jobs = ", ".join(search.unreadable)
-            self._abandon(
-                record, f"may be one of {jobs}, whose results are no longer kept", possibly_paid=True
-            )
+            self._abandon(record, f"may be one of {jobs}, whose results are no longer kept", possibly_paid=True)
         else:
             self._abandon(record, "never submitted")
         return True
@@ -183,9 +179,7 @@ class _Run:
     def _abandon(self, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
         """Give up a job without results; its missing items are submitted again."""
         free_calls(self.outcomes.ledger, record, reason, possibly_paid)
-        self.journal.note(
-            record, "abandoned", reason=reason, billing="possibly_paid" if possibly_paid else "free"
-        )
+        self.journal.note(record, "abandoned", reason=reason, billing="possibly_paid" if possibly_paid else "free")
         if record.state == "planned":
             return
         if not possibly_paid:
@@ -207,9 +201,7 @@ class _Run:
             self.outcomes.asked(record, -1)  # submitted again when the others have ended
             return
         advice = "wait until other batches of the account have ended" if job.crowded else "correct that"
-        raise ConfigError(
-            f"batch job {job.id} was refused, nothing was charged: {problem}; {advice}, then start again"
-        )
+        raise ConfigError(f"batch job {job.id} was refused, nothing was charged: {problem}; {advice}, then start again")
 
     # --- Collecting ---------------------------------------------------------------------------------------------
 
@@ -223,9 +215,7 @@ class _Run:
         self.journal.note(record, "collected", **counts)
         self.fruitless = 0
         if counts["ignored"]:
-            self.line.say(
-                f"batch job {job.id}: ignored {counts['ignored']:,} results of other calls or repeated ones"
-            )
+            self.line.say(f"batch job {job.id}: ignored {counts['ignored']:,} results of other calls or repeated ones")
 
     def _show(self, record: BatchRecord, job: BatchJob) -> None:
         """Show the state of a job and the most that it can cost."""

@@ -100,9 +100,7 @@ def apply_event(records: dict[str, BatchRecord], raw: Mapping[str, Any], where: 
 
 
 def _read_plan(raw: Mapping[str, Any], batch: str) -> BatchRecord:
-    calls = tuple(
-        tuple((_word(item_id), _whole(sample)) for item_id, sample in items) for items in raw["calls"]
-    )
+    calls = tuple(tuple((_word(item_id), _whole(sample)) for item_id, sample in items) for items in raw["calls"])
     if not calls or not all(calls):
         raise ValueError("calls must hold the items of one call or more")
     return BatchRecord(batch, _word(raw["group"]), _word(raw["model"]), calls, _read_when(raw["when"]))
@@ -215,14 +213,11 @@ class BatchJournal:
         """The provider's ids of all jobs that are known here."""
         return frozenset(record.job for record in self._records.values() if record.job is not None)
 
-    def plan(
-        self, model: str, jobs: Sequence[Sequence[tuple[SampleKey, ...]]], when: float
-    ) -> list[BatchRecord]:
+    def plan(self, model: str, jobs: Sequence[Sequence[tuple[SampleKey, ...]]], when: float) -> list[BatchRecord]:
         """Record jobs that are submitted together, each with the items of its calls."""
         marks = [secrets.token_hex(6) for _ in jobs]
         records = [
-            BatchRecord(mark, marks[0], model, tuple(calls), when)
-            for mark, calls in zip(marks, jobs, strict=True)
+            BatchRecord(mark, marks[0], model, tuple(calls), when) for mark, calls in zip(marks, jobs, strict=True)
         ]
         for record in records:
             calls = [[list(item) for item in items] for items in record.calls]

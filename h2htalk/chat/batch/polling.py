@@ -124,9 +124,7 @@ class Polling:
             raise ModelCallError(f"no usable answer for {hours:.3g} hours ({message}); {goes_on}")
         self.line.show(f"batch job {record.label}: {message}; asking again", message)
 
-    def read(
-        self, record: BatchRecord, results: Callable[[], Iterator[Result | None]]
-    ) -> Iterator[Result | None]:
+    def read(self, record: BatchRecord, results: Callable[[], Iterator[Result | None]]) -> Iterator[Result | None]:
         """Yield all results of a job. A broken stream is read from its start again, without repeating results.
 
         Raises:

@@ -15,9 +15,7 @@ from h2htalk.chat.protocol import OnDone, Outcome, Request, Sampling
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError
 
-_EXPIRED = FailedCall(
-    "batch_expired", "the batch's time was over before this call was computed", "free", retry=True
-)
+_EXPIRED = FailedCall("batch_expired", "the batch's time was over before this call was computed", "free", retry=True)
 _CANCELED = FailedCall(
     "canceled", "the batch was cancelled before this call was computed; the same command asks again", "free"
 )

@@ -138,9 +138,7 @@ class Ledger:
         self._require_room(worst)
         reservations = [
             Reservation(number, items, bound, dollars, batch)
-            for number, ((items, bound), dollars) in enumerate(
-                zip(calls, worst, strict=True), account.last + 1
-            )
+            for number, ((items, bound), dollars) in enumerate(zip(calls, worst, strict=True), account.last + 1)
         ]
         if self._log is not None:
             records = [reservation.to_dict() for reservation in reservations]
@@ -176,9 +174,7 @@ class Ledger:
                 "with --prices"
             )
         if committed is None:
-            raise CostLimitError(
-                "--max-cost: what was paid so far is unknown: an answer came at an unknown price"
-            )
+            raise CostLimitError("--max-cost: what was paid so far is unknown: an answer came at an unknown price")
         if committed + needed > self._limit:
             raise CostLimitError(
                 f"--max-cost {self._limit:f}: {dollars_text(committed, True)} US dollars are spent or reserved, and "

@@ -136,9 +136,7 @@ class PriceList:
         """Return the price of a model that `--max-cost` limits. Raises ConfigError where it is unknown."""
         if (price := self.find(model)) is None:
             meant = suggest(model, self.models)
-            raise ConfigError(
-                f"--max-cost: the price of {model} is unknown: {meant}name it in a file with --prices"
-            )
+            raise ConfigError(f"--max-cost: the price of {model} is unknown: {meant}name it in a file with --prices")
         return price
 
 
@@ -148,9 +146,7 @@ def load_prices(path: Path | None = None) -> PriceList:
     Raises:
         ConfigError: the file cannot be read, or an entry is not a price; names file, model and key.
     """
-    bundled = _read(
-        files("h2htalk.chat.costs").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml"
-    )
+    bundled = _read(files("h2htalk.chat.costs").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml")
     if path is None:
         return bundled
     try:

@@ -55,9 +55,7 @@ class Settlement:
     def unmetered(self) -> bool:
         """Whether the reply came without a count of its tokens: it cost its worst case at most."""
         usage = self.usage
-        return self.billing == "paid" and (
-            usage is None or usage.input_tokens is None or usage.output_tokens is None
-        )
+        return self.billing == "paid" and (usage is None or usage.input_tokens is None or usage.output_tokens is None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return its line in the cost log."""

@@ -156,9 +156,7 @@ class AnthropicWire:
             # The reply was blocked, not the prompt: what was generated may be billed.
             return replace(failed, reason="refusal", refusal=True, billing="possibly_paid")
         if status == 402 or (status == 400 and "credit balance" in said):
-            advice = (
-                f"the Anthropic account has no credit left ({failed.message}): add credit, then start again"
-            )
+            advice = f"the Anthropic account has no credit left ({failed.message}): add credit, then start again"
             return replace(failed, reason="no_credit", retry=False, fatal=advice)
         if status == 401:
             message = "HTTP 401: the key was refused"
@@ -171,9 +169,7 @@ class AnthropicWire:
             )
             return replace(failed, reason="not_found", fatal=advice)
         if status == 403 and error.kind:
-            advice = (
-                f"Anthropic denies access to this key ({failed.message}): check the account and its workspace"
-            )
+            advice = f"Anthropic denies access to this key ({failed.message}): check the account and its workspace"
             return replace(failed, reason="unauthorized", fatal=advice)
         return replace(failed, fatal=self._unsupported(error) if status == 400 else None)
 
@@ -183,9 +179,7 @@ class AnthropicWire:
         if "support" not in said:
             return None
         if "thinking" in said:
-            return (
-                f"{self.model} does not take this --thinking ({error.text}): change or leave out the option"
-            )
+            return f"{self.model} does not take this --thinking ({error.text}): change or leave out the option"
         if "output_config" in said or "structured output" in said or "output format" in said:
             return f"{self.model} has no structured output ({error.text}): choose another model"
         return None

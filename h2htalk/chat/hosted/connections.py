@@ -66,6 +66,4 @@ def _network_settings() -> Iterator[None]:
         yield
     except (ValueError, ImportError, OSError):
         names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, SSL_CERT_FILE, SSL_CERT_DIR"
-        raise ConfigError(
-            f"no connection can be set up: correct or unset what is wrong among {names}"
-        ) from None
+        raise ConfigError(f"no connection can be set up: correct or unset what is wrong among {names}") from None

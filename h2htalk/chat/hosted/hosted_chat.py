@@ -34,9 +34,7 @@ class HostedChat(ABC):
 
     provider: ClassVar[Provider]
 
-    def __init__(
-        self, name: str, options: ChatOptions, http_client: httpx2.AsyncClient | None = None
-    ) -> None:
+    def __init__(self, name: str, options: ChatOptions, http_client: httpx2.AsyncClient | None = None) -> None:
         """Check name, key and address; nothing is sent before `complete`.
 
         Args:

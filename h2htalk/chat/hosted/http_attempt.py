@@ -95,13 +95,7 @@ class Provider:
             httpx2.URL(url)  # is stricter about what a host may be called
         except (ValueError, httpx2.InvalidURL):
             usable = False
-        if (
-            not usable
-            or "@" in parts.netloc
-            or parts.fragment
-            or holds_secret(parts.query)
-            or not url.isprintable()
-        ):
+        if not usable or "@" in parts.netloc or parts.fragment or holds_secret(parts.query) or not url.isprintable():
             raise ConfigError(
                 f"{self.url_variable} is not a usable address: set one such as {self.url}, without a user or a key"
             )
@@ -156,9 +150,7 @@ class ApiConnection:
 
     def not_the_api(self, why: str) -> ConfigError:
         """Return the error for an address that is not the provider's API."""
-        return ConfigError(
-            f"{self._place} is no {self.provider.title} API ({why}): check {self.provider.url_variable}"
-        )
+        return ConfigError(f"{self._place} is no {self.provider.title} API ({why}): check {self.provider.url_variable}")
 
     @property
     def _place(self) -> str:
@@ -213,9 +205,7 @@ async def exchange(
             raw = await post(timeouts)
         return _arrived(raw.http_response)
     except TimeoutError:
-        return FailedCall(
-            "timeout", f"no complete answer within {seconds:.3g} s", "possibly_paid", retry=True
-        )
+        return FailedCall("timeout", f"no complete answer within {seconds:.3g} s", "possibly_paid", retry=True)
     except (UnicodeEncodeError, httpx2.InvalidURL):
         return _UNSENT
     except sdk.APIStatusError as error:

@@ -56,9 +56,7 @@ async def _complete(
     if ledger is None:
         ledger = Ledger(None, model=connection.wire.model, price=None)
     async with connection.connect() as send:
-        run = _Run(
-            connection, send, options, ledger, CallQueue(calls), RateLimitPause(), [None] * size, on_done
-        )
+        run = _Run(connection, send, options, ledger, CallQueue(calls), RateLimitPause(), [None] * size, on_done)
         await run.work(min(options.concurrency, len(calls)))
     return [outcome for outcome in run.outcomes if outcome is not None]
 
@@ -112,9 +110,7 @@ class _Run:
         deadline = clock() + self.options.deadline
         found: FailedCall = CLOSED
         sent = 0  # attempts that went out
-        tries = (
-            0  # of them, those that count against `attempts`: refusals of the whole account only cost time
-        )
+        tries = 0  # of them, those that count against `attempts`: refusals of the whole account only cost time
         refusals = 0
         while True:
             if not await self._wait_for_rate_limit(deadline):
@@ -221,9 +217,7 @@ class _Run:
         if self.nonsense is not None and found.reason == "malformed_reply":
             self.nonsense += 1
             if self.nonsense == MOST_NONSENSE:
-                error = self.connection.not_the_api(
-                    f"the first {MOST_NONSENSE} answers are malformed: {found.message}"
-                )
+                error = self.connection.not_the_api(f"the first {MOST_NONSENSE} answers are malformed: {found.message}")
         if error is not None and self.stopped is None:
             self.stopped = error
             self._cancel(set(self.workers) - self.flying)

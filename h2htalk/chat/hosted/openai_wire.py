@@ -151,9 +151,7 @@ class OpenAIWire:
         """Advice where the model refuses what every call asks for."""
         if not (error.code.startswith("unsupported") or _UNSUPPORTED.search(error.text)):
             return None
-        named = error.param.partition(".")[0] or next(
-            (n for n in _ADVICE if len(n) > 1 and n in error.text), ""
-        )
+        named = error.param.partition(".")[0] or next((n for n in _ADVICE if len(n) > 1 and n in error.text), "")
         if named not in _ADVICE:
             return None
         return f"{self.model} does not take {named} ({error.text}): {_ADVICE[named]}"

@@ -126,13 +126,9 @@ class ChatTemplate:
         Think tags stay even where they are special tokens: without them reasoning would be read as the answer.
         """
         if self._unseen is None:
-            return str(
-                self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-            )
+            return str(self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False))
         seen = [token for token in tokens if token not in self._unseen]
-        return str(
-            self._tokenizer.decode(seen, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        )
+        return str(self._tokenizer.decode(seen, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
     def _takes_system(self) -> bool:
         """Whether the template renders a system message: some refuse it, some drop it silently."""
@@ -148,9 +144,7 @@ class ChatTemplate:
         switches = {} if thinking is None else dict.fromkeys(SWITCHES, thinking > 0)
         try:
             return str(
-                self._tokenizer.apply_chat_template(
-                    turns, tokenize=False, add_generation_prompt=True, **switches
-                )
+                self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **switches)
             )
         except (TemplateError, TypeError, ValueError) as error:
             raise TemplateRefusal(" ".join(str(error).split())) from error

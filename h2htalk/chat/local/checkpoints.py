@@ -118,9 +118,7 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
     return description, model
 
 
-def describe_checkpoint(
-    source: Source, revision: str | None = None, tokenizer: str | None = None
-) -> Description:
+def describe_checkpoint(source: Source, revision: str | None = None, tokenizer: str | None = None) -> Description:
     """Read a checkpoint's configuration and tokenizer, and check that its weights are safetensors.
 
     Args:
@@ -148,9 +146,7 @@ def describe_checkpoint(
         generation = _generation_config(source, config, options)
     words = find_source(source.engine, tokenizer, source.download) if tokenizer else source
     with _quiet(), _advice(words):
-        read = transformers.AutoTokenizer.from_pretrained(
-            words.location, **(words.options if tokenizer else options)
-        )
+        read = transformers.AutoTokenizer.from_pretrained(words.location, **(words.options if tokenizer else options))
     return Description(source, config, generation, read, commit)
 
 
@@ -169,9 +165,7 @@ def weights_sha256(folder: Path) -> str:
 
 def settings_sha256(folder: Path) -> str:
     """Hash the other files that decide an answer: the architecture's settings, the tokenizer, the stop tokens."""
-    return _sha256_of_all(
-        [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.startswith(_SETTINGS)]
-    )
+    return _sha256_of_all([f for f in sorted(folder.iterdir()) if f.is_file() and f.name.startswith(_SETTINGS)])
 
 
 def _sha256_of_all(files: Sequence[Path]) -> str:
@@ -181,17 +175,13 @@ def _sha256_of_all(files: Sequence[Path]) -> str:
 def find_source(engine: str, name: str, download: bool = False) -> Source:
     """Return the folder or repository that `name` names. Raises ConfigError where it can be neither."""
     if not name:
-        raise ConfigError(
-            f"{engine} needs a model: {engine}:OWNER/NAME on the Hugging Face Hub, or {engine}:FOLDER"
-        )
+        raise ConfigError(f"{engine} needs a model: {engine}:OWNER/NAME on the Hugging Face Hub, or {engine}:FOLDER")
     path = Path(name).expanduser()
     if (path / "config.json").is_file():
         return Source(engine, name, path)
     # A Hub name is `name` or `owner/name`; any other name must be a folder.
     if path.exists() or name.count("/") > 1 or name[0] in "./~":
-        raise ConfigError(
-            f"{engine}:{name}: not a folder with a config.json; name one, or OWNER/NAME on the Hub"
-        )
+        raise ConfigError(f"{engine}:{name}: not a folder with a config.json; name one, or OWNER/NAME on the Hub")
     return Source(engine, name, None, download)
 
 
@@ -199,11 +189,7 @@ def _require_cached(source: Source) -> None:
     """Raise ConfigError for a repository that is not in the local cache and must not be fetched."""
     from huggingface_hub import try_to_load_from_cache
 
-    if (
-        source.folder is None
-        and not source.download
-        and not try_to_load_from_cache(source.name, "config.json")
-    ):
+    if source.folder is None and not source.download and not try_to_load_from_cache(source.name, "config.json"):
         raise ConfigError(
             f"{source.where}: not in the local Hugging Face cache: fetch it with --download or `hf download "
             f"{source.name}`, or name a folder"
@@ -272,9 +258,7 @@ def _advice(source: Source) -> Iterator[None]:
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         reason = " ".join(str(error).split())
         if "trust_remote_code" in reason:
-            reason = (
-                "the model needs code of its own, which h2htalk never runs; serve it and use server:MODEL@URL"
-            )
+            reason = "the model needs code of its own, which h2htalk never runs; serve it and use server:MODEL@URL"
         else:
             check = "the connection, the name and your access on the Hub, or name a folder"
             if source.folder is not None:

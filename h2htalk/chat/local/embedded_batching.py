@@ -134,11 +134,7 @@ class EmbeddedEngine:
             index: the caller's number of the request.
             prompt: together with `sampling.budget` at most CONTEXT_TOKENS long.
         """
-        if (
-            len(self._jobs) >= self._concurrency
-            or self._throwaways
-            or not self._fits(prompt, sampling.budget)
-        ):
+        if len(self._jobs) >= self._concurrency or self._throwaways or not self._fits(prompt, sampling.budget):
             return False
         start = _shared(self._computed, prompt) // BLOCK_TOKENS * BLOCK_TOKENS
         if len(prompt) - start > PART_TOKENS:

@@ -37,9 +37,7 @@ class TransformersChat:
         self._where = f"hf:{name}"
         self._template = ChatTemplate(checkpoint.tokenizer, self._where)
         if not has_cache(self._model):
-            raise ConfigError(
-                f"hf:{name}: its architecture has no KV cache; serve it and use server:MODEL@URL"
-            )
+            raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it and use server:MODEL@URL")
         self._rows = 1 if is_recurrent(self._model) else max(1, options.concurrency)
         self._stop_tokens = checkpoint.stop_tokens()
         self._model.generation_config = type(self._model.generation_config)()  # the rest of it is not used

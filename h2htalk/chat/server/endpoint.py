@@ -87,7 +87,5 @@ def read_proxy(endpoint: Endpoint) -> str | None:
         return None
     proxy = getproxies().get(parts.scheme)
     if proxy and not proxy.startswith(("http://", "https://")):
-        raise ConfigError(
-            f"{parts.scheme}_proxy is not an HTTP proxy: unset it, or name the host in no_proxy"
-        )
+        raise ConfigError(f"{parts.scheme}_proxy is not an HTTP proxy: unset it, or name the host in no_proxy")
     return proxy or None

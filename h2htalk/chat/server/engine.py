@@ -132,17 +132,11 @@ class ServerChat:
             if not batch.answered:
                 self._raise_if_hopeless(found)
             wait = wait_before_retry(found, tries)
-            if (
-                not found.retry
-                or tries >= self._options.attempts
-                or clock() + wait + SHORTEST_TRY * timeout > deadline
-            ):
+            if not found.retry or tries >= self._options.attempts or clock() + wait + SHORTEST_TRY * timeout > deadline:
                 return Failure(found.reason, found.message, tries)
             await asyncio.sleep(wait)
 
-    async def _try(
-        self, session: aiohttp.ClientSession, body: bytes, seconds: float
-    ) -> Reply | FailedAttempt:
+    async def _try(self, session: aiohttp.ClientSession, body: bytes, seconds: float) -> Reply | FailedAttempt:
         """Make one attempt, the reading of the body included, in `seconds`."""
         try:
             async with (
@@ -184,9 +178,7 @@ class ServerChat:
                 "and the URL (most end in /v1)"
             )
         if failed.status is not None and 300 <= failed.status < 400:
-            raise ConfigError(
-                f"{url} redirects (HTTP {failed.status}), which is not followed: give the final URL"
-            )
+            raise ConfigError(f"{url} redirects (HTTP {failed.status}), which is not followed: give the final URL")
 
 
 async def _read_body(answer: aiohttp.ClientResponse) -> bytes | None:

@@ -182,9 +182,7 @@ class VLLMChat:
     def _read(self, job: TokenRequest, reader: ReasoningReader | None, output: Any) -> Outcome:
         (answer,) = output.outputs
         if answer.finish_reason not in ("stop", "length"):
-            return Failure(
-                "engine_error", f"vLLM ended this request with {answer.finish_reason!r}; start again"
-            )
+            return Failure("engine_error", f"vLLM ended this request with {answer.finish_reason!r}; start again")
         usage = Usage(len(job.prompt), len(answer.token_ids))
         # Decoding leaves out special tokens only, and a stop token may be an ordinary one.
         stopped = answer.finish_reason == "stop" and answer.token_ids[-1] in self._stop_tokens

@@ -69,24 +69,18 @@ class VLLMOptions:
         """
         known = sorted(field.name for field in fields(cls))
         if unknown := [key for key in given if key not in known]:
-            raise ConfigError(
-                f"vllm has no engine option {quoted(unknown[0])}; choose from {', '.join(known)}"
-            )
+            raise ConfigError(f"vllm has no engine option {quoted(unknown[0])}; choose from {', '.join(known)}")
         try:
             return TypeAdapter(cls).validate_python({key: value.strip() for key, value in given.items()})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise ConfigError(
-                f"engine option {first['loc'][0]} is {quoted(first['input'])}: {first['msg']}"
-            ) from error
+            raise ConfigError(f"engine option {first['loc'][0]} is {quoted(first['input'])}: {first['msg']}") from error
 
     def subject(self) -> dict[str, str]:
         """Return the options that are set and change answers, for the signature."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         # `auto` is the default.
-        return {
-            key: _as_text(values[key]) for key in CHANGE_ANSWERS if values[key] not in (None, False, "auto")
-        }
+        return {key: _as_text(values[key]) for key in CHANGE_ANSWERS if values[key] not in (None, False, "auto")}
 
 
 def _as_text(value: object) -> str:

@@ -57,9 +57,7 @@ def find_adapter(given: str) -> Adapter:
     if path.is_dir():
         return read_adapter(path.resolve().name, path)
     if path.exists() or given.count("/") != 1 or given[0] in "./~":
-        raise ConfigError(
-            f"lora={given}: no such folder; name one that holds {CONFIG}, or OWNER/NAME on the Hub"
-        )
+        raise ConfigError(f"lora={given}: no such folder; name one that holds {CONFIG}, or OWNER/NAME on the Hub")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -90,9 +88,7 @@ def read_adapter(name: str, folder: Path) -> Adapter:
         if type(rank) is not int or not 1 <= rank <= RANKS[-1]:
             raise ConfigError(f"{where}: its rank r is {rank!r}; it must be 1 to {RANKS[-1]}")
     if not (folder / WEIGHTS).is_file():
-        raise ConfigError(
-            f"{where}: contains no {WEIGHTS}; save it with safe_serialization=True (no pickle is read)"
-        )
+        raise ConfigError(f"{where}: contains no {WEIGHTS}; save it with safe_serialization=True (no pickle is read)")
     return Adapter(name, folder, config)
 
 

@@ -44,9 +44,7 @@ class VLLMProcesses:
             if self.log is not None:
                 self.log.touch(0o600)
         except OSError as error:
-            raise ConfigError(
-                f"vllm: cannot write temporary files: {error}; free disk space, or set TMPDIR"
-            ) from error
+            raise ConfigError(f"vllm: cannot write temporary files: {error}; free disk space, or set TMPDIR") from error
         self._guard = _start_guard(self._folder)
 
     @contextmanager

@@ -30,12 +30,8 @@ class ReasoningReader:
             self._parser = parser_class(tokenizer, chat_template_kwargs=switches)
         except (RuntimeError, ValueError, KeyError, TypeError) as error:
             reason = " ".join(str(error).split())
-            raise ConfigError(
-                f"reasoning_parser={name} does not suit this model: {reason}; choose another"
-            ) from error
-        self._request = ChatCompletionRequest(
-            messages=[{"role": "user", "content": ""}], chat_template_kwargs=switches
-        )
+            raise ConfigError(f"reasoning_parser={name} does not suit this model: {reason}; choose another") from error
+        self._request = ChatCompletionRequest(messages=[{"role": "user", "content": ""}], chat_template_kwargs=switches)
         self._tokenizer = tokenizer
 
     def ended(self, prompt: Sequence[int]) -> bool:
@@ -52,9 +48,7 @@ class ReasoningReader:
 
     def _decode(self, tokens: Sequence[int]) -> str:
         """Decode with special tokens, because a parser's marks may be special tokens."""
-        return str(
-            self._tokenizer.decode(tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        )
+        return str(self._tokenizer.decode(tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
     def _plain(self, text: str) -> str:
         """Remove special tokens from a text."""

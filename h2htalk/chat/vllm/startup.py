@@ -13,9 +13,7 @@ from h2htalk.chat.vllm.lora import Adapter
 from h2htalk.chat.vllm.processes import VLLMProcesses, interruptible
 from h2htalk.errors import ConfigError, MissingExtraError
 
-INSTALL_VLLM = (
-    "pip install 'h2htalk[vllm]' in an environment of its own (a CPU build: docs/tutorials/h800.md)"
-)
+INSTALL_VLLM = "pip install 'h2htalk[vllm]' in an environment of its own (a CPU build: docs/tutorials/h800.md)"
 CPU_CACHE_GB = 2.0
 _CACHE_VARIABLE = "VLLM_CPU_KVCACHE_SPACE"
 _GIB = 2**30

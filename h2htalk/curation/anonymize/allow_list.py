@@ -66,9 +66,7 @@ _PRIVATE_CUE = re.compile(
     rf"(?:{_KIN_EN})(?:,|\snamed|\scalled|\sis|\swas|'s\sname\sis)?)\s|"
     rf"(?:我是|我就是|(?:我|他|她|我们|咱)(?:的|们|家)?.{{0,2}}(?:{_KIN_ZH})(?:叫|是|名叫)?))$"
 )
-_NO_NAME_WORD = re.compile(
-    r"\s*(?:$|[^\w\s]|(?:and|from|here|but|speaking|writing|by the way|btw|again)(?![a-z]))"
-)
+_NO_NAME_WORD = re.compile(r"\s*(?:$|[^\w\s]|(?:and|from|here|but|speaking|writing|by the way|btw|again)(?![a-z]))")
 _TITLES = re.compile(r"《[^《》\n]{1,60}》")
 _BESIDE = 0.7
 # A run of Latin letters and digits, in lower case.
@@ -155,9 +153,7 @@ def to_lower(text: str) -> str:
 
 def companion_names(names: Iterable[str]) -> list[str]:
     """How companions are called: their names, and the first of several Latin words."""
-    return [
-        form for name in names for form in dict.fromkeys([name, *[w for w in name.split()[:1] if len(w) > 1]])
-    ]
+    return [form for name in names for form in dict.fromkeys([name, *[w for w in name.split()[:1] if len(w) > 1]])]
 
 
 @cache

@@ -17,9 +17,7 @@ _MARKS = {
     **dict.fromkeys(map(ord, _DASHES), "-"),
     **{
         ord(a): b
-        for a, b in zip(
-            "、﹑【】「」『』〔〕《》〈〉“”‘’⁄∕＿～〜∶꞉➕", ",,[][][][]<><>\"\"''//_~~::+", strict=True
-        )
+        for a, b in zip("、﹑【】「」『』〔〕《》〈〉“”‘’⁄∕＿～〜∶꞉➕", ",,[][][][]<><>\"\"''//_~~::+", strict=True)
     },
     **{ord(a): b for a, b in zip("\t\u00a0\u2007\u202f\u3000", " " * 5, strict=True)},
     **{ord(a): b for a, b in zip("❶❷❸❹❺❻❼❽❾⓿⓵⓶⓷⓸⓹⓺⓻⓼⓽", "1234567890123456789", strict=True)},
@@ -58,9 +56,7 @@ class _Table(dict[int, str]):
     def __missing__(self, code: int) -> str:
         known = _MARKS.get(code)
         char = chr(code)
-        plain_char = (
-            known if known is not None and char not in _UNCHANGED else _ascii_equivalent(char) or char
-        )
+        plain_char = known if known is not None and char not in _UNCHANGED else _ascii_equivalent(char) or char
         self[code] = plain_char
         return plain_char
 

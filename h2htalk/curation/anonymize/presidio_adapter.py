@@ -46,9 +46,7 @@ def recognizers(language: str, *, allow: Sequence[str] = ()) -> list[EntityRecog
     except ImportError as error:
         raise MissingExtraError("Presidio's engine", INSTALL_CURATION) from error
     if language not in LANGUAGES:
-        raise ConfigError(
-            f"no recognisers for language {quoted(language)}; choose from {', '.join(LANGUAGES)}"
-        )
+        raise ConfigError(f"no recognisers for language {quoted(language)}; choose from {', '.join(LANGUAGES)}")
 
     class _Ours(EntityRecognizer):
         """What has a form of its own (numbers, addresses of the net); or people, addresses and organisations."""
@@ -60,9 +58,7 @@ def recognizers(language: str, *, allow: Sequence[str] = ()) -> list[EntityRecog
             super().__init__(entities, name=name, supported_language=language)
             self._find, self._name = find, name
 
-        def analyze(
-            self, text: str, entities: list[str], nlp_artifacts: object = None
-        ) -> list[RecognizerResult]:
+        def analyze(self, text: str, entities: list[str], nlp_artifacts: object = None) -> list[RecognizerResult]:
             """The spans of the entities asked for."""
             asked = set(entities or self.supported_entities)
             told: dict[str, Any] = {
@@ -76,9 +72,7 @@ def recognizers(language: str, *, allow: Sequence[str] = ()) -> list[EntityRecog
             ]
 
     structured = [
-        name
-        for name in STRUCTURED
-        if find_language(language).number_rules == "zh" or name not in _ENGLISH_LACKS
+        name for name in STRUCTURED if find_language(language).number_rules == "zh" or name not in _ENGLISH_LACKS
     ]
     return [
         _Ours(structured, lambda text: find_structured(text, language), "ChatStructuredRecognizer"),
@@ -86,9 +80,7 @@ def recognizers(language: str, *, allow: Sequence[str] = ()) -> list[EntityRecog
     ]
 
 
-def registry_with_ours(
-    languages: Sequence[str] = LANGUAGES, *, allow: Sequence[str] = ()
-) -> RecognizerRegistry:
+def registry_with_ours(languages: Sequence[str] = LANGUAGES, *, allow: Sequence[str] = ()) -> RecognizerRegistry:
     """A registry that holds our recognisers of these languages and no other. Errors as `recognizers`."""
     ours = [recognizer for language in languages for recognizer in recognizers(language, allow=allow)]
     from presidio_analyzer import RecognizerRegistry

@@ -102,9 +102,7 @@ def open_rule(key: bytes, allow: tuple[str, ...], companions: _COMPANIONS, ner: 
     return each_dialogue(rule)
 
 
-def anonymize_dialogue(
-    dialogue: Dialogue, key: bytes, *, allow: Sequence[str] = (), ner: str = BUNDLED
-) -> Outcome:
+def anonymize_dialogue(dialogue: Dialogue, key: bytes, *, allow: Sequence[str] = (), ner: str = BUNDLED) -> Outcome:
     """A dialogue with surrogates for its personal data.
 
     Args:
@@ -186,17 +184,14 @@ def _kept(dialogue: Dialogue, slots: Sequence[_Slot], replaced: Sequence[tuple[s
     metadata = dict(_replaced(dialogue.metadata, (), texts))
     metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | ({REVIEW: True} if unsure else {})
     audit = [
-        slot.place()
-        | {"start": span.start, "end": span.end, "type": span.type, "score": round(span.score, 3)}
+        slot.place() | {"start": span.start, "end": span.end, "type": span.type, "score": round(span.score, 3)}
         for slot, span in spans
     ]
     record = replace(dialogue, messages=messages, metadata=metadata).to_dict()
     return Kept(record, (REVIEW,) if unsure else (), {"spans": audit})
 
 
-def _replaced(
-    value: Any, path: tuple[str | int, ...], texts: Mapping[tuple[int, tuple[str | int, ...]], str]
-) -> Any:
+def _replaced(value: Any, path: tuple[str | int, ...], texts: Mapping[tuple[int, tuple[str | int, ...]], str]) -> Any:
     """The metadata with its new texts."""
     if isinstance(value, str):
         return texts[0, path]

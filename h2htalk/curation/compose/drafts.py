@@ -77,9 +77,7 @@ def scenario_of(
     return Scenario.from_dict(record | ({"metadata": {"safety": safety}} if safety else {}), dialogue.id)
 
 
-def broken_rules(
-    text: str, scenario: Scenario, persona: Persona, prompt: str | None = None
-) -> tuple[Violation, ...]:
+def broken_rules(text: str, scenario: Scenario, persona: Persona, prompt: str | None = None) -> tuple[Violation, ...]:
     """The rules of its contract that a reply breaks; `prompt`: of its writer, None for a reply of a dialogue."""
     description = persona.descriptions[scenario.language]
     return check_scenario(text, scenario, tuple(persona.names.values()), prompt, description)

@@ -41,9 +41,7 @@ class Extracted:
 def answered(dialogue: Dialogue) -> list[int]:
     """The user's messages (counted from 0) that the companion answers."""
     turns = dialogue.messages
-    return [
-        at for at in range(len(turns) - 1) if (turns[at].role, turns[at + 1].role) == ("user", "companion")
-    ]
+    return [at for at in range(len(turns) - 1) if (turns[at].role, turns[at + 1].role) == ("user", "companion")]
 
 
 def history(dialogue: Dialogue, at: int, first: int = 0) -> tuple[Turn, ...]:

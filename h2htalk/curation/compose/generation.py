@@ -139,9 +139,7 @@ class Composer:
             raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
         rules = self._write_rules(scenario, persona)
         # To repeat the help lines of the prompt is no leak.
-        allowed = replace(
-            persona, descriptions={k: f"{v}\n{help_text(k)}" for k, v in persona.descriptions.items()}
-        )
+        allowed = replace(persona, descriptions={k: f"{v}\n{help_text(k)}" for k, v in persona.descriptions.items()})
         broken = broken_rules(text, scenario, allowed, _unquoted(rules))
         if broken:
             raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
@@ -271,9 +269,7 @@ def _remembering(proposal: SynthesisProposal, dialogue: Dialogue) -> Draft:
     inside = first <= last < len(dialogue.messages)
     turns = history(dialogue, last, first) if inside else ()
     if not any(turn.role == "user" for turn in turns):
-        raise RefusedDraft(
-            "inputs:turn", f"messages {first + 1} to {last + 1} contain none of the user's that fits"
-        )
+        raise RefusedDraft("inputs:turn", f"messages {first + 1} to {last + 1} contain none of the user's that fits")
     null = None if proposal.memorable else find_language(dialogue.language).null_memory
     inputs = {"history": [turn.to_dict() for turn in turns]}
     return Draft(proposal.subtask, inputs, tags_of(dialogue, turns), last + 1, fixed=null)

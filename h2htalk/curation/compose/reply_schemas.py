@@ -116,9 +116,7 @@ class ProposalsReply(BaseModel):
     """The proposals for one dialogue."""
 
     evidence: _Evidence
-    proposals: Annotated[
-        list[Annotated[AnyProposal, Field(discriminator="subtask")]], Field(max_length=MOST_PROPOSALS)
-    ]
+    proposals: Annotated[list[Annotated[AnyProposal, Field(discriminator="subtask")]], Field(max_length=MOST_PROPOSALS)]
 
 
 class ReferenceReply(BaseModel):

@@ -96,9 +96,7 @@ def open_rule(
 def _subtasks(settings: ComposeSettings) -> tuple[str, ...]:
     for name in settings.subtasks:
         if name not in SUBTASKS:
-            raise ConfigError(
-                f"compose.subtasks: no subtask {quoted(name)}; choose from {', '.join(SUBTASKS)}"
-            )
+            raise ConfigError(f"compose.subtasks: no subtask {quoted(name)}; choose from {', '.join(SUBTASKS)}")
     names = tuple(name for name in SUBTASKS if not settings.subtasks or name in settings.subtasks)
     if not settings.model and not set(names) & set(EXTRACTABLE):
         raise ConfigError(
@@ -149,15 +147,12 @@ class _Rule:
         works = [work for work in started if isinstance(work, _Work)]
         proposals: Replies = {}
         if self.composer is not None and self.calls is not None:
-            requests = [
-                self.composer.proposals(work.dialogue, work.persona, work.extracted.drafts) for work in works
-            ]
+            requests = [self.composer.proposals(work.dialogue, work.persona, work.extracted.drafts) for work in works]
             proposals = self.calls.ask(requests, part)
         planned = {work.dialogue.id: self._plan(work, proposals) for work in works}
         written = self._write_references(list(planned.values()), part)
         return [
-            self._finish(planned[work.dialogue.id], written) if isinstance(work, _Work) else [work]
-            for work in started
+            self._finish(planned[work.dialogue.id], written) if isinstance(work, _Work) else [work] for work in started
         ]
 
     def close(self) -> None:
@@ -229,9 +224,7 @@ class _Rule:
         scenario = scenario_of(draft, work.dialogue, work.persona, name, references[0].text)
         refused = [REFUSED + reason for reason in found.model_reasons()]
         tags = (draft.subtask, *_tags(work.dialogue, draft, references), *refused)
-        return Kept(
-            Candidate(scenario, references).to_dict(), tags, {"refused": records} if records else None
-        )
+        return Kept(Candidate(scenario, references).to_dict(), tags, {"refused": records} if records else None)
 
     def _references(self, work: _Work, name: str, draft: Draft, written: Replies) -> References:
         """Every reference that keeps the contract: the original, then replies of other dialogues, at most as many as a

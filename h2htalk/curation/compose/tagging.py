@@ -16,9 +16,7 @@ from h2htalk.text.counting import count_length
 
 NEUTRAL = "neutral"  # the emotion of a message without any
 # Emotions that require no more than an ordinary reply.
-QUIET = frozenset(
-    f"{NEUTRAL} calm contentment boredom curiosity amusement interest nostalgia tenderness".split()
-)
+QUIET = frozenset(f"{NEUTRAL} calm contentment boredom curiosity amusement interest nostalgia tenderness".split())
 _EMOTION = re.compile(r"[a-z][a-z_]{0,31}")
 _READ = 4000  # characters of a message that are read: its start and its end
 # Exchanges from which a history is `intermediate`, and `advanced` when emotions are mixed.
@@ -62,10 +60,7 @@ def strength(dialogue: Dialogue, at: int) -> int:
         return 1 + named
     emotion = read_emotion(dialogue.metadata.get("emotion"))
     emotional = emotion is not None and emotion not in QUIET
-    return int(
-        emotional
-        and count_length(text[:_READ], language) >= language_data("compose/words", language)["least"]
-    )
+    return int(emotional and count_length(text[:_READ], language) >= language_data("compose/words", language)["least"])
 
 
 def is_pleasantry(text: str, language: Language) -> bool:

@@ -81,9 +81,7 @@ class MappedDialogues:
     def sides(self, number: int) -> Sides:
         """The compared texts of a dialogue."""
         identity, user, companion = map(int, self.ends[number])
-        return Sides(
-            LANGUAGES[int(self.language[number])], self._text(identity, user), self._text(user, companion)
-        )
+        return Sides(LANGUAGES[int(self.language[number])], self._text(identity, user), self._text(user, companion))
 
     def quality_of(self, number: int) -> Quality:
         review, turns, cut, reply = map(int, self.quality[number])
@@ -149,9 +147,7 @@ def _code(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int
     return np.minimum(first, second) << 32 | np.maximum(first, second)
 
 
-def _equal_sides(
-    mapped: MappedDialogues, nodes: Nodes, side: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _equal_sides(mapped: MappedDialogues, nodes: Nodes, side: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Each node and the next one that is equal on a side.
 
     Sizes are in bytes here, so some sides that are too short are included; `similarity.match` decides.

@@ -46,8 +46,7 @@ def find_removals(mapped: MappedDialogues, nodes: Nodes, pairs: Pairs, threshold
     best, copies = _best(mapped, nodes)
     links = _links(mapped, nodes, pairs, threshold)
     removals = [
-        Removal(mapped.id(number), "contaminated", evidence)
-        for number, evidence in mapped.contaminated.items()
+        Removal(mapped.id(number), "contaminated", evidence) for number, evidence in mapped.contaminated.items()
     ]
     gone: dict[int, Removal] = {}
     for cluster in _clusters(links):

@@ -68,16 +68,12 @@ class SplitIndex:
         # Equal texts are stored once, for the first item by split and id.
         self._equal: dict[Language, dict[tuple[Role, int, str], ItemText]] = {name: {} for name in LANGUAGES}
         all_texts = [
-            text
-            for name, split in splits
-            for scenario in split.scenarios
-            for text in item_texts(name, scenario)
+            text for name, split in splits for scenario in split.scenarios for text in item_texts(name, scenario)
         ]
         for text in sorted(all_texts, key=lambda text: text.key):
             self._equal[text.language].setdefault((text.role, text.turns, text.text), text)
         self._runs = {
-            language: sorted({(role, turns) for role, turns, _ in texts})
-            for language, texts in self._equal.items()
+            language: sorted({(role, turns) for role, turns, _ in texts}) for language, texts in self._equal.items()
         }
         self._postings: list[tuple[Language, Role, _Postings]] = []
         for language, texts in self._equal.items():
@@ -93,9 +89,7 @@ class SplitIndex:
 
     def find(self, dialogues: Sequence[Dialogue]) -> list[Contamination | None]:
         """The most similar item in each dialogue; ties by split and id."""
-        return [
-            min(self._held(d), key=lambda one: (-one.similarity, one.of.key), default=None) for d in dialogues
-        ]
+        return [min(self._held(d), key=lambda one: (-one.similarity, one.of.key), default=None) for d in dialogues]
 
     def _held(self, dialogue: Dialogue) -> list[Contamination]:
         """The items in a dialogue; exact copies are found without shingles."""
@@ -131,9 +125,7 @@ def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
         if name == "history":
             continue
         words = [value] if isinstance(value, str) else [str(getattr(v, "activity", v)) for v in value]
-        texts.append(
-            ItemText(split, scenario.id, language, "inputs", "user", 1, plain(" ".join(words), language))
-        )
+        texts.append(ItemText(split, scenario.id, language, "inputs", "user", 1, plain(" ".join(words), language)))
     reply = plain(scenario.reference, language)
     texts.append(ItemText(split, scenario.id, language, "reference", "companion", 1, reply))
     of_language = lengths(language)

@@ -88,9 +88,7 @@ def _together(rows: NDArray[np.uint32], value: int) -> Iterator[tuple[NDArray[np
             return
 
 
-def _codes(
-    rows: NDArray[np.uint32], first: NDArray[np.int64], second: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _codes(rows: NDArray[np.uint32], first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
     """The pairs that share enough values, each encoded as one number."""
     import numpy as np
 

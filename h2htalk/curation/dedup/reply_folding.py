@@ -25,9 +25,7 @@ from h2htalk.data.files import write_jsonl
 MOST_REPLIES = 100  # that a dialogue gets: the maximum of `compose.references`
 
 
-def fold(
-    removals: Sequence[Removal], records: Iterable[Record], threshold: float, path: Path
-) -> list[Removal]:
+def fold(removals: Sequence[Removal], records: Iterable[Record], threshold: float, path: Path) -> list[Removal]:
     """Choose the replies of folded dialogues, and write a line for each dialogue that gets some.
 
     Args:

@@ -93,9 +93,7 @@ def open_rule(folder: Path) -> PartRule:
     return each_dialogue(rule)
 
 
-def _make_tables(
-    before: StageFolder, settings: DedupSettings, processes: int | None, folder: StageFolder
-) -> None:
+def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | None, folder: StageFolder) -> None:
     """Map, group and reduce all dialogues; the files of each step are complete or not there."""
     if (folder.path / DUPLICATES).exists():
         return

@@ -46,8 +46,7 @@ def _dialogue(row: int, seed: int, language: Language) -> Dialogue:
     }
     joint = find_language(language).joint
     lines: dict[str, list[str]] = {
-        role: [joint.join(texts[at::exchanges]) for at in range(exchanges)]
-        for role, texts in sentences.items()
+        role: [joint.join(texts[at::exchanges]) for at in range(exchanges)] for role, texts in sentences.items()
     }
     lines["user"][0] = joint.join([rng.choice(topic["open"]), lines["user"][0]])
     if row % PERSONAL_EVERY == 0:

@@ -57,9 +57,7 @@ def raw_lines(path: Path, on_read: OnRead) -> Iterator[tuple[int, bytes]]:
         while line := _read(file, path, MAX_LINE, by_line=True):
             number += 1
             if len(line) == MAX_LINE:
-                raise DataError(
-                    f"{path}:{number}: line longer than {MAX_LINE >> 20} MiB; split it or remove it"
-                )
+                raise DataError(f"{path}:{number}: line longer than {MAX_LINE >> 20} MiB; split it or remove it")
             on_read(len(line))
             yield number, line
 

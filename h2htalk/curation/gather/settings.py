@@ -21,9 +21,7 @@ _NAME = re.compile(r"\w[\w.-]{0,59}")
 
 def _source_name(name: str) -> str:
     if not _NAME.fullmatch(name) or not unicodedata.is_normalized("NFC", name):
-        raise ValueError(
-            f"{quoted(name)} must be at most 60 letters, digits, . - and _, as ids begin with it"
-        )
+        raise ValueError(f"{quoted(name)} must be at most 60 letters, digits, . - and _, as ids begin with it")
     if name == SIMULATED:
         raise ValueError(f"{name!r} is the name of simulated dialogues; choose another one")
     return name

@@ -111,16 +111,12 @@ def open_simulation(spec: CurateSpec) -> Simulation:
     settings = spec.section(GatherSettings).simulate
     for role in ROLES:
         if not getattr(settings, role):
-            raise ConfigError(
-                f"gather.simulate.{role} is missing: name a model, such as openai:gpt-4o or embedded"
-            )
+            raise ConfigError(f"gather.simulate.{role} is missing: name a model, such as openai:gpt-4o or embedded")
     known = bundled_personas()
     names = settings.personas or tuple(known)
     for name in names:
         if name not in known:
-            raise ConfigError(
-                f"gather.simulate.personas: no persona {name!r}; choose from {', '.join(known)}"
-            )
+            raise ConfigError(f"gather.simulate.personas: no persona {name!r}; choose from {', '.join(known)}")
         if lacking := [language for language in settings.languages if language not in known[name].names]:
             raise ConfigError(f"gather.simulate.personas: {name} has no description in {lacking[0]}")
     return Simulation(
@@ -200,8 +196,7 @@ class Simulation:
     def calls(self) -> tuple[CallSettings, CallSettings]:
         """How user and companion are called."""
         user, companion = (
-            CallSettings(getattr(self.settings, role), self.settings.max_cost, prices=self.prices)
-            for role in ROLES
+            CallSettings(getattr(self.settings, role), self.settings.max_cost, prices=self.prices) for role in ROLES
         )
         return user, companion
 
@@ -224,9 +219,7 @@ class Simulation:
                     for role, settings in calls.items()
                 }
 
-    def talk(
-        self, plans: Sequence[PlannedDialogue], models: Mapping[Role, StoredCalls], part: str
-    ) -> list[Outcome]:
+    def talk(self, plans: Sequence[PlannedDialogue], models: Mapping[Role, StoredCalls], part: str) -> list[Outcome]:
         """Simulate the dialogues of a part, turn by turn together.
 
         Raises:
@@ -274,9 +267,7 @@ class Simulation:
         messages = [Message("system", talk.systems[role])]
         if role == "user":
             messages.append(Message("user", talk.start))
-        messages += [
-            Message("assistant" if speaker == role else "user", text) for speaker, text in talk.turns
-        ]
+        messages += [Message("assistant" if speaker == role else "user", text) for speaker, text in talk.turns]
         model = getattr(self.settings, role)
         sampling = sampling_of(model, _TEMPERATURE, _TOKENS[role], self.seed, talk.plan.id, number)
         return Request(talk.plan.id, tuple(messages), sampling, number)

@@ -55,9 +55,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     settings = spec.section(GatherSettings)
     simulated = bool(settings.simulate.dialogues)
     if not settings.sources and not simulated:
-        raise ConfigError(
-            "gather: there are no [[gather.sources]] and no gather.simulate.dialogues; add some"
-        )
+        raise ConfigError("gather: there are no [[gather.sources]] and no gather.simulate.dialogues; add some")
     licences = [(source.name, source.licence) for source in settings.sources]
     licences += [(SIMULATED, settings.simulate.licence)] if simulated else []
     require_allowed(licences, settings.licence)
@@ -137,9 +135,7 @@ class _Parts:
     def __init__(self, folder: StageFolder, size: int) -> None:
         self.folder, self.size, self._number = folder, size, 0
 
-    def write(
-        self, items: Iterable[T], rule: Callable[[Sequence[T], str], Sequence[Outcomes]]
-    ) -> RecordCounts:
+    def write(self, items: Iterable[T], rule: Callable[[Sequence[T], str], Sequence[Outcomes]]) -> RecordCounts:
         """Write the parts of some items; a part holds items of one call only. Returns the counts of all of them."""
         counts = []
         waiting = iter(items)
@@ -219,9 +215,7 @@ def _kept(named: NamedItem, raw: RawDialogue, source: Source, release: str, inde
     provenance: dict[str, Any] = {"source": source.name, "row": named.item.row}
     linked = {"person": named.person, "question": named.question}
     provenance |= {key: value for key, value in linked.items() if value is not None}
-    dialogue = Dialogue(
-        named.id, source.language, cleaned.messages, provenance, licence_id(licence), cleaned.metadata
-    )
+    dialogue = Dialogue(named.id, source.language, cleaned.messages, provenance, licence_id(licence), cleaned.metadata)
     removed = {"removed": dict(cleaned.removed)} if cleaned.removed else {}
     tags = raw.tags + (("cleaned",) if removed else ())
     return Kept(dialogue.to_dict(), tags, {**index, **removed})

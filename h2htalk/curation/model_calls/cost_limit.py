@@ -62,9 +62,7 @@ class StageLimit:
             for _ in read_cost_log(path, account):
                 pass
             if account.committed is None:
-                raise ConfigError(
-                    f"max_cost: {path} holds calls whose price is unknown: add it to the file of prices"
-                )
+                raise ConfigError(f"max_cost: {path} holds calls whose price is unknown: add it to the file of prices")
             total += account.committed
         return total
 
@@ -87,9 +85,7 @@ class StageLedger(Ledger):
             raise ConfigError(
                 f"max_cost: the price of {model} is unknown: write it into a file, and name the file in `prices`"
             )
-        super().__init__(
-            path, model=model, price=price, limit=limit.dollars, stage=stage, stored=self._usage_of
-        )
+        super().__init__(path, model=model, price=price, limit=limit.dollars, stage=stage, stored=self._usage_of)
         self._all, self._rates, self._usages = limit, price, stored
         self._unsettled: dict[SampleKey, Usage] | None = None
         limit.add(self)
@@ -146,9 +142,7 @@ class StageLedger(Ledger):
             for end in read_cost_log(self.path, RunningTotals()):
                 if end.billing == "paid":
                     paid.update(end.reservation.items)
-            self._unsettled = {
-                item: usages[-1] for item, usages in stored.items() if len(usages) > paid[item]
-            }
+            self._unsettled = {item: usages[-1] for item, usages in stored.items() if len(usages) > paid[item]}
         return self._unsettled.get(key)
 
 

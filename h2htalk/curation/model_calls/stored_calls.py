@@ -39,9 +39,7 @@ class StoredCalls:
     The model is opened at the first call whose reply is not stored.
     """
 
-    def __init__(
-        self, settings: CallSettings, folder: Path, stage: str, limit: StageLimit | None = None
-    ) -> None:
+    def __init__(self, settings: CallSettings, folder: Path, stage: str, limit: StageLimit | None = None) -> None:
         """Prepare the calls; nothing is sent or written.
 
         Args:
@@ -189,9 +187,7 @@ def check_model(settings: CallSettings) -> None:
         require_batches(engine, ": leave batch = true out, or change the model")
 
 
-def sampling_of(
-    model: str, temperature: float, tokens: int, seed: int, item: str, sample: int = 0
-) -> Sampling:
+def sampling_of(model: str, temperature: float, tokens: int, seed: int, item: str, sample: int = 0) -> Sampling:
     """How one sample of an item is drawn; without a temperature where the model's API takes none.
 
     Args:
@@ -241,6 +237,4 @@ def _key(response: Response) -> SampleKey:
 
 
 def _reply(response: Response) -> Reply:
-    return Reply(
-        response.text, response.finish_reason, response.usage, response.thinking, response.request_id
-    )
+    return Reply(response.text, response.finish_reason, response.usage, response.thinking, response.request_id)

@@ -252,9 +252,7 @@ def check_judge(
     if value <= least:
         reason = f"at or below chance ({value:.3f} of {least:.3g})"
     elif low <= least:
-        reason = (
-            f"not shown to be above chance ({low:.3f} to {high:.3f}); use more gold items than {len(gold)}"
-        )
+        reason = f"not shown to be above chance ({low:.3f} to {high:.3f}); use more gold items than {len(gold)}"
     return JudgeCheck(value, low, high, len(gold), not reason, reason)
 
 

@@ -75,9 +75,7 @@ def read_gold(path: Path) -> Gold:
     for where, record in read_jsonl(path, unique_keys=True):
         candidate, verdict = _comparison(record, where)
         if candidate.id in candidates:
-            raise DataError(
-                f"{where}: the id {quoted(record['id'])} is there twice; give each line its own id"
-            )
+            raise DataError(f"{where}: the id {quoted(record['id'])} is there twice; give each line its own id")
         candidates[candidate.id], verdicts[candidate.id] = candidate, verdict
     best = check_judge(verdicts, verdicts) if verdicts else None
     if best is None or not best.accepted:

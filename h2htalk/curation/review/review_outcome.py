@@ -132,9 +132,7 @@ def decide_review(
 def _decide_by_scores(rubric: Rubric, subtask: str, accept: float) -> ReviewDecision:
     lowest = min(rubric.scores.values())
     if lowest <= REJECTING:
-        return ReviewDecision(
-            "reject", (next(name for name, score in rubric.scores.items() if score == lowest),)
-        )
+        return ReviewDecision("reject", (next(name for name, score in rubric.scores.items() if score == lowest),))
     if _contradicts(rubric, lowest):
         return ReviewDecision("needs_people", ("contradiction",))
     if rubric.verdict == "reject":

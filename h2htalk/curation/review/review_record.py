@@ -34,9 +34,7 @@ class Reviewed:
             **({"not_compared": True} if self.not_compared else {}),
             "chosen": self.chosen,
             "rubric": self.rubric.to_dict(),
-            "pairs": [
-                {"first": pair.first, "second": pair.second, "samples": _samples(pair)} for pair in self.pairs
-            ],
+            "pairs": [{"first": pair.first, "second": pair.second, "samples": _samples(pair)} for pair in self.pairs],
         }
 
     @classmethod
@@ -45,9 +43,7 @@ class Reviewed:
         pairs = []
         for pair in raw["pairs"]:
             samples = tuple(EvidenceSample(*sample) for sample in pair["samples"])
-            pairs.append(
-                ComparedPair(pair["first"], pair["second"], samples, calibrate(samples, margin=margin))
-            )
+            pairs.append(ComparedPair(pair["first"], pair["second"], samples, calibrate(samples, margin=margin)))
         rubric, not_compared = Rubric(**raw["rubric"]), raw.get("not_compared", False)
         return cls(raw["id"], tuple(pairs), raw["chosen"], rubric, margin, not_compared)
 

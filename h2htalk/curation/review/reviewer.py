@@ -185,9 +185,7 @@ def comparisons(reviewer: Reviewer, candidate: Candidate, samples: int) -> Itera
                 yield reviewer.comparison(candidate, pair, order, sample)
 
 
-def read_comparisons(
-    candidate: Candidate, replies: Replies, samples: int, margin: float
-) -> tuple[ComparedPair, ...]:
+def read_comparisons(candidate: Candidate, replies: Replies, samples: int, margin: float) -> tuple[ComparedPair, ...]:
     """The results of the replies to `comparisons`, pair by pair."""
     pairs = []
     for pair in compared_pairs(candidate):

@@ -67,9 +67,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """
     settings = spec.section(ReviewSettings)
     if not settings.model:
-        raise ConfigError(
-            "review.model is empty: name a reviewer, such as anthropic:claude-sonnet-5 or scripted:FILE"
-        )
+        raise ConfigError("review.model is empty: name a reviewer, such as anthropic:claude-sonnet-5 or scripted:FILE")
     prompts = Prompts.load(spec.prompts)
     folder = workspace.stage(STAGE)
     names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
@@ -119,9 +117,7 @@ def _review_all(
                 continue
             candidates = [Candidate.from_dict(record) for record in before.part_records(part)]
             # Not in the `try`: where the judge check fails, no part can be compared.
-            comparing = not any(map(compared_pairs, candidates)) or may_compare(
-                folder, gold, reviewer, calls, settings
-            )
+            comparing = not any(map(compared_pairs, candidates)) or may_compare(folder, gold, reviewer, calls, settings)
             try:
                 reviewed = _review(candidates, reviewer, calls, part, settings, comparing)
             except Incomplete as error:

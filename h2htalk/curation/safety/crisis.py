@@ -137,9 +137,7 @@ class CrisisCues:
             for match in cue.pattern.finditer(folded)
         ]
         harmless = [match.span() for match in self.harmless.finditer(folded)] if hits else []
-        return sorted(
-            hit for hit in hits if not any(start < hit.end and hit.start < end for start, end in harmless)
-        )
+        return sorted(hit for hit in hits if not any(start < hit.end and hit.start < end for start, end in harmless))
 
 
 def _gravity(hit: Hit) -> tuple[int, int]:

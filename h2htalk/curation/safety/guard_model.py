@@ -177,9 +177,7 @@ class Guard:
                 except openai.AuthenticationError as error:
                     raise ConfigError("OpenAI refuses the key in OPENAI_API_KEY; set a valid one") from error
                 except openai.OpenAIError as error:
-                    raise Incomplete(
-                        f"the moderation call for {item} failed: {type(error).__name__}"
-                    ) from error
+                    raise Incomplete(f"the moderation call for {item} failed: {type(error).__name__}") from error
                 progress.advance()
                 yield item, _plain(found)
 

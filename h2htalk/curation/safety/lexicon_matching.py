@@ -92,8 +92,7 @@ class SafetyLexicon:
         yield from latin
         for length in self.lengths:
             yield from (
-                (folded[start : start + length], (start, start + length))
-                for start in range(len(folded) - length + 1)
+                (folded[start : start + length], (start, start + length)) for start in range(len(folded) - length + 1)
             )
 
 
@@ -117,9 +116,7 @@ def compile_lexicon(lists: Mapping[str, Any]) -> SafetyLexicon:
     firsts = "".join(sorted({re.escape(word[0]) for word in chinese}))
     # `(?!)` matches nothing.
     expression = f"(?=[{firsts}])(?=({'|'.join(map(_spaced, chinese))}))" if chinese else "(?!)"
-    hidden = [
-        (name, *entry.split(":")) for name, entries in lists.get("hidden", {}).items() for entry in entries
-    ]
+    hidden = [(name, *entry.split(":")) for name, entries in lists.get("hidden", {}).items() for entry in entries]
     rules = (
         Rule(r["category"], r["score"], tuple(r["all"]), r.get("within", 0), tuple(r.get("unless", ())))
         for r in lists["rules"]
@@ -129,9 +126,7 @@ def compile_lexicon(lists: Mapping[str, Any]) -> SafetyLexicon:
         phrases=phrases,
         classes=classes,
         patterns=tuple(
-            (name, re.compile(pattern))
-            for name, patterns in lists.get("patterns", {}).items()
-            for pattern in patterns
+            (name, re.compile(pattern)) for name, patterns in lists.get("patterns", {}).items() for pattern in patterns
         ),
         rules=tuple(rules),
         hashes={code: name for name, _, code, _ in hidden},

@@ -139,9 +139,7 @@ class Features:
         import numpy as np
 
         first = owners[: len(hashes)]
-        keys: NDArray[np.int64] = (first << self.bits) | (hashes >> np.uint64(64 - self.bits)).astype(
-            np.int64
-        )
+        keys: NDArray[np.int64] = (first << self.bits) | (hashes >> np.uint64(64 - self.bits)).astype(np.int64)
         inside: NDArray[np.int64] = keys[first == owners[reach:]]
         return inside
 

@@ -90,9 +90,7 @@ def decide_safety(dialogue: Dialogue, found: Sequence[Evidence], thresholds: Thr
     weighed = _weigh(dialogue, evidence, thresholds)
     if crisis:
         doubtful = {
-            code
-            for code in weighed.doubtful | weighed.plain
-            if code.startswith(("sexual.minors", "prompt_leak"))
+            code for code in weighed.doubtful | weighed.plain if code.startswith(("sexual.minors", "prompt_leak"))
         }
         doubtful |= {one.category for one in evidence if one.category == "crisis.encouragement"}
         codes = crisis | doubtful | weighed.tags
@@ -125,9 +123,7 @@ def _weigh(dialogue: Dialogue, evidence: Sequence[Evidence], thresholds: Thresho
             plain.add(one.category)
         elif family == "spam" and one.layer == "lexicon" and one.score >= SECOND:
             (plain if one.score >= ALONE else doubtful).add(one.category)
-        elif (
-            one.category == "sexual.minors" and one.score >= SECOND
-        ) or one.category == "crisis.encouragement":
+        elif (one.category == "sexual.minors" and one.score >= SECOND) or one.category == "crisis.encouragement":
             doubtful.add(one.category)
     sexual = {one.turn for one in evidence if one.category == "sexual.explicit" and one.score > SECOND}
     if sexual:
@@ -186,11 +182,7 @@ def _weigh_offence(
 
 def _crisis(dialogue: Dialogue, evidence: Sequence[Evidence]) -> set[str]:
     """The codes of the seeker's crisis."""
-    return {
-        one.category
-        for one in evidence
-        if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"
-    }
+    return {one.category for one in evidence if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"}
 
 
 def _risk(evidence: Sequence[Evidence], crisis: set[str]) -> Risk:

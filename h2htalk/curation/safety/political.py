@@ -69,9 +69,7 @@ def _find_statement(folded: str, rules: Mapping[str, re.Pattern[str]]) -> tuple[
         return None
     for sentence in _SENTENCE.finditer(folded):
         text = sentence[0]
-        if all(rules[name].search(text) for name in ("matter", "stance")) and not rules["everyday"].search(
-            text
-        ):
+        if all(rules[name].search(text) for name in ("matter", "stance")) and not rules["everyday"].search(text):
             return sentence.span()
     return None
 
@@ -88,9 +86,5 @@ def read_terms(path: str, language: Language) -> frozenset[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{path}: the list of sensitive terms cannot be read as UTF-8 text: {error}"
-        ) from error
-    return frozenset(
-        fold_spelling(line, language) for line in lines if line.strip() and not line.startswith("#")
-    )
+        raise ConfigError(f"{path}: the list of sensitive terms cannot be read as UTF-8 text: {error}") from error
+    return frozenset(fold_spelling(line, language) for line in lines if line.strip() and not line.startswith("#"))

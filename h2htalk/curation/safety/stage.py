@@ -87,9 +87,7 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
 def _find_targets(turns: Sequence[Turn], offending: Sequence[int], language: Language) -> list[Evidence]:
     """Whom the insults of these turns are for: a group, or the seeker, who reports them in any turn."""
     groups = [(at, find_named_group(turns[at].content, language)) for at in offending]
-    reports = [
-        (at, find_report(turn.content, language)) for at, turn in enumerate(turns) if turn.role == "user"
-    ]
+    reports = [(at, find_report(turn.content, language)) for at, turn in enumerate(turns) if turn.role == "user"]
     return [one.of_turn(at) for at, one in (*groups, *reports) if one is not None]
 
 
@@ -125,9 +123,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         limit = None if is_moderation(settings.guard) else settings.max_cost
         guard = CallSettings(settings.guard, limit, prices=spec.prices)
     arguments = (guard, settings.sensitive, str(workspace.stage("safety").path))
-    return StageRun(
-        "safety", VERSION, values, RuleFactory(open_rule, arguments), calls=(guard,) if guard else ()
-    )
+    return StageRun("safety", VERSION, values, RuleFactory(open_rule, arguments), calls=(guard,) if guard else ())
 
 
 def _read_terms(path: str) -> Terms:
@@ -155,8 +151,7 @@ class _GuardedRule:
         assessed = {d.id: assess(d, self.terms[d.language]) for d in dialogues}
         verdicts = self.guard.ask([d for d in dialogues if _is_undecided(assessed[d.id])], part)
         return [
-            [one if isinstance(one, Rejected) else outcome(one, assessed[one.id], verdicts.get(one.id))]
-            for one in read
+            [one if isinstance(one, Rejected) else outcome(one, assessed[one.id], verdicts.get(one.id))] for one in read
         ]
 
     def close(self) -> None:

@@ -108,6 +108,4 @@ def _fold_character(character: str) -> str:
 
 
 def _is_variation_or_accent(code: int) -> bool:
-    return (
-        0x0300 <= code <= 0x036F or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or code == 0x115F
-    )
+    return 0x0300 <= code <= 0x036F or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or code == 0x115F

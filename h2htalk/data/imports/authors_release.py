@@ -55,14 +55,10 @@ def read_authors_release(folder: Path) -> AuthorsRelease:
         references[subtask] = rows
         expected = SUBTASKS[subtask].count
         if len(rows) != expected:
-            missing.append(
-                f"{SUBTASKS[subtask].title}: {len(rows)} references of Table 1's {expected} ({path.name})"
-            )
+            missing.append(f"{SUBTASKS[subtask].title}: {len(rows)} references of Table 1's {expected} ({path.name})")
     if not references:
         raise DataError(f"{folder}: none of the authors' files is there, such as dialogue_base.jsonl")
-    missing.append(
-        "every subtask: the inputs (persona, history, memories, schedules) and ids were never released"
-    )
+    missing.append("every subtask: the inputs (persona, history, memories, schedules) and ids were never released")
     return AuthorsRelease({name: references[name] for name in SUBTASKS if name in references}, tuple(missing))
 
 

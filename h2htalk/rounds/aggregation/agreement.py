@@ -123,9 +123,7 @@ def cohen_kappa(votes: Iterable[Vote] | VoteTable) -> float:
 
     table = tabulate(votes)
     if len(table.annotators) != 2:
-        raise RoundError(
-            f"Cohen's kappa compares two annotators, not {len(table.annotators)}; use krippendorff_alpha"
-        )
+        raise RoundError(f"Cohen's kappa compares two annotators, not {len(table.annotators)}; use krippendorff_alpha")
     # Votes are sorted by item, then annotator: an item of both annotators is two consecutive rows.
     first = np.flatnonzero(table.item[1:] == table.item[:-1])
     one, other = table.label[first], table.label[first + 1]
@@ -195,9 +193,7 @@ def _alpha(pairable: _Pairable, level: Level) -> float:
         raise MissingExtraError("Krippendorff's alpha", INSTALL) from error
     # The library's default level is `interval`.
     return float(
-        krippendorff.alpha(
-            value_counts=pairable.counts, value_domain=pairable.values, level_of_measurement=level
-        )
+        krippendorff.alpha(value_counts=pairable.counts, value_domain=pairable.values, level_of_measurement=level)
     )
 
 
@@ -227,9 +223,7 @@ def _interval(pairable: _Pairable, level: Level, seed: int) -> tuple[float, floa
     rng = np.random.default_rng([seed, zlib.crc32(level.encode())])
     labels = kinds.shape[1]
     # Pairs of values within an item of each kind; an item weighs as much as it has votes (Krippendorff 2011).
-    pairs = (kinds[:, :, None] * kinds[:, None, :] - kinds[:, :, None] * np.eye(labels)).reshape(
-        len(kinds), -1
-    )
+    pairs = (kinds[:, :, None] * kinds[:, None, :] - kinds[:, :, None] * np.eye(labels)).reshape(len(kinds), -1)
     pairs /= kinds.sum(axis=1, keepdims=True) - 1
     alphas: list[Any] = []
     block = max(1, 20_000_000 // len(kinds))  # bounds the memory

@@ -49,9 +49,7 @@ def answers_by_annotator(annotations: Iterable[Annotation]) -> dict[str, Annotat
             continue
         seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
         theirs[one.item] = min(seconds, theirs.get(one.item, math.inf))
-    return {
-        annotator: AnnotatorAnswers(annotator, items, times[annotator]) for annotator, items in given.items()
-    }
+    return {annotator: AnnotatorAnswers(annotator, items, times[annotator]) for annotator, items in given.items()}
 
 
 def seconds_per_item(answers: AnnotatorAnswers) -> dict[str, float]:
@@ -94,9 +92,7 @@ def min_reading_seconds(item: Item) -> float:
 
 
 def _too_fast(answers: AnnotatorAnswers, items: Mapping[str, Item]) -> str | None:
-    timed = {
-        item: gap for item, gap in seconds_per_item(answers).items() if set(answers.given[item]) != {SKIPPED}
-    }
+    timed = {item: gap for item, gap in seconds_per_item(answers).items() if set(answers.given[item]) != {SKIPPED}}
     fast = [item for item, gap in timed.items() if gap < min_reading_seconds(items[item])]
     if len(timed) < MIN_ITEMS or 2 * len(fast) < len(timed):
         return None
@@ -118,9 +114,7 @@ def _without_right(answers: AnnotatorAnswers, items: Mapping[str, Item], questio
     return AnnotatorAnswers(answers.annotator, rest, answers.times)
 
 
-def _one_value(
-    answers: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], question: Question
-) -> str | None:
+def _one_value(answers: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], question: Question) -> str | None:
     name, values = question.name, question.labels or question.ratings
     theirs = [given[name] for given in answers.given.values() if name in given]
     if not theirs:
@@ -131,9 +125,7 @@ def _one_value(
     return habit and f"same answer: {name} is {often} {habit}"
 
 
-def _equal_ratings(
-    answers: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], ratings: Sequence[str]
-) -> str | None:
+def _equal_ratings(answers: AnnotatorAnswers, others: Sequence[AnnotatorAnswers], ratings: Sequence[str]) -> str | None:
     habit = _habit(answers, others, ratings, lambda given: len({given[name] for name in ratings}) == 1, 2)
     return habit and f"straight-lining: all {len(ratings)} ratings are equal {habit}"
 

@@ -170,9 +170,7 @@ def dawid_skene(
         or not tolerance > 0
         or recipe not in ("converged", "vldb")
     ):
-        raise ValueError(
-            "dawid_skene: rounds >= 1, smoothing >= 0, tolerance > 0, recipe 'converged' or 'vldb'"
-        )
+        raise ValueError("dawid_skene: rounds >= 1, smoothing >= 0, tolerance > 0, recipe 'converged' or 'vldb'")
     table = tabulate(votes)
     if not len(table):
         return {}

@@ -156,9 +156,7 @@ def _values(question: Question, annotations: Sequence[Annotation]) -> dict[str, 
     return values
 
 
-def _decide_rating(
-    question: Question, items: Sequence[Item], annotations: Sequence[Annotation]
-) -> dict[str, Decision]:
+def _decide_rating(question: Question, items: Sequence[Item], annotations: Sequence[Annotation]) -> dict[str, Decision]:
     values, decisions = _values(question, annotations), {}
     for item in items:
         ratings = sorted(value for value in values.get(item.id, ()) if isinstance(value, int))
@@ -166,15 +164,11 @@ def _decide_rating(
             decisions[item.id] = Decision(item.id, question.name, None, NO_ANNOTATIONS)
             continue
         mean, count = mean_of(ratings, (question.ratings[0], question.ratings[-1])), len(ratings)
-        decisions[item.id] = Decision(
-            item.id, question.name, mean.value, MEAN, count, count, interval=mean.interval
-        )
+        decisions[item.id] = Decision(item.id, question.name, mean.value, MEAN, count, count, interval=mean.interval)
     return decisions
 
 
-def _decide_labels(
-    question: Question, items: Sequence[Item], annotations: Sequence[Annotation]
-) -> dict[str, Decision]:
+def _decide_labels(question: Question, items: Sequence[Item], annotations: Sequence[Annotation]) -> dict[str, Decision]:
     """Return the labels that more than half of the annotators chose, for items that somebody annotated."""
     values, decisions = _values(question, annotations), {}
     for item in items:
@@ -203,9 +197,7 @@ class Adjudication:
     by: str
 
 
-def apply_adjudications(
-    decisions: Sequence[Decision], adjudications: Mapping[str, Adjudication]
-) -> list[Decision]:
+def apply_adjudications(decisions: Sequence[Decision], adjudications: Mapping[str, Adjudication]) -> list[Decision]:
     """Return decisions with ties decided by adjudications (by `tie_id`) between exactly the labels that are tied."""
 
     def applied(one: Decision) -> Decision:
@@ -229,9 +221,7 @@ def completed_items(
 ) -> dict[str, set[str]]:
     """Return item -> annotators who answered all its required questions, and those that their answers make required."""
     required = [question.name for question in questions if question.always_required]
-    conditional = [
-        (question.name, *question.after) for question in questions if question.required and question.after
-    ]
+    conditional = [(question.name, *question.after) for question in questions if question.required and question.after]
     completed: dict[str, set[str]] = {item.id: set() for item in items}
     for item, annotator, question in annotations:
         if (
@@ -241,8 +231,7 @@ def completed_items(
             and all(
                 (item, annotator, name) in annotations
                 for name, before, label in conditional
-                if (answer := annotations.get((item, annotator, before))) is not None
-                and answer.value == label
+                if (answer := annotations.get((item, annotator, before))) is not None and answer.value == label
             )
         ):
             completed[item].add(annotator)

@@ -90,10 +90,7 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
         for named, known, columns in zip(fields, numbers, pieces, strict=True):
             columns.append(np.fromiter(map(known.__getitem__, named), np.int64, len(named)))
     names, ranked = zip(
-        *(
-            _by_name(tuple(known), np.concatenate(columns))
-            for known, columns in zip(numbers, pieces, strict=True)
-        ),
+        *(_by_name(tuple(known), np.concatenate(columns)) for known, columns in zip(numbers, pieces, strict=True)),
         strict=True,
     )
     return _sorted_table(names, ranked)

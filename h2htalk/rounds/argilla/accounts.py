@@ -42,9 +42,7 @@ def make_workspaces(client: ArgillaClient, names: Iterable[str]) -> dict[str, st
         client.call("POST", "/api/v1/workspaces", {"name": name}, allowed=(409,))
         ids = workspaces(client)
         if name not in ids:
-            raise RoundError(
-                f"{client.url}: the workspace {name} was created but not found; repeat the command"
-            )
+            raise RoundError(f"{client.url}: the workspace {name} was created but not found; repeat the command")
     return ids
 
 
@@ -124,9 +122,7 @@ def add_annotators(
             f"{client.url}: {', '.join(conflicts)} is the name of an owner or admin, who sees more than annotators; "
             "use another name for the annotator"
         )
-    existing = [
-        annotator.name for annotator in annotators if annotator.id in ids and annotator.id not in known
-    ]
+    existing = [annotator.name for annotator in annotators if annotator.id in ids and annotator.id not in known]
     if existing:
         messages.append(f"existing accounts keep their passwords: {', '.join(existing)}")
     missing = [annotator for annotator in annotators if annotator.active and annotator.id not in ids]
@@ -177,11 +173,7 @@ def annotators_by_user(folder: RoundFolder, accounts: Mapping[str, UserAccount])
     privileged = {one.id for one in accounts.values() if one.role != "annotator"}
     ids = known | _user_ids(annotators, accounts, known)
     by_id = {annotator.id: annotator for annotator in annotators}
-    return {
-        user: by_id[annotator]
-        for annotator, user in ids.items()
-        if annotator in by_id and user not in privileged
-    }
+    return {user: by_id[annotator] for annotator, user in ids.items() if annotator in by_id and user not in privileged}
 
 
 def describe_accounts(
@@ -261,9 +253,7 @@ def _passwords(path: Path, annotators: Sequence[Annotator]) -> dict[str, str]:
     """Return passwords of new accounts, stored before the accounts exist; an interrupted attempt keeps them."""
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
-        passwords: dict[str, str] = {
-            row["name"]: row["password"] for row in csv.DictReader(io.StringIO(text))
-        }
+        passwords: dict[str, str] = {row["name"]: row["password"] for row in csv.DictReader(io.StringIO(text))}
         for annotator in annotators:
             passwords.setdefault(annotator.name, secrets.token_urlsafe(PASSWORD_BYTES))
         table = io.StringIO()
@@ -275,9 +265,7 @@ def _passwords(path: Path, annotators: Sequence[Annotator]) -> dict[str, str]:
     except OSError as error:
         raise DataError(f"{path}: {write_problem(error)}") from error
     except (KeyError, csv.Error) as error:
-        raise DataError(
-            f"{path}: must have the columns name and password; correct it or move it away"
-        ) from error
+        raise DataError(f"{path}: must have the columns name and password; correct it or move it away") from error
     return passwords
 
 

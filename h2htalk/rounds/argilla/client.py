@@ -254,9 +254,7 @@ def hub_headers(address: str) -> dict[str, str]:
 def _role(me: httpx.Response, url: str) -> str:
     """Return the role of the key's owner; raise RoundError for an unknown key or an annotator's."""
     if me.status_code == 401:
-        raise RoundError(
-            f"{url} rejects the key in {KEY}; the owner's key is on the web page under My settings"
-        )
+        raise RoundError(f"{url} rejects the key in {KEY}; the owner's key is on the web page under My settings")
     if me.status_code != 200:
         raise RoundError(_refused(url, "GET /api/v1/me", me))
     user = _read_json(me)

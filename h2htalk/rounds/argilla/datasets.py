@@ -172,9 +172,7 @@ def describe_changes(
     """Return messages on changes of a dataset's name and settings since it was created."""
     messages = []
     if dataset["name"] != planned.name:
-        messages.append(
-            f"{planned.name}: renamed to {quoted(dataset['name'])} on the server; it still counts"
-        )
+        messages.append(f"{planned.name}: renamed to {quoted(dataset['name'])} on the server; it still counts")
     if dataset["status"] == "draft":
         command = "`h2htalk round open` with the same options"
         return [*messages, f"{planned.name}: not created completely; complete it with {command}"]

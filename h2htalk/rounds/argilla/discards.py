@@ -37,9 +37,7 @@ class AdvanceDiscards:
         known = self.all()
         self._write(known - set(rows), known)
 
-    def _write(
-        self, rows: Collection[tuple[str, str, str]], before: Collection[tuple[str, str, str]]
-    ) -> None:
+    def _write(self, rows: Collection[tuple[str, str, str]], before: Collection[tuple[str, str, str]]) -> None:
         if rows != before:
             write_jsonl(
                 self.path,

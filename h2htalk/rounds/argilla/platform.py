@@ -121,9 +121,7 @@ class ArgillaPlatform:
                 )
                 if plan.due or existing.find(planned):
                     dataset = ensure_dataset(client, content, planned, ids[planned.workspace], existing)
-                    new, more = publish_records(
-                        client, content, planned, dataset, round_users, plan, discards
-                    )
+                    new, more = publish_records(client, content, planned, dataset, round_users, plan, discards)
                     created, messages = created + new, [*messages, *more]
                     require_indexed(client, planned, dataset)
                 progress.advance()
@@ -236,6 +234,4 @@ def _read_datasets(
 def _needed(folder: RoundFolder, content: RoundContent) -> dict[str, int]:
     """Return item -> further annotators that it needs by what is stored: missing records of these are created."""
     annotations, annotators = folder.annotations(), folder.annotators()
-    return remaining_requests(
-        content.spec, folder.items(), content.questions, annotations, annotators, ties=True
-    )
+    return remaining_requests(content.spec, folder.items(), content.questions, annotations, annotators, ties=True)

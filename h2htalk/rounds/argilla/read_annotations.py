@@ -58,9 +58,7 @@ class ReadResponses:
     answered: frozenset[tuple[str, str, str]] = frozenset()
 
 
-def responses_of(
-    dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
-) -> list[ArgillaResponse]:
+def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]) -> list[ArgillaResponse]:
     """Return the responses to a dataset's records.
 
     Args:
@@ -135,9 +133,7 @@ def read_responses(
             values = _values(response, items[item], questions, remarks)
         except RoundError as error:
             name = annotators[response.user].name
-            mistakes.append(
-                f"{response.dataset}: item {item}, annotator {name}: {error}; have it answered again"
-            )
+            mistakes.append(f"{response.dataset}: item {item}, annotator {name}: {error}; have it answered again")
             continue
         # None withdraws a stored annotation: it was discarded, a skip was answered, or a comment was deleted.
         annotations += [
@@ -145,9 +141,7 @@ def read_responses(
         ]
     notes = [_describe_other(name, theirs) for name, theirs in sorted(others.items())]
     notes += [f"{counted(count, 'response')} {remark}" for remark, count in sorted(remarks.items())]
-    return ReadResponses(
-        tuple(annotations), tuple(mistakes), tuple(notes), frozenset(started), frozenset(answered)
-    )
+    return ReadResponses(tuple(annotations), tuple(mistakes), tuple(notes), frozenset(started), frozenset(answered))
 
 
 def _values(

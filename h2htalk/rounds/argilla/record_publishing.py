@@ -103,9 +103,7 @@ def publish_records(
         # 409: the annotator has just responded, or our own first attempt succeeded and its reply was lost.
         client.call("POST", f"/api/v1/records/{id}/responses", EMPTY_DISCARD, allowed=(409,), key=key)
     messages = [line for one in changes for line in _restore(client, planned, users, one)]
-    discards.remove(
-        planned.name, [(one.item, annotator) for one in changes for annotator, _ in one.to_restore]
-    )
+    discards.remove(planned.name, [(one.item, annotator) for one in changes for annotator, _ in one.to_restore])
     return len(new), messages
 
 
@@ -147,20 +145,14 @@ def _item_changes(
     excluded = plan.annotators[name]
     if name in plan.moved and record is not None and record["status"] != "completed":
         excluded = set(users.ids)
-    ours = {
-        annotator: responses.get(users.ids[annotator])
-        for annotator in sorted(users.ids)
-        if annotator in discarded
-    }
+    ours = {annotator: responses.get(users.ids[annotator]) for annotator in sorted(users.ids) if annotator in discarded}
     answered = [v for v, response in ours.items() if response is not None and not is_empty_discard(response)]
     to_discard = [v for v in sorted(excluded) if v in members and users.ids[v] not in responses]
     to_restore = [(v, one) for v, one in ours.items() if v not in excluded and v not in answered]
     return _ItemChanges(name, to_discard, answered, to_restore)
 
 
-def _restore(
-    client: ArgillaClient, planned: RoundDataset, users: RoundUsers, changes: _ItemChanges
-) -> list[str]:
+def _restore(client: ArgillaClient, planned: RoundDataset, users: RoundUsers, changes: _ItemChanges) -> list[str]:
     """Delete our discards, so that annotators get an item; return messages for the manager."""
     messages = []
     for annotator, response in changes.to_restore:
@@ -173,7 +165,5 @@ def _restore(
         body = {"status": deleted["status"], "values": deleted["values"]}
         path = f"/api/v1/records/{deleted['record_id']}/responses"
         client.call("POST", path, body, allowed=(409,), key=users.keys[annotator])
-        messages.append(
-            f"{planned.name}: item {changes.item} was answered while it was restored; the answer is kept"
-        )
+        messages.append(f"{planned.name}: item {changes.item} was answered while it was restored; the answer is kept")
     return messages

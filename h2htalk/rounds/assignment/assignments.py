@@ -132,9 +132,7 @@ def group_items(
     published = [item for item in items if requested.get(item.id)]
     kinds = sorted({(item.language, 0 if everybody else requested[item.id]) for item in published})
     for language, count in kinds:
-        group = [
-            one for one in published if one.language == language and (everybody or requested[one.id] == count)
-        ]
+        group = [one for one in published if one.language == language and (everybody or requested[one.id] == count)]
         name = f"{language}/{count}/{number}"
         groups += sessions(group, care, seed, name, allow_single=allow_single_crises)
     return AssignmentSet(number, dict(sorted(requested.items())), (), tuple(groups))
@@ -226,8 +224,6 @@ def _too_few_annotators(short: Mapping[tuple[Language, bool], tuple[int, int, in
     for (language, crisis), (number, count, eligible) in sorted(short.items()):
         about = " about a crisis" if crisis else ""
         annotators = counted(count, "annotator")
-        messages.append(
-            f"{counted(number, 'item')} in {language}{about}: {annotators} needed, {eligible} eligible"
-        )
+        messages.append(f"{counted(number, 'item')} in {language}{about}: {annotators} needed, {eligible} eligible")
     consent = " (yes under crisis is consent to read about crises)" * any(crisis for _, crisis in short)
     return f"{'; '.join(messages)}; add annotators{consent}, or use a smaller overlap"

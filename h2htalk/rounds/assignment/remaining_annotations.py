@@ -27,9 +27,7 @@ def is_pilot(spec: RoundSpec, items: Sequence[Item]) -> bool:
     return not spec.overlap and not spec.adaptive.on and all(item.gold for item in items)
 
 
-def initial_requests(
-    spec: RoundSpec, items: Sequence[Item], annotators: Sequence[Annotator]
-) -> dict[str, int]:
+def initial_requests(spec: RoundSpec, items: Sequence[Item], annotators: Sequence[Annotator]) -> dict[str, int]:
     """Return item -> number of annotators of the first assignment set.
 
     Raises:

@@ -95,9 +95,7 @@ def text_columns(round: SpreadsheetRound, spreadsheet: Spreadsheet) -> list[Spre
     return [SpreadsheetColumn(key, heading, _WIDTHS[key]) for key, heading in headings.items()]
 
 
-def answer_columns(
-    questions: Sequence[Question], language: Language, *, per_label: bool
-) -> list[SpreadsheetColumn]:
+def answer_columns(questions: Sequence[Question], language: Language, *, per_label: bool) -> list[SpreadsheetColumn]:
     """Return one column for each question, and one for skipping.
 
     Args:
@@ -112,9 +110,7 @@ def answer_columns(
             for label in question.labels:
                 name, own_help = (f(question.name, label, language) for f in (label_text, label_help))
                 key, heading = f"{question.name}:{label}", interface_text("if_yes", language, label=name)
-                columns.append(
-                    SpreadsheetColumn(key, heading, _LABEL_WIDTH, question, label, own_help or help)
-                )
+                columns.append(SpreadsheetColumn(key, heading, _LABEL_WIDTH, question, label, own_help or help))
         else:
             heading = title if question.required else f"{title}\n({interface_text('optional', language)})"
             width = _COMMENT_WIDTH if question.form == "text" else _ANSWER_WIDTH

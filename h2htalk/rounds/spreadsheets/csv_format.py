@@ -35,9 +35,7 @@ def write_csv(round: SpreadsheetRound, spreadsheet: Spreadsheet, path: Path, tex
     language = spreadsheet.language
     columns = text_columns(round, spreadsheet)
     show, item = interface_text("show_text", language), interface_text("item", language)
-    rows = spreadsheet_rows(
-        round, spreadsheet, columns, lambda number: f"{show}: {texts_path.name}, {item} {number}"
-    )
+    rows = spreadsheet_rows(round, spreadsheet, columns, lambda number: f"{show}: {texts_path.name}, {item} {number}")
     separate = [row for row in rows if row.separate]
     if separate:
         write_text(texts_path, [_BOM, *(_separate_text(row, spreadsheet, len(rows)) for row in separate)])
@@ -63,9 +61,7 @@ def _separate_text(row: SpreadsheetRow, spreadsheet: Spreadsheet, total: int) ->
     return "\n\n".join(parts) + "\n" * 40
 
 
-def write_csv_guidelines(
-    round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path
-) -> None:
+def write_csv_guidelines(round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path) -> None:
     """Write the guidelines as a text file, with the codes of each column. Raise DataError."""
     language = spreadsheet.language
     lines = [line for _, line in guideline_lines(guidelines)]

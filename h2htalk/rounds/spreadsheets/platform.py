@@ -49,9 +49,7 @@ class SpreadsheetPlatform:
         existing = {_comparable(path.name) for path in round.folder.glob("*")}
         active = [spreadsheet for spreadsheet in round.spreadsheets if spreadsheet.annotator.active]
         if round.format == "csv":
-            for language, spreadsheet in {
-                spreadsheet.language: spreadsheet for spreadsheet in active
-            }.items():
+            for language, spreadsheet in {spreadsheet.language: spreadsheet for spreadsheet in active}.items():
                 path = round.folder / f"guidelines-{language}.txt"
                 write_csv_guidelines(round, spreadsheet, folder.guidelines(language), path)
         due = [one for one in active if _comparable(f"{one.stem}.{round.format}") not in existing]
@@ -61,9 +59,7 @@ class SpreadsheetPlatform:
                 if round.format == "csv":
                     write_csv(round, spreadsheet, path, round.folder / f"{spreadsheet.stem}.texts.txt")
                 else:
-                    _write_workbook_atomically(
-                        round, spreadsheet, folder.guidelines(spreadsheet.language), path
-                    )
+                    _write_workbook_atomically(round, spreadsheet, folder.guidelines(spreadsheet.language), path)
                 progress.advance()
         _protect(round.folder)
         annotators = len({spreadsheet.annotator.id for spreadsheet in round.spreadsheets})
@@ -73,9 +69,7 @@ class SpreadsheetPlatform:
         ]
         if due:
             texts = " and the .txt files" if round.format == "csv" else ""
-            messages.append(
-                f"send each annotator their spreadsheet{texts}; put returned files into that folder"
-            )
+            messages.append(f"send each annotator their spreadsheet{texts}; put returned files into that folder")
         return messages
 
     def collect(self, folder: RoundFolder) -> Collected:
@@ -99,13 +93,9 @@ class SpreadsheetPlatform:
             raise RoundError(f"{round.folder}: cannot be read: {error.strerror or error}") from error
         for path in paths:
             returned.read(path)
-        absent = [
-            one.stem for one in round.spreadsheets if one.annotator.active and one.stem not in returned.files
-        ]
+        absent = [one.stem for one in round.spreadsheets if one.annotator.active and one.stem not in returned.files]
         if absent and published:
-            returned.notes.append(
-                f"{round.folder}: no file of {', '.join(absent)}; restore it to have it read"
-            )
+            returned.notes.append(f"{round.folder}: no file of {', '.join(absent)}; restore it to have it read")
         stored = folder.annotations()
         annotated = {(item, annotator) for item, annotator, _ in stored}
         annotations: list[Annotation] = []
@@ -190,9 +180,7 @@ def _comparable(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _write_workbook_atomically(
-    round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path
-) -> None:
+def _write_workbook_atomically(round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path) -> None:
     """Write a workbook completely or not at all.
 
     The round is locked, so a temporary name of its own is enough: the next write replaces an interrupted one.

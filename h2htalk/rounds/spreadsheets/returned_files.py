@@ -118,9 +118,7 @@ class ReturnedFiles:
                 "or was the column of row codes changed?"
             )
         if len(stems) > 1:
-            raise RoundError(
-                f"the file contains rows of {', '.join(stems)}, so nothing is read; use one file for each"
-            )
+            raise RoundError(f"the file contains rows of {', '.join(stems)}, so nothing is read; use one file for each")
         return spreadsheets[0]
 
     def _read_answers(
@@ -144,16 +142,12 @@ class ReturnedFiles:
                 answers[item] = RowAnnotations("unread")
             else:
                 given = {key: value for key, value in row.values.items() if key not in _NOT_ANSWERS}
-                answers[item] = read_row(
-                    choices, self.round.items[item], given, row.cell, mistakes, self.notes
-                )
+                answers[item] = read_row(choices, self.round.items[item], given, row.cell, mistakes, self.notes)
         missing = [str(n) for n, one in enumerate(spreadsheet.assignments, 1) if one.item not in answers]
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             items = f"{', '.join(missing[:5])}{more}"
-            mistakes.append(
-                f"{shown}: the row of item {items} is missing; undo the change, or use a new file"
-            )
+            mistakes.append(f"{shown}: the row of item {items} is missing; undo the change, or use a new file")
         return answers
 
 

@@ -57,11 +57,7 @@ class Choices:
             raise RoundError("the cell contains a formula; enter the answer itself")
         if question.form == "text":
             return _read_comment(raw)
-        if (
-            question.form == "rating"
-            and (number := _whole_number(raw)) in question.ratings
-            and number is not None
-        ):
+        if question.form == "rating" and (number := _whole_number(raw)) in question.ratings and number is not None:
             return number
         values = self.forms(question, item).get(fold(raw), set()) if isinstance(raw, str) else set()
         # Of labels that differ only in what `fold` removes, the one that is typed exactly.
@@ -201,9 +197,7 @@ def _is_yes(raw: CellValue, where: str, mistakes: list[str]) -> bool:
 def _read_comment(raw: CellValue) -> str:
     text = str(raw).replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(text) > MAX_COMMENT:
-        raise RoundError(
-            f"the comment has {len(text):,} characters; the maximum is {MAX_COMMENT:,}: shorten it"
-        )
+        raise RoundError(f"the comment has {len(text):,} characters; the maximum is {MAX_COMMENT:,}: shorten it")
     return text
 
 

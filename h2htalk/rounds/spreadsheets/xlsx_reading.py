@@ -62,9 +62,7 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[st
                 book.close()
     except Exception as error:
         # openpyxl raises whatever its parsers raise; the manager sees it as this file's mistake.
-        raise RoundError(
-            f"the file cannot be read as a workbook ({type(error).__name__}); {_SAVE_AGAIN}"
-        ) from error
+        raise RoundError(f"the file cannot be read as a workbook ({type(error).__name__}); {_SAVE_AGAIN}") from error
     return rows
 
 
@@ -135,7 +133,6 @@ def _check_ends(path: Path) -> None:
         raise RoundError(f"the file has a password, or is in Excel's old format (.xls); {_SAVE_AGAIN}")
     at = tail.rfind(_END)
     if at >= 0 and (
-        int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY
-        or _ZIP64 in tail[max(0, at - 20) : at]
+        int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY or _ZIP64 in tail[max(0, at - 20) : at]
     ):
         raise RoundError("the file has more parts than any spreadsheet of a round")

@@ -86,9 +86,7 @@ def _write_guidelines(sheet: Worksheet, text: str, language: Language) -> None:
     finish_sheet(sheet, landscape=False)
 
 
-def _write_text(
-    sheet: Worksheet, row: SpreadsheetRow, rows: Sequence[SpreadsheetRow], language: Language
-) -> None:
+def _write_text(sheet: Worksheet, row: SpreadsheetRow, rows: Sequence[SpreadsheetRow], language: Language) -> None:
     """Write one item's separate text, one row a message, with the speakers beside it."""
     sheet.column_dimensions["A"].width, sheet.column_dimensions["B"].width = _SPEAKER, _TEXT
     title = interface_text("item_of", language, number=row.number, total=len(rows))

@@ -54,9 +54,7 @@ def _read_custom(folder: Path, language: Language) -> str:
             "use the package's"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise RoundError(
-            f"{path}: the guidelines cannot be read: {error}; save them as text in UTF-8"
-        ) from error
+        raise RoundError(f"{path}: the guidelines cannot be read: {error}; save them as text in UTF-8") from error
     if not text:
         raise RoundError(f"{path}: the guidelines are empty; write them, or remove `guidelines`")
     return f"{text}\n"

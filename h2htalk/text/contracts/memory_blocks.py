@@ -12,9 +12,7 @@ from h2htalk.text.contracts.violations import Violation
 
 _FINAL_MARKS = ".。．｡!！"
 _CATEGORIES = {
-    language: {
-        own.casefold(): name for own, name in zip(record.memory_categories, MEMORY_CATEGORIES, strict=True)
-    }
+    language: {own.casefold(): name for own, name in zip(record.memory_categories, MEMORY_CATEGORIES, strict=True)}
     for language, record in RECORDS.items()
 }
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『": "』"}

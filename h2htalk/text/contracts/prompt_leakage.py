@@ -58,8 +58,7 @@ def _may_repeat(pieces: list[str], half: int, source: str, language: Language) -
     A whole run always holds one, and there are few of them to look up.
     """
     return any(
-        _join(pieces[start : start + half], language) in source
-        for start in range(0, len(pieces) - half + 1, half)
+        _join(pieces[start : start + half], language) in source for start in range(0, len(pieces) - half + 1, half)
     )
 
 
@@ -106,17 +105,13 @@ def _marker(needles: str, pattern: str) -> tuple[tuple[str, ...], re.Pattern[str
     return tuple(needles.split(";")), re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
-_ROLE = (
-    r"(?:the |my |this |your )?(?:character|persona|role)['’]?s? (?:setting|profile|description|definition)"
-)
+_ROLE = r"(?:the |my |this |your )?(?:character|persona|role)['’]?s? (?:setting|profile|description|definition)"
 _WORK = r"(?:rewrit\w+|revised|refined|response|reply|memor\w+|schedule|sub-schedule|itinerary|overview)"
 
 # Each pattern with its lower-case needles, one of which must be in the text: needles are cheap.
 # Ordinary talk must not match: "I'm an AI", "out of character for you", "let me put it another way".
 _MARKERS = (
-    _marker(
-        "设定", r"(?:角色|人物|人设)设定(?:不符|冲突|不一致|不匹配)|不符合.{0,4}(?:角色|人物|人设)的?设定"
-    ),
+    _marker("设定", r"(?:角色|人物|人设)设定(?:不符|冲突|不一致|不匹配)|不符合.{0,4}(?:角色|人物|人设)的?设定"),
     _marker("输入", r"检测到.{0,4}输入|(?:这个|该|此|当前)输入(?:内容)?(?:与|和|不)"),
     _marker("重新生成", r"重新生成(?:回复|内容|答案|一[次条遍])?[。：:！]?$"),
     _marker("写;润色", r"^(?:改写|重写|润色)(?:后|结果|记忆|后的记忆|版本|如下)?\s*[:：]"),

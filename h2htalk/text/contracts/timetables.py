@@ -40,9 +40,7 @@ def check_day(text: str, language: Language) -> list[Violation]:
         violations.append(Violation("activity_count", f"{len(lines)} lines; {low} to {high} are asked"))
     violations += _check_times(times)
     if lines and not _is_sleep(lines[-1], language):
-        violations.append(
-            Violation("sleep", f"the last line must be sleep at 20:00 or later: {shorten(lines[-1])}")
-        )
+        violations.append(Violation("sleep", f"the last line must be sleep at 20:00 or later: {shorten(lines[-1])}"))
     return violations
 
 
@@ -68,9 +66,7 @@ def check_sub_schedule(text: str, language: Language) -> list[Violation]:
             times.append(time[0])
         violations += _check_person(match[2], language)
     if numbers != list(range(1, len(numbers) + 1)):
-        violations.append(
-            Violation("numbering", f"lines are numbered {shorten(', '.join(map(str, numbers)))}")
-        )
+        violations.append(Violation("numbering", f"lines are numbered {shorten(', '.join(map(str, numbers)))}"))
     if len(lines) < 2:
         violations.append(Violation("activity_count", f"{len(lines)} line; at least 2 are asked"))
     return violations + _check_times(times)
@@ -85,9 +81,7 @@ def _check_activity(activity: str, language: Language) -> list[Violation]:
     violations: list[Violation] = []
     length, limit = count_length(activity, language), find_language(language).lengths["activity"]
     if length > limit:
-        violations.append(
-            Violation("too_long", f"activity of {length}; at most {limit}: {shorten(activity)}")
-        )
+        violations.append(Violation("too_long", f"activity of {length}; at most {limit}: {shorten(activity)}"))
     return violations + _check_person(activity, language)
 
 
@@ -98,9 +92,7 @@ def _check_person(line: str, language: Language) -> list[Violation]:
 
 def _check_times(times: Sequence[str]) -> list[Violation]:
     """Check that times are `HH:MM` and strictly ascend; invalid ones are left out of the order."""
-    violations = [
-        Violation("time", f"{shorten(t)} is not HH:MM, 00:00 to 23:59") for t in times if not _valid(t)
-    ]
+    violations = [Violation("time", f"{shorten(t)} is not HH:MM, 00:00 to 23:59") for t in times if not _valid(t)]
     valid = [time for time in times if _valid(time)]
     for earlier, later in pairwise(valid):
         if earlier >= later:

@@ -60,9 +60,7 @@ def _find(name: str) -> LocalModel:
     if model is not None:
         return model
     if folder:
-        raise ConfigError(
-            f"embedder {name}: no such folder; give one that holds {REPOSITORY}, or fetch it: {FETCH}"
-        )
+        raise ConfigError(f"embedder {name}: no such folder; give one that holds {REPOSITORY}, or fetch it: {FETCH}")
     raise ConfigError(
         f"embedder bge-m3: {REPOSITORY} (2.3 GB) is not installed; fetch it: {FETCH}; or choose from {CHOICES}"
     )

@@ -53,9 +53,7 @@ def find_model(name: str) -> LocalModel:
         raise ConfigError(f"embedder {name!r} is not on this machine; {fetch}choose from {CHOICES}")
     if not (found.folder / "modules.json").is_file():
         # The library would silently average the tokens of any encoder.
-        raise ConfigError(
-            f"{found.folder}: no sentence-transformers model (no modules.json); choose from {CHOICES}"
-        )
+        raise ConfigError(f"{found.folder}: no sentence-transformers model (no modules.json); choose from {CHOICES}")
     return found
 
 

@@ -13,9 +13,7 @@ from h2htalk.errors import ModelCallError
 Vectors = NDArray[np.float32]
 
 
-CHOICES = (
-    "bge-m3, bge-m3:FOLDER, minilm (English), none, or the name or folder of a sentence-transformers model"
-)
+CHOICES = "bge-m3, bge-m3:FOLDER, minilm (English), none, or the name or folder of a sentence-transformers model"
 
 
 class Embedder(Protocol):

@@ -113,9 +113,7 @@ def features(codes: Codes, lexicon: WordClassLexicon) -> NDArray[np.int64]:
     after = np.append(found.starts[1:], none[:1])
     around = t[1] * np.uint64(16) + t[2] * np.uint64(4) + t[3]
     lengths = found.starts * np.uint64(8) + found.ends
-    same = (
-        (b == c) * np.uint64(1) + (c == d) * np.uint64(2) + (a == c) * np.uint64(4) + (c == e) * np.uint64(8)
-    )
+    same = (b == c) * np.uint64(1) + (c == d) * np.uint64(2) + (a == c) * np.uint64(4) + (c == e) * np.uint64(8)
     templates = (
         (c, none, none),
         (b, none, none),
@@ -186,9 +184,7 @@ def dictionary_words(codes: Codes, lexicon: WordClassLexicon) -> DictionaryWords
     return DictionaryWords(starts, ends, runs, start_classes, end_classes)
 
 
-def best_tags(
-    scores: NDArray[np.float32], transitions: NDArray[np.float32], inside: NDArray[np.bool_]
-) -> list[int]:
+def best_tags(scores: NDArray[np.float32], transitions: NDArray[np.float32], inside: NDArray[np.bool_]) -> list[int]:
     """Find the best-scoring sequence in which a word is B M* E or S; of equals, the one that ends words earlier.
 
     Args:

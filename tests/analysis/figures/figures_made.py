@@ -54,9 +54,7 @@ def words_of(figure: Figure) -> list[str]:
 
 def made_pairs(language: str = "en", verbs: int = 12) -> list[PairCount]:
     verb, noun = ("make", "tea") if language == "en" else ("泡", "茶")
-    return [
-        PairCount(f"{verb}{v}", f"{noun}{n}", 60 // (1 + v) + 4 - n) for v in range(verbs) for n in range(3)
-    ]
+    return [PairCount(f"{verb}{v}", f"{noun}{n}", 60 // (1 + v) + 4 - n) for v in range(verbs) for n in range(3)]
 
 
 def made_groups(language: str = "en", verbs: int = 12) -> list[VerbGroup]:
@@ -98,14 +96,10 @@ def made_coverage(emotions: int, count: int = 1, name: str = "emotion") -> Cover
 
 
 def made_odds(items: int = 40) -> list[LogOdds]:
-    return log_odds(
-        {f"w{i}": 100 + 9 * i for i in range(items)}, {f"w{i}": max(1, 300 - 5 * i) for i in range(items)}
-    )
+    return log_odds({f"w{i}": 100 + 9 * i for i in range(items)}, {f"w{i}": max(1, 300 - 5 * i) for i in range(items)})
 
 
-def made_diversity(
-    side: Side = "instruction", language: str = "en", spread: float | None = None
-) -> Diversity:
+def made_diversity(side: Side = "instruction", language: str = "en", spread: float | None = None) -> Diversity:
     values = (0.3, 0.7, 0.9, 0.95)
     embedder = "minilm" if spread is not None else None
     return Diversity(side, language, 50, values, 0.2, 50, spread, 50, embedder)  # type: ignore[arg-type]

@@ -128,9 +128,7 @@ def test_the_length_figure_says_mean_median_and_what_is_beyond_the_last_bin() ->
 
 def test_deciles_turn_logarithmic_where_one_row_dwarfs_the_others() -> None:
     rows = [
-        replace(
-            made_summary(9, 5, 5.0), group="subtask", name=name, deciles=tuple(d * k for d in range(1, 10))
-        )
+        replace(made_summary(9, 5, 5.0), group="subtask", name=name, deciles=tuple(d * k for d in range(1, 10)))
         for name, k in (("dialogue_base", 1.0), ("itinerary_basic", 1000.0))
     ]
     assert draw_length_deciles(rows, "pieces").axes[0].get_xscale() == "log"
@@ -198,9 +196,7 @@ def test_the_comparison_draws_the_surest_15_each_way() -> None:
 
 
 def test_thousands_of_emotions_make_no_endless_figure_and_what_is_left_is_said() -> None:
-    summaries = [
-        replace(made_summary(9, 5, 5.0), group="emotion", name=f"e{i}", n=2000 - i) for i in range(1900)
-    ]
+    summaries = [replace(made_summary(9, 5, 5.0), group="emotion", name=f"e{i}", n=2000 - i) for i in range(1900)]
     for figure in (
         draw_coverage(made_coverage(1900)),
         draw_emotions(made_odds(1900), "a", "b"),

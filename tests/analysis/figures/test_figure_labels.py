@@ -49,6 +49,4 @@ def test_any_text_is_drawn_as_it_is(text: str) -> None:
     figure = new_figure(2, 1)
     drawn = write(bare_panel(figure), 0, 0, label(text))
     figure.canvas.draw()
-    assert drawn.get_window_extent().width == pytest.approx(
-        width_of(label(text), 8) * figure.dpi / 72, rel=0.1, abs=2
-    )
+    assert drawn.get_window_extent().width == pytest.approx(width_of(label(text), 8) * figure.dpi / 72, rel=0.1, abs=2)

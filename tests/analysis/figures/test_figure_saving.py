@@ -67,9 +67,7 @@ def test_clip_paths_of_two_figures_on_one_page_have_different_ids(tmp_path: Path
 
 def test_the_pdf_embeds_truetype_and_no_type_3(tmp_path: Path) -> None:
     pdf = save_figure(draw_sunburst(made_groups("zh")), tmp_path, "pairs")[1].read_bytes()
-    streams = [
-        zlib.decompressobj().decompress(s) for s in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.S)
-    ]
+    streams = [zlib.decompressobj().decompress(s) for s in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.S)]
     whole = pdf + b"".join(streams)
     assert b"/CIDFontType2" in whole
     assert b"/Type3" not in whole

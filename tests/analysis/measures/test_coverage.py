@@ -25,9 +25,7 @@ def tagged(*tags: Three) -> list[Scenario]:
 
 
 def test_every_combination_of_the_emotions_present_has_a_cell() -> None:
-    found = coverage(
-        tagged(("calm", "basic", "casual"), ("calm", "basic", "casual"), ("sad", "advanced", "memory"))
-    )
+    found = coverage(tagged(("calm", "basic", "casual"), ("calm", "basic", "casual"), ("sad", "advanced", "memory")))
     assert found.emotions == ("calm", "sad")
     assert len(found.cells) == found.total == 2 * 3 * 3
     assert found.filled == 2

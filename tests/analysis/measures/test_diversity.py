@@ -41,9 +41,7 @@ class LetterEmbedder:
         return unit_rows(np.array([[len(text), 7.0 * text.count("a")] for text in texts], np.float32))
 
 
-def made(
-    texts: Sequence[str], side: Side = "response", language: Language = "en", start: int = 0
-) -> list[SideText]:
+def made(texts: Sequence[str], side: Side = "response", language: Language = "en", start: int = 0) -> list[SideText]:
     return [
         SideText(f"s{number}", "dialogue_base", language, "calm", side, text)
         for number, text in enumerate(texts, start)

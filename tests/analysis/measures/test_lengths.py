@@ -40,9 +40,7 @@ def responses(texts: Sequence[str], language: Language = "en") -> list[SideText]
     return [side_text(text, "response", language) for text in texts]
 
 
-def summary_of(
-    found: Sequence[LengthSummary], measure: str, group: str = "all", name: str = "all"
-) -> LengthSummary:
+def summary_of(found: Sequence[LengthSummary], measure: str, group: str = "all", name: str = "all") -> LengthSummary:
     (summary,) = (s for s in found if (s.measure, s.group, s.name) == (measure, group, name))
     return summary
 
@@ -77,9 +75,7 @@ def letters(texts: Sequence[str]) -> list[int]:
         ("……！？", "zh", 4, 0, 1),
     ],
 )
-def test_each_measure_counts_its_unit(
-    text: str, language: str, characters: int, words: int, pieces: int
-) -> None:
+def test_each_measure_counts_its_unit(text: str, language: str, characters: int, words: int, pieces: int) -> None:
     assert text_lengths([text], language, None) == {
         "characters": [characters],
         "words": [words],
@@ -181,9 +177,7 @@ def test_every_text_is_in_one_bin_or_beyond(lengths: list[int]) -> None:
     def given_lengths(texts: Sequence[str]) -> list[int]:
         return lengths
 
-    histogram = histogram_of(
-        measure_lengths(responses([""] * len(lengths)), given_lengths).histograms, "tokens"
-    )
+    histogram = histogram_of(measure_lengths(responses([""] * len(lengths)), given_lengths).histograms, "tokens")
     assert (
         list(histogram.counts)
         == np.histogram([n for n in lengths if n < histogram.edges[-1]], histogram.edges)[0].tolist()

@@ -19,9 +19,7 @@ from h2htalk.analysis.measures.log_odds import (
     prior_weight,
 )
 
-COUNTS = st.dictionaries(
-    st.sampled_from(["rain", "tea", "walk", "我们", "今天", "=1+1"]), st.integers(0, 500)
-)
+COUNTS = st.dictionaries(st.sampled_from(["rain", "tea", "walk", "我们", "今天", "=1+1"]), st.integers(0, 500))
 
 
 def by_item(a: Mapping[str, int], b: Mapping[str, int], prior: float | None = None) -> dict[str, LogOdds]:
@@ -71,9 +69,7 @@ def test_exchanging_the_splits_changes_the_sign_only(a: dict[str, int], b: dict[
 
 
 @given(COUNTS, COUNTS)
-def test_every_item_that_occurs_has_a_finite_row_around_its_estimate(
-    a: dict[str, int], b: dict[str, int]
-) -> None:
+def test_every_item_that_occurs_has_a_finite_row_around_its_estimate(a: dict[str, int], b: dict[str, int]) -> None:
     rows = log_odds(a, b)
     assert {row.item for row in rows} == {item for side in (a, b) for item, count in side.items() if count}
     for row in rows:

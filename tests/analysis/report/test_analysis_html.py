@@ -126,9 +126,7 @@ def test_hostile_words_and_names_are_text() -> None:
         ("en",), name=HOSTILE, words=words, pairs=[VerbNounPair(HOSTILE, HOSTILE)], unmeasured=[HOSTILE]
     )
     text = page(analysis, {HOSTILE: HOSTILE})
-    quiet = page(
-        made_analysis(("en",), words=words[1:], pairs=[VerbNounPair("a", "b")], unmeasured=["x"]), {"x": "y"}
-    )
+    quiet = page(made_analysis(("en",), words=words[1:], pairs=[VerbNounPair("a", "b")], unmeasured=["x"]), {"x": "y"})
     count = {tag: len(Elements(quiet).of(tag)) for tag in ("script", "img", "figure", "a", "code")}
     assert {tag: len(Elements(text).of(tag)) for tag in count} == count
     assert "<!--" not in text

@@ -101,15 +101,11 @@ def test_the_same_analysis_gives_the_same_bytes_in_any_number_of_processes(
 
 def test_hostile_words_stay_text_in_every_file(tmp_path: Path) -> None:
     word = "=cmd|' /C calc'!A0</script>\x00$\\frac{1}{2}$"
-    made = made_analysis(
-        ("en",), limit=2, words=[WordCount(word, 3, 2)], pairs=[VerbNounPair("+run", "@noun")]
-    )
+    made = made_analysis(("en",), limit=2, words=[WordCount(word, 3, 2)], pairs=[VerbNounPair("+run", "@noun")])
     write_analysis(made, tmp_path)
     (row,) = rows(tmp_path / "tables" / "words_en_response.csv")
     assert row["word"].startswith("'=cmd")
-    assert rows(tmp_path / "tables" / "pairs_en_response.csv") == [
-        {"verb": "'+run", "noun": "'@noun", "count": "1"}
-    ]
+    assert rows(tmp_path / "tables" / "pairs_en_response.csv") == [{"verb": "'+run", "noun": "'@noun", "count": "1"}]
     assert "</script>" not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 

@@ -87,9 +87,7 @@ def test_of_person_and_thing_the_thing_counts(tagged: str, expected: list[tuple[
         ("我/R 看/V 书/N 的/U 时候/N 很/D 安静/A", [("看", "书")]),
     ],
 )
-def test_a_relative_clause_gives_its_noun_or_keeps_its_own(
-    tagged: str, expected: list[tuple[str, str]]
-) -> None:
+def test_a_relative_clause_gives_its_noun_or_keeps_its_own(tagged: str, expected: list[tuple[str, str]]) -> None:
     assert found(tagged) == expected
 
 
@@ -190,9 +188,7 @@ def test_nothing_of_the_text_is_lost_or_added_when_words_are_cut_again() -> None
 
 @given(
     st.lists(
-        st.tuples(
-            st.sampled_from("的了把给被我猫书喝看一个，。好在里x1😀不想"), st.sampled_from("NVRADPMUX.")
-        ),
+        st.tuples(st.sampled_from("的了把给被我猫书喝看一个，。好在里x1😀不想"), st.sampled_from("NVRADPMUX.")),
         max_size=40,
     )
 )

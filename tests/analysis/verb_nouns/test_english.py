@@ -148,9 +148,7 @@ def test_an_infinitive_is_its_own_lemma() -> None:
 
 
 WORDS = "water the my cat and , to that I Tom hours off happy which her give 7:30 's not made running plants"
-LABELS = (
-    "obj iobj dobj nsubj conj cc det compound acl:relcl xcomp ccomp obl:unmarked amod compound:prt flat aux"
-)
+LABELS = "obj iobj dobj nsubj conj cc det compound acl:relcl xcomp ccomp obl:unmarked amod compound:prt flat aux"
 TAGS = "NN NNS NNP VB VBD VBN VBG VBZ PRP DT IN RP JJ CC CD RB TO ,"
 
 

@@ -46,11 +46,7 @@ def test_counts_stand_by_count_then_verb_then_noun() -> None:
 
 def test_verbs_of_the_figure_stand_by_what_is_drawn_of_them() -> None:
     """`have` is the more frequent verb, but only one of its pairs is drawn."""
-    pairs = (
-        [VerbNounPair("have", "cake")] * 3
-        + [VerbNounPair("take", "walk")] * 2
-        + [VerbNounPair("take", "bath")] * 2
-    )
+    pairs = [VerbNounPair("have", "cake")] * 3 + [VerbNounPair("take", "walk")] * 2 + [VerbNounPair("take", "bath")] * 2
     pairs += [VerbNounPair("have", noun) for noun in ("fun", "tea", "time", "dog")]
     assert top_verbs(count_pairs(pairs), pairs=3) == [
         VerbGroup("take", 4, (PairCount("take", "bath", 2), PairCount("take", "walk", 2))),
@@ -65,9 +61,7 @@ def test_the_order_of_texts_decides_nothing(pairs: list[VerbNounPair], n: int) -
     assert sum(count.count for count in counts) == len(pairs)
     assert top_pairs(reversed(counts), n) == counts[:n]
     groups = top_verbs(list(reversed(counts)), n)
-    assert sorted(noun.count for group in groups for noun in group.nouns) == sorted(
-        c.count for c in counts[:n]
-    )
+    assert sorted(noun.count for group in groups for noun in group.nouns) == sorted(c.count for c in counts[:n])
     assert all(group.count == sum(noun.count for noun in group.nouns) for group in groups)
     assert [(-group.count, group.verb) for group in groups] == sorted((-g.count, g.verb) for g in groups)
 
@@ -141,9 +135,7 @@ class TestScoring:
         pytest.importorskip("spacy", reason="the analysis extra is not installed")
         pytest.importorskip("lemminflect", reason="the analysis extra is not installed")
         path = tmp_path / "set.jsonl"
-        path.write_text(
-            json.dumps({"id": "s-1", "text": "Feed the cat.", "pairs": [["feed", noun]]}), encoding="utf-8"
-        )
+        path.write_text(json.dumps({"id": "s-1", "text": "Feed the cat.", "pairs": [["feed", noun]]}), encoding="utf-8")
         assert main(["--set", str(path), "--show"]) == status
         printed = capsys.readouterr().out
         assert ("missed  feed dog" in printed) == bool(status)

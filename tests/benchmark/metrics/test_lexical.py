@@ -156,9 +156,7 @@ def test_an_answer_equal_to_its_reference_scores_one_everywhere() -> None:
     assert lexical_scores([text], [text], ["zh"]) == [LexicalScores(1, 1, 1, 1, 1, 1)]
 
 
-@pytest.mark.parametrize(
-    ("response", "reference"), [("", "word"), ("word", ""), ("", ""), (" \n", "word"), ("x", "y")]
-)
+@pytest.mark.parametrize(("response", "reference"), [("", "word"), ("word", ""), ("", ""), (" \n", "word"), ("x", "y")])
 def test_an_empty_or_foreign_answer_scores_zero(response: str, reference: str) -> None:
     assert lexical_scores([response], [reference], ["en"]) == [LexicalScores(0, 0, 0, 0, 0, 0)]
 

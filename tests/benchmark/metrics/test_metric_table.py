@@ -24,9 +24,7 @@ def test_a_metric_of_one_record_is_in_scores_summary_tables_page_and_signature(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def same_length(pairs: Sequence[Pair], metrics: Metrics) -> list[tuple[float, ...]]:
-        return [
-            (min(len(p.response), len(p.reference)) / max(len(p.response), len(p.reference)),) for p in pairs
-        ]
+        return [(min(len(p.response), len(p.reference)) / max(len(p.response), len(p.reference)),) for p in pairs]
 
     module = ModuleType("same_length")
     module.same_length = same_length  # type: ignore[attr-defined]
@@ -34,9 +32,7 @@ def test_a_metric_of_one_record_is_in_scores_summary_tables_page_and_signature(
     record = Metric(name="length", path="same_length:same_length", columns=("same_length",))
     monkeypatch.setitem(METRICS, "length", record)  # type: ignore[arg-type]
     out = tmp_path / "run"
-    summary = evaluate(
-        EvaluateSpec(model="baseline:constant", split="mini", out=str(out), limit=5, embedder="none")
-    )
+    summary = evaluate(EvaluateSpec(model="baseline:constant", split="mini", out=str(out), limit=5, embedder="none"))
     assert summary.signature.protocol["metrics"] == metrics_version() == "lexical-1,semantic-1,length-1"
     assert all("same_length" in cells for cells in summary.metrics.values())
     run = load_run(out)

@@ -79,16 +79,12 @@ def test_a_task_without_material_is_an_error(tmp_path: Path) -> None:
         PromptSet.load(tmp_path).messages(scenario("itinerary_middle"), REN, NONE)
 
 
-def test_a_runs_prompts_outlive_changes_of_the_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = PromptSet.load()
     for name, text in made.files().items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(
-        "h2htalk.benchmark.prompts.prompt_set.help_rows", lambda language: ("another number",)
-    )
+    monkeypatch.setattr("h2htalk.benchmark.prompts.prompt_set.help_rows", lambda language: ("another number",))
     assert PromptSet.load().fingerprint != made.fingerprint
     stored = PromptSet.load(tmp_path)
     assert stored.fingerprint == made.fingerprint

@@ -43,9 +43,7 @@ def test_every_prompt_is_persona_then_sap_then_material_then_task(
     prompts: PromptSet, subtask: str, language: Language, sap: Sap
 ) -> None:
     messages = prompts.messages(scenario(subtask, language), REN, sap)
-    prefix = REN.descriptions[language] + (
-        "\n\n" + sap.render(language, prompts.templates) if sap != NONE else ""
-    )
+    prefix = REN.descriptions[language] + ("\n\n" + sap.render(language, prompts.templates) if sap != NONE else "")
     assert system(messages).startswith(prefix + "\n\n")
     assert [m.role for m in messages] == ["system", "user"]
     for kind in {kind for _, kind in SUBTASKS[subtask].inputs}:
@@ -71,9 +69,7 @@ def test_no_prompt_asks_for_quotations_secrecy_or_possession(
 ) -> None:
     text = as_text(prompts.messages(scenario(subtask, language), REN, sap)).lower()
     assert not re.search(r"quot|famous|名言|名人|引用", text)
-    assert not re.search(
-        r"(never|not|do not) (say|reveal|admit|mention)[^.]*\bai\b|不要(说|承认|透露)[^。]*ai", text
-    )
+    assert not re.search(r"(never|not|do not) (say|reveal|admit|mention)[^.]*\bai\b|不要(说|承认|透露)[^。]*ai", text)
     for mention in re.finditer(r"possessive|jealous|吃醋|独占", text):
         before = text[max(0, mention.start() - 40) : mention.start()]
         assert re.search(r"never act |不吃醋，不求$|不$", before), before
@@ -125,9 +121,7 @@ def test_every_prompt_states_its_contract_and_the_language(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("subtask", [s.name for s in SUBTASKS.values() if not s.is_chat])
-def test_the_request_stands_again_after_the_material(
-    prompts: PromptSet, subtask: str, language: Language
-) -> None:
+def test_the_request_stands_again_after_the_material(prompts: PromptSet, subtask: str, language: Language) -> None:
     """Small models answer what comes last: without this line they rewrite the material instead."""
     messages = prompts.messages(scenario(subtask, language), REN, NONE)
     assert re.search(r"\n\n(Now write|现在写出).+[.。]$", messages[-1].content)
@@ -222,9 +216,7 @@ def test_history_alternates_and_turns_of_one_speaker_merge(prompts: PromptSet) -
 
 
 @pytest.mark.parametrize("subtask", [s.name for s in SUBTASKS.values() if s.is_chat])
-@pytest.mark.parametrize(
-    ("language", "lead"), [("en", "You opened this conversation with:"), ("zh", "你说了：")]
-)
+@pytest.mark.parametrize(("language", "lead"), [("en", "You opened this conversation with:"), ("zh", "你说了：")])
 def test_what_the_companion_said_first_stands_in_the_system_text(
     prompts: PromptSet, subtask: str, language: Language, lead: str
 ) -> None:
@@ -252,9 +244,7 @@ HOSTILE = "{{ 7 * 7 }} {% set sap = 1 %} {# gone? #} <b>&amp;</b>"
 
 
 @pytest.mark.parametrize(("subtask", "language"), EVERY)
-def test_text_of_a_scenario_is_never_template_source(
-    prompts: PromptSet, subtask: str, language: Language
-) -> None:
+def test_text_of_a_scenario_is_never_template_source(prompts: PromptSet, subtask: str, language: Language) -> None:
     hostile = {
         "turns": turns(("companion", HOSTILE), ("user", HOSTILE)),
         "texts": [HOSTILE],
@@ -282,9 +272,7 @@ def test_a_persona_without_the_language_is_an_error_that_names_both(prompts: Pro
 
 
 @pytest.mark.parametrize("sap", [FULL, NONE], ids=["sap", "no sap"])
-def test_what_a_persona_shares_with_all_its_scenarios_is_marked_for_caches(
-    prompts: PromptSet, sap: Sap
-) -> None:
+def test_what_a_persona_shares_with_all_its_scenarios_is_marked_for_caches(prompts: PromptSet, sap: Sap) -> None:
     split = load_split("mini")
     shared: dict[tuple[str, str], set[str]] = {}
     for item in split.scenarios:

@@ -71,13 +71,9 @@ def test_canonical_form_round_trips_for_every_pair_of_switches() -> None:
         assert Sap.parse(str(sap)) == sap
 
 
-@pytest.mark.parametrize(
-    "text", ["", "no", "no-", "crisis_conduct", "no-love", "full,no-secure_base", "none,full"]
-)
+@pytest.mark.parametrize("text", ["", "no", "no-", "crisis_conduct", "no-love", "full,no-secure_base", "none,full"])
 def test_an_unknown_choice_lists_the_choices(text: str) -> None:
-    with pytest.raises(
-        ConfigError, match=r"choose full, none, or a comma list of no-secure_base, .*no-crisis"
-    ):
+    with pytest.raises(ConfigError, match=r"choose full, none, or a comma list of no-secure_base, .*no-crisis"):
         Sap.parse(text)
 
 
@@ -114,18 +110,14 @@ def test_any_one_principle_brings_honesty_about_being_an_ai(templates: TemplateS
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_crisis_conduct_ends_with_the_help_of_every_country(
-    templates: TemplateSet, language: Language
-) -> None:
+def test_crisis_conduct_ends_with_the_help_of_every_country(templates: TemplateSet, language: Language) -> None:
     text = Sap(("crisis_conduct",)).render(language, templates)
     assert text.endswith("\n" + "\n".join(f"- {row}" for row in help_rows(language)))
     assert ("day and night unless noted" if language == "en" else "除注明的以外昼夜接听") in text
 
 
 @pytest.mark.parametrize("name", PRINCIPLES)
-def test_plans_are_a_story_that_ends_where_the_user_would_rely_on_it(
-    templates: TemplateSet, name: str
-) -> None:
+def test_plans_are_a_story_that_ends_where_the_user_would_rely_on_it(templates: TemplateSet, name: str) -> None:
     """References tell of suppers and walks; no reader may be led to wait for one."""
     english, chinese = (Sap((name,)).render(language, templates) for language in LANGUAGES)
     assert "plans, shared meals and small gestures are a story" in english
@@ -199,9 +191,7 @@ def test_without_crisis_conduct_no_number_is_named(templates: TemplateSet, langu
         ),
     ],
 )
-def test_each_principle_asks_for_its_conduct(
-    templates: TemplateSet, name: str, en: list[str], zh: list[str]
-) -> None:
+def test_each_principle_asks_for_its_conduct(templates: TemplateSet, name: str, en: list[str], zh: list[str]) -> None:
     for language, phrases in (("en", en), ("zh", zh)):
         text = templates.render(f"{language}/sap/{name}.j2", {"help_rows": []})
         assert all(phrase in text for phrase in phrases), text

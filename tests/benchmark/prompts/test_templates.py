@@ -41,9 +41,7 @@ def test_a_byte_order_mark_is_not_part_of_the_text(tmp_path: Path) -> None:
     assert TemplateSet.load(tmp_path).sources["en/dialogue_base.j2"] == OWN
 
 
-@pytest.mark.parametrize(
-    "name", ["en/dialog_base.j2", "dialogue_base.j2", "fr/dialogue_base.j2", "en/sap/love.j2"]
-)
+@pytest.mark.parametrize("name", ["en/dialog_base.j2", "dialogue_base.j2", "fr/dialogue_base.j2", "en/sap/love.j2"])
 def test_an_unknown_template_name_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, name, "hello")
     with pytest.raises(ConfigError, match=re.escape(str(path)) + ": no prompt has this name"):
@@ -86,9 +84,7 @@ def test_a_missing_folder_and_a_file_that_is_not_text(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_template_that_cannot_work_is_refused_when_loaded(
-    tmp_path: Path, name: str, text: str, says: str
-) -> None:
+def test_a_template_that_cannot_work_is_refused_when_loaded(tmp_path: Path, name: str, text: str, says: str) -> None:
     write(tmp_path, name, text)
     with pytest.raises(ConfigError, match=says):
         TemplateSet.load(tmp_path)

@@ -99,9 +99,7 @@ def test_size_classes_are_the_papers_and_each_has_its_own_first() -> None:
 
 def test_equal_figures_share_a_place() -> None:
     (group,) = [group for group in rank_runs((), True).paper if group.title == "8-31B"]
-    schedule = {
-        row.model: row.marks["dialogue_schedule"] for row in group.rows if "dialogue_schedule" in row.marks
-    }
+    schedule = {row.model: row.marks["dialogue_schedule"] for row in group.rows if "dialogue_schedule" in row.marks}
     assert schedule == {
         "Qwen2.5-14B-Instruct": 1,
         "Qwen2.5-14B-Instruct-LoRA": 1,
@@ -231,13 +229,9 @@ def test_the_board_fits_the_terminal_and_names_every_model_in_full(width: int) -
 
 
 def test_figures_keep_two_decimals_where_there_is_room() -> None:
-    row = next(
-        line for line in board_text([], 140, paper=True).splitlines() if "Qwen2.5-72B-Instruct " in line
-    )
+    row = next(line for line in board_text([], 140, paper=True).splitlines() if "Qwen2.5-72B-Instruct " in line)
     assert row.endswith("66.80¹50.80²")
-    narrow = next(
-        line for line in board_text([], 100, paper=True).splitlines() if "Qwen2.5-72B-Instruct " in line
-    )
+    narrow = next(line for line in board_text([], 100, paper=True).splitlines() if "Qwen2.5-72B-Instruct " in line)
     assert narrow.endswith("66.8¹50.8²")
 
 

@@ -134,12 +134,7 @@ def test_the_terminal_the_tables_and_the_page_say_it(tmp_path: Path) -> None:
     assert LINE in stream.getvalue()
     names = [path.name for path in write_tables(summary, tmp_path / "tables")]
     assert "costs.csv" in names
-    assert (
-        (tmp_path / "tables" / "costs.csv")
-        .read_text()
-        .splitlines()[1]
-        .startswith("generate,470,462,5,3,0,0,")
-    )
+    assert (tmp_path / "tables" / "costs.csv").read_text().splitlines()[1].startswith("generate,470,462,5,3,0,0,")
     write_page(tmp_path / "report.html", summary, iter(()))
     page = (tmp_path / "report.html").read_text()
     assert LINE in page
@@ -225,11 +220,7 @@ def test_the_tables_hold_the_same(run: Path) -> None:
     assert found["in_all"]["usd_possible"] == "0.006"
     assert [call["call"] for call in found["calls"]] == [1, 2, 3, 4, 5]
     assert "calls" not in json.loads(costs_text(run, format="json"))
-    assert (
-        costs_text(run, format="csv")
-        .splitlines()[1]
-        .startswith("generate,5,2,1,1,1,1,400,128,50,0.0013,0.006,")
-    )
+    assert costs_text(run, format="csv").splitlines()[1].startswith("generate,5,2,1,1,1,1,400,128,50,0.0013,0.006,")
 
 
 def test_a_call_at_an_unknown_price_reads_unknown(tmp_path: Path) -> None:

@@ -22,9 +22,7 @@ from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import Failure
 from h2htalk.errors import DataError
 
-HOSTILE = (
-    "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e"
-)
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e"
 
 
 def page(folder: Path, summary: Summary | None = None, items: list[ItemView] | None = None) -> str:
@@ -155,9 +153,7 @@ def body(text: str) -> str:
 
 
 def test_items_without_s_have_tables_of_their_own(tmp_path: Path) -> None:
-    summary = made_summary(
-        same_values(0.4), baselines={"constant": same_values(0.1)}, without_s=same_values(0.3)
-    )
+    summary = made_summary(same_values(0.4), baselines={"constant": same_values(0.1)}, without_s=same_values(0.3))
     text = page(tmp_path, summary)
     title = "zh items: the lexical mean (S was not asked for)"
     assert text.count("<h3>en items: S</h3>") == text.count(f"<h3>{title}</h3>") == 2  # by subtask, slices

@@ -113,19 +113,14 @@ def test_latex_rows_have_as_many_cells_as_columns() -> None:
     assert len(body) == 6
     heading = next(line for line in lines if line.startswith(r" & \multicolumn"))
     groups = [
-        rf"\multicolumn{{{n}}}{{c}}{{{name}}}"
-        for n, name in ((4, "Dialogue"), (6, "Itinerary"), (4, "Recollection"))
+        rf"\multicolumn{{{n}}}{{c}}{{{name}}}" for n, name in ((4, "Dialogue"), (6, "Itinerary"), (4, "Recollection"))
     ]
     assert heading.removesuffix(r" \\").split(" & ") == ["", *groups, "", "", ""]
     assert r"\cmidrule(lr){2-5}\cmidrule(lr){6-11}\cmidrule(lr){12-15}" in lines
 
 
 def test_latex_shows_two_decimals_and_a_dash_where_there_is_nothing() -> None:
-    line = next(
-        line
-        for line in latex_lines([made_summary(same_values(1 / 3, ("dialogue_base",)))])
-        if "33.33" in line
-    )
+    line = next(line for line in latex_lines([made_summary(same_values(1 / 3, ("dialogue_base",)))]) if "33.33" in line)
     assert line.count("--") == 14  # the mean of items and the mean of cells are there
 
 
@@ -188,9 +183,7 @@ def test_latex_prints_names_and_never_runs_them() -> None:
 
 def test_places_are_marked_in_latex() -> None:
     row = table_row(made_summary(judged=True))
-    marked = TableRow(
-        row.model, "run", row.cells, marks={"overall": 1, "dialogue_base": 2, "dialogue_avg": 3}
-    )
+    marked = TableRow(row.model, "run", row.cells, marks={"overall": 1, "dialogue_base": 2, "dialogue_avg": 3})
     text = latex_table([marked])
     assert r"\textbf{40.00}" in text
     assert r"\underline{40.00}" in text
@@ -223,15 +216,11 @@ def test_slices_say_their_part_measure_and_marks() -> None:
         ("none", "zh", "lexical", "21"),
         ("high", "zh", "lexical", "1"),
     ]
-    assert {(line["complete"], line["comparable"], line["judged"]) for line in lines} == {
-        ("True", "False", "False")
-    }
+    assert {(line["complete"], line["comparable"], line["judged"]) for line in lines} == {("True", "False", "False")}
 
 
 def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval_and_n() -> None:
-    summary = made_summary(
-        UNEVEN, baselines=BASELINES, null=null_class([(1.0, True), (0.0, False), (1.0, False)], 4)
-    )
+    summary = made_summary(UNEVEN, baselines=BASELINES, null=null_class([(1.0, True), (0.0, False), (1.0, False)], 4))
     found = {(x["model"], x["metric"], x["of"]): x for x in lines_of(metrics_csv(summary))}
     row = summary.rows.compliance
     for metric in ("s", "lexical", "contract"):

@@ -29,9 +29,7 @@ SAME_VALUES = {
 COLUMN_NAMES = tuple(subtask.column for subtask in SUBTASKS.values())
 
 
-def printed(
-    summary: Summary, width: int = 80, encoding: str = "utf-8", verbose: bool = True, **paths: Path
-) -> str:
+def printed(summary: Summary, width: int = 80, encoding: str = "utf-8", verbose: bool = True, **paths: Path) -> str:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="\n", write_through=True)
     print_summary(summary, Console(file=stream, width=width, legacy_windows=False), paths, verbose)
@@ -59,9 +57,7 @@ def test_rows_stand_by_dimension_in_the_order_of_table_2() -> None:
 
 def test_subtasks_are_called_as_in_table_2() -> None:
     """The itinerary's `Initialization` stood beside Table 2's `Initiation`."""
-    first = [
-        line.split("7/7")[0].strip() for line in printed(mini_in_two_parts()).splitlines() if "7/7" in line
-    ]
+    first = [line.split("7/7")[0].strip() for line in printed(mini_in_two_parts()).splitlines() if "7/7" in line]
     assert tuple(first[:11]) == COLUMN_NAMES
 
 
@@ -97,9 +93,7 @@ def widest_part(measure: Measure, languages: tuple[str, ...]) -> MeasureResults:
 @pytest.mark.parametrize("width", [80, 117, 118, 120])
 def test_the_longest_figures_of_the_papers_size_are_whole(width: int, encoding: str) -> None:
     """`77/…` and `Ite…` once stood at 80 columns."""
-    summary = replace(
-        made_summary(), main=widest_part("s", ("en",)), without_s=widest_part("lexical", ("zh",))
-    )
+    summary = replace(made_summary(), main=widest_part("s", ("en",)), without_s=widest_part("lexical", ("zh",)))
     lines = printed(summary, width, encoding).splitlines()
     assert max(map(len, lines)) <= width
     assert not any("…" in line or "\\u2026" in line for line in lines)
@@ -135,9 +129,7 @@ def test_one_part_has_one_table_without_a_heading() -> None:
 
 
 def test_an_incomplete_cell_says_how_many_were_scored() -> None:
-    text = printed(
-        made_summary({**same_values(0.4), "dialogue_base": [0.4, None] * 1000}, baselines=SAME_VALUES)
-    )
+    text = printed(made_summary({**same_values(0.4), "dialogue_base": [0.4, None] * 1000}, baselines=SAME_VALUES))
     assert "1,000/2,000" in line_with(text, "Standard")
 
 
@@ -256,9 +248,7 @@ def test_a_baseline_that_answers_with_the_null_line_has_a_line_of_its_own() -> N
 
 def test_slices_carry_n_of_total_and_an_interval() -> None:
     values = {**same_values(0.4), "dialogue_emotion": [0.4, None]}
-    assert line_with(printed(made_summary(values), 200), "risk:") == (
-        "risk: none 40.05 ±0.4 (20/21), high 39.00 (1/1)"
-    )
+    assert line_with(printed(made_summary(values), 200), "risk:") == ("risk: none 40.05 ±0.4 (20/21), high 39.00 (1/1)")
     assert "risk (zh): none " in printed(mini_in_two_parts(), 200)
 
 
@@ -281,9 +271,7 @@ def test_a_path_is_printed_in_one_piece() -> None:
 
 
 def test_without_verbose_only_the_table_failures_warnings_and_costs_are_printed() -> None:
-    counts = RunCounts(
-        3, 2, 2, truncated=2, failures={"timeout": 1}, failure_messages={"timeout": "no answer in 5 s"}
-    )
+    counts = RunCounts(3, 2, 2, truncated=2, failures={"timeout": 1}, failure_messages={"timeout": "no answer in 5 s"})
     summary = made_summary(counts=counts, warnings=("take care",))
     short, full = (printed(summary, 200, verbose=verbose) for verbose in (False, True))
     for line in ("1 sample unscored (timeout): no answer in 5 s", "warning: take care", "INCOMPLETE"):

@@ -31,11 +31,7 @@ from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
 
 def constant(by_subtask: dict[str, float | None], count: int = 3) -> list[ItemValue]:
     """`count` items a subtask, all with the same value."""
-    return [
-        ItemValue(f"{name}-{item}", name, value)
-        for name, value in by_subtask.items()
-        for item in range(count)
-    ]
+    return [ItemValue(f"{name}-{item}", name, value) for name, value in by_subtask.items() for item in range(count)]
 
 
 def drawn(count: int, seed: int = 0, subtasks: tuple[str, ...] = tuple(SUBTASKS)) -> list[ItemValue]:
@@ -63,9 +59,7 @@ def test_a_subtask_that_was_not_asked_has_no_cell_and_one_that_was_not_scored_ha
 
 def test_dimension_averages_are_plain_means_of_cells() -> None:
     """Not of items: a subtask with a hundred items weighs as much as one with two."""
-    values = constant({"dialogue_base": 0.2}, 100) + constant(
-        {"dialogue_emotion": 0.4, "dialogue_schedule": 0.9}, 2
-    )
+    values = constant({"dialogue_base": 0.2}, 100) + constant({"dialogue_emotion": 0.4, "dialogue_schedule": 0.9}, 2)
     assert aggregate(values).dimensions["dialogue"].value == pytest.approx(50)
 
 
@@ -79,9 +73,7 @@ def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it(
     row = aggregate(values)
     weighted = sum(100 * by_subtask[name] * SUBTASKS[name].count for name in SUBTASKS) / 4650
     assert row.overall.value == pytest.approx(weighted)
-    assert row.items_mean.value == pytest.approx(
-        100 * statistics.fmean(v.value for v in values if v.value is not None)
-    )
+    assert row.items_mean.value == pytest.approx(100 * statistics.fmean(v.value for v in values if v.value is not None))
     assert row.plain_mean.value == pytest.approx(100 * statistics.fmean(by_subtask.values()))
     assert len({round(c.value or 0, 3) for c in (row.overall, row.items_mean, row.plain_mean)}) == 3
 
@@ -125,9 +117,7 @@ def test_nothing_at_all_is_a_row_without_values() -> None:
 
 
 def test_slices_are_cells_in_alphabetical_order() -> None:
-    slices = aggregate_slices(
-        [ItemValue("a", "joy", 0.5), ItemValue("b", "grief", 0.1), ItemValue("c", "joy", 0.7)]
-    )
+    slices = aggregate_slices([ItemValue("a", "joy", 0.5), ItemValue("b", "grief", 0.1), ItemValue("c", "joy", 0.7)])
     assert list(slices) == ["grief", "joy"]
     assert slices["joy"].value == pytest.approx(60)
     assert slices["grief"] == Cell(10.0, None, None, 1, 1)
@@ -151,9 +141,7 @@ def test_the_papers_overall_column_comes_out_of_its_cells() -> None:
         assert row.overall.value is not None
         off[paper["model"]] = row.overall.value - float(paper["overall"])
         for dimension in DIMENSIONS:
-            assert row.dimensions[dimension].value == pytest.approx(
-                float(paper[f"{dimension}_avg"]), abs=0.01
-            )
+            assert row.dimensions[dimension].value == pytest.approx(float(paper[f"{dimension}_avg"]), abs=0.01)
     assert len(off) == 37
     assert {model for model, gap in off.items() if abs(gap) > 0.15} == {
         "QwQ-32B-Preview",
@@ -215,9 +203,9 @@ def test_an_interval_covers_the_true_mean_about_as_often_as_it_claims(
     covered = 0
     for run in range(400):
         sample = draw.beta(2, 5, size=60)  # true mean 2/7
-        cell = aggregate(
-            [ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(sample)], seed=run
-        ).cells["dialogue_base"]
+        cell = aggregate([ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(sample)], seed=run).cells[
+            "dialogue_base"
+        ]
         assert cell.low is not None
         assert cell.high is not None
         covered += cell.low <= 100 * 2 / 7 <= cell.high

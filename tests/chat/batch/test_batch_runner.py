@@ -17,9 +17,7 @@ from h2htalk.errors import ConfigError, ModelCallError
 
 
 @both
-def test_replies_come_in_the_order_of_the_requests_whatever_the_order_of_results(
-    provider: str, tmp_path: Path
-) -> None:
+def test_replies_come_in_the_order_of_the_requests_whatever_the_order_of_results(provider: str, tmp_path: Path) -> None:
     names = [f"item {n}" for n in range(40)]
     seen: list[int] = []
     double = BatchDouble(provider)
@@ -115,9 +113,7 @@ def test_an_invalid_request_fails_and_is_not_asked_again(provider: str, tmp_path
 
 @both
 @pytest.mark.parametrize("fate", ["expired", "overloaded"])
-def test_what_was_not_computed_is_asked_again_in_a_new_batch(
-    provider: str, fate: str, tmp_path: Path
-) -> None:
+def test_what_was_not_computed_is_asked_again_in_a_new_batch(provider: str, fate: str, tmp_path: Path) -> None:
     double = BatchDouble(provider, fates(b=f"{fate} {fate} ok"))
     ledger = double.ledger()
     assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "re: b"]

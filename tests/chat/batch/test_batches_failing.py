@@ -25,9 +25,7 @@ def test_a_batch_that_might_pass_the_limit_is_refused_whole_before_anything_is_s
 ) -> None:
     double = BatchDouble(provider)
     ledger = double.ledger(limit=Decimal("0.01"))
-    with pytest.raises(
-        ConfigError, match=r"--max-cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"
-    ):
+    with pytest.raises(ConfigError, match=r"--max-cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"):
         double.run(requests(*"abcdefgh"), tmp_path, ledger)
     assert double.calls == []
     assert ledger.totals().usd_committed == 0
@@ -82,9 +80,7 @@ def test_a_retry_after_of_a_day_does_not_stop_the_looks_for_a_day(provider: str,
 
 
 @both
-def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(
-    provider: str, tmp_path: Path
-) -> None:
+def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
 
     def trouble(call: str) -> None:
@@ -100,9 +96,7 @@ def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(
 
 
 @both
-def test_a_job_that_the_key_does_not_know_is_an_error_that_says_what_to_do(
-    provider: str, tmp_path: Path
-) -> None:
+def test_a_job_that_the_key_does_not_know_is_an_error_that_says_what_to_do(provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
     double.after = lambda call: double.jobs.clear()
     with pytest.raises(ModelCallError, match=r"use the key of the workspace.*remove"):
@@ -162,9 +156,7 @@ def test_no_connection_at_all_is_an_error_after_a_few_tries(provider: str, tmp_p
 
     double.before = unplugged
     ledger = double.ledger()
-    with pytest.raises(
-        ModelCallError, match=r"no connection.*; check the connection, its proxy and the base URL"
-    ):
+    with pytest.raises(ModelCallError, match=r"no connection.*; check the connection, its proxy and the base URL"):
         double.run(requests("a"), tmp_path, ledger)
     assert (ledger.totals().free, ledger.totals().open) == (1, 0)
     assert len(double.calls) == 4
@@ -173,13 +165,10 @@ def test_no_connection_at_all_is_an_error_after_a_few_tries(provider: str, tmp_p
 def test_an_openai_job_whose_validation_failed_is_an_error_with_its_first_lines(tmp_path: Path) -> None:
     double = BatchDouble("openai")
     double.problems = [
-        {"code": "invalid_json_line", "line": n, "message": f"This line is broken ({n})."}
-        for n in range(1, 9)
+        {"code": "invalid_json_line", "line": n, "message": f"This line is broken ({n})."} for n in range(1, 9)
     ]
     ledger = double.ledger()
-    with pytest.raises(
-        ConfigError, match=r"batch_0 was refused, nothing was charged: line 1: .*line 3.*5 more"
-    ):
+    with pytest.raises(ConfigError, match=r"batch_0 was refused, nothing was charged: line 1: .*line 3.*5 more"):
         double.run(requests("a"), tmp_path, ledger)
     assert (ledger.totals().free, ledger.totals().open) == (1, 0)
     assert BatchFolder(tmp_path).open_jobs() == []
@@ -187,9 +176,7 @@ def test_an_openai_job_whose_validation_failed_is_an_error_with_its_first_lines(
 
 @both
 @pytest.mark.parametrize("junk", [[], "text", 5, None, {}])
-def test_an_answer_that_describes_no_job_is_asked_for_again(
-    junk: object, provider: str, tmp_path: Path
-) -> None:
+def test_an_answer_that_describes_no_job_is_asked_for_again(junk: object, provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
     for number in range(1, 5):  # the first, then the second call about the job, ...
         folder = tmp_path / str(number)
@@ -225,9 +212,7 @@ def test_a_full_queue_of_others_is_an_error(tmp_path: Path) -> None:
 
 
 @both
-def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(
-    provider: str, tmp_path: Path
-) -> None:
+def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
 
     def archive(call: str) -> None:

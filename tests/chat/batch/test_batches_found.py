@@ -54,9 +54,7 @@ def test_a_job_that_was_made_days_after_ours_is_not_waited_for(tmp_path: Path) -
     assert run.double.jobs[1].created - asked_at < 3600.0
 
 
-def test_while_one_of_the_candidates_runs_it_is_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_while_one_of_the_candidates_runs_it_is_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = story("anthropic", tmp_path)
     run.double.before = kill_at("POST /v1/messages/batches")
     run.killed()
@@ -116,9 +114,7 @@ def test_what_may_exist_is_an_open_job_for_a_run_without_batches(provider: str, 
 
 
 @both
-def test_what_was_paid_before_counts_against_the_limit_of_the_next_batch(
-    provider: str, tmp_path: Path
-) -> None:
+def test_what_was_paid_before_counts_against_the_limit_of_the_next_batch(provider: str, tmp_path: Path) -> None:
     run = story(provider, tmp_path)
     run.run()
     run.limit = (run.totals.usd_paid or Decimal(0)) + Decimal("0.001")

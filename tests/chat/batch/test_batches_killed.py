@@ -104,11 +104,7 @@ def test_killed_anywhere_every_call_is_paid_once(
     if strangers:
         stranger(double, len(run.asked), -5.0)
     for kind, number, share in kills:
-        kill = (
-            killed_at_write(number, share)
-            if kind == "write"
-            else killed_at_call(double, number, share == 1.0)
-        )
+        kill = killed_at_write(number, share) if kind == "write" else killed_at_call(double, number, share == 1.0)
         try:
             with kill:
                 run.run()

@@ -92,9 +92,7 @@ def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(provider: 
 
 @both
 @pytest.mark.parametrize("after", [False, True])
-def test_killed_while_collecting_stored_items_are_not_given_again(
-    provider: str, after: bool, tmp_path: Path
-) -> None:
+def test_killed_while_collecting_stored_items_are_not_given_again(provider: str, after: bool, tmp_path: Path) -> None:
     run = story(provider, tmp_path)
     count = [0]
 
@@ -128,9 +126,7 @@ def test_killed_after_the_last_answer_an_empty_run_settles_the_rest(provider: st
 
 
 @both
-def test_an_item_of_two_open_jobs_is_given_once_and_both_calls_are_paid(
-    provider: str, tmp_path: Path
-) -> None:
+def test_an_item_of_two_open_jobs_is_given_once_and_both_calls_are_paid(provider: str, tmp_path: Path) -> None:
     run = story(provider, tmp_path, "a", "b")
     journal, lines = tmp_path / "batches" / "jobs.jsonl", b""
     for _ in range(2):
@@ -146,9 +142,7 @@ def test_an_item_of_two_open_jobs_is_given_once_and_both_calls_are_paid(
 
 
 @both
-def test_an_answer_that_cannot_be_stored_stops_the_run_and_is_read_again(
-    provider: str, tmp_path: Path
-) -> None:
+def test_an_answer_that_cannot_be_stored_stops_the_run_and_is_read_again(provider: str, tmp_path: Path) -> None:
     run = story(provider, tmp_path)
 
     def full() -> None:

@@ -150,9 +150,7 @@ def test_a_call_that_might_pass_the_limit_is_not_booked(tmp_path: Path) -> None:
         second = ledger.reserve(ITEM, CALL)
         assert not ledger.fits(Bound(1, 0))
         before = path.read_bytes()
-        with pytest.raises(
-            CostLimitError, match=r"0\.0060 US dollars are spent or reserved, and this call may cost 0"
-        ):
+        with pytest.raises(CostLimitError, match=r"0\.0060 US dollars are spent or reserved, and this call may cost 0"):
             ledger.reserve(ITEM, Bound(1, 0))
         assert path.read_bytes() == before
         ledger.paid(first, USED)
@@ -228,9 +226,7 @@ def test_the_journal_of_another_model_is_refused(tmp_path: Path) -> None:
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("reserve"), st.integers(1, 4), st.integers(0, 3000), st.booleans()),
-        st.tuples(
-            st.just("settle"), st.integers(0, 9), st.sampled_from(["paid", "bare", "free", "possibly_paid"])
-        ),
+        st.tuples(st.just("settle"), st.integers(0, 9), st.sampled_from(["paid", "bare", "free", "possibly_paid"])),
         st.tuples(st.just("kill"), st.integers(0, 400)),
     ),
     max_size=30,
@@ -278,9 +274,7 @@ def test_the_limit_holds_whatever_breaks(steps: list[tuple[Any, ...]], limit: De
             assert totals.usd_committed is not None
             assert totals.usd_committed <= limit
             assert sum(billed.values()) <= totals.usd_committed
-            assert (
-                totals.paid + totals.free + totals.possibly_paid + totals.open == totals.calls == len(billed)
-            )
+            assert totals.paid + totals.free + totals.possibly_paid + totals.open == totals.calls == len(billed)
         again = RunningTotals(PRICE)
         ends = [end.reservation.number for end in read_cost_log(path, again)]
         assert len(set(ends)) == len(ends)

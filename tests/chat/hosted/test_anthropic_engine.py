@@ -55,9 +55,7 @@ def test_a_call_says_all_that_it_may_cost_and_nothing_more() -> None:
 @pytest.mark.parametrize(
     ("thinking", "kind", "budget"), [(None, None, 256), (0, "disabled", 256), (1000, "adaptive", 1256)]
 )
-def test_thinking_widens_the_budget_or_is_switched_off(
-    thinking: int | None, kind: str | None, budget: int
-) -> None:
+def test_thinking_widens_the_budget_or_is_switched_off(thinking: int | None, kind: str | None, budget: int) -> None:
     body = body_of(thinking=thinking)
     assert (body.get("thinking", {}).get("type"), body["max_tokens"]) == (kind, budget)
 

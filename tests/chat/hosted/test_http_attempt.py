@@ -59,9 +59,7 @@ def test_what_is_not_the_api_ends_the_run_after_a_few_answers_which_may_be_paid(
 ) -> None:
     page = [httpx2.Response(200, text="<html>Welcome</html>")]
     books, texts = Books(), [str(number) for number in range(20)]
-    with pytest.raises(
-        ConfigError, match=rf"is no .* API \(the first 8 .*Welcome.*{provider.upper()}_BASE_URL"
-    ):
+    with pytest.raises(ConfigError, match=rf"is no .* API \(the first 8 .*Welcome.*{provider.upper()}_BASE_URL"):
         run(provider, {text: list(page) for text in texts}, *texts, ledger=books)
     assert (books.totals().unmetered, books.totals().open) == (8, 0)
 
@@ -73,15 +71,11 @@ def test_an_error_in_a_charset_that_is_none_is_that_calls_own(provider: str, cha
     pool = open_pool("http://127.0.0.1", 1)
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(double), event_hooks=pool.event_hooks)
     chat_class = OpenAIChat if provider == "openai" else AnthropicChat
-    assert reasons(chat_class("m", ChatOptions(attempts=1), client).complete(requests_of("a"))) == [
-        "http_500"
-    ]
+    assert reasons(chat_class("m", ChatOptions(attempts=1), client).complete(requests_of("a"))) == ["http_500"]
 
 
 @pytest.mark.parametrize("text", ["örg", "org\nname"])
-def test_a_header_that_cannot_be_sent_is_free_and_not_quoted(
-    text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_header_that_cannot_be_sent_is_free_and_not_quoted(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", text)
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.getsockname()[1]}/v1")
@@ -109,9 +103,7 @@ def test_a_key_that_comes_back_as_a_name_or_a_reason_is_not_kept(provider: str, 
 
 
 @pytest.mark.parametrize("failure", [httpx2.ConnectError("refused"), httpx2.ConnectTimeout("silent")])
-def test_nothing_at_the_address_ends_the_run_before_the_first_answer(
-    provider: str, failure: Exception
-) -> None:
+def test_nothing_at_the_address_ends_the_run_before_the_first_answer(provider: str, failure: Exception) -> None:
     with pytest.raises(ModelCallError, match=f"{provider.upper()}_BASE_URL"):
         run(provider, {"a": [failure]}, "a", "b")
     outcomes, _, books = run(provider, {"b": [failure]}, "a", "b")

@@ -91,9 +91,7 @@ def test_only_what_never_arrived_or_was_refused_is_asked_again_and_every_attempt
         (error(500, headers={"x-should-retry": "false"}), "http_500", "free"),
     ],
 )
-def test_what_asking_again_cannot_help_is_asked_once(
-    provider: str, answer: Any, reason: str, billing: str
-) -> None:
+def test_what_asking_again_cannot_help_is_asked_once(provider: str, answer: Any, reason: str, billing: str) -> None:
     outcomes, double, books = run(provider, {"a": [answer]}, "a", "b")
     assert reasons(outcomes) == [reason, "ok"]
     assert (outcomes[0].attempts if isinstance(outcomes[0], Failure) else 0, len(double.asked)) == (1, 2)
@@ -161,9 +159,7 @@ def test_it_says_so_inside_a_running_loop(provider: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
-def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_computed(
-    provider: str, seed: int
-) -> None:
+def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_computed(provider: str, seed: int) -> None:
     draw = random.Random(seed)
     computed = 0
 

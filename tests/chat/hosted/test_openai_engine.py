@@ -61,12 +61,8 @@ def test_sampling_that_is_left_to_the_model_is_not_mentioned() -> None:
     assert {"temperature", "top_p", "seed", "n"}.isdisjoint(body_of(temperature=None, seed=41))
 
 
-@pytest.mark.parametrize(
-    ("thinking", "effort", "budget"), [(None, None, 256), (0, "none", 256), (1000, None, 1256)]
-)
-def test_thinking_widens_the_budget_or_is_switched_off(
-    thinking: int | None, effort: str | None, budget: int
-) -> None:
+@pytest.mark.parametrize(("thinking", "effort", "budget"), [(None, None, 256), (0, "none", 256), (1000, None, 1256)])
+def test_thinking_widens_the_budget_or_is_switched_off(thinking: int | None, effort: str | None, budget: int) -> None:
     body = body_of(thinking=thinking)
     assert (body.get("reasoning_effort"), body["max_completion_tokens"]) == (effort, budget)
 
@@ -104,10 +100,7 @@ def test_a_batch_is_told_the_same_but_for_the_service_tier() -> None:
 
 def samples_of(item: str, *samples: int, temperature: float | None = 0.7) -> list[Request]:
     messages = (Message("user", item),)
-    return [
-        Request(item, messages, Sampling(temperature=temperature, seed=100 + number), number)
-        for number in samples
-    ]
+    return [Request(item, messages, Sampling(temperature=temperature, seed=100 + number), number) for number in samples]
 
 
 def test_the_missing_samples_of_an_item_are_one_call_with_the_seed_of_the_first() -> None:

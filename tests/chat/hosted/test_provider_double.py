@@ -69,9 +69,7 @@ def test_a_chat_completion_with_several_samples(server: ProviderServer) -> None:
         ),
     ],
 )
-def test_openai_refuses_what_it_does_not_take(
-    server: ProviderServer, more: dict[str, Any], said: str
-) -> None:
+def test_openai_refuses_what_it_does_not_take(server: ProviderServer, more: dict[str, Any], said: str) -> None:
     before = server.bill()
     with pytest.raises(openai.BadRequestError) as refused:
         ask_openai(server, **more)
@@ -103,18 +101,12 @@ def test_openai_refuses_what_it_does_not_take(
             "must not come after",
         ),
         (
-            {
-                "output_config": {
-                    "format": {"type": "json_schema", "schema": {"type": "integer", "minimum": 1}}
-                }
-            },
+            {"output_config": {"format": {"type": "json_schema", "schema": {"type": "integer", "minimum": 1}}}},
             "'minimum' is not supported",
         ),
     ],
 )
-def test_anthropic_refuses_what_it_does_not_take(
-    server: ProviderServer, more: dict[str, Any], said: str
-) -> None:
+def test_anthropic_refuses_what_it_does_not_take(server: ProviderServer, more: dict[str, Any], said: str) -> None:
     before = server.bill()
     with pytest.raises(anthropic.BadRequestError) as refused:
         ask_anthropic(server, **more)

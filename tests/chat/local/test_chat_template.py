@@ -93,9 +93,7 @@ def test_a_mark_in_a_message_opens_and_closes_nothing(tokenizer: Any, name: str,
 
 
 @pytest.mark.parametrize("template_text", [SHOUTING, UNTHINKING])
-def test_a_template_that_changes_the_text_around_a_mark_is_not_trusted(
-    tokenizer: Any, template_text: str
-) -> None:
+def test_a_template_that_changes_the_text_around_a_mark_is_not_trusted(tokenizer: Any, template_text: str) -> None:
     tokenizer.chat_template = template_text
     template = ChatTemplate(tokenizer, "here")
     for text in HARMLESS:
@@ -195,9 +193,7 @@ def test_reasoning_has_a_budget_on_top_of_the_reply_s(tmp_path: Path) -> None:
     chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'plain', stops=())}")
     lengths = []
     for thinking in (None, 0, 5):
-        (reply,) = chat.complete(
-            [Request("a", (Message("user", "Hi"),), Sampling(max_tokens=3, thinking=thinking))]
-        )
+        (reply,) = chat.complete([Request("a", (Message("user", "Hi"),), Sampling(max_tokens=3, thinking=thinking))])
         assert isinstance(reply, Reply)
         lengths.append(reply.usage.output_tokens)
     assert lengths == [3, 3, 8]

@@ -69,11 +69,7 @@ def test_a_damaged_generation_config_is_not_passed_over(tmp_path: Path, opening:
     folder = write_tiny_llama(tmp_path / "tiny")
     (folder / "generation_config.json").write_text('{"eos_token_id": [0, ')
     with pytest.raises(ConfigError, match=r"generation_config\.json.*check that the checkpoint is complete"):
-        _ = (
-            open_chat(f"hf:{folder}")
-            if opening == "hf"
-            else describe_checkpoint(find_source("vllm", str(folder)))
-        )
+        _ = open_chat(f"hf:{folder}") if opening == "hf" else describe_checkpoint(find_source("vllm", str(folder)))
 
 
 def test_a_checkpoint_of_several_files_is_whole(tmp_path: Path) -> None:

@@ -84,12 +84,8 @@ def test_the_text_of_an_item_is_the_same_in_any_order_and_at_any_concurrency(
     chat: EmbeddedChat, three: EmbeddedChat, alone: EmbeddedChat
 ) -> None:
     topics = ["my exam tomorrow", "a long walk in the rain", "my mother's letter"]
-    requests = [
-        ask(f"greedy {i}", f"Let us talk about {topic}.", max_tokens=16) for i, topic in enumerate(topics)
-    ]
-    requests += [
-        ask(f"diary {i}", f"Write about {topic}.", DIARY, max_tokens=16) for i, topic in enumerate(topics[:2])
-    ]
+    requests = [ask(f"greedy {i}", f"Let us talk about {topic}.", max_tokens=16) for i, topic in enumerate(topics)]
+    requests += [ask(f"diary {i}", f"Write about {topic}.", DIARY, max_tokens=16) for i, topic in enumerate(topics[:2])]
     drawn = {"temperature": 0.9, "top_p": 0.95, "max_tokens": 16}
     requests += [ask("drawn", "Tell me about your day.", sample=k, seed=100 + k, **drawn) for k in range(3)]
     expected = texts_by_item(requests, chat.complete(requests))
@@ -99,18 +95,12 @@ def test_the_text_of_an_item_is_the_same_in_any_order_and_at_any_concurrency(
         assert texts_by_item(requests[::-1], other.complete(requests[::-1])) == expected
     random.Random(7).shuffle(requests)
     for part in (requests[:4], requests[4:]):  # with the cache warm, and as a restart would ask
-        assert texts_by_item(part, chat.complete(part)) == {
-            (r.id, r.sample): expected[r.id, r.sample] for r in part
-        }
+        assert texts_by_item(part, chat.complete(part)) == {(r.id, r.sample): expected[r.id, r.sample] for r in part}
 
 
 @pytest.mark.slow
-def test_long_prompts_with_a_common_beginning_keep_their_texts(
-    chat: EmbeddedChat, alone: EmbeddedChat
-) -> None:
-    system = "You are Nora. " + " ".join(
-        f"Rule {i}: be kind and remember what {i} means." for i in range(140)
-    )
+def test_long_prompts_with_a_common_beginning_keep_their_texts(chat: EmbeddedChat, alone: EmbeddedChat) -> None:
+    system = "You are Nora. " + " ".join(f"Rule {i}: be kind and remember what {i} means." for i in range(140))
     requests = [ask(f"long {i}", f"What does {i} mean to you?", system, max_tokens=6) for i in range(3)]
     first = chat.complete(requests)
     assert all(isinstance(o, Reply) and (o.usage.input_tokens or 0) > 2000 for o in first)
@@ -268,15 +258,11 @@ class Verdict(BaseModel):
 def test_what_it_cannot_be_held_to_is_an_error(chat: EmbeddedChat) -> None:
     asked = (Message("user", "Hi"),)
     with pytest.raises(ConfigError, match="embedded cannot enforce the response schema 'verdict'"):
-        chat.complete(
-            [Request("x", asked, Sampling(max_tokens=3), response_schema=ResponseSchema("verdict", Verdict))]
-        )
+        chat.complete([Request("x", asked, Sampling(max_tokens=3), response_schema=ResponseSchema("verdict", Verdict))])
     with pytest.raises(ConfigError, match="--model-sampling"):
         chat.complete([Request("x", asked, Sampling(None, max_tokens=3))])
 
 
 def test_another_name_is_an_error_that_lists_the_choices() -> None:
-    with pytest.raises(
-        ConfigError, match="unknown embedded model 'llama'; choose embedded or embedded:smollm2"
-    ):
+    with pytest.raises(ConfigError, match="unknown embedded model 'llama'; choose embedded or embedded:smollm2"):
         open_chat("embedded:llama")

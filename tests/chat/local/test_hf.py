@@ -280,9 +280,7 @@ class Verdict(BaseModel):
 
 def test_what_it_cannot_be_held_to_is_an_error(chat: Chat) -> None:
     with pytest.raises(ConfigError, match=r"hf: cannot enforce the response schema 'verdict'; choose vllm:"):
-        chat.complete(
-            [Request("x", ask(0).messages, GREEDY, response_schema=ResponseSchema("verdict", Verdict))]
-        )
+        chat.complete([Request("x", ask(0).messages, GREEDY, response_schema=ResponseSchema("verdict", Verdict))])
     with pytest.raises(ConfigError, match="--model-sampling"):
         chat.complete([ask(0, Sampling(None))])
 

@@ -85,9 +85,7 @@ def test_the_subject_is_the_model_not_the_place() -> None:
 
 
 @pytest.mark.parametrize(("value", "key"), [("", None), (" \n", None), ("sk-1", "sk-1"), ("sk-1\n", "sk-1")])
-def test_the_key_comes_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, value: str, key: str | None
-) -> None:
+def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, value: str, key: str | None) -> None:
     monkeypatch.setenv(KEY_VARIABLE, value)
     assert read_key() == key
 
@@ -121,9 +119,7 @@ def test_a_proxy_is_used_for_other_machines_only(monkeypatch: pytest.MonkeyPatch
     assert list(found.values()) == ["http://proxy:3128", "http://proxy:3129", None, None, None, None, None]
 
 
-@pytest.mark.parametrize(
-    "options", [{"concurrency": 0}, {"attempts": 0}, {"timeout": 0.0}, {"timeout": float("nan")}]
-)
+@pytest.mark.parametrize("options", [{"concurrency": 0}, {"attempts": 0}, {"timeout": 0.0}, {"timeout": float("nan")}])
 def test_options_that_would_never_ask_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="1 or more"):
         ChatOptions(**options)  # type: ignore[arg-type]

@@ -179,9 +179,7 @@ def test_no_server_is_an_error_that_says_what_to_do() -> None:
     with LoopbackServer() as server:
         pass
     start = time.monotonic()
-    with pytest.raises(
-        ModelCallError, match=r"no server answers at .*Connection refused.*: start it, or check"
-    ):
+    with pytest.raises(ModelCallError, match=r"no server answers at .*Connection refused.*: start it, or check"):
         chat_with(server).complete(items(100))
     assert time.monotonic() - start < 2
 

@@ -96,9 +96,7 @@ def test_a_slip_of_the_keyboard_does_not_start_a_thousand_processes() -> None:
 def test_without_vllm_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm", None)
     monkeypatch.setattr("h2htalk.chat.vllm.startup.find_spec", lambda name: None)
-    with pytest.raises(
-        MissingExtraError, match=r"pip install 'h2htalk\[vllm\]' in an environment of its own"
-    ):
+    with pytest.raises(MissingExtraError, match=r"pip install 'h2htalk\[vllm\]' in an environment of its own"):
         open_chat("vllm:some/model")
 
 

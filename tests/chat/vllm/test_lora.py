@@ -60,9 +60,7 @@ def test_the_identity_is_of_weights_and_scaling_but_not_of_the_place(tmp_path: P
 
 
 def test_an_adapter_of_this_model_is_not_refused(tmp_path: Path) -> None:
-    check_fits(
-        find_adapter(str(write_adapter(tmp_path / "a"))), parameter_shapes(model_config()), "vllm:tiny"
-    )
+    check_fits(find_adapter(str(write_adapter(tmp_path / "a"))), parameter_shapes(model_config()), "vllm:tiny")
 
 
 @pytest.mark.parametrize(
@@ -81,9 +79,7 @@ def test_an_adapter_of_another_model_does_not(
     made: dict[str, int], config: dict[str, int], message: str, tmp_path: Path
 ) -> None:
     folder = write_adapter(tmp_path / "a", base_model_name_or_path="owner/base", **made)  # type: ignore[arg-type]
-    with pytest.raises(
-        ConfigError, match=rf"lora=a: does not fit vllm:tiny: .*{message}.*trained on \(owner/base\)"
-    ):
+    with pytest.raises(ConfigError, match=rf"lora=a: does not fit vllm:tiny: .*{message}.*trained on \(owner/base\)"):
         check_fits(find_adapter(str(folder)), parameter_shapes(model_config(**config)), "vllm:tiny")
 
 

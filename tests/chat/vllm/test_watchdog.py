@@ -69,9 +69,7 @@ def finish(parent: subprocess.Popen[str], *pids: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_when_the_parent_is_killed_its_engine_and_workers_are_too(
-    number: signal.Signals, tmp_path: Path
-) -> None:
+def test_when_the_parent_is_killed_its_engine_and_workers_are_too(number: signal.Signals, tmp_path: Path) -> None:
     parent, (before, engine, worker, after) = start("running", TMPDIR=str(tmp_path))
     assert [path.name for path in tmp_path.glob("*/*")] == ["vllm.log"]
     parent.send_signal(number)
@@ -146,9 +144,7 @@ def test_without_room_for_temporary_files_it_says_so(monkeypatch: pytest.MonkeyP
         VLLMProcesses()
 
 
-def test_who_asks_for_vllm_s_log_sees_it(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_asks_for_vllm_s_log_sees_it(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LOG_VARIABLE, "INFO")
     processes = VLLMProcesses()
     with processes.quiet():

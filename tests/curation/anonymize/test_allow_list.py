@@ -40,9 +40,7 @@ def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:
         ("zh", "我叫孙悟空", (), []),
     ],
 )
-def test_what_stays(
-    language: str, text: str, names: tuple[str, ...], expected: list[tuple[str, str]]
-) -> None:
+def test_what_stays(language: str, text: str, names: tuple[str, ...], expected: list[tuple[str, str]]) -> None:
     assert stays(text, language, *names) == expected
 
 

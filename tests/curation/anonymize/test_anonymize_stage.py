@@ -40,9 +40,7 @@ def texts(outcome: Kept) -> list[str]:
 
 
 def test_every_message_and_the_system_prompt_speak_of_the_same_other_person() -> None:
-    record = EMILY | {
-        "metadata": {"system": "You are Nora Vale, Emily Carter's friend.", "date": "2023-04-27"}
-    }
+    record = EMILY | {"metadata": {"system": "You are Nora Vale, Emily Carter's friend.", "date": "2023-04-27"}}
     outcome = kept(record)
     said = texts(outcome)
     name = said[0].removeprefix("my name is ").split(",")[0]
@@ -130,9 +128,7 @@ def test_the_same_bytes_in_any_order_of_parts_and_processes(tmp_path: Path) -> N
         assert (counts.read, counts.kept) == (8, 8)
         made.append(all_bytes(workspace.stage("anonymize")))
     assert made[0] == made[1]
-    names = {
-        line.split(b"my name is ")[1].split(b",")[0] for line in made[0]["kept/part-00000.jsonl"].splitlines()
-    }
+    names = {line.split(b"my name is ")[1].split(b",")[0] for line in made[0]["kept/part-00000.jsonl"].splitlines()}
     assert len(names) == 3  # another person in every dialogue
 
 
@@ -154,9 +150,7 @@ def test_an_unknown_recogniser_is_an_error_before_anything_is_read(tmp_path: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "text", ["\x00 Emily \u202e", "a" * 60_000, "🙂" * 50, "\ud83d my name is Emily Carter"]
-)
+@pytest.mark.parametrize("text", ["\x00 Emily \u202e", "a" * 60_000, "🙂" * 50, "\ud83d my name is Emily Carter"])
 def test_hostile_texts_are_kept_or_rejected_and_nothing_breaks(text: str) -> None:
     outcome = anonymize_dialogue(Dialogue.from_dict(dialogue(9, text, "ok")), KEY)
     assert isinstance(outcome, (Kept, Rejected))
@@ -169,6 +163,4 @@ def test_a_source_that_is_called_like_a_value_rejected_an_innocent_dialogue() ->
 
 
 def test_an_allowed_name_kept_its_first_word_for_everybody() -> None:
-    assert (
-        "John" not in texts(kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"]))[1]
-    )
+    assert "John" not in texts(kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"]))[1]

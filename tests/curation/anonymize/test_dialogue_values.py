@@ -33,9 +33,7 @@ def marked(language: str, *texts: str, allow: tuple[str, ...] = ()) -> list[list
         ("zh", ("我的QQ是29384756", "就是29384756这个"), [["29384756"], ["29384756"]]),
     ],
 )
-def test_a_name_is_marked_before_and_after(
-    language: str, texts: tuple[str, ...], expected: list[list[str]]
-) -> None:
+def test_a_name_is_marked_before_and_after(language: str, texts: tuple[str, ...], expected: list[list[str]]) -> None:
     assert marked(language, *texts) == expected
 
 
@@ -92,9 +90,7 @@ def test_a_figures_name_stayed_in_other_messages_though_a_private_person_bears_i
         ("en", "My card is 4111 1111 1111 1111", "the last four 1111", ["1111"]),
     ],
 )
-def test_a_number_in_another_dress_survived(
-    language: str, first: str, again: str, expected: list[str]
-) -> None:
+def test_a_number_in_another_dress_survived(language: str, first: str, again: str, expected: list[str]) -> None:
     assert marked(language, first, again)[1] == expected
 
 
@@ -123,9 +119,7 @@ def test_a_full_name_survived_where_it_was_written_in_one_word() -> None:
         ("zh", "我在杭州云帆科技有限公司上班。", "云帆科技加班多吗", ["云帆科技"]),
     ],
 )
-def test_a_part_of_an_address_or_a_firm_survived(
-    language: str, first: str, again: str, expected: list[str]
-) -> None:
+def test_a_part_of_an_address_or_a_firm_survived(language: str, first: str, again: str, expected: list[str]) -> None:
     assert marked(language, first, again)[1] == expected
 
 

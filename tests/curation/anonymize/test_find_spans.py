@@ -76,9 +76,7 @@ def test_a_figures_name_beside_a_number_is_a_persons() -> None:
         ("13912345678", "PHONE_NUMBER"),
     ]
     assert found("Katniss Everdeen, phone: 415-555-2671", "en")[0] == ("Katniss Everdeen", "PERSON")
-    assert found("I love Katniss Everdeen. anyway my phone is 415-555-2671", "en") == [
-        ("415-555-2671", "PHONE_NUMBER")
-    ]
+    assert found("I love Katniss Everdeen. anyway my phone is 415-555-2671", "en") == [("415-555-2671", "PHONE_NUMBER")]
 
 
 def test_without_the_trained_reader_rules_still_work() -> None:
@@ -89,9 +87,7 @@ def test_without_the_trained_reader_rules_still_work() -> None:
 @given(texts=st.lists(st.text(alphabet=st.characters(), max_size=60), max_size=3))
 def test_any_text_gives_spans_in_order_inside_it(language: str, texts: list[str]) -> None:
     for text, spans in zip(texts, find_spans_many(texts, language), strict=True):
-        assert all(
-            0 <= s.start < s.end <= len(text) and s.type in TYPES and 0.5 <= s.score <= 1 for s in spans
-        )
+        assert all(0 <= s.start < s.end <= len(text) and s.type in TYPES and 0.5 <= s.score <= 1 for s in spans)
         assert all(a.end <= b.start for a, b in pairwise(spans))
 
 
@@ -103,9 +99,7 @@ def test_half_surrogates_and_nul_are_read_like_all_else(language: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "place", [0, WINDOW - MARGIN - 5, WINDOW - 8, 2 * WINDOW - 3 * MARGIN + 4, 3 * WINDOW]
-)
+@pytest.mark.parametrize("place", [0, WINDOW - MARGIN - 5, WINDOW - 8, 2 * WINDOW - 3 * MARGIN + 4, 3 * WINDOW])
 def test_a_value_is_found_wherever_a_long_text_is_cut(place: int) -> None:
     filler = "今天天气不错，" * (5 * WINDOW // 7)
     text = filler[:place] + "我叫张伟，电话13812345678。" + filler[place:]

@@ -13,9 +13,7 @@ from h2htalk.curation.anonymize.presidio_adapter import analyzer, recognizers, r
 from h2htalk.errors import ConfigError
 
 # Looked up, not imported: Presidio imports transformers and torch.
-pytestmark = pytest.mark.skipif(
-    find_spec("presidio_analyzer") is None, reason="the curation extra is not installed"
-)
+pytestmark = pytest.mark.skipif(find_spec("presidio_analyzer") is None, reason="the curation extra is not installed")
 
 
 @pytest.fixture(autouse=True)

@@ -35,12 +35,8 @@ def test_the_order_of_finding_does_not_matter(found: list[Span], seed: int) -> N
 
 def test_the_surer_stays_then_the_longer_then_the_type_that_stands_first() -> None:
     assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 5, "QQ", 0.9)]) == [Span(0, 5, "QQ", 0.9)]
-    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 3, "ADDRESS", 0.6)]) == [
-        Span(0, 5, "PERSON", 0.6)
-    ]
-    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 5, "ADDRESS", 0.6)]) == [
-        Span(0, 5, "ADDRESS", 0.6)
-    ]
+    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 3, "ADDRESS", 0.6)]) == [Span(0, 5, "PERSON", 0.6)]
+    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 5, "ADDRESS", 0.6)]) == [Span(0, 5, "ADDRESS", 0.6)]
 
 
 def test_neighbours_of_one_type_are_two_people() -> None:

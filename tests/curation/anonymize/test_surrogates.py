@@ -23,9 +23,7 @@ def replaced(language: str, *texts: str, key: bytes = KEY) -> list[str]:
     return [made.replace(text, spans)[0] for text, spans in zip(texts, data.spans, strict=True)]
 
 
-def stand_in(
-    value: str, kind: str, language: str = "zh", key: bytes = KEY, among: tuple[str, ...] = ()
-) -> str:
+def stand_in(value: str, kind: str, language: str = "zh", key: bytes = KEY, among: tuple[str, ...] = ()) -> str:
     """The surrogate of a value in a dialogue that says it, and others of its kind, and no more."""
     texts = [value, *among]
     spans = tuple((Span(0, len(text), kind, 0.9),) for text in texts)
@@ -191,12 +189,8 @@ def _made(text: str, spans: list[Span]) -> dict[tuple[str, str], str]:
 
 
 def test_a_dialogue_full_of_names_still_gets_a_surrogate_each() -> None:
-    surnames = (
-        "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦尤许何吕施张孔曹严华金魏陶姜戚谢邹喻柏水窦章云苏潘葛奚范彭郎"
-    )
-    names = tuple(
-        f"{surname}{given_name}" for surname in surnames for given_name in ("建国", "伟", "丽", "芳", "思琪")
-    )
+    surnames = "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦尤许何吕施张孔曹严华金魏陶姜戚谢邹喻柏水窦章云苏潘葛奚范彭郎"
+    names = tuple(f"{surname}{given_name}" for surname in surnames for given_name in ("建国", "伟", "丽", "芳", "思琪"))
     texts = list(names)
     spans = tuple((Span(0, len(text), "PERSON", 0.9),) for text in texts)
     made = Surrogates(KEY, texts, DialogueData(spans, KnownValues([]), "zh", ()))
@@ -258,9 +252,7 @@ def test_two_spellings_of_one_name_never_came_to_an_end() -> None:
 
 
 def test_one_telephone_number_with_and_without_its_country_got_two_surrogates() -> None:
-    assert normalized_value("PHONE_NUMBER", "+86 138 1234 5678") == normalized_value(
-        "PHONE_NUMBER", "13812345678"
-    )
+    assert normalized_value("PHONE_NUMBER", "+86 138 1234 5678") == normalized_value("PHONE_NUMBER", "13812345678")
     text = replaced("zh", "电话13812345678，+86 138 1234 5678")[0]
     first, second = text.removeprefix("电话").split("，+86 ")
     assert second.replace(" ", "") == first

@@ -156,9 +156,7 @@ def test_a_scenario_without_a_reference_is_rejected(tmp_path: Path) -> None:
 def test_a_dialogue_without_a_candidate_is_one_rejection(tmp_path: Path) -> None:
     found = proposals(proposal("itinerary_response"), proposal("itinerary_middle"))
     replies = {"made-000001/proposals": found}
-    workspace, counts = compose(
-        tmp_path, [talk()], replies, subtasks=("itinerary_response", "itinerary_middle")
-    )
+    workspace, counts = compose(tmp_path, [talk()], replies, subtasks=("itinerary_response", "itinerary_middle"))
     (record,) = workspace.stage("compose").records("rejected")
     assert (record["id"], record["reason"], len(record["evidence"]["refused"])) == (
         "made-000001",
@@ -171,10 +169,7 @@ def test_a_dialogue_without_a_candidate_is_one_rejection(tmp_path: Path) -> None
 def test_the_null_class_is_not_written(tmp_path: Path) -> None:
     null = proposal("recollection_synthesis", memorable=False)
     workspace, counts = compose(tmp_path, [talk()], {"made-000001/proposals": proposals(null)})
-    assert (
-        read(workspace)["made-000001:recollection_synthesis"].scenario.reference
-        == "No key information extracted."
-    )
+    assert read(workspace)["made-000001:recollection_synthesis"].scenario.reference == "No key information extracted."
     assert counts.tags["null_class"] == 1
 
 
@@ -263,9 +258,7 @@ def test_a_reply_with_the_marker_of_a_fence_is_refused() -> None:
     with pytest.raises(RefusedDraft, match="inputs:prompt_leak"):
         COMPOSER.draft(found, talk(), NORA)
     (found,) = read_proposals(Reply(proposals(proposal("itinerary_response"))))  # type: ignore[misc]
-    scenario = scenario_of(
-        COMPOSER.draft(found, talk(), NORA), talk(), NORA, "made-000001:itinerary_response"
-    )
+    scenario = scenario_of(COMPOSER.draft(found, talk(), NORA), talk(), NORA, "made-000001:itinerary_response")
     marker = marker_of(COMPOSER.reference(scenario, NORA, None, 0))
     with pytest.raises(RefusedDraft, match="contract:prompt_leak"):
         COMPOSER.written(Reply(reference(f"I am here, {marker}.")), scenario, NORA, 0)
@@ -287,9 +280,7 @@ def test_the_prompt_for_a_person_in_danger_lists_help_lines(language: Language) 
         history = {"history": [{"role": "user", "content": "x"}]}
         tags = Tags("despair", "basic", "emotional_support", risk)  # type: ignore[arg-type]
         dialogue = talk(language=language)
-        scenario = scenario_of(
-            Draft("dialogue_emotion", history, tags), dialogue, NORA, "made-000001:dialogue_emotion"
-        )
+        scenario = scenario_of(Draft("dialogue_emotion", history, tags), dialogue, NORA, "made-000001:dialogue_emotion")
         rules = COMPOSER.reference(scenario, NORA, None, 0).messages[0].content
         assert all((row in rules) == named for row in help_rows(language))
 

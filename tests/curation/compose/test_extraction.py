@@ -25,15 +25,11 @@ ALL = tuple(SUBTASKS)
 
 def chat(*texts: str, first: str = "user", **changes: object) -> Dialogue:
     roles = ("user", "companion") if first == "user" else ("companion", "user")
-    return talk(
-        messages=[{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)], **changes
-    )
+    return talk(messages=[{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)], **changes)
 
 
 def exchanges(count: int) -> Dialogue:
-    pairs = [
-        (f"I planted bean number {n} on the balcony.", f"What colour is bean {n}?") for n in range(count)
-    ]
+    pairs = [(f"I planted bean number {n} on the balcony.", f"What colour is bean {n}?") for n in range(count)]
     return chat(*[text for pair in pairs for text in pair])
 
 
@@ -72,9 +68,7 @@ def test_the_most_emotional_turn_is_dialogue_emotion() -> None:
         "Now I am furious, angry and ashamed all at once.",
         "All three?",
     )
-    emotion, base = sorted(
-        extract(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True
-    )
+    emotion, base = sorted(extract(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True)
     assert (emotion.subtask, emotion.turn, emotion.tags.emotion) == ("dialogue_emotion", 3, "anger")
     assert (base.subtask, base.turn) == ("dialogue_base", 1)
 
@@ -89,24 +83,19 @@ def test_the_reason_without_a_draft() -> None:
     assert extract(exchanges(1), NORA, ("itinerary_basic",), 0).reason == "nothing"
     assert extract(chat("a " * MOST_CHARACTERS, "Yes."), NORA, ALL, 0).reason == "too_long"
     assert (
-        extract(chat("Where do herons sleep?", "哪儿都睡，你想去看看吗？"), NORA, ALL, 0).reason
-        == "contract:language"
+        extract(chat("Where do herons sleep?", "哪儿都睡，你想去看看吗？"), NORA, ALL, 0).reason == "contract:language"
     )
 
 
 TURNS = st.lists(
-    st.tuples(st.sampled_from(["user", "companion"]), st.text(min_size=1, max_size=60)).filter(
-        lambda t: t[1].strip()
-    ),
+    st.tuples(st.sampled_from(["user", "companion"]), st.text(min_size=1, max_size=60)).filter(lambda t: t[1].strip()),
     min_size=1,
     max_size=30,
 )
 
 
 @given(TURNS, st.integers(0, 5), st.sampled_from(["en", "zh"]))
-def test_drafts_are_unchanged_parts_of_the_dialogue(
-    turns: list[tuple[str, str]], seed: int, language: str
-) -> None:
+def test_drafts_are_unchanged_parts_of_the_dialogue(turns: list[tuple[str, str]], seed: int, language: str) -> None:
     said = tuple(Turn(role, text) for role, text in turns)  # type: ignore[arg-type]
     dialogue = Dialogue("made-000001", language, said)  # type: ignore[arg-type]
     found = extract(dialogue, NORA, ALL, seed)
@@ -121,9 +110,7 @@ def test_drafts_are_unchanged_parts_of_the_dialogue(
 
 
 @given(TURNS, st.data())
-def test_a_history_is_bounded_and_ends_with_its_message(
-    turns: list[tuple[str, str]], data: st.DataObject
-) -> None:
+def test_a_history_is_bounded_and_ends_with_its_message(turns: list[tuple[str, str]], data: st.DataObject) -> None:
     said = tuple(Turn(role, text * 40) for role, text in turns)  # type: ignore[arg-type]
     at = data.draw(st.integers(0, len(said) - 1))
     found = history(Dialogue("made-000001", "en", said), at)

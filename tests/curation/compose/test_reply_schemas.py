@@ -80,9 +80,7 @@ def test_malformed_replies_are_a_failure() -> None:
 
 
 def test_every_subtask_has_one_schema_with_its_inputs() -> None:
-    found = [
-        name for form in get_args(AnyProposal) for name in get_args(form.model_fields["subtask"].annotation)
-    ]
+    found = [name for form in get_args(AnyProposal) for name in get_args(form.model_fields["subtask"].annotation)]
     assert sorted(found) == sorted(SUBTASKS)
     for name, subtask in SUBTASKS.items():
         read = read_proposals(Reply(proposals(proposal(name))))
@@ -152,9 +150,7 @@ def test_prompts_are_complete_and_in_their_language(language: str) -> None:
 def test_a_reference_that_repeats_the_example_is_a_leak() -> None:
     dialogue, persona = talk(), bundled_personas()["nora"]
     (found,) = read_proposals(Reply(GOOD))  # type: ignore[misc]
-    scenario = scenario_of(
-        COMPOSER.draft(found, dialogue, persona), dialogue, persona, "made-000001:dialogue_base"
-    )
+    scenario = scenario_of(COMPOSER.draft(found, dialogue, persona), dialogue, persona, "made-000001:dialogue_base")
     (example,) = examples(COMPOSER.reference(scenario, persona, None, 0).messages[0].content)
     with pytest.raises(Exception, match="prompt_leak"):
         COMPOSER.written(Reply(example), scenario, persona, 0)

@@ -73,12 +73,8 @@ def test_complexity_and_interaction_by_the_history() -> None:
 
 
 def test_a_short_message_is_not_emotional_by_its_metadata() -> None:
-    dialogue = talk(
-        messages=[{"role": "user", "content": "Ok, thanks."}, {"role": "companion", "content": "Ok."}]
-    )
-    assert (
-        strength(talk(messages=[t.to_dict() for t in dialogue.messages], metadata={"emotion": "joy"}), 0) == 0
-    )
+    dialogue = talk(messages=[{"role": "user", "content": "Ok, thanks."}, {"role": "companion", "content": "Ok."}])
+    assert strength(talk(messages=[t.to_dict() for t in dialogue.messages], metadata={"emotion": "joy"}), 0) == 0
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,7 @@ def test_the_same_reply_to_different_inputs_is_no_duplicate(tmp_path, share):
 
 def test_a_chain_of_small_changes_is_not_one_cluster(tmp_path):
     steps = [words(f"part {n}", 6) for n in range(30)]
-    chain = [
-        dialogue(f"c{n:02}", " ".join(steps[n : n + 12]), words(f"reply {n}", 30) + ".") for n in range(18)
-    ]
+    chain = [dialogue(f"c{n:02}", " ".join(steps[n : n + 12]), words(f"reply {n}", 30) + ".") for n in range(18)]
     kept, rejected = deduplicated(tmp_path, chain)
     assert len(kept) > 2
     for line in rejected.values():
@@ -157,9 +155,7 @@ def test_two_processes_give_the_same_bytes(tmp_path):
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
     stage = folder / "dedup"
-    return {
-        str(path.relative_to(stage)): path.read_bytes() for path in sorted(stage.rglob("*")) if path.is_file()
-    }
+    return {str(path.relative_to(stage)): path.read_bytes() for path in sorted(stage.rglob("*")) if path.is_file()}
 
 
 RUN = """
@@ -183,9 +179,7 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
     code = RUN.format(tests=tests, folder=str(tmp_path / "killed"))
     killed = 0
     for pause in (0.05, 0.1, 0.2, 0.35, 0.5, 0.7):
-        process = subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(pause)

@@ -27,9 +27,7 @@ def test_the_better_of_two(better, worse):
     assert quality(better) < quality(worse)
 
 
-@pytest.mark.parametrize(
-    "end", ["Good night.", "晚安。", "“晚安”", "Good night 🌙", "(smiles)", "Really?", "嗯……"]
-)
+@pytest.mark.parametrize("end", ["Good night.", "晚安。", "“晚安”", "Good night 🌙", "(smiles)", "Really?", "嗯……"])
 def test_a_reply_that_ends_like_a_sentence_is_complete(end):
     assert is_complete(dialogue("a", "Hello", end))
 

@@ -96,15 +96,11 @@ def test_one_licence_for_all_replies_stays(tmp_path: Path) -> None:
 
 
 def test_longer_dialogues_and_those_that_the_companion_begins_are_not_folded(tmp_path: Path) -> None:
-    made = [
-        dialogue(f"t{n}", QUESTION, words(n, 12), words("again", 12), words(-n, 12) + ".") for n in (1, 2)
-    ]
+    made = [dialogue(f"t{n}", QUESTION, words(n, 12), words("again", 12), words(-n, 12) + ".") for n in (1, 2)]
     turned = [dialogue(f"c{n}", words("said", 15), words(f"c{n}", 15)) for n in (1, 2)]
     roles = ("companion", "user")
     turned = [
-        replace(
-            d, messages=tuple(Turn(role, t.content) for role, t in zip(roles, d.messages[::-1], strict=True))
-        )
+        replace(d, messages=tuple(Turn(role, t.content) for role, t in zip(roles, d.messages[::-1], strict=True)))
         for d in turned
     ]
     kept, rejected = deduplicated(tmp_path, made + turned)
@@ -112,9 +108,7 @@ def test_longer_dialogues_and_those_that_the_companion_begins_are_not_folded(tmp
     assert not [record for record in kept.values() if "alternatives" in record["metadata"]]
 
 
-def test_the_best_replies_are_folded_up_to_the_maximum(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_best_replies_are_folded_up_to_the_maximum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A longer reply is better."""
     monkeypatch.setattr(module, "MOST_REPLIES", 5)
     made = [dialogue(f"a{n:02}", QUESTION, words(n, 30)[: 40 + n] + ".") for n in range(12)]
@@ -125,11 +119,7 @@ def test_the_best_replies_are_folded_up_to_the_maximum(
 
 
 def test_order_and_parts_change_nothing(tmp_path: Path) -> None:
-    made = [
-        dialogue(f"q{n:02}-{m}", words(n, 15), f"{words(f'{n} {m}', 12)}.")
-        for n in range(12)
-        for m in range(4)
-    ]
+    made = [dialogue(f"q{n:02}-{m}", words(n, 15), f"{words(f'{n} {m}', 12)}.") for n in range(12) for m in range(4)]
     first = deduplicated(tmp_path / "a", made, part=4)
     random.Random(0).shuffle(made)
     assert deduplicated(tmp_path / "b", made, part=7) == first
@@ -146,9 +136,7 @@ def test_order_and_parts_change_nothing(tmp_path: Path) -> None:
 def test_folded_replies_become_references(tmp_path: Path, references: int, origins: list[str]) -> None:
     made = answers()
     made[0] = replace(made[0], licence="CC-BY-4.0")
-    stays = dialogue(
-        "q-000008", "My violin went out of tune in the rain today.", "Did it still sing for you?"
-    )
+    stays = dialogue("q-000008", "My violin went out of tune in the rain today.", "Did it still sing for you?")
     workspace = workspace_of(tmp_path, [*made, stays])
     dedup(workspace)
     run_one("compose", workspace, ComposeSettings(references=references, subtasks=("dialogue_base",)))

@@ -52,9 +52,7 @@ def test_two_megabytes_are_refused_in_no_time(character: str) -> None:
 
 
 def test_the_longest_message() -> None:
-    assert (
-        clean(raw((USER, "x" * LONGEST_MESSAGE), (COMPANION, "Hello")), "en").messages[1].content == "Hello"
-    )
+    assert clean(raw((USER, "x" * LONGEST_MESSAGE), (COMPANION, "Hello")), "en").messages[1].content == "Hello"
     half = "x" * (LONGEST_MESSAGE // 2)
     assert refused(raw((USER, half), (USER, half), (COMPANION, "Hello")))[0] == "too_long"
 
@@ -71,10 +69,7 @@ def test_control_characters_are_removed_and_counted() -> None:
 
 
 def test_zero_width_characters_stay_for_anonymize() -> None:
-    assert (
-        clean(raw((USER, "1\u200b3\u200d8"), (COMPANION, "Yes.")), "en").messages[0].content
-        == "1\u200b3\u200d8"
-    )
+    assert clean(raw((USER, "1\u200b3\u200d8"), (COMPANION, "Yes.")), "en").messages[0].content == "1\u200b3\u200d8"
 
 
 # --- Incomplete last messages ---------------------------------------------------------------------------------------
@@ -125,9 +120,7 @@ def test_a_speaker_who_never_closes_sentences() -> None:
         Turn("user", "Not well. Look."),
         Turn("companion", "oh no"),
     ]
-    assert not breaks_off(
-        [*free, Turn("user", "x."), Turn("companion", "that is what I was afraid of")], "en"
-    )
+    assert not breaks_off([*free, Turn("user", "x."), Turn("companion", "that is what I was afraid of")], "en")
     talk = [
         Turn("user", "在吗"),
         Turn("companion", "在的呀怎么了"),

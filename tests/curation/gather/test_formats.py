@@ -58,17 +58,13 @@ TWO = (("user", "Hi"), ("companion", "Hello"))
     ],
 )
 def test_roles_have_many_names(tmp_path: Path, first: str, second: str) -> None:
-    found = dialogue(
-        tmp_path, "messages", {"id": 7, "messages": [message(first, "Hi"), message(second, "Hello")]}
-    )
+    found = dialogue(tmp_path, "messages", {"id": 7, "messages": [message(first, "Hi"), message(second, "Hello")]})
     assert found.messages == TWO
     assert found.raw_id == "7"
 
 
 def test_a_system_prompt_becomes_metadata(tmp_path: Path) -> None:
-    record = {
-        "messages": [message("system", "Be Nora."), message("user", "Hi"), message("assistant", "Hello")]
-    }
+    record = {"messages": [message("system", "Be Nora."), message("user", "Hi"), message("assistant", "Hello")]}
     assert dialogue(tmp_path, "messages", record).metadata == {"system": "Be Nora."}
 
 
@@ -99,9 +95,7 @@ def test_wrong_messages(tmp_path: Path, messages: Any, expected: str) -> None:
 
 def test_openai_content_in_parts(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "Hello"}, {"type": "output_text", "text": "there"}]
-    found = dialogue(
-        tmp_path, "openai_messages", {"messages": [message("user", "Hi"), message("assistant", parts)]}
-    )
+    found = dialogue(tmp_path, "openai_messages", {"messages": [message("user", "Hi"), message("assistant", parts)]})
     assert found.messages == (("user", "Hi"), ("companion", "Hello\nthere"))
 
 
@@ -185,9 +179,7 @@ def test_each_answer_is_a_dialogue_linked_by_its_question(tmp_path: Path) -> Non
 
 
 def test_a_row_of_another_length_is_refused(tmp_path: Path) -> None:
-    items = read(
-        tmp_path, "question_answers", HEADER + "1,a,b\n2,T,Text,t,Answer,0\n3,T,Text,t,Answer,0,more\n"
-    )
+    items = read(tmp_path, "question_answers", HEADER + "1,a,b\n2,T,Text,t,Answer,0\n3,T,Text,t,Answer,0,more\n")
     assert [isinstance(item.content, RefusedItem) for item in items] == [True, False, True]
     assert [item.row for item in items] == [1, 2, 3]
 
@@ -262,9 +254,7 @@ A, B, C, D = (0, 0, "Hello "), (1, 1, "[Questions] How are you?"), (2, 0, "Sad."
 
 
 def test_a_conversation_is_the_item_of_its_last_line(tmp_path: Path) -> None:
-    items = read(
-        tmp_path, "contexts", line(A, B) + line(B, C, D) + line((0, 0, "Hello "), (1, 1, "[Other] Hey!"))
-    )
+    items = read(tmp_path, "contexts", line(A, B) + line(B, C, D) + line((0, 0, "Hello "), (1, 1, "[Other] Hey!")))
     first, second, third = (item.content for item in items)
     assert isinstance(first, RefusedItem)
     assert first.reason == "prefix"
@@ -282,9 +272,7 @@ def test_contexts_in_columns(tmp_path: Path) -> None:
 
 
 def test_a_text_may_contain_eos_or_be_empty(tmp_path: Path) -> None:
-    (item,) = read(
-        tmp_path, "contexts", line((0, 0, "What is EOS anyway"), (1, 1, ""), (2, 1, "[Other] An end."))
-    )
+    (item,) = read(tmp_path, "contexts", line((0, 0, "What is EOS anyway"), (1, 1, ""), (2, 1, "[Other] An end.")))
     assert isinstance(item.content, RawDialogue)
     assert item.content.messages == (("user", "What is EOS anyway"), ("companion", "An end."))
 
@@ -296,9 +284,7 @@ def test_missing_turns_are_tagged(tmp_path: Path) -> None:
 
 
 def test_a_broken_line_does_not_end_a_conversation(tmp_path: Path) -> None:
-    items = read(
-        tmp_path, "contexts", line(A, B) + "Hello there\n" + line((1, 0, "x"), (1, 0, "x")) + line(A, B, C, D)
-    )
+    items = read(tmp_path, "contexts", line(A, B) + "Hello there\n" + line((1, 0, "x"), (1, 0, "x")) + line(A, B, C, D))
     assert [item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items] == [
         "broken",
         "broken",
@@ -308,9 +294,7 @@ def test_a_broken_line_does_not_end_a_conversation(tmp_path: Path) -> None:
 
 
 def test_two_megabytes_of_white_space_take_no_time(tmp_path: Path) -> None:
-    (item,) = read(
-        tmp_path, "contexts", line(A, (1, 1, "[Other]" + " " * 2_000_000 + "EOS" + "\t" * 2_000_000 + "x"))
-    )
+    (item,) = read(tmp_path, "contexts", line(A, (1, 1, "[Other]" + " " * 2_000_000 + "EOS" + "\t" * 2_000_000 + "x")))
     assert isinstance(item.content, RawDialogue)
 
 

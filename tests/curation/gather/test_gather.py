@@ -41,9 +41,7 @@ def source(
     return Source(name, path, form, language, more.pop("licence", "CC0-1.0"), **more)
 
 
-def gather(
-    tmp_path: Path, *sources: Source, part: int = 4, workspace: str = "work", **settings: Any
-) -> RecordCounts:
+def gather(tmp_path: Path, *sources: Source, part: int = 4, workspace: str = "work", **settings: Any) -> RecordCounts:
     place = Workspace(tmp_path / workspace)
     return run_one("gather", place, GatherSettings(sources, **settings), part=part, folder=tmp_path)
 
@@ -96,9 +94,7 @@ def test_the_audit_is_an_index_and_rejected_lines_have_no_text(tmp_path: Path) -
 
 
 def test_answers_to_one_question_are_linked(tmp_path: Path) -> None:
-    (tmp_path / "raw.csv").write_text(
-        "questionID,question,answer\n7,Why?,So.\n8,How?,Thus.\n7,Why?,Who knows.\n"
-    )
+    (tmp_path / "raw.csv").write_text("questionID,question,answer\n7,Why?,So.\n8,How?,Thus.\n7,Why?,Who knows.\n")
     gather(tmp_path, source(form="question_answers", path="raw.csv"))
     assert [d.provenance["question"] for d in kept(tmp_path)] == ["chat-q0001", "chat-q0002", "chat-q0001"]
 
@@ -156,9 +152,7 @@ def test_the_erased_are_recognized_after_lines_were_deleted(tmp_path: Path) -> N
     assert explain(place, "chat-000003")[0].what == "kept"
 
 
-def test_a_file_without_the_erased_lines_is_not_read_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_without_the_erased_lines_is_not_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The next run was refused for another setting, though `erase` advises to delete the lines."""
     records = [{**talk(f"Hi {name}", at), "person": name} for at, name in enumerate(["Ann", "Bo", "Cy"])]
     write(tmp_path / "raw.jsonl", *records)
@@ -230,14 +224,10 @@ def test_a_limit_counts_dialogues(tmp_path: Path) -> None:
 
 def test_a_source_without_a_dialogue_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", {"text": "Hi"}, {"text": "Ho"})
-    with pytest.raises(
-        DataError, match=r"all 2 items were rejected \(broken 2\); is its format really 'messages'"
-    ):
+    with pytest.raises(DataError, match=r"all 2 items were rejected \(broken 2\); is its format really 'messages'"):
         gather(tmp_path, source())
     assert not (tmp_path / "work/gather/summary.json").exists()
-    (tmp_path / "raw.jsonl").write_bytes(
-        "".join(json.dumps(talk("你好"), ensure_ascii=False)).encode("gb18030")
-    )
+    (tmp_path / "raw.jsonl").write_bytes("".join(json.dumps(talk("你好"), ensure_ascii=False)).encode("gb18030"))
     with pytest.raises(DataError, match="iconv -f GB18030"):
         gather(tmp_path, source(), workspace="chinese")
     (tmp_path / "raw.jsonl").write_text("\n\n")

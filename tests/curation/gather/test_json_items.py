@@ -131,9 +131,7 @@ def test_a_value_across_the_edge_of_a_chunk_is_complete(tmp_path: Path, offset: 
 def test_long_members_take_linear_time(tmp_path: Path) -> None:
     def seconds(size: int) -> float:
         start = time.process_time()
-        assert (
-            len(members_of(tmp_path, json.dumps([{"a": "字" * size}], ensure_ascii=False))[0][2]["a"]) == size
-        )
+        assert len(members_of(tmp_path, json.dumps([{"a": "字" * size}], ensure_ascii=False))[0][2]["a"]) == size
         return time.process_time() - start
 
     seconds(1000)

@@ -43,9 +43,7 @@ def test_no_two_are_near_duplicates(language: Language) -> None:
     assert max(len(a & b) / len(a | b) for a, b in combinations(shingles, 2)) < 0.5
 
 
-@pytest.mark.parametrize(
-    ("language", "phone"), [("en", r"\(\d{3}\) 555-01\d\d"), ("zh", r"(?<!\d)1990000\d{4}(?!\d)")]
-)
+@pytest.mark.parametrize(("language", "phone"), [("en", r"\(\d{3}\) 555-01\d\d"), ("zh", r"(?<!\d)1990000\d{4}(?!\d)")])
 def test_every_third_has_personal_data_of_nobody(language: Language, phone: str) -> None:
     texts = [text_of(dialogue) for dialogue in mock_dialogues(900, 0, language)]
     assert sum(bool(re.search(phone, text)) for text in texts) > 50

@@ -62,9 +62,7 @@ class Speaker:
 
 
 def simulation(**settings: Any) -> Simulation:
-    made = SimulateSettings(
-        **{"user": "embedded", "companion": "embedded", "dialogues": 2, "turns": 4, **settings}
-    )
+    made = SimulateSettings(**{"user": "embedded", "companion": "embedded", "dialogues": 2, "turns": 4, **settings})
     return open_simulation(CurateSpec("work", sections=(GatherSettings(simulate=made),)))
 
 
@@ -111,9 +109,7 @@ def test_no_model_sees_the_other_ones_instructions(language: str) -> None:
     for mine, theirs in zip(user.asked[0], companion.asked[0], strict=True):
         system = theirs.messages[0].content
         assert any(text in system for text in descriptions)
-        sentences = [
-            piece for text in descriptions for piece in text.replace("。", ". ").split(". ") if len(piece) > 8
-        ]
+        sentences = [piece for text in descriptions for piece in text.replace("。", ". ").split(". ") if len(piece) > 8]
         assert not any(piece in message.content for piece in sentences for message in mine.messages)
         assert END not in system
 

@@ -107,18 +107,14 @@ def test_the_cost_of_an_earlier_model_counts(tmp_path: Path, monkeypatch: pytest
         assert Decimal("0.009") < server.bill() <= Decimal("0.01")
 
 
-def test_an_unknown_price_of_an_earlier_model_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_price_of_an_earlier_model_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(monkeypatch) as server:
         with StoredCalls(CallSettings(USER), tmp_path / "stage", "review") as unpriced:
             unpriced.ask([request("a")], "part-00000")
         prices = tmp_path / "prices.toml"
         prices.write_text(price_file({COMPANION: PRICES[COMPANION]}))
         with (
-            StoredCalls(
-                CallSettings(COMPANION, 1.0, prices=str(prices)), tmp_path / "stage", "review"
-            ) as priced,
+            StoredCalls(CallSettings(COMPANION, 1.0, prices=str(prices)), tmp_path / "stage", "review") as priced,
             pytest.raises(ConfigError, match=r"review\.jsonl holds calls whose price is unknown"),
         ):
             priced.ask([request("a")], "part-00000")
@@ -155,9 +151,7 @@ def test_a_call_with_a_stored_reply_is_paid(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("end", ["possibly_paid", "free"])
-def test_a_call_without_a_reply_has_no_stored_reply(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+def test_a_call_without_a_reply_has_no_stored_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     """A reply stored for an item does not settle a call of it that timed out."""
     with serving(monkeypatch):
         with open_calls(tmp_path, USER) as one:
@@ -228,18 +222,14 @@ def test_compose_by_batches_makes_the_same_calls_at_half_the_price(
     assert (tmp_path / "batch/work/compose/batches/jobs.jsonl").exists()
 
 
-def test_a_batch_that_may_exceed_the_limit_is_not_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_may_exceed_the_limit_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(monkeypatch) as server, hurried():
         with pytest.raises(ConfigError, match=r"max_cost 0\.001"):
             compose(tmp_path, batch=True, max_cost=0.001)
         assert not server.charged()
 
 
-def test_after_a_failure_the_same_process_can_continue(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_failure_the_same_process_can_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cost log stayed locked as long as somebody kept the error."""
     with serving(monkeypatch), pytest.raises(Incomplete) as caught:
         compose(tmp_path, max_cost=0.0001)

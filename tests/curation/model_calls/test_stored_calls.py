@@ -132,17 +132,13 @@ def paid(tmp_path: Path, model: str, max_cost: float | None = None) -> CallSetti
 
 
 @pytest.mark.parametrize("model", ["openai:gpt-test", "anthropic:claude-test"])
-def test_a_paid_call_is_reserved_once_and_never_repeated(
-    tmp_path: Path, server: ProviderServer, model: str
-) -> None:
+def test_a_paid_call_is_reserved_once_and_never_repeated(tmp_path: Path, server: ProviderServer, model: str) -> None:
     requests = [request(f"item{n}", f"item{n}") for n in range(5)]
     for _ in range(2):
         with StoredCalls(paid(tmp_path, model), tmp_path / "stage", "review") as calls:
             assert len(calls.ask(requests, "part-00000")) == 5
     assert len(server.charged()) == 5
-    events = [
-        json.loads(line)["event"] for line in (tmp_path / "stage/costs/review.jsonl").read_text().splitlines()
-    ]
+    events = [json.loads(line)["event"] for line in (tmp_path / "stage/costs/review.jsonl").read_text().splitlines()]
     assert (events.count("sent"), events.count("paid")) == (5, 5)
 
 

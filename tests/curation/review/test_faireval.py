@@ -142,9 +142,7 @@ def test_an_item_without_entropy_is_not_handed_off() -> None:
     assert hand_off(items, share=1, audit=0) == {"a": ("entropy",)}
 
 
-@pytest.mark.parametrize(
-    ("share", "of", "number"), [(0.5, 3, 2), (0.04, 10, 0), (0.05, 10, 1), (0.15, 10, 2)]
-)
+@pytest.mark.parametrize(("share", "of", "number"), [(0.5, 3, 2), (0.04, 10, 0), (0.05, 10, 1), (0.15, 10, 2)])
 def test_shares_are_rounded_to_the_nearest(share: float, of: int, number: int) -> None:
     items = {f"i{n}": item(0.45) for n in range(of)}
     assert len(hand_off(items, share=share, audit=0)) == number
@@ -210,9 +208,7 @@ def test_a_judge_that_calls_everything_a_tie_is_refused() -> None:
 def test_an_unscored_verdict_is_never_right() -> None:
     """An unscored verdict counted as a tie, and so as right where gold was one."""
     gold: dict[str, Verdict] = {name: "tie" if n < 20 else "win" for n, name in enumerate(GOLD)}
-    verdicts: dict[str, Verdict | None] = {
-        name: None if truth == "tie" else "win" for name, truth in gold.items()
-    }
+    verdicts: dict[str, Verdict | None] = {name: None if truth == "tie" else "win" for name, truth in gold.items()}
     assert check_judge(verdicts, gold).accuracy == 0.9
 
 

@@ -151,9 +151,7 @@ def test_moved_or_reordered_gold_is_the_same_setting(tmp_path: Path) -> None:
         run(settings, workspace)
 
 
-def test_an_interrupted_check_continues_without_repeated_calls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_check_continues_without_repeated_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, whole = prepare(tmp_path / "whole", gold_lines(10), 4)
     run(settings, whole)
     settings, workspace = prepare(tmp_path / "stopped", gold_lines(10), 4)

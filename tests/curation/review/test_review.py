@@ -105,9 +105,7 @@ def test_only_a_failed_call_is_repeated(tmp_path: Path) -> None:
     model = script(path, found)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     failing = {"id": f"{found[5].id}/rubric", "failure": {"reason": "timeout", "message": "never answered"}}
-    path.write_text(
-        "".join(json.dumps(failing if line["id"] == failing["id"] else line) + "\n" for line in lines)
-    )
+    path.write_text("".join(json.dumps(failing if line["id"] == failing["id"] else line) + "\n" for line in lines))
     settings = ReviewSettings(model=model, audit=0.0)
     with pytest.raises(Incomplete, match="1 calls of part-00001 failed"):
         run_one("review", workspace, settings)
@@ -269,9 +267,7 @@ def divided(name: str, gap: int) -> dict[str, object]:
         ((3, 3, 3), (1, 6, 6)),
     ],
 )
-def test_the_most_doubtful_pair_of_a_candidate_counts(
-    tmp_path: Path, gaps: tuple[tuple[int, ...], ...]
-) -> None:
+def test_the_most_doubtful_pair_of_a_candidate_counts(tmp_path: Path, gaps: tuple[tuple[int, ...], ...]) -> None:
     found = candidates(2, references=3)
     replies: dict[str, object] = {}
     for candidate, of_pairs in zip(found, gaps, strict=True):

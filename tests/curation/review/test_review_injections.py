@@ -87,9 +87,7 @@ def judged(folder: Path, found: Sequence[Candidate]) -> dict[str, tuple[str, boo
         settings = ReviewSettings(model=server.spec, audit=0.0, hand_off=0.0)
         run_one("review", workspace, settings)
     folder_made = workspace.stage("review")
-    lines = [
-        record for part in folder_made.parts() for _, record in read_jsonl(reviews_path(folder_made, part))
-    ]
+    lines = [record for part in folder_made.parts() for _, record in read_jsonl(reviews_path(folder_made, part))]
     reviews = [Reviewed.from_dict(record, 0.0) for record in lines]
     return {made.id: (made.rubric.verdict, made.pairs[0].calibration.conflict) for made in reviews}
 
@@ -107,9 +105,7 @@ def test_no_verdict_depends_on_instructions_in_an_item(tmp_path: Path) -> None:
     assert found == {candidate.id: ("reject", False) for candidate in hostile_candidates()}
 
 
-def test_without_fences_the_same_reviewer_obeys_items(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_fences_the_same_reviewer_obeys_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shows that the test above can fail. Only a text that is itself a fence still counts as material."""
     monkeypatch.setattr(Fence, "around", lambda self, text, what="text": text)
     found = judged(tmp_path, hostile_candidates())

@@ -13,10 +13,7 @@ KIND = "It was a long day at work, but my sister called and we laughed a lot abo
 
 def found(user: str, companion: str = KIND, language: Language = "en", system: str = "") -> set[str]:
     turns = (Turn("user", user), Turn("companion", companion))
-    return {
-        one.category
-        for one in find_unusable_content(Dialogue("d", language, turns, metadata={"system": system}))
-    }
+    return {one.category for one in find_unusable_content(Dialogue("d", language, turns, metadata={"system": system}))}
 
 
 @pytest.mark.parametrize(
@@ -82,18 +79,14 @@ def test_ordinary_text_is_no_leak(text: str) -> None:
     assert not found(text, text)
 
 
-@pytest.mark.parametrize(
-    "text", ["我想学做饭给你吃，你当评委，我拍照片给你描述", "三位评委给我打了高分，我高兴坏了"]
-)
+@pytest.mark.parametrize("text", ["我想学做饭给你吃，你当评委，我拍照片给你描述", "三位评委给我打了高分，我高兴坏了"])
 def test_text_about_judges_is_no_leak(text: str) -> None:
     assert not found(text, text, language="zh")
 
 
 def test_form() -> None:
     assert found("...") == {"too_short"}
-    assert "wrong_language" in found(
-        "我今天很难过，因为和妈妈吵架了，不知道该怎么办，你能陪我聊聊吗，我真的很想有人听"
-    )
+    assert "wrong_language" in found("我今天很难过，因为和妈妈吵架了，不知道该怎么办，你能陪我聊聊吗，我真的很想有人听")
     assert "wrong_language" in found(KIND, KIND, language="zh")
     assert "irrelevant.repeated" in found("buy now " * 200)
     repeated = Dialogue("d", "en", tuple(Turn(r, "same words here") for r in ("user", "companion") * 3))

@@ -156,8 +156,6 @@ def test_nobody_in_crisis_is_removed_for_swearing(language: Language) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_harmless_mentions_of_politics_are_not_removed(language: Language) -> None:
     political = rows(f"political_{language}.jsonl")
-    acts = [
-        assess(one_message(language, row["text"])).action for row in political if row["label"] == "harmless"
-    ]
+    acts = [assess(one_message(language, row["text"])).action for row in political if row["label"] == "harmless"]
     assert acts.count("remove") == 0
     assert acts.count("review") / len(acts) <= 0.12

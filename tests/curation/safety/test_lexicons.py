@@ -68,13 +68,9 @@ def test_ordinary_text(language: Language, text: str) -> None:
     assert categories(text, language) == set()
 
 
-@pytest.mark.parametrize(
-    ("language", "text"), [("en", "Fuck, what a shitty day."), ("zh", "妈的，今天真倒霉，卧槽。")]
-)
+@pytest.mark.parametrize(("language", "text"), [("en", "Fuck, what a shitty day."), ("zh", "妈的，今天真倒霉，卧槽。")])
 def test_swearing_has_a_low_score(language: Language, text: str) -> None:
-    assert {(piece.category, piece.score) for piece in find_listed(text, language)} == {
-        ("profanity.only", 0.2)
-    }
+    assert {(piece.category, piece.score) for piece in find_listed(text, language)} == {("profanity.only", 0.2)}
 
 
 def test_everyday_phrases_are_ignored() -> None:
@@ -89,21 +85,15 @@ def test_everyday_phrases_are_ignored() -> None:
     "disguise", ["你这个废物", "你这个废 物", "你这个廢物", "你这个废*物", "你这个废\u200b物", "你这个废..物"]
 )
 def test_disguised_words(disguise: str) -> None:
-    [piece] = [
-        piece for piece in find_listed(f"喂，{disguise}！", "zh") if piece.category == "offensive.abuse"
-    ]
+    [piece] = [piece for piece in find_listed(f"喂，{disguise}！", "zh") if piece.category == "offensive.abuse"]
     assert f"喂，{disguise}！"[piece.start : piece.end] == disguise
 
 
 def test_a_report_of_abuse_is_not_an_erotic_text_about_a_child() -> None:
     """Only the second may be removed by itself: a hard category precedes a crisis."""
     assert "sexual.minors" not in categories("When I was 9 he molested me. He wanted nudes.", "en", 0.8)
-    assert "sexual.minors" not in categories(
-        "小时候我十二岁，被邻居猥亵，他给我看裸照，我报警了。", "zh", 0.8
-    )
-    assert "sexual.minors" not in categories(
-        "My 15 years old daughter asked me about sex and condoms.", "en", 0.5
-    )
+    assert "sexual.minors" not in categories("小时候我十二岁，被邻居猥亵，他给我看裸照，我报警了。", "zh", 0.8)
+    assert "sexual.minors" not in categories("My 15 years old daughter asked me about sex and condoms.", "en", 0.5)
     assert "sexual.minors" in categories("The schoolgirl, horny as ever, sent more nudes.", "en", 0.8)
 
 
@@ -163,10 +153,7 @@ def test_the_files_name_their_licence_and_show_no_slur() -> None:
     assert (DATA / "ATTRIBUTION.md").exists()
     for language in LANGUAGES:
         hidden = (
-            (DATA / f"lexicon_{language}.toml")
-            .read_text(encoding="utf-8")
-            .split("[hidden]")[1]
-            .split("[[rules]]")[0]
+            (DATA / f"lexicon_{language}.toml").read_text(encoding="utf-8").split("[hidden]")[1].split("[[rules]]")[0]
         )
         entries = re.findall(r'"(.+)"', hidden)
         assert len(entries) > 20

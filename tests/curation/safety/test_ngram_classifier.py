@@ -54,10 +54,7 @@ HARMLESS: dict[Language, list[str]] = {
 def test_cruelty_scores_above_one_half_and_distress_below_high(language: Language) -> None:
     """Known weakness, not tested: text that repeats a prejudice in order to argue against it is often flagged."""
     assert min(offence(text, language) for text in CRUEL[language]) > 0.5
-    assert (
-        max(offence(text, language) for text in HARMLESS[language])
-        < load_classifier(OFFENSIVE, language).high()
-    )
+    assert max(offence(text, language) for text in HARMLESS[language]) < load_classifier(OFFENSIVE, language).high()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -47,10 +47,7 @@ def test_for_a_companion_the_classifier_alone_is_not_enough() -> None:
     assert political.find_political(text, "en") is not None
     assert political.find_political(text, "en", seeker=False) is None
     assert political.find_political("The government must be overthrown", "en", seeker=False) is not None
-    assert (
-        political.find_political("We met at the summit", "en", frozenset({"summit"}), seeker=False)
-        is not None
-    )
+    assert political.find_political("We met at the summit", "en", frozenset({"summit"}), seeker=False) is not None
 
 
 @pytest.mark.parametrize(("language", "writers"), [("en", ("e", "f")), ("zh", ("g", "h"))])

@@ -54,18 +54,13 @@ def test_a_crisis_is_kept_and_tagged_in_any_case(text: str, language: Language) 
 
 
 def test_swearing_alone_is_kept() -> None:
-    assert (
-        assess(talk("fuck, I forgot my keys again", "Oh no!", "this shit always happens to me")).action
-        == "keep"
-    )
+    assert assess(talk("fuck, I forgot my keys again", "Oh no!", "this shit always happens to me")).action == "keep"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_insult_that_names_no_group_removes_nothing(language: Language) -> None:
     """Insults at the companion, oneself, life or an ex removed whole messages of people in a crisis."""
-    told = {"en": "so that is settled then, the plants are next door", "zh": "都安排好了，花也送人了"}[
-        language
-    ]
+    told = {"en": "so that is settled then, the plants are next door", "zh": "都安排好了，花也送人了"}[language]
     insults = json.loads((Path(__file__).parent / "dev_insults.json").read_text(encoding="utf-8"))[language]
     assert len(insults) == 60
     for n, insult in enumerate(insults):
@@ -122,9 +117,7 @@ def test_a_companion_that_explains_a_method_is_removed_without_its_text() -> Non
 
 
 def test_a_companion_that_refuses_to_explain_is_kept() -> None:
-    found = assess(
-        talk("I want to die", "I can't tell you how to end your life, but I can stay. Please call 988.")
-    )
+    found = assess(talk("I want to die", "I can't tell you how to end your life, but I can stay. Please call 988."))
     assert found.action == "keep_tag"
 
 

@@ -103,9 +103,7 @@ class SimulatedAnnotator:
 
     def datasets(self, workspace: str) -> list[dict[str, Any]]:
         """The datasets that they see in workspaces with this prefix."""
-        places = {
-            one["id"] for one in self._get("/api/v1/me/workspaces") if one["name"].startswith(workspace)
-        }
+        places = {one["id"] for one in self._get("/api/v1/me/workspaces") if one["name"].startswith(workspace)}
         return [one for one in self._get("/api/v1/me/datasets") if one["workspace_id"] in places]
 
     def pending(self, dataset: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -175,9 +173,7 @@ class SimulatedAnnotator:
             waiting, end = items[start : start + GROUP], time.monotonic() + self.retry_seconds
             while waiting:
                 found = self._send("POST", "/api/v1/me/responses/bulk", {"items": waiting})["items"]
-                wrong = [
-                    (one, reply["error"]) for one, reply in zip(waiting, found, strict=True) if reply["error"]
-                ]
+                wrong = [(one, reply["error"]) for one, reply in zip(waiting, found, strict=True) if reply["error"]]
                 assert time.monotonic() < end, wrong
                 waiting = [one for one, _ in wrong]
 
@@ -231,9 +227,7 @@ def signed_in(url: str, logins: Path, skills: Mapping[str, float], seed: int = 0
     annotators = []
     for name, skill in skills.items():
         form = {"username": name, "password": passwords[name]}
-        token = (
-            httpx.post(f"{url}/api/v1/token", data=form, timeout=30).raise_for_status().json()["access_token"]
-        )
+        token = httpx.post(f"{url}/api/v1/token", data=form, timeout=30).raise_for_status().json()["access_token"]
         me = httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {token}"}, timeout=30)
         annotators.append(SimulatedAnnotator(name, skill, url, me.raise_for_status().json()["api_key"], seed))
     return annotators

@@ -62,8 +62,6 @@ def small_spec(base: Path, name: str, **changes: Any) -> RoundSpec:
 
 
 def found_dataset(client: ArgillaClient, workspace: str, name: str) -> dict[str, Any]:
-    place = next(
-        one["id"] for one in client.get("/api/v1/me/workspaces")["items"] if one["name"] == workspace
-    )
+    place = next(one["id"] for one in client.get("/api/v1/me/workspaces")["items"] if one["name"] == workspace)
     found = client.get("/api/v1/me/datasets", workspace_id=place)["items"]
     return next(one for one in found if one["name"] == name)

@@ -139,9 +139,7 @@ def test_every_form_of_question_and_a_suggestion(stack: Stack, base: Path) -> No
     assert kept == said | {"violations": ("boundary", "privacy")}
     client = connect()
     dataset = found_dataset(client, "safe-en", "safe-set1-en-01")
-    (record,) = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=9, include="suggestions")[
-        "items"
-    ]
+    (record,) = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=9, include="suggestions")["items"]
     assert [(one["value"], one["agent"]) for one in record["suggestions"]] == [("no", "reviewer")]
 
 
@@ -251,9 +249,7 @@ def test_requests_are_repeated_during_a_restart(stack: Stack, base: Path) -> Non
     assert found == [1]
 
 
-def test_other_keys_rounds_and_settings_are_refused(
-    stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_keys_rounds_and_settings_are_refused(stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = Opened(base, stack, "mine")
     (base / "again").mkdir()
     with pytest.raises(RoundError, match="belongs to another round"):

@@ -252,9 +252,7 @@ def test_crises_are_announced_before_their_text(reader: Reader, stack: Stack) ->
     reader.picture("crisis-open")
 
 
-def test_answers_by_mouse_and_keyboard_and_a_discard(
-    reader: Reader, stack: Stack, opened: RoundFolder
-) -> None:
+def test_answers_by_mouse_and_keyboard_and_a_discard(reader: Reader, stack: Stack, opened: RoundFolder) -> None:
     page = reader.page
     reader.open(datasets(stack)["en"])
     reader.go_to("tomatoes")

@@ -66,9 +66,7 @@ def test_spreadsheets_and_a_server_give_the_same_decisions(
         status = round_status(round.path)
         assert (status.completed, status.missing, status.mistakes) == (ITEMS * len(SKILLS), {}, ())
         close_round(round.path)
-    online, paper = (
-        [record for _, record in read_jsonl(round.path / "decisions.jsonl")] for round in rounds.values()
-    )
+    online, paper = ([record for _, record in read_jsonl(round.path / "decisions.jsonl")] for round in rounds.values())
     keys = ("item", "question", "label", "support", "rule", "posterior")
     assert [[one[key] for key in keys] for one in online] == [[one[key] for key in keys] for one in paper]
     assert online == paper

@@ -66,9 +66,7 @@ class Chain:
     annotators: list[SimulatedAnnotator] = field(default_factory=list)
 
     def spec(self, kind: Any, items: str, **more: Any) -> RoundSpec:
-        return RoundSpec(
-            kind=kind, items=items, where="argilla", annotators=str(self.base / "annotators.csv"), **more
-        )
+        return RoundSpec(kind=kind, items=items, where="argilla", annotators=str(self.base / "annotators.csv"), **more)
 
     def open(self, name: str, spec: RoundSpec) -> RoundFolder:
         start = time.perf_counter()
@@ -84,28 +82,19 @@ class Chain:
         status = round_status(round.path)
         print(f"{round.name}: {len(said)} values read in {time.perf_counter() - start:.1f} s; {status.notes}")
         salt = round.salt()
-        expected = {
-            (item, annotator_id(name, salt), question): value
-            for (item, name, question), value in said.items()
-        }
+        expected = {(item, annotator_id(name, salt), question): value for (item, name, question), value in said.items()}
         stored = round.annotations()
         assert {key: one.value for key, one in stored.items()} == expected
         lines = Counter(
-            (r["item"], r["annotator"], r["question"])
-            for _, r in read_jsonl(round.path / "annotations.jsonl")
+            (r["item"], r["annotator"], r["question"]) for _, r in read_jsonl(round.path / "annotations.jsonl")
         )
         assert set(lines.values()) == {1}
         assert status.mistakes == ()
-        answers = [
-            Annotation("simulated", *key, value, "2030-01-01T00:00:00+00:00")
-            for key, value in expected.items()
-        ]
+        answers = [Annotation("simulated", *key, value, "2030-01-01T00:00:00+00:00") for key, value in expected.items()]
         start = time.perf_counter()
         _, decisions = close_round(round.path, force=bool(status.missing))
         print(f"{round.name}: closed in {time.perf_counter() - start:.1f} s")
-        assert decisions == decide(
-            round.items(), round.questions(), answers, round.spec().annotators_per_item
-        )
+        assert decisions == decide(round.items(), round.questions(), answers, round.spec().annotators_per_item)
         check_counts(round, said)
 
 
@@ -180,9 +169,7 @@ def test_an_expert_round_on_what_the_crowd_kept(chain: Chain) -> None:
     decided = [one for _, one in read_jsonl(crowd.path / "decisions.jsonl") if one["question"] == "keep"]
     kept = {one["item"] for one in decided if one["label"] == "keep"}
     assert 0 < len(kept) < ITEMS
-    items = write_items(
-        chain.base / "expert.jsonl", [one.to_dict() for one in crowd.items() if one.id in kept]
-    )
+    items = write_items(chain.base / "expert.jsonl", [one.to_dict() for one in crowd.items() if one.id in kept])
     # Any share of the items may be about a crisis.
     spec = chain.spec("expert", str(items), care=Care(session_items=20, crisis_share=0.5))
     round = chain.open("expert", spec)
@@ -194,9 +181,7 @@ def test_an_expert_round_on_what_the_crowd_kept(chain: Chain) -> None:
             lambda annotator: (annotator.name, annotator.work_through("expert", "expert")), chain.annotators
         )
         for name, given in results:
-            said |= {
-                (item, name, key): value for item, values in given.items() for key, value in values.items()
-            }
+            said |= {(item, name, key): value for item, values in given.items() for key, value in values.items()}
     chain.check(round, said)
     status = round_status(round.path)
     assert (status.missing, min(status.by_item.values()) >= 3) == ({}, True)
@@ -248,9 +233,7 @@ def test_eight_thousand_annotations_are_collected_in_a_minute(chain: Chain) -> N
             sent = [
                 {
                     "external_id": one["external_id"],
-                    "responses": [
-                        given(annotator, accounts, one, questions) for annotator in chain.annotators
-                    ],
+                    "responses": [given(annotator, accounts, one, questions) for annotator in chain.annotators],
                 }
                 for one in client.get(path, limit=1000)["items"]
             ]
@@ -273,9 +256,7 @@ def timed_status(round: RoundFolder) -> tuple[float, Status]:
     return time.perf_counter() - start, status
 
 
-def given(
-    annotator: SimulatedAnnotator, accounts: Mapping[str, str], record: Mapping[str, Any], questions: Any
-) -> Any:
+def given(annotator: SimulatedAnnotator, accounts: Mapping[str, str], record: Mapping[str, Any], questions: Any) -> Any:
     said = annotator.answer(item_of(record), questions)
     values = {name: {"value": value} for name, value in said.items()}
     return {"user_id": accounts[annotator.name], "values": values, "status": "submitted"}

@@ -61,9 +61,7 @@ class Watched:
     def __init__(self, browser: Browser, path: Path, fragment: str = "") -> None:
         self.page: Page = browser.new_page(viewport={"width": 1280, "height": 900})
         self.alarms: list[str] = []
-        self.page.on(
-            "dialog", lambda dialog: (self.alarms.append(f"dialog {dialog.message}"), dialog.dismiss())
-        )
+        self.page.on("dialog", lambda dialog: (self.alarms.append(f"dialog {dialog.message}"), dialog.dismiss()))
         self.page.on("pageerror", lambda error: self.alarms.append(f"error {error}"))
         self.page.on("console", lambda message: self.alarms.append(f"console {message.text}"))
         self.page.on("request", lambda request: self._note_request(request.url))
@@ -90,17 +88,13 @@ def varied_items() -> list[ItemView]:
             items.append(failed_item(scenario, Failure("http_500", "the server broke", 4)))
         else:
             violations = ("too_long",) if n % 10 == 3 else ()
-            items.append(
-                made_item(scenario, f"answer number {n} <b>", violations=violations, ss=0.9 - n / 100)
-            )
+            items.append(made_item(scenario, f"answer number {n} <b>", violations=violations, ss=0.9 - n / 100))
     return items
 
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
-    write_page(
-        tmp_path / "report.html", made_summary(baselines={"constant": same_values(0.1)}), varied_items()
-    )
+    write_page(tmp_path / "report.html", made_summary(baselines={"constant": same_values(0.1)}), varied_items())
     watched = Watched(browser, tmp_path / "report.html")
     yield watched
     assert watched.alarms == []
@@ -110,9 +104,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
 def test_hostile_texts_are_shown_and_do_nothing(browser: Browser, tmp_path: Path) -> None:
     scenarios = mini_scenarios(len(HOSTILE))
     items = [
-        made_item(
-            replace(s, id=f"{t} {n}", reference=t, persona=t), t, f"{t}\n\n{t}", thinking=t, finish_reason=t
-        )
+        made_item(replace(s, id=f"{t} {n}", reference=t, persona=t), t, f"{t}\n\n{t}", thinking=t, finish_reason=t)
         for n, (s, t) in enumerate(zip(scenarios, HOSTILE, strict=True))
     ]
     items.append(failed_item(replace(scenarios[0], id="failed"), Failure("".join(HOSTILE), "".join(HOSTILE))))
@@ -261,9 +253,7 @@ def test_an_address_of_no_item_opens_the_page(browser: Browser, tmp_path: Path, 
 def test_wide_screens_show_every_column_of_both_parts(browser: Browser, tmp_path: Path) -> None:
     values = {name: [0.2, 0.6] * 500 for name in SUBTASKS}
     baselines = dict.fromkeys(("constant", "copy-last-turn", "random-reference"), values)
-    summary = made_summary(
-        values, model="server:a-name-of-some-length", baselines=baselines, without_s=values
-    )
+    summary = made_summary(values, model="server:a-name-of-some-length", baselines=baselines, without_s=values)
     write_page(tmp_path / "report.html", summary, varied_items())
     watched = Watched(browser, tmp_path / "report.html")
     hidden = watched.page.evaluate(
@@ -282,9 +272,7 @@ def test_the_paper_size_is_usable(browser: Browser, tmp_path: Path) -> None:
     scenarios = mini_scenarios(100)
     shared = "You are Ren. " * 200 + "\n\n" + "Be a secure base. " * 60
     items = [
-        made_item(
-            replace(scenarios[n % 100], id=f"item-{n}"), f"answer {n}", f"{shared}\n\n{f'day {n}. ' * 140}"
-        )
+        made_item(replace(scenarios[n % 100], id=f"item-{n}"), f"answer {n}", f"{shared}\n\n{f'day {n}. ' * 140}")
         for n in range(4650)
     ]
     assert len(items[0].messages[0].content) > 4500

@@ -29,16 +29,13 @@ GREEDY = Sampling(max_tokens=12)
 OPENING = "{% if add_generation_prompt %}<|im_start|>assistant\n"
 # As Qwen3's: reasoning unless it is told otherwise.
 SWITCH = (
-    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n"
-    "{% else %}<think>\n{% endif %}"
+    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% else %}<think>\n{% endif %}"
 )
 THINKING_NO_SYSTEM = NO_SYSTEM_TEMPLATE.replace(OPENING, OPENING + SWITCH)
 
 
 def open_vllm(folder: Path, **engine: object) -> Chat:
-    return open_chat(
-        f"vllm:{folder}", ChatOptions(engine_options={key: str(value) for key, value in engine.items()})
-    )
+    return open_chat(f"vllm:{folder}", ChatOptions(engine_options={key: str(value) for key, value in engine.items()}))
 
 
 def ask(number: int, sampling: Sampling = GREEDY, words: int = 1) -> Request:
@@ -62,9 +59,7 @@ def local(tiny: Path) -> Chat:
     return open_chat(f"hf:{tiny}")
 
 
-def assert_same_but_for_ties(
-    folder: Path, requests: list[Request], ours: list[Outcome], theirs: list[Outcome]
-) -> None:
+def assert_same_but_for_ties(folder: Path, requests: list[Request], ours: list[Outcome], theirs: list[Outcome]) -> None:
     judge = Judge(str(folder))
     same = 0
     for request, mine, other in zip(requests, ours, theirs, strict=True):
@@ -123,9 +118,7 @@ def test_the_checkpoint_s_own_sampling_does_not_slip_in(tmp_path: Path, tiny: Pa
     from h2htalk.chat.vllm.engine_options import VLLMOptions
     from h2htalk.chat.vllm.startup import engine_arguments
 
-    arguments = engine_arguments(
-        VLLMOptions(), describe_checkpoint(find_source("vllm", str(tiny))), None, True
-    )
+    arguments = engine_arguments(VLLMOptions(), describe_checkpoint(find_source("vllm", str(tiny))), None, True)
     assert arguments["generation_config"] == "vllm"
     assert arguments["trust_remote_code"] is False
     assert arguments["load_format"] == "safetensors"
@@ -168,9 +161,7 @@ def test_a_form_is_kept(chat: Chat) -> None:
     """A model of random weights writes JSON of the form: the engine lets it write nothing else."""
     form = ResponseSchema("verdict", Verdict)
     requests = [
-        Request(
-            f"f{number}", ask(number).messages, Sampling(1.0, 1.0, 200, seed=number), response_schema=form
-        )
+        Request(f"f{number}", ask(number).messages, Sampling(1.0, 1.0, 200, seed=number), response_schema=form)
         for number in range(4)
     ]
     for outcome in chat.complete(requests):
@@ -231,16 +222,12 @@ def test_templates_without_a_system_role_thinking_and_two_copies_of_the_model(tm
             assert reply.text
             assert reply.thinking is None
         with pytest.raises(ConfigError, match=r"form verdict needs --thinking 0"):
-            chat.complete(
-                [Request("f", ask(1).messages, GREEDY, response_schema=ResponseSchema("verdict", Verdict))]
-            )
+            chat.complete([Request("f", ask(1).messages, GREEDY, response_schema=ResponseSchema("verdict", Verdict))])
     finally:
         chat.close()
 
 
-def test_a_model_in_two_parts_answers_as_in_one(
-    tiny: Path, local: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_in_two_parts_answers_as_in_one(tiny: Path, local: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensor parallel; on a CPU each part is given its cores."""
     monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0|1")
     chat = open_vllm(tiny, tensor_parallel_size=2, kv_cache_gb=0.5)
@@ -327,9 +314,7 @@ def test_an_engine_that_dies_keeps_what_is_finished(tiny: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
 
     try:
-        with pytest.raises(
-            ModelCallError, match=r"vLLM died \(.*\): start again, finished answers are kept"
-        ) as caught:
+        with pytest.raises(ModelCallError, match=r"vLLM died \(.*\): start again, finished answers are kept") as caught:
             chat.complete([ask(number, Sampling(max_tokens=40)) for number in range(60)], shoot)
         assert "; vLLM's log is " in str(caught.value)
         assert 3 <= len(finished) < 60

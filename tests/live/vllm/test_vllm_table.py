@@ -26,9 +26,7 @@ ITEMS, TOKENS = 22, 24
 
 def evaluate(model: str, out: Path, *options: object) -> dict[str, Any]:
     # Without SAP, which makes prompts four times as long: transformers reads every one anew.
-    command = evaluate_command(
-        model, out, "--limit", ITEMS, "--max-tokens", TOKENS, "--sap", "none", *options
-    )
+    command = evaluate_command(model, out, "--limit", ITEMS, "--max-tokens", TOKENS, "--sap", "none", *options)
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     summary: dict[str, Any] = json.loads((out / "summary.json").read_text())

@@ -65,15 +65,13 @@ def test_two_labels_of_one_annotator_are_an_error() -> None:
 
 
 @settings(deadline=None)
-@given(
-    vote_lists(labels="ab"), st.sampled_from([(0.7, 0.95, 4), (0.7, 0.99, 6), (0.8, 0.95, 3), (0.6, 0.8, 4)])
-)
+@given(vote_lists(labels="ab"), st.sampled_from([(0.7, 0.95, 4), (0.7, 0.99, 6), (0.8, 0.95, 3), (0.6, 0.8, 4)]))
 def test_posterior_of_two_labels_is_a_lead(votes: list[Vote], rule: tuple[float, float, int]) -> None:
     accuracy, confidence, lead = rule
     items = [f"i{at}" for at in range(10)]
-    assert needs_more_by_posterior(
-        votes, items, accuracy=accuracy, labels=2, confidence=confidence
-    ) == needs_more(votes, items, lead=lead)
+    assert needs_more_by_posterior(votes, items, accuracy=accuracy, labels=2, confidence=confidence) == needs_more(
+        votes, items, lead=lead
+    )
 
 
 @settings(deadline=None)

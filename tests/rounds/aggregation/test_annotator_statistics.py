@@ -82,9 +82,7 @@ def test_consensus_counts_label_questions_only() -> None:
         for annotator in "abc"
         for question, value in (("keep", "keep"), ("subtask", "none"), ("quality", 3))
     ]
-    assert [one.consensus for one in annotator_statistics([item(0)], CROWD, answers, "abc")] == [
-        Share(2, 2)
-    ] * 3
+    assert [one.consensus for one in annotator_statistics([item(0)], CROWD, answers, "abc")] == [Share(2, 2)] * 3
 
 
 def test_skill_estimates_the_accuracy() -> None:

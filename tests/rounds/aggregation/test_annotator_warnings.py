@@ -57,17 +57,11 @@ def test_right_gold_answers_are_no_habit() -> None:
         for annotator, all_ in sheets.items()
         for n, said in enumerate(all_)
     ]
-    warned = {
-        one.annotator: one.warnings
-        for one in annotator_statistics(golden, QUESTIONS["crowd"], answers, sheets)
-    }
+    warned = {one.annotator: one.warnings for one in annotator_statistics(golden, QUESTIONS["crowd"], answers, sheets)}
     assert warned["a"] == ()
     assert any("same answer: keep is keep on 12 of 12" in line for line in warned["b"])
     plain = [replace(item, gold={}) for item in golden]
-    again = {
-        one.annotator: one.warnings
-        for one in annotator_statistics(plain, QUESTIONS["crowd"], answers, sheets)
-    }
+    again = {one.annotator: one.warnings for one in annotator_statistics(plain, QUESTIONS["crowd"], answers, sheets)}
     assert any("same answer: keep is drop on 12 of 12" in line for line in again["a"])
 
 
@@ -80,9 +74,7 @@ def test_reading_time_depends_on_the_text() -> None:
 
 
 def test_seconds_per_item_exclude_breaks() -> None:
-    (figure,) = annotator_statistics(
-        ITEMS, QUESTIONS["crowd"], timed([30.0] * 7 + [4000.0] + [50.0] * 6), ["a"]
-    )
+    (figure,) = annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([30.0] * 7 + [4000.0] + [50.0] * 6), ["a"])
     assert figure.seconds == 30
     assert figure.warnings == ()
 
@@ -113,19 +105,13 @@ def test_warning_too_fast() -> None:
 
 
 def test_no_warning_for_some_fast_answers_or_short_texts() -> None:
-    assert (
-        annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([4.0] * 9 + [40.0] * 11), ["a"])[0].warnings
-        == ()
-    )
+    assert annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([4.0] * 9 + [40.0] * 11), ["a"])[0].warnings == ()
     short = [Item(one.id, "en", (Turn("user", "hello"),)) for one in ITEMS]
     assert annotator_statistics(short, QUESTIONS["crowd"], timed([4.0] * 20), ["a"])[0].warnings == ()
 
 
 def test_no_warning_for_fast_skips() -> None:
-    assert (
-        annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([2.0] * 20, SKIPPED, "yes"), ["a"])[0].warnings
-        == ()
-    )
+    assert annotator_statistics(ITEMS, QUESTIONS["crowd"], timed([2.0] * 20, SKIPPED, "yes"), ["a"])[0].warnings == ()
 
 
 def test_later_changes_and_invalid_times_are_ignored() -> None:
@@ -174,9 +160,7 @@ def test_warning_straight_lining() -> None:
     }
     found = answered("expert", {"a": lines, **varied})
     (warning,) = found["a"].warnings
-    assert warning.startswith(
-        "straight-lining: all 3 ratings are equal on 24 of 24 items, other annotators on "
-    )
+    assert warning.startswith("straight-lining: all 3 ratings are equal on 24 of 24 items, other annotators on ")
     assert [found[annotator].warnings for annotator in "bc"] == [(), ()]
 
 

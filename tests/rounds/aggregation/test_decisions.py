@@ -144,9 +144,7 @@ def test_gold_items_are_not_decided() -> None:
 def test_adjudications_decide_their_own_ties_only() -> None:
     tied = decide([item("a"), item("b")], [KEEP], said("keep", {"a": ["keep", "drop"], "b": ["keep"]}), 2)
     between = ("keep", "drop")
-    made = by_item(
-        apply_adjudications(tied, {"a#keep": Adjudication(tie_id("a", "keep"), "drop", between, "ties")})
-    )
+    made = by_item(apply_adjudications(tied, {"a#keep": Adjudication(tie_id("a", "keep"), "drop", between, "ties")}))
     assert (made["a"].label, made["a"].rule, made["a"].tied) == ("drop", "adjudication", ())
     assert made["b"] == by_item(tied)["b"]
     other = Adjudication("a#keep", "drop", ("drop", "keep", "none"), "ties")

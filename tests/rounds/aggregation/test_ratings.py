@@ -48,9 +48,7 @@ def test_invalid_ratings(values: list[int], scale: tuple[int, int] | None) -> No
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=40), st.randoms(use_true_random=False))
-def test_order_does_not_matter_and_the_interval_contains_the_mean(
-    values: list[int], rng: random.Random
-) -> None:
+def test_order_does_not_matter_and_the_interval_contains_the_mean(values: list[int], rng: random.Random) -> None:
     mean = mean_of(values, (1, 5))
     rng.shuffle(values)
     assert mean_of(values, (1, 5)) == mean
@@ -61,9 +59,7 @@ def test_order_does_not_matter_and_the_interval_contains_the_mean(
 
 @pytest.mark.parametrize("weights", [(1, 2, 5, 8, 4), (1, 1, 1, 1, 1), (0, 0, 1, 5, 10), (0, 0, 0, 1, 20)])
 @pytest.mark.parametrize("n", [3, 5, 20])
-def test_interval_covers_the_population_s_mean_in_92_percent_of_panels(
-    n: int, weights: tuple[int, ...]
-) -> None:
+def test_interval_covers_the_population_s_mean_in_92_percent_of_panels(n: int, weights: tuple[int, ...]) -> None:
     # In the last case most panels have equal ratings; an interval of width zero would never contain the mean.
     rng = random.Random(0)
     true = sum(w * v for w, v in zip(weights, range(1, 6), strict=True)) / sum(weights)

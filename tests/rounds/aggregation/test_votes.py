@@ -31,9 +31,7 @@ from h2htalk.rounds.aggregation.vote_table import Vote
         ("c c c a b", "c", 3, 3 / 5, ()),
     ],
 )
-def test_majority_and_ties(
-    line: str, label: str | None, support: int, posterior: float, tied: tuple[str, ...]
-) -> None:
+def test_majority_and_ties(line: str, label: str | None, support: int, posterior: float, tied: tuple[str, ...]) -> None:
     (decision,) = majority(votes_of(line)).values()
     assert (decision.label, decision.support, decision.tied) == (label, support, tied)
     assert decision.posterior == pytest.approx(posterior)
@@ -116,16 +114,12 @@ def test_converged_fit_is_stable(shared_data: Path) -> None:
     converged, more = dawid_skene(votes, tolerance=1e-12), dawid_skene(votes, rounds=200)
     worst = max(abs(converged[item].posterior - more[item].posterior) for item in more)
     assert worst < 1e-4
-    assert {item: one.label for item, one in dawid_skene(votes).items()} == {
-        i: d.label for i, d in more.items()
-    }
+    assert {item: one.label for item, one in dawid_skene(votes).items()} == {i: d.label for i, d in more.items()}
 
 
 def test_smoothing_reduces_the_accuracy_of_annotators_with_few_votes() -> None:
     votes = votes_of("a a a\nb b b\na a b")
-    assert (
-        dawid_skene(votes)["item-02"].posterior > dawid_skene(votes, smoothing=1)["item-02"].posterior > 0.5
-    )
+    assert dawid_skene(votes)["item-02"].posterior > dawid_skene(votes, smoothing=1)["item-02"].posterior > 0.5
 
 
 # --- Ties, and what there is nothing to learn from --------------------------------------------------------------------
@@ -181,9 +175,7 @@ def test_repeated_votes_count_once() -> None:
 def test_two_labels_of_one_annotator_on_an_item_are_an_error() -> None:
     votes = [*votes_of("a b\nb b"), Vote("item-01", "annotator-00", "a")]
     for decide in (majority, dawid_skene):
-        with pytest.raises(
-            RoundError, match=r"item 'item-01': annotator 'annotator-00' gave 'a' and 'b'; keep one"
-        ):
+        with pytest.raises(RoundError, match=r"item 'item-01': annotator 'annotator-00' gave 'a' and 'b'; keep one"):
             decide(votes)
 
 
@@ -212,9 +204,7 @@ def test_invalid_arguments(wrong: dict[str, object]) -> None:
     st.sampled_from([0.0, 1.0]),
     st.randoms(use_true_random=False),
 )
-def test_names_and_order_do_not_matter(
-    votes: list[Vote], recipe: Recipe, smoothing: float, rng: random.Random
-) -> None:
+def test_names_and_order_do_not_matter(votes: list[Vote], recipe: Recipe, smoothing: float, rng: random.Random) -> None:
     def renamed(names: set[str]) -> dict[str, str]:
         new = [f"{number}" for number in range(len(names))]
         rng.shuffle(new)

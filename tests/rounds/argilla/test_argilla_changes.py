@@ -40,9 +40,7 @@ class MeanWhile:
             self.act()
 
 
-def test_discarding_an_answer_to_a_discarded_item_is_a_skip(
-    server: ArgillaDouble, round: RoundFolder
-) -> None:
+def test_discarding_an_answer_to_a_discarded_item_is_a_skip(server: ArgillaDouble, round: RoundFolder) -> None:
     """Such a discard was taken for ours: the withdrawn answer stayed, and changed a decision."""
     server.respond(DATASET, named(round, "b"), "ben", **SAYS)
     assert round_status(round.path).by_item["b"] == 1
@@ -51,9 +49,7 @@ def test_discarding_an_answer_to_a_discarded_item_is_a_skip(
     assert (status.by_item["b"], status.skipped) == (0, 1)
 
 
-def test_discarding_an_answer_to_an_item_that_moved_is_a_skip(
-    server: ArgillaDouble, round: RoundFolder
-) -> None:
+def test_discarding_an_answer_to_an_item_that_moved_is_a_skip(server: ArgillaDouble, round: RoundFolder) -> None:
     """An item of a later assignment set is discarded in the first for everybody, who may still answer it there."""
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     round_status(round.path)
@@ -66,9 +62,7 @@ def test_discarding_an_answer_to_an_item_that_moved_is_a_skip(
     assert (status.by_item["a"], status.skipped) == (1, 1)
 
 
-def test_publishing_again_sees_an_answer_to_a_discarded_item(
-    server: ArgillaDouble, round: RoundFolder
-) -> None:
+def test_publishing_again_sees_an_answer_to_a_discarded_item(server: ArgillaDouble, round: RoundFolder) -> None:
     server.respond(DATASET, named(round, "b"), "ben", **SAYS)
     ArgillaPlatform().publish(round)
     assert AdvanceDiscards(round.private / DISCARDS).all() == set()
@@ -77,9 +71,7 @@ def test_publishing_again_sees_an_answer_to_a_discarded_item(
 
 
 @pytest.mark.parametrize("said", ["submitted", "draft"])
-def test_a_response_during_publishing_is_not_overwritten(
-    server: ArgillaDouble, round: RoundFolder, said: str
-) -> None:
+def test_a_response_during_publishing_is_not_overwritten(server: ArgillaDouble, round: RoundFolder, said: str) -> None:
     """A bulk update wrote discards over responses that were submitted after the records were read."""
     server.before = MeanWhile(
         "POST", "/responses", lambda: server.respond(DATASET, named(round, "a"), "ann", said, **SAYS)
@@ -109,9 +101,7 @@ def test_a_response_during_restoring_is_sent_again(server: ArgillaDouble, round:
     )
     messages = change(round, "ben", crisis=True)
     assert f"{DATASET}: item b was answered while it was restored; the answer is kept" in messages
-    assert response(server, round, "b", "ben")["values"] == {
-        name: {"value": one} for name, one in SAYS.items()
-    }
+    assert response(server, round, "b", "ben")["values"] == {name: {"value": one} for name, one in SAYS.items()}
     status = round_status(round.path)
     assert (status.completed, status.skipped) == (1, 0)
 
@@ -126,9 +116,7 @@ def test_an_item_of_two_assignment_sets_counts_once(server: ArgillaDouble, round
     assert "1 new record" in messages[-1]
 
 
-def test_only_records_of_items_that_need_annotators_are_missed(
-    server: ArgillaDouble, round: RoundFolder
-) -> None:
+def test_only_records_of_items_that_need_annotators_are_missed(server: ArgillaDouble, round: RoundFolder) -> None:
     add_second_set(round)
     ArgillaPlatform().publish(round)
     del server.dataset(DATASET)["records"][named(round, "a")]
@@ -143,9 +131,7 @@ def test_only_records_of_items_that_need_annotators_are_missed(
 
 
 @pytest.mark.parametrize("role", ["owner", "admin"])
-def test_responses_of_owners_and_admins_do_not_count(
-    server: ArgillaDouble, round: RoundFolder, role: str
-) -> None:
+def test_responses_of_owners_and_admins_do_not_count(server: ArgillaDouble, round: RoundFolder, role: str) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.users[server.user_id("ann")]["role"] = role
     status = round_status(round.path)
@@ -184,9 +170,7 @@ def test_later_consent_restores_crises(server: ArgillaDouble, round: RoundFolder
     assert round_status(round.path).skipped == 1
 
 
-def test_a_dataset_that_is_created_again_is_for_the_other_annotators(
-    server: ArgillaDouble, round: RoundFolder
-) -> None:
+def test_a_dataset_that_is_created_again_is_for_the_other_annotators(server: ArgillaDouble, round: RoundFolder) -> None:
     for name in ("ann", "cem"):
         server.respond(DATASET, named(round, "a"), name, **SAYS)
     server.respond(DATASET, named(round, "b"), "cem", **SAYS)
@@ -201,9 +185,7 @@ def test_a_dataset_that_is_created_again_is_for_the_other_annotators(
     assert (status.completed, status.skipped) == (3, 0)
 
 
-def test_an_item_of_a_later_assignment_set_is_offered_there_only(
-    server: ArgillaDouble, round: RoundFolder
-) -> None:
+def test_an_item_of_a_later_assignment_set_is_offered_there_only(server: ArgillaDouble, round: RoundFolder) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     round_status(round.path)
     add_second_set(round)

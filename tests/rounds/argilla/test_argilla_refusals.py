@@ -58,9 +58,7 @@ def test_another_round_of_that_name_is_refused_without_changes(server: ArgillaDo
     opened(tmp_path / "two" / "more", argilla=ArgillaSettings(workspace="two"))
 
 
-def test_another_dataset_with_a_name_of_ours_is_refused_without_changes(
-    server: ArgillaDouble, tmp_path: Path
-) -> None:
+def test_another_dataset_with_a_name_of_ours_is_refused_without_changes(server: ArgillaDouble, tmp_path: Path) -> None:
     first = opened(tmp_path / "one")
     server.dataset(DATASET)["facts"] = None
     server.dataset(CHINESE)["facts"] = {"notes": "of ours"}

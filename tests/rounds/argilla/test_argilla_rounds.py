@@ -54,10 +54,7 @@ def test_suggestions_only_if_the_round_shows_them(server: ArgillaDouble, tmp_pat
     keep = next(one["id"] for one in shown["questions"] if one["name"] == "keep")
     said = [one for record in shown["records"].values() for one in record["suggestions"]]
     assert said == [{"question_id": keep, "value": "drop", "type": "model", "agent": "reviewer"}]
-    assert (
-        server.dataset("open-set1-zh-01")["records"][named(round, "d")]["metadata"]["subtask"]
-        == "dialogue_base"
-    )
+    assert server.dataset("open-set1-zh-01")["records"][named(round, "d")]["metadata"]["subtask"] == "dialogue_base"
 
 
 def test_passwords_are_in_one_private_file(server: ArgillaDouble, tmp_path: Path) -> None:
@@ -73,9 +70,7 @@ def test_passwords_are_in_one_private_file(server: ArgillaDouble, tmp_path: Path
     for name, password in rows[1:]:
         assert server.users[server.user_id(name)]["password"] == password
         assert not any(
-            password in path.read_text()
-            for path in round.path.rglob("*")
-            if path != logins and path.is_file()
+            password in path.read_text() for path in round.path.rglob("*") if path != logins and path.is_file()
         )
     before = logins.read_bytes()
     open_round(spec_in(tmp_path), round.path)
@@ -83,9 +78,7 @@ def test_passwords_are_in_one_private_file(server: ArgillaDouble, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_opening_interrupted_at_any_request_can_be_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opening_interrupted_at_any_request_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the n-th writing request, for every n, the server does not answer any more."""
     for patience in ("RETRY_SECONDS", "FIRST_RETRY_SECONDS"):
         monkeypatch.setattr(f"h2htalk.rounds.argilla.platform.{patience}", 0.0)
@@ -108,9 +101,7 @@ def test_opening_interrupted_at_any_request_can_be_repeated(
             assert [one["name"] for one in dataset["questions"]] == ["subtask", "keep", "quality"]
             assert dataset["records"][named(round, "b")]["responses"].keys() == {server.user_id("ben")}
             logins = (folder / "private" / "argilla_logins.csv").read_text().splitlines()[1:]
-            made = {
-                user["username"]: user["password"] for user in server.users.values() if "password" in user
-            }
+            made = {user["username"]: user["password"] for user in server.users.values() if "password" in user}
             assert dict(line.split(",") for line in logins) == made
             assert made.keys() == {"ann", "ben", "cem"}
     assert nth > 15
@@ -243,9 +234,7 @@ def test_an_incomplete_search_index_is_noted(server: ArgillaDouble, tmp_path: Pa
     server.hidden = 1
     status = round_status(round.path)
     assert status.completed == 1
-    assert any(
-        "annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in status.notes
-    )
+    assert any("annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in status.notes)
     server.hidden, server.search = 0, False
     notes = round_status(round.path).notes
     assert len(notes) == 1

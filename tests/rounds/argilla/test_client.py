@@ -43,10 +43,7 @@ def test_connect_to_any_patch_version(server: ArgillaDouble) -> None:
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        *(
-            ({"version": one}, f"runs Argilla {one}, but rounds need 2.8.*")
-            for one in ("2.7.1", "2.80.0", "3.0.0")
-        ),
+        *(({"version": one}, f"runs Argilla {one}, but rounds need 2.8.*") for one in ("2.7.1", "2.80.0", "3.0.0")),
         ({"role": "annotator"}, "belongs to the annotator 'argilla'"),
         ({"search": False}, "the server's search engine does not answer"),
     ],
@@ -65,9 +62,7 @@ def test_unusable_servers(server: ArgillaDouble, facts: dict[str, Any], message:
         (None, "set ARGILLA_API_KEY"),
     ],
 )
-def test_invalid_keys(
-    server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, key: str | None, message: str
-) -> None:
+def test_invalid_keys(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, key: str | None, message: str) -> None:
     monkeypatch.delenv("ARGILLA_API_KEY") if key is None else monkeypatch.setenv("ARGILLA_API_KEY", key)
     text = refused()
     assert message in text
@@ -104,9 +99,7 @@ def test_invalid_addresses(monkeypatch: pytest.MonkeyPatch, address: str, messag
     assert message in refused()
 
 
-def test_a_hanging_search_engine_gets_one_request(
-    server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hanging_search_engine_gets_one_request(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("h2htalk.rounds.argilla.client.SEARCH_TIMEOUT", 0.2)
     client = connect(60.0)
     free = threading.Event()
@@ -135,9 +128,7 @@ def test_a_hanging_search_engine_gets_one_request(
         ("http://localhost:6900", False),
     ],
 )
-def test_the_hub_s_token_is_sent_to_its_spaces_only(
-    monkeypatch: pytest.MonkeyPatch, address: str, sent: bool
-) -> None:
+def test_the_hub_s_token_is_sent_to_its_spaces_only(monkeypatch: pytest.MonkeyPatch, address: str, sent: bool) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_token")
     assert hub_headers(address) == ({"Authorization": "Bearer hf_token"} if sent else {})
     monkeypatch.delenv("HF_TOKEN")

@@ -95,9 +95,7 @@ def settings(**changes: Any) -> dict[str, Any]:
         "distribution": {"min_submitted": 3},
         "allow_extra_metadata": False,
         "fields": [{"name": "item", "required": True, "settings": {"type": "custom", "template": "x"}}],
-        "questions": [
-            {"name": "keep", "required": True, "title": "Keep?", "settings": options(keep="", drop="")}
-        ],
+        "questions": [{"name": "keep", "required": True, "title": "Keep?", "settings": options(keep="", drop="")}],
         "metadata": [{"name": "assignment_set", "settings": {"type": "integer"}}],
     } | changes
 
@@ -143,9 +141,7 @@ def test_differences(actual: dict[str, Any], expected: dict[str, Any], message: 
     assert differences(actual, expected) == [message]
     assert differences(actual, expected, texts_fingerprint(expected)) == [message]
     # Texts that are unchanged since the dataset was created are no difference: a later release may have others.
-    assert differences(actual, expected, texts_fingerprint(actual)) == (
-        [] if "another" in message else [message]
-    )
+    assert differences(actual, expected, texts_fingerprint(actual)) == ([] if "another" in message else [message])
 
 
 def test_missing_parts_of_a_dataset() -> None:

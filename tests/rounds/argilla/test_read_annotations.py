@@ -23,9 +23,7 @@ ANN = Annotator("111", "ann", ("en",))
 SAFE: dict[str, Any] = {"perception": 4, "violation": "no"}
 
 
-def said(
-    status: str = "submitted", *, when: str = "2030-01-01", dataset: str = "w1", **values: Any
-) -> ArgillaResponse:
+def said(status: str = "submitted", *, when: str = "2030-01-01", dataset: str = "w1", **values: Any) -> ArgillaResponse:
     return ArgillaResponse(dataset, "a", values.pop("user", "u1"), status, values, when)
 
 
@@ -73,9 +71,7 @@ def test_missing_conditional_answers_are_noted() -> None:
     found = read(said(perception=2, violation="yes"))
     assert values(found) == {"perception": 2, "violation": "yes", "violations": ()}
     assert found.mistakes == ()
-    assert found.notes == (
-        "1 response without violations although violation is yes: counted, but ask for them",
-    )
+    assert found.notes == ("1 response without violations although violation is yes: counted, but ask for them",)
     stored = {one.key: one for one in found.annotations if one.value is not None}
     assert completed_items([ITEM], QUESTIONS["safety"], stored) == {"a": {"111"}}
 

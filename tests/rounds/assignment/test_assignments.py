@@ -92,9 +92,7 @@ def test_nobody_gets_an_item_twice_and_inactive_annotators_get_none() -> None:
     some = items(10)
     people = [*annotators(4), Annotator("gone", "gone", ("en",), active=False)]
     first = assign(1, some, wanted(some, 2), people, (), CARE, 0)
-    second = assign(
-        2, some, wanted(some, 2), people, {(s.item, s.annotator) for s in first.assignments}, CARE, 0
-    )
+    second = assign(2, some, wanted(some, 2), people, {(s.item, s.annotator) for s in first.assignments}, CARE, 0)
     pairs = [(s.item, s.annotator) for assignment_set in (first, second) for s in assignment_set.assignments]
     assert len(set(pairs)) == len(pairs) == 40
     assert "gone" not in {annotator for _, annotator in pairs}
@@ -152,9 +150,7 @@ def test_crises_move_to_annotators_whose_sessions_can_hold_them() -> None:
         for annotator in people:
             for session in {s.session for s in assignment_set.assignments if s.annotator == annotator.id}:
                 held = [
-                    s.item
-                    for s in assignment_set.assignments
-                    if (s.annotator, s.session) == (annotator.id, session)
+                    s.item for s in assignment_set.assignments if (s.annotator, s.session) == (annotator.id, session)
                 ]
                 assert sum(one in hard for one in held) <= max(1, 0.2 * len(held))
 

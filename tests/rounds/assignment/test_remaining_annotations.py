@@ -107,16 +107,12 @@ def test_adaptive_rounds_of_gold_items_are_no_pilots() -> None:
 # --- Pending and available annotators -----------------------------------------------------------------------------
 
 ITEM = Item.from_dict(item(0), "made")
-ANNA, BO, CEM, DEE = (
-    Annotator(name, name, ("en",), True, name != "cem") for name in ("anna", "bo", "cem", "dee")
-)
+ANNA, BO, CEM, DEE = (Annotator(name, name, ("en",), True, name != "cem") for name in ("anna", "bo", "cem", "dee"))
 ASSIGNMENTS = tuple(Assignment(name, ITEM.id, 1, 1) for name in ("anna", "bo", "cem"))
 
 
 def annotated(*names: str, question: str = "keep") -> dict[tuple[str, str, str], Annotation]:
-    return {
-        (ITEM.id, name, question): Annotation("r", ITEM.id, name, question, "keep", WHEN) for name in names
-    }
+    return {(ITEM.id, name, question): Annotation("r", ITEM.id, name, question, "keep", WHEN) for name in names}
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,4 @@ def test_session_sizes_respect_the_share(number: int, session: int, share: float
         sizes = session_sizes(number, hard, care)
         if sizes is not None:
             assert (sum(size for size, _ in sizes), sum(crises for _, crises in sizes)) == (number, hard)
-            assert all(
-                1 <= size <= session and crises <= max(1, share * size + 1e-9) for size, crises in sizes
-            )
+            assert all(1 <= size <= session and crises <= max(1, share * size + 1e-9) for size, crises in sizes)

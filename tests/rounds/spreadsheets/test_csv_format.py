@@ -75,11 +75,7 @@ def test_crises_and_long_texts_are_in_a_separate_file(tmp_path: Path) -> None:
     assert row["notice"] == interface_text("crisis_notice", "en")
     assert row["text"] == f"Show the text: anna.texts.txt, Item {number}"
     text = (round.path / "spreadsheets" / "anna.texts.txt").read_text(encoding="utf-8-sig")
-    assert (
-        text.index(interface_text("crisis_notice", "en"))
-        < text.index("I cannot go on.")
-        < text.index("I am here")
-    )
+    assert text.index(interface_text("crisis_notice", "en")) < text.index("I cannot go on.") < text.index("I am here")
     assert "tomatoes" not in text
     assert "sea sea" in text
     fill_csv(path_of(round), dict.fromkeys(range(1, 4), FULL))
@@ -138,9 +134,7 @@ def test_changed_tables_are_mistakes(
     write_csv_rows(path_of(crowd), rows)
     pulled = collect(crowd)
     assert len(pulled.annotations) == left
-    assert all(
-        mistake.startswith("spreadsheets/anna.csv") and message in mistake for mistake in pulled.mistakes
-    )
+    assert all(mistake.startswith("spreadsheets/anna.csv") and message in mistake for mistake in pulled.mistakes)
     assert len(pulled.mistakes) == bool(message)
 
 

@@ -76,8 +76,7 @@ def test_answers_of_every_kind_are_read(tmp_path: Path, kind: str, language: str
     assert (values(collect(round)), collect(round).mistakes) == (expected, ())
     round = opened(tmp_path, kind, items, name="text", format="csv")
     typed = {
-        name: "; ".join(value) if isinstance(value, tuple) else str(value)
-        for name, value in ANSWERS[kind].items()
+        name: "; ".join(value) if isinstance(value, tuple) else str(value) for name, value in ANSWERS[kind].items()
     }
     fill_csv(round.path / "spreadsheets" / "anna.csv", {places(round)[f"{language}-item-1"]: typed})
     assert (values(collect(round)), collect(round).mistakes) == (expected, ())
@@ -245,9 +244,7 @@ def test_empty_rows_withdraw_annotations_and_invalid_ones_do_not(tmp_path: Path)
 @pytest.mark.parametrize("spoilt", [None, "text", "sheet", "file", "gone"])
 def test_blank_or_unreadable_files_withdraw_nothing(tmp_path: Path, spoilt: str | None) -> None:
     """A blank copy without one of its sheets withdrew the annotations of the other sheets."""
-    round = opened(
-        tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5}
-    )
+    round = opened(tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5})
     path = workbook_path(round)
     blank = path.read_bytes()
     fill(path, dict.fromkeys(range(1, 5), CROWD))
@@ -265,9 +262,7 @@ def test_blank_or_unreadable_files_withdraw_nothing(tmp_path: Path, spoilt: str 
         path.unlink()
     status = round_status(round.path)
     assert (status.completed, status.new) == (4, 0)
-    assert (
-        status.notes[-1].startswith("anna: 4 items annotated earlier cannot") or "of anna" in status.notes[-1]
-    )
+    assert status.notes[-1].startswith("anna: 4 items annotated earlier cannot") or "of anna" in status.notes[-1]
 
 
 def test_files_are_identified_by_their_rows(tmp_path: Path) -> None:

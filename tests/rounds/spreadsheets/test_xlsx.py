@@ -111,9 +111,7 @@ def test_texts_of_an_item(tmp_path: Path) -> None:
 def test_no_cell_is_a_formula_or_an_error(tmp_path: Path) -> None:
     texts = ["=1+1", "+1", "-1", "@x", "＝1", "#N/A", "#REF!", " \n=1", "\x01\u202e\ufffe_x000D_\t"]
     items = [
-        item(
-            n, prompt=None, context={text: text}, response=text, reference=text, note=text, labels=["@b", "c"]
-        )
+        item(n, prompt=None, context={text: text}, response=text, reference=text, note=text, labels=["@b", "c"])
         for n, text in enumerate(texts)
     ]
     items[0]["labels"] = ["=a", "#N/A"]
@@ -207,9 +205,7 @@ def test_language_of_headings(tmp_path: Path) -> None:
 @pytest.fixture
 def crowd(tmp_path: Path) -> RoundFolder:
     """A round with four items in two sessions, all annotated."""
-    round = opened(
-        tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5}
-    )
+    round = opened(tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5})
     fill(workbook_path(round), dict.fromkeys(range(1, 5), FULL))
     return round
 

@@ -58,9 +58,7 @@ def own_folder(folder: Path, text: str, encoding: str = "utf-8") -> str:
 
 
 @every
-def test_guidelines_are_complete_and_plain(
-    kind: Kind, questions: tuple[Question, ...], language: Language
-) -> None:
+def test_guidelines_are_complete_and_plain(kind: Kind, questions: tuple[Question, ...], language: Language) -> None:
     """Cells show Markdown as it is written, so there is no HTML, emphasis, links, tables or nested lists."""
     text = guidelines(RoundSpec(kind, "x"), questions, language)
     lines = text.splitlines()
@@ -103,13 +101,8 @@ def test_guidelines_are_complete_and_plain(
 def test_user_names_are_visible_on_a_server(language: Language) -> None:
     """The guidelines promised that only the people who run the round see user names."""
     kind, questions = ROUNDS[0]
-    texts = [
-        guidelines(RoundSpec(kind, "x", where=name), questions, language)
-        for name in ("spreadsheets", "argilla")
-    ]
-    only, others = {"en": ("Only the people", "Others who answer"), "zh": ("只有本轮", "同在这里答题的人")}[
-        language
-    ]
+    texts = [guidelines(RoundSpec(kind, "x", where=name), questions, language) for name in ("spreadsheets", "argilla")]
+    only, others = {"en": ("Only the people", "Others who answer"), "zh": ("只有本轮", "同在这里答题的人")}[language]
     assert [(only in text, others in text) for text in texts] == [(True, False), (False, True)]
 
 
@@ -141,9 +134,7 @@ def test_user_names_are_visible_on_a_server(language: Language) -> None:
         ({"where": "argilla"}, "how long they take", "用了多少时间", True),
     ],
 )
-def test_texts_depend_on_the_settings(
-    settings: dict[str, Any], english: str, chinese: str, there: bool
-) -> None:
+def test_texts_depend_on_the_settings(settings: dict[str, Any], english: str, chinese: str, there: bool) -> None:
     assert (english in written(**settings), chinese in written(language="zh", **settings)) == (there, there)
 
 
@@ -209,9 +200,7 @@ def test_missing_variables_are_errors() -> None:
     values = _values(RoundSpec("adjudication", "x", overlap=3), TIES, "en")
     for name, language in itertools.product(values, LANGUAGES):
         with pytest.raises(jinja2.UndefinedError):
-            _render(
-                f"{language}/adjudication.md.j2", {key: one for key, one in values.items() if key != name}
-            )
+            _render(f"{language}/adjudication.md.j2", {key: one for key, one in values.items() if key != name})
 
 
 # --- A folder of the manager's own ------------------------------------------------------------------------------

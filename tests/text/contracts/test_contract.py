@@ -120,9 +120,7 @@ def test_the_document_gives_the_limits_and_codes_that_the_code_has() -> None:
     table = document.split("## Counting")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if "|" in line]
     limits = {row[0]: tuple(re.findall(r"\d+", " ".join(row[2:]))) for row in rows if row[0] in SUBTASKS}
-    assert limits["recollection_synthesis"] == tuple(
-        str(RECORDS[lang].lengths["memory"]) for lang in ("zh", "en")
-    )
+    assert limits["recollection_synthesis"] == tuple(str(RECORDS[lang].lengths["memory"]) for lang in ("zh", "en"))
     for name, subtask in SUBTASKS.items():
         if length := subtask.contract.length:
             assert limits[name] == tuple(str(RECORDS[lang].lengths[length]) for lang in ("zh", "en"))
@@ -282,9 +280,7 @@ def _bundled() -> list[Scenario]:
 def test_every_bundled_reference_keeps_its_contract() -> None:
     personas = bundled_personas()
     broken = {
-        scenario.id: check_scenario(
-            scenario.reference, scenario, tuple(personas[scenario.persona].names.values())
-        )
+        scenario.id: check_scenario(scenario.reference, scenario, tuple(personas[scenario.persona].names.values()))
         for scenario in _bundled()
     }
     assert {name: found for name, found in broken.items() if found} == {}
@@ -297,9 +293,7 @@ def test_check_scenario_takes_risk_and_material_from_the_scenario() -> None:
         "language": "en",
         "persona": "nora",
         "inputs": {
-            "today_schedule": [
-                {"time": "09:00", "activity": "Opens the shop and counts the till with Ana Lucia"}
-            ],
+            "today_schedule": [{"time": "09:00", "activity": "Opens the shop and counts the till with Ana Lucia"}],
             "current_activity": "Counting the till",
             "history": [{"role": "user", "content": "What are you up to?"}],
         },

@@ -56,15 +56,11 @@ def phrase(language: str, low: int, high: int) -> st.SearchStrategy[str]:
 def dialogue_reply(draw: st.DrawFn, language: str) -> str:
     stops = ["." , "!", "?", "…", "?!"] if language == "en" else ["。", "！", "？", "……", "？！"]  # fmt: skip
     high = 10 if language == "en" else 5
-    sentences = [
-        draw(phrase(language, 1, high)) + draw(st.sampled_from(stops)) for _ in range(draw(st.integers(1, 2)))
-    ]
+    sentences = [draw(phrase(language, 1, high)) + draw(st.sampled_from(stops)) for _ in range(draw(st.integers(1, 2)))]
     if language == "en":
         sentences = [sentence[0].upper() + sentence[1:] for sentence in sentences]
     action = draw(
-        st.sampled_from(
-            ["", "(nods. slowly) ", "（smiles) "] if language == "en" else ["", "（点头。）", "(笑）"]
-        )
+        st.sampled_from(["", "(nods. slowly) ", "（smiles) "] if language == "en" else ["", "（点头。）", "(笑）"])
     )
     return action + (" " if language == "en" else "").join(sentences)
 
@@ -81,9 +77,7 @@ def memory_answer(draw: st.DrawFn, language: str) -> str:
             draw(st.sampled_from(names)),
             draw(st.sampled_from("012")),
         )
-        blocks.append(
-            "\n".join(f"{label}{colon}{value}" for label, value in zip(labels, values, strict=True))
-        )
+        blocks.append("\n".join(f"{label}{colon}{value}" for label, value in zip(labels, values, strict=True)))
     return "\n\n".join(blocks)
 
 
@@ -97,12 +91,8 @@ def timetable(draw: st.DrawFn, language: str, numbered: bool) -> str:
     words = ["opens", "the", "shop"] if language == "en" else ["去", "书店"]
     activity = st.lists(st.sampled_from(words), min_size=1, max_size=4)
     gap = " " if language == "en" else ""
-    lines = [f"{time} {gap.join(draw(activity))}" for time in times if time < "20:00"] or [
-        "08:00 " + words[0]
-    ]
-    return "\n".join(
-        [*lines, draw(st.sampled_from(["20:00", "23:59"])) + (" Sleep" if language == "en" else " 睡觉")]
-    )
+    lines = [f"{time} {gap.join(draw(activity))}" for time in times if time < "20:00"] or ["08:00 " + words[0]]
+    return "\n".join([*lines, draw(st.sampled_from(["20:00", "23:59"])) + (" Sleep" if language == "en" else " 睡觉")])
 
 
 @given(languages.flatmap(lambda language: st.tuples(st.just(language), dialogue_reply(language))))

@@ -157,9 +157,7 @@ def test_an_embedder_of_unknown_width_computes_everything(path: Path) -> None:
 
     for _ in range(2):
         embedder = Unsure()
-        np.testing.assert_array_equal(
-            CachedEmbedder(embedder, path).encode(["tea"]), Unsure().encode(["tea"])
-        )
+        np.testing.assert_array_equal(CachedEmbedder(embedder, path).encode(["tea"]), Unsure().encode(["tea"]))
         assert embedder.asked == ["tea"]
 
 

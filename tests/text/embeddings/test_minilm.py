@@ -51,9 +51,7 @@ def varied_texts(count: int) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.local
 def test_vectors_are_those_of_sentence_transformers(minilm: MiniLM) -> None:
-    sentence_transformers = pytest.importorskip(
-        "sentence_transformers", reason="the local extra is not installed"
-    )
+    sentence_transformers = pytest.importorskip("sentence_transformers", reason="the local extra is not installed")
     folder = find_packaged(MINILM_WEIGHTS, "this test").parent
     peer = sentence_transformers.SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     texts = varied_texts(300)

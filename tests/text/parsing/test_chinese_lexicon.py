@@ -30,9 +30,7 @@ def test_an_empty_list_knows_no_word(tmp_path: Path) -> None:
 
 
 def test_a_list_answers_for_hashes_below_between_and_above_its_own() -> None:
-    lexicon = WordClassLexicon(
-        np.array([5, 9], dtype=np.uint32), np.array([1, 0], dtype=np.uint8), ("n", "v")
-    )
+    lexicon = WordClassLexicon(np.array([5, 9], dtype=np.uint32), np.array([1, 0], dtype=np.uint8), ("n", "v"))
     found, classes = lexicon.find(np.array([0, 5, 7, 9, 2**32 - 1], dtype=np.uint32))
     assert (found.tolist(), classes.tolist()) == ([1, 3], [2, 1])
 
@@ -56,6 +54,4 @@ def test_the_order_of_the_words_changes_nothing() -> None:
 def test_every_window_has_the_hash_of_its_characters(text: str) -> None:
     hashes = window_hashes(code_points(text), 4)
     for length, row in enumerate(hashes, start=1):
-        assert [int(h) for h in row] == [
-            int(word_hash(text[at : at + length])) for at in range(len(text) - length + 1)
-        ]
+        assert [int(h) for h in row] == [int(word_hash(text[at : at + length])) for at in range(len(text) - length + 1)]

@@ -97,11 +97,7 @@ def test_a_long_message_takes_time_in_proportion() -> None:
 
 def allowed(tags: tuple[int, ...]) -> bool:
     follows = {BEGIN: (MIDDLE, END), MIDDLE: (MIDDLE, END), END: (BEGIN, SINGLE), SINGLE: (BEGIN, SINGLE)}
-    return (
-        tags[0] in (BEGIN, SINGLE)
-        and tags[-1] in (END, SINGLE)
-        and all(b in follows[a] for a, b in pairwise(tags))
-    )
+    return tags[0] in (BEGIN, SINGLE) and tags[-1] in (END, SINGLE) and all(b in follows[a] for a, b in pairwise(tags))
 
 
 @given(

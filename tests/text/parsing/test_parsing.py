@@ -88,9 +88,7 @@ def test_names_are_found_by_the_pipeline_and_by_the_safe_entrance(
 
 
 @pytest.mark.parametrize(("language", "sentence"), [("en", ENGLISH), ("zh", CHINESE)])
-@pytest.mark.parametrize(
-    "before", ["😂\n", "\ud83d\n", "\0\n", "\ud83d\ude00\r\n \u2028", "\x1c\t \v", "\u202e\n"]
-)
+@pytest.mark.parametrize("before", ["😂\n", "\ud83d\n", "\0\n", "\ud83d\ude00\r\n \u2028", "\x1c\t \v", "\u202e\n"])
 def test_a_name_is_where_the_given_text_has_it(language: str, sentence: str, before: str) -> None:
     """Half surrogates raised a UnicodeEncodeError; line ends of two characters and trimmed spaces count as they are."""
     (alone,) = names([sentence], language)
@@ -249,9 +247,7 @@ def test_any_text_is_read_and_kept(language: str, text: str) -> None:
 def test_texts_keep_their_order_and_do_not_touch_each_other(language: str) -> None:
     texts = ["I fed the cat.", "我喝了咖啡。", "", "Feeding cats"] * 40
     together = [[(t.text, t.dep_, t.head.i) for t in doc] for doc in parse(texts, language)]
-    alone = [
-        [(t.text, t.dep_, t.head.i) for t in doc] for text in texts[:4] for doc in parse([text], language)
-    ]
+    alone = [[(t.text, t.dep_, t.head.i) for t in doc] for text in texts[:4] for doc in parse([text], language)]
     assert together == alone * 40
 
 

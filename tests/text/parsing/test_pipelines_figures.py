@@ -40,20 +40,15 @@ def test_the_chinese_texts_are_eight_sentences_with_the_treebanks_own_spaces(tmp
 
     rows = (("他", "SpaceAfter=No"), ("叫", "SpaceAfter=No"), ("Mary", "_"), ("Jo", "SpaceAfter=No"))
     sentence = "".join(
-        f"{at}\t{form}\t_\tX\t_\t_\t{at - 1}\tdep\t_\t{misc}\n"
-        for at, (form, misc) in enumerate(rows, start=1)
+        f"{at}\t{form}\t_\tX\t_\t_\t{at - 1}\tdep\t_\t{misc}\n" for at, (form, misc) in enumerate(rows, start=1)
     )
     (tmp_path / CHINESE_TEST).parent.mkdir(parents=True)
     (tmp_path / CHINESE_TEST).write_text(f"{sentence}\n" * 9, encoding="utf-8")
     assert [raw_text(text) for text in chinese_texts(tmp_path)] == ["他叫Mary Jo" * 8, "他叫Mary Jo"]
 
 
-@pytest.mark.parametrize(
-    ("value", "n", "differs"), [(0.665, 205, False), (0.66, 205, True), (0.6667, 204, True)]
-)
-def test_a_figure_differs_in_its_third_digit_or_in_what_it_rests_on(
-    value: float, n: int, differs: bool
-) -> None:
+@pytest.mark.parametrize(("value", "n", "differs"), [(0.665, 205, False), (0.66, 205, True), (0.6667, 204, True)])
+def test_a_figure_differs_in_its_third_digit_or_in_what_it_rests_on(value: float, n: int, differs: bool) -> None:
     from pipelines.checking import Figure, differing
 
     stored = {"persons": {"value": 0.6667, "n": 205}}

@@ -90,9 +90,7 @@ def test_every_tenth_block_of_five_is_held_out() -> None:
 def test_runs_of_marks_stay_whole_and_a_prefix_keeps_its_hyphen() -> None:
     nlp = spacy.blank("en")
     nlp.tokenizer = english_tokenizer(nlp, [])
-    words = [
-        token.text for token in nlp("Wow!!! My co-workers e-mailed a well-known he/she 7pm plan... don't")
-    ]
+    words = [token.text for token in nlp("Wow!!! My co-workers e-mailed a well-known he/she 7pm plan... don't")]
     assert words == [
         *("Wow", "!!!", "My", "co-workers", "e-mailed", "a", "well", "-", "known", "he", "/", "she"),
         *("7", "pm", "plan", "...", "do", "n't"),
@@ -144,9 +142,7 @@ def test_pruning_drops_words_and_keeps_labels(tmp_path: Path) -> None:
     again("It still runs.")
 
 
-def test_a_stored_teacher_is_reused_with_a_word_about_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stored_teacher_is_reused_with_a_word_about_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It was taken in silence, whatever it had been trained on."""
     stored = tmp_path / "en_teacher.pt"
     stored.write_text("weights")
@@ -192,9 +188,7 @@ def test_what_cannot_be_done_is_refused_with_advice(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(
-        sys, "argv", ["train_pipelines.py", "--data", str(tmp_path), "--work", str(tmp_path), *options]
-    )
+    monkeypatch.setattr(sys, "argv", ["train_pipelines.py", "--data", str(tmp_path), "--work", str(tmp_path), *options])
     with pytest.raises(SystemExit):
         main()
     assert advice in " ".join(capsys.readouterr().err.split())

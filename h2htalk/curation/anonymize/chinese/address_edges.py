@@ -22,16 +22,12 @@ _NUMBER = (
 # No amount, year, time or number of something else.
 _NO_AMOUNT = r"(?![0-9A-Za-z.:：%]|[年月日天点分秒元块个人岁次米斤平万千百条张件公路站折度])"
 _DOOR = re.compile(rf"[ ,，、\-—/之]{{0,2}}{_NUMBER} ?(?:{_DOORS})(?![铃卡费])")
-_BARE = re.compile(
-    rf"(?:[-—–/ 之]|[,，、] ?)?[A-Za-z]?[0-9]{{2,5}}(?:[-—–][0-9A-Za-z]{{1,5}}){{0,3}}{_NO_AMOUNT}"
-)
+_BARE = re.compile(rf"(?:[-—–/ 之]|[,，、] ?)?[A-Za-z]?[0-9]{{2,5}}(?:[-—–][0-9A-Za-z]{{1,5}}){{0,3}}{_NO_AMOUNT}")
 _DASHED = re.compile(rf"(?:[-—–][0-9A-Za-z]{{1,5}}){{1,4}}{_NO_AMOUNT}")
 _UNIT = re.compile("#?(?:号楼|楼(?!下)|栋|幢|座|单元|舍|档|铺|号|室|#)")
 _VILLAGE = re.compile(rf"[一-龥]{{1,4}}?(?:村|屯|寨|嘎查|社区)(?:[{_N}]{{1,3}}[组队社])?")
 # Building, entrance and flat after an estate's name: 4-2-701.
-_TRIPLE = re.compile(
-    r"(?<=[\u4e00-\u9fff]) ?[0-9]{1,3}[-—–][0-9]{1,2}[-—–](?!19|20)[0-9]{3,4}(?![-—–0-9.年月日])"
-)
+_TRIPLE = re.compile(r"(?<=[\u4e00-\u9fff]) ?[0-9]{1,3}[-—–][0-9]{1,2}[-—–](?!19|20)[0-9]{3,4}(?![-—–0-9.年月日])")
 _PAIR = re.compile(
     r"(?<=[楼坊苑园里舍寓城庭座湾府村巷区院门邸居]) "
     r"?[0-9]{1,2}[-—–][1-9][0-9]{0,1}[0-3][1-9](?![-—–0-9.年月日块元人个])"
@@ -75,9 +71,7 @@ _VERBS = frozenset({"v", "vn", "d", "p", "r", "c", "u", "uj", "ul", "y", "e"})
 ScoredRange = tuple[int, int, float]
 
 
-def widen_addresses(
-    text: str, found: Iterable[ScoredRange], segments: Sequence[Segment]
-) -> list[ScoredRange]:
+def widen_addresses(text: str, found: Iterable[ScoredRange], segments: Sequence[Segment]) -> list[ScoredRange]:
     """The addresses from their first word to their last, those that touch or name one house between them as one.
 
     Args:

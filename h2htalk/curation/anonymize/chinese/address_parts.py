@@ -90,11 +90,7 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
             continue
         if hit.kind in ("division", "door", "room"):
             doors = touched and after is not None and after.kind in ("door", "room")
-            if (
-                hit.kind == "door"
-                and hit.start > free
-                and (doors or _BUILDING.search(text, hit.start, hit.end))
-            ):
+            if hit.kind == "door" and hit.start > free and (doors or _BUILDING.search(text, hit.start, hit.end)):
                 start = _name_start(text, AddressPart(hit.start, hit.start, "estate"), ends, free)
                 if hit.start - start > 1 and text[start : hit.start] not in _ordinary():
                     yield AddressPart(start, hit.start, "estate")
@@ -190,11 +186,7 @@ def _name_start(text: str, hit: AddressPart, ends: dict[int, Segment], free: int
     at = hit.start
     # The segment that holds the suffix may begin before it.
     holder = next(
-        (
-            ends[end]
-            for end in range(hit.start + 1, hit.end + 5)
-            if end in ends and ends[end].start < hit.start
-        ),
+        (ends[end] for end in range(hit.start + 1, hit.end + 5) if end in ends and ends[end].start < hit.start),
         None,
     )
     if holder is not None and holder.end <= hit.end:
@@ -216,9 +208,7 @@ def joined_by_and(text: str, at: int, ends: dict[int, Segment]) -> int:
     if last is None or first is None or text[last.start : at] != "和" or first.end - first.start != 1:
         return -1
     letter = text[first.start]
-    named = (
-        "\u4e00" <= letter <= "\u9fff" and letter not in _stops() and tags().get(letter) not in _SKIPPED_TAGS
-    )
+    named = "\u4e00" <= letter <= "\u9fff" and letter not in _stops() and tags().get(letter) not in _SKIPPED_TAGS
     return first.start if named else -1
 
 

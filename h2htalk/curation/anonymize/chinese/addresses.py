@@ -104,11 +104,7 @@ def _weight(text: str, chain: list[AddressPart]) -> float:
         ):
             return 0.0
         return 0.75 if named and (full or kinds.count("division") > 1) else 0.0
-    if (
-        named > 1
-        and ("street" in kinds or "area" in kinds)
-        and "，" not in text[chain[0].start : chain[-1].end]
-    ):
+    if named > 1 and ("street" in kinds or "area" in kinds) and "，" not in text[chain[0].start : chain[-1].end]:
         return 0.7
     if numbered > 1 and not named:
         return 0.6

@@ -17,14 +17,11 @@ _TITLE = re.compile(
     "(?:老师|医生|同学|先生|女士|小姐|阿姨|叔叔|学长|学姐|学妹|学弟|师兄|师姐|教练|经理|总监|教授|大哥|姐姐|哥哥|姐|哥|总|叔|姨|妈妈|爸爸|妈|爸)(?![姐妹哥夫])"
 )
 _FINALS = (
-    "iang|iong|uang|ang|eng|ian|iao|ing|ong|uai|uan|ai|an|ao|ei|en|er|ia|ie|in"
-    "|iu|ou|ua|ue|ui|un|uo|ve|a|e|i|o|u|v"
+    "iang|iong|uang|ang|eng|ian|iao|ing|ong|uai|uan|ai|an|ao|ei|en|er|ia|ie|in|iu|ou|ua|ue|ui|un|uo|ve|a|e|i|o|u|v"
 )
 _SYLLABLE = f"(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:{_FINALS})"
 _GIVEN = re.compile(f"(?:{_SYLLABLE}){{1,2}}")
-_SHORTEST_PINYIN = (
-    6  # letters of surname and given name in one word: shorter ones are too often something else
-)
+_SHORTEST_PINYIN = 6  # letters of surname and given name in one word: shorter ones are too often something else
 _LONGEST_RUN = 4  # more Latin words in a row are a foreign sentence
 _BEFORE = 1.9
 
@@ -45,9 +42,7 @@ def _full_pinyin(word: str) -> bool:
     lower = word.lower()
     if len(lower) < _SHORTEST_PINYIN or lower in names["not_pinyin"]:
         return False
-    starts = [
-        size for size in range(2, 7) if lower[:size] in names["pinyin_surnames"] or lower[:size] == "xiao"
-    ]
+    starts = [size for size in range(2, 7) if lower[:size] in names["pinyin_surnames"] or lower[:size] == "xiao"]
     return any(_GIVEN.fullmatch(lower, size) for size in starts)
 
 

@@ -131,9 +131,7 @@ def right_cue(text: str, end: int) -> float:
 @cache
 def _lists() -> dict[str, frozenset[str]]:
     entries = table("persons")
-    found = {
-        key: frozenset(entries["nicknames"][key].split()) for key in entries["nicknames"] if key != "doubled"
-    }
+    found = {key: frozenset(entries["nicknames"][key].split()) for key in entries["nicknames"] if key != "doubled"}
     found["doubled"] = frozenset(entries["nicknames"]["doubled"])
     found |= {key: frozenset(entries["titles"][key].split()) for key in ("after_surname", "not_title")}
     found["short"] = frozenset(entries["titles"]["short"])
@@ -192,11 +190,7 @@ def _after_surname(text: str, start: int, at: int, family: float, left: float) -
     # 对于|妈妈, 或许|姐姐, 男方|家长: the surname belongs to the word before.
     weak = left < KIN and (text[start] in _WEAK_TITLED or (start > 0 and usual(text[start - 1 : at])))
     end = _title_end(text, at)
-    if (
-        end > at
-        and not weak
-        and ((left >= KIN and text[at] == "总") or text[start:end] not in _lists()["not_title"])
-    ):
+    if end > at and not weak and ((left >= KIN and text[at] == "总") or text[start:end] not in _lists()["not_title"]):
         short = end - at == 1 and text[at] in _lists()["short"]
         loss = -1.5 if short and left < _EDGE else 0.0
         around = max(left, 0.0) + loss + max(right_cue(text, end), -0.5)
@@ -209,17 +203,11 @@ def _after_surname(text: str, start: int, at: int, family: float, left: float) -
     two = given(text[at + 1 : at + 2] or " ", left)
     known = text[at] in _given() or text[at + 1 : at + 2] in _given()
     pair = _FAMILIAR if text[at : at + 2] in _lists()["given"] else -99.0
-    if (
-        two is not None
-        and (known or left >= _BEFORE)
-        and (left >= STRONG or text[start : at + 1] not in ordinary())
-    ):
+    if two is not None and (known or left >= _BEFORE) and (left >= STRONG or text[start : at + 1] not in ordinary()):
         yield from _closed(text, start, at + 2, score + max(one + two, pair), left, "full")
 
 
-def _closed(
-    text: str, start: int, end: int, score: float, left: float, shape: str
-) -> Iterator[NameCandidate]:
+def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[NameCandidate]:
     """The name as it is, and with a title that follows it."""
     if left >= STRONG or text[start:end] not in ordinary():
         yield NameCandidate(start, end, score + right_cue(text, end), left, shape)

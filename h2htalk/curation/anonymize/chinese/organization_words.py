@@ -146,18 +146,10 @@ def names_without_suffix(text: str, segments: Sequence[Segment]) -> Iterator[tup
         unusual = strange > 0 or (hit.group() in _SURE and strange >= 0)
         core = text[hit.end() : at]
         sure = hit.group() in _SURE and (
-            at == len(text)
-            or not "\u4e00" <= text[at] <= "\u9fff"
-            or text[at] in "的了第半一两三做当快整才刚"
+            at == len(text) or not "\u4e00" <= text[at] <= "\u9fff" or text[at] in "的了第半一两三做当快整才刚"
         )
         closed = _BARE_AFTER.match(text, at) is not None
-        if (
-            unusual
-            and len(core) > 1
-            and (closed or sure)
-            and not only_generic(core)
-            and not _place(core, bool(sure))
-        ):
+        if unusual and len(core) > 1 and (closed or sure) and not only_generic(core) and not _place(core, bool(sure)):
             yield hit.end(), at, 0.65
     yield from _named(text)
     yield from _hiring(text, starts, segments)
@@ -175,9 +167,7 @@ def _named(text: str) -> Iterator[tuple[int, int, float]]:
             yield hit.start("name"), hit.end("name"), 0.65
 
 
-def _hiring(
-    text: str, starts: dict[int, Segment], segments: Sequence[Segment]
-) -> Iterator[tuple[int, int, float]]:
+def _hiring(text: str, starts: dict[int, Segment], segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
     """What hires and fires: the words from the start of the clause on."""
     ends = {segment.end: segment for segment in segments}
     for hit in _HIRING.finditer(text):
@@ -195,9 +185,7 @@ def _hiring(
             strange += len(word) == 1
             at = segment.start
         core = text[at : hit.start()]
-        kin = any(
-            segment.shape and segment.cue >= 2 for segment in segments if at <= segment.start < hit.start()
-        )
+        kin = any(segment.shape and segment.cue >= 2 for segment in segments if at <= segment.start < hit.start())
         if len(core) > 1 and strange and not kin and not only_generic(core) and not _place(core):
             yield at, hit.start(), 0.6
 

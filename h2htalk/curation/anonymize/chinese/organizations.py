@@ -45,9 +45,7 @@ def organizations(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int,
     free = 0
     suffixed = list(_suffixed(text, segments))
     covered = {at for start, end, _ in suffixed for at in range(start, end)}
-    bare = [
-        span for span in names_without_suffix(text, segments) if covered.isdisjoint(range(span[0], span[1]))
-    ]
+    bare = [span for span in names_without_suffix(text, segments) if covered.isdisjoint(range(span[0], span[1]))]
     for start, end, score in sorted([*suffixed, *bare], key=lambda span: (span[0], -span[1])):
         if start >= free:
             yield start, end, score
@@ -67,11 +65,7 @@ def _suffixed(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int
             continue
         end = hit.end()
         cut = len(hit.group()) < 3 and hit.group() not in _ENTIRE
-        if (
-            cut
-            and end not in ends
-            and not any(at in ends and ends[at].shape for at in range(end + 1, end + 4))
-        ):
+        if cut and end not in ends and not any(at in ends and ends[at].shape for at in range(end + 1, end + 4)):
             continue  # 二小 of 十二小时
         if _other_words(text, hit, ends):
             continue
@@ -125,9 +119,7 @@ def _other_words(text: str, hit: re.Match[str], ends: dict[int, Segment]) -> boo
 
 def _start(text: str, at: int, limit: int, ends: dict[int, Segment], free: int) -> int:
     """The left end of the name before a suffix that starts at `at`."""
-    start = next(
-        (ends[end].start for end in range(at + 1, limit + 1) if end in ends and ends[end].start < at), at
-    )
+    start = next((ends[end].start for end in range(at + 1, limit + 1) if end in ends and ends[end].start < at), at)
     while start > free and at - start < _LONGEST_NAME:
         segment = ends.get(start)
         if segment is None or segment.start < free or not _may_name(text, segment, at):
@@ -173,9 +165,7 @@ def _score(text: str, core: str, suffix: str, start: int, end: int) -> float:
     context = context_of(text, start, end)
     kind = suffixes()[suffix]
     placed = core[:1] in tuple("市省县区") and kind in ("school", "care", "office")
-    placed = placed and (
-        len(core) > 1 or suffix[:1] in _ORDINALS or suffix in _STATE or len(suffix) > 3 or context > 1
-    )
+    placed = placed and (len(core) > 1 or suffix[:1] in _ORDINALS or suffix in _STATE or len(suffix) > 3 or context > 1)
     if not core or placed or (suffix == "人民医院" and core in divisions()):
         own = placed or suffix in _WHOLE or (suffix[:1] in _ORDINALS and len(suffix) == 2)
         return 0.6 if own and context > (0 if placed else 1) else 0.0
@@ -211,9 +201,7 @@ _ORDINAL = re.compile("第[一二三四五六七八九十百0-9]{1,4}")
 _SMALL = frozenset("了着过的不于到中里上下别没在是有去来我你他她能会要想得把被给和点")
 _NUMERALS = frozenset("第零〇一二三四五六七八九十百0123456789")
 _ORDINALS = tuple("一二三四五六七八九十")
-_WHOLE = frozenset(
-    {"疗护中心", "灵光堂", "县中", "省实验", "人民医院", "恩典堂", "实验二小", "实验一小", "福音堂"}
-)
+_WHOLE = frozenset({"疗护中心", "灵光堂", "县中", "省实验", "人民医院", "恩典堂", "实验二小", "实验一小", "福音堂"})
 _STATE = frozenset(
     {
         "卫校",
@@ -255,9 +243,7 @@ def _governed(core: str) -> bool:
 
 def _placed(core: str) -> bool:
     """Whether a place or a number tells which one it is: 市第三人民医院, 武汉职业技术学院."""
-    return (
-        any(core[:length] in divisions() for length in range(2, 6)) or core[:1] in "市省县区" or "第" in core
-    )
+    return any(core[:length] in divisions() for length in range(2, 6)) or core[:1] in "市省县区" or "第" in core
 
 
 def _plain(core: str) -> bool:

@@ -96,9 +96,7 @@ def _listed(text: str, start: int, end: int) -> bool:
     return False
 
 
-def _two_parts(
-    text: str, start: int, end: int, segments: Sequence[Segment]
-) -> Iterator[tuple[int, int, float]]:
+def _two_parts(text: str, start: int, end: int, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
     """A name with a dot starts with the segments of one character or of a name before the dot."""
     dot = next(at for at in range(start, end) if _DOT.match(text, at))
     first = dot
@@ -116,11 +114,7 @@ def _two_parts(
         if segment.start > last_dot + 3 and (word in _SMALL or (len(word) > 1 and not segment.shape)):
             after = segment.start
             break
-    if (
-        first < dot
-        and not _listed(text, first, after)
-        and not _FAMOUS.search(text[max(0, first - 6) : first])
-    ):
+    if first < dot and not _listed(text, first, after) and not _FAMOUS.search(text[max(0, first - 6) : first]):
         yield first, after, 0.7
 
 
@@ -128,9 +122,7 @@ _SMALL = frozenset("像我你他她它的了是在和跟与给把被让叫说问
 
 
 _PARENTS = "妈妈|爸爸|奶奶|爷爷|姥姥|姥爷|外婆|外公|妈|爸|娘|他妈|她妈|他爸|她爸"
-_PARENT = re.compile(
-    rf"(?P<one>[一-龥])(?P=one)(?:{_PARENTS})(?![一-龥]?[妈爸])|小[一-龥](?:{_PARENTS})(?![妈爸])"
-)
+_PARENT = re.compile(rf"(?P<one>[一-龥])(?P=one)(?:{_PARENTS})(?![一-龥]?[妈爸])|小[一-龥](?:{_PARENTS})(?![妈爸])")
 _NO_CHILD = frozenset(
     "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
 )
@@ -162,9 +154,7 @@ _NICKNAMED = re.compile(
 @cache
 def _diminutives() -> frozenset[str]:
     entries = table("persons")["nicknames"]
-    return frozenset(entries["doubled"]) | {
-        word[0] for word in entries["not_doubled"].split() if len(word) == 2
-    }
+    return frozenset(entries["doubled"]) | {word[0] for word in entries["not_doubled"].split() if len(word) == 2}
 
 
 def nicknames(text: str) -> Iterator[tuple[int, int, float]]:
@@ -189,12 +179,7 @@ def nicknames(text: str) -> Iterator[tuple[int, int, float]]:
         name = hit.group("name")
         parts = [given(letter) is not None for letter in name]
         full = name[0] in surnames() and len(name) > 1
-        if (
-            all(parts)
-            and (listed_characters(name) or full)
-            and not usual(name, 60)
-            and name not in ordinary()
-        ):
+        if all(parts) and (listed_characters(name) or full) and not usual(name, 60) and name not in ordinary():
             yield hit.start("name"), hit.end("name"), 0.6
 
 

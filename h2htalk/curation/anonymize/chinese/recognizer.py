@@ -42,9 +42,7 @@ def known_figures() -> list[str]:
     return [name for name in sections("public_figures")[""] if len(name) > 2]
 
 
-def find_names(
-    texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_model: bool = True
-) -> list[list[Span]]:
+def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_model: bool = True) -> list[list[Span]]:
     """Find people, addresses and organisations in Chinese texts: jieba's dictionary with priors for names, and rules.
 
     A person's span is the whole form of address (小王, 张老师), an address goes from its first word to its last.

@@ -47,9 +47,7 @@ _AFTER = (
     re.compile(r",? [0-9]{4,5}(?:, | )[A-Z][\w'’]{2,20}"),
 )
 _TOWN = re.compile(r",? (?P<town>[A-Za-z][a-z'’]{2,18})(?![\w'’])")
-_SECOND = re.compile(
-    r" (?:trailer |mobile home |holiday )?(?:park|estate|village|court|apartments|campground)\b"
-)
+_SECOND = re.compile(r" (?:trailer |mobile home |holiday )?(?:park|estate|village|court|apartments|campground)\b")
 _NO_STREET_WORDS = (
     "am pm of the and other others in on at to for with by from or but minutes minute hours hour days "
     "day weeks week months month years year yrs people kids guys girls boys friends miles"

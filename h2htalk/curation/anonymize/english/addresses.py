@@ -66,9 +66,7 @@ def _patterns() -> _Patterns:
         raw: dict[str, str] = tomllib.load(file)
     lists = {key: frozenset(value.split()) for key, value in raw.items()}
     either = {key: "|".join(sorted(value, key=len, reverse=True)) for key, value in lists.items()}
-    state = "|".join(
-        [*sorted(lists["states"], key=len, reverse=True), *re.split(r"[|\n]", raw["state_names"].strip())]
-    )
+    state = "|".join([*sorted(lists["states"], key=len, reverse=True), *re.split(r"[|\n]", raw["state_names"].strip())])
     starts = r"(?<![\w$£€#@.:/%+-])"
     street, building = rf"(?i:{either['street']})", rf"(?i:{either['building']})"
     unit_number = r"(?:[A-Za-z][-‑]?\d{1,5}|\d{1,5}(?:[-/]\d{1,5})?[A-Za-z]?|[A-Z])(?![\w'])"
@@ -116,9 +114,7 @@ def _patterns() -> _Patterns:
             re.compile(rf",[ ]?(?:\d{{1,5}}[ ])?(?P<city>{_CITY})(?:[ ]\d{{1,6}}(?!\w))?"),
             re.compile(r",[ ]?(?P<small>[a-z]{3,15})(?![\w'’])"),
         ),
-        cued=re.compile(
-            rf"(?:\b(?i:at|to|on|of|is|number|from|in)|:)[ ](?P<place>{_NUMBER}[ ](?P<name>{_CITY}))"
-        ),
+        cued=re.compile(rf"(?:\b(?i:at|to|on|of|is|number|from|in)|:)[ ](?P<place>{_NUMBER}[ ](?P<name>{_CITY}))"),
         lists=lists,
     )
 
@@ -158,9 +154,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 
 def _pieces(text: str, patterns: _Patterns) -> list[_Piece]:
     pieces = [
-        _Piece(*m.span(), "street")
-        for m in patterns.street.finditer(text)
-        if _is_street(text, m, patterns.lists)
+        _Piece(*m.span(), "street") for m in patterns.street.finditer(text) if _is_street(text, m, patterns.lists)
     ]
     pieces += [_Piece(*m.span(), "street") for m in patterns.typed.finditer(text)]
     pieces += [_Piece(*span, "street") for span in spelled_streets(text)]
@@ -237,9 +231,7 @@ def _chains(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _near(gap: str) -> bool:
-    return (
-        len(gap) < 8 and gap.strip(" ,.\n-–").lower() in ("", "at", "on", "in", "of") and gap.count("\n") < 2
-    )
+    return len(gap) < 8 and gap.strip(" ,.\n-–").lower() in ("", "at", "on", "in", "of") and gap.count("\n") < 2
 
 
 def _counts(chain: Sequence[_Piece]) -> bool:
@@ -285,11 +277,7 @@ def _is_town(text: str, match: re.Match[str]) -> bool:
 def _is_cued(text: str, match: re.Match[str], patterns: _Patterns) -> bool:
     lists = words()
     first = match["name"].split()[0].lower().rstrip(".,")
-    if (
-        first in lists.never
-        or (is_word(first) and first not in lists.surnames)
-        or first in lists.hints["kin"]
-    ):
+    if first in lists.never or (is_word(first) and first not in lists.surnames) or first in lists.hints["kin"]:
         return False
     before = text[max(0, match.start() - 40) : match.start()].lower()
     said = set(re.findall(r"[a-z']+", before))

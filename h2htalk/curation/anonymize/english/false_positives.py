@@ -13,9 +13,7 @@ from h2htalk.curation.anonymize.english.token_features import CAPITAL, LOWER, To
 from h2htalk.curation.anonymize.english.word_lists import RARE, hint, words, works_section
 
 _REACH = 25  # words to either side in which a work is spoken of
-_NAMING = frozenset(
-    {"call", "name", "rename", "named", "renamed", "calling", "naming", "christen", "christened"}
-)
+_NAMING = frozenset({"call", "name", "rename", "named", "renamed", "calling", "naming", "christen", "christened"})
 _ARTICLES = frozenset({"inner", "a", "an", "such", "every", "another", "total", "proper", "triple", "double"})
 _POINTERS = frozenset({"my", "our", "the", "this", "that", "his", "her", "a", "an"})
 _IS_CALLED = frozenset({"is", "was", "s", "named", "called", "name", "names"})
@@ -55,9 +53,7 @@ def block_false_positives(tokens: Tokens) -> None:
         if tokens.blocked[index]:
             continue
         if word in named:
-            tokens.blocked[index] = tokens.word(index - 1) in _IS_CALLED or not is_private_person(
-                tokens, index
-            )
+            tokens.blocked[index] = tokens.word(index - 1) in _IS_CALLED or not is_private_person(tokens, index)
         elif word in tokens.famous and tokens.kinds[index] >= RARE and not _surname_follows(tokens, index):
             tokens.blocked[index] = not is_private_person(tokens, index)  # "Barbie and Ken, poor Ken"
         elif not tokens.kinds[index] and tokens.shapes[index] != CAPITAL:
@@ -69,9 +65,7 @@ def block_false_positives(tokens: Tokens) -> None:
             or (garden[index] and word in hint("plant_names") and tokens.shapes[index] == LOWER)
             or _is_animal_name(tokens, index, animals[index])
             or (
-                (media[index] or _is_played(tokens, index))
-                and word in _alone()
-                and not _surname_follows(tokens, index)
+                (media[index] or _is_played(tokens, index)) and word in _alone() and not _surname_follows(tokens, index)
             )
         ):
             tokens.blocked[index] = not is_private_person(tokens, index)
@@ -230,11 +224,7 @@ def _beside_a_thing(tokens: Tokens, index: int) -> set[str]:
     owner = next((b for b in range(index - 1, max(-1, index - 4), -1) if tokens.word(b) in _POINTERS), -1)
     named = {_name_behind(tokens, index, owner), _name_before(tokens, index, owner)}
     # "Henry needs to lose a kilo, he's a beagle"
-    if (
-        owner > 1
-        and tokens.word(owner) in ("a", "an")
-        and tokens.word(owner - 1) in ("he", "she", "hes", "shes", "is")
-    ):
+    if owner > 1 and tokens.word(owner) in ("a", "an") and tokens.word(owner - 1) in ("he", "she", "hes", "shes", "is"):
         for back in range(owner - 2, max(-1, owner - 14), -1):
             if tokens.kinds[back] >= RARE and not tokens.blocked[back]:
                 named.add(tokens.words[back])

@@ -131,9 +131,7 @@ def _named(name: str, loose: bool) -> bool:
     inner = [part for part in parts if part not in ("of", "the", "and", "&", "for", "n", "on")]
     if inner[-1] in org_words()["suffix"] and len(inner) > 1:
         return True
-    if all(
-        part in lists.hints["places"] or part in ("new", "north", "south", "east", "west") for part in inner
-    ):
+    if all(part in lists.hints["places"] or part in ("new", "north", "south", "east", "west") for part in inner):
         return False
     if parts[0] in lists.hints["titles"] or parts[0] in hint("months"):
         return False
@@ -171,11 +169,7 @@ def by_sentence(tokens: Tokens, index: int) -> tuple[int, int, float] | None:
             return None
     elif not _announced(tokens, index, gap):
         return None
-    if (
-        word in ("called", "named")
-        and tokens.word(index - 1) in lists["called"]
-        and is_capital(tokens, first)
-    ):
+    if word in ("called", "named") and tokens.word(index - 1) in lists["called"] and is_capital(tokens, first):
         return index + 1, last_word(tokens, first) + 1, PLACED
     if word in ("called", "named") and tokens.word(index - 2) not in lists["called"]:
         return None
@@ -189,9 +183,7 @@ def _announced(tokens: Tokens, index: int, gap: str) -> bool:
     word = tokens.words[index]
     if word in ("quit", "joined", "attend", "attends", "attended", "attending"):
         return gap == " "
-    owned = (
-        tokens.word(index - 1) in ("my", "our", "her", "his", "their", "old") or tokens.possessive[index - 1]
-    )
+    owned = tokens.word(index - 1) in ("my", "our", "her", "his", "their", "old") or tokens.possessive[index - 1]
     return word != "left" and gap in (", ", " - ", ": ") and owned
 
 
@@ -274,19 +266,12 @@ def _lower_case_employer(tokens: Tokens, index: int, first: int) -> tuple[int, i
     strange = [
         w
         for w in tokens.words[first:end]
-        if (not is_word(w) or w in hint("makes"))
-        and len(w) > 3
-        and w not in general.given
-        and w not in hint("counts")
+        if (not is_word(w) or w in hint("makes")) and len(w) > 3 and w not in general.given and w not in hint("counts")
     ]
     if end - first == 1 and tokens.words[first].endswith("s") and tokens.words[index] == "for":
         return None
     last = max(
-        (
-            p
-            for p in range(first, end)
-            if tokens.words[p] in strange or tokens.words[p] in org_words()["suffix"]
-        ),
+        (p for p in range(first, end) if tokens.words[p] in strange or tokens.words[p] in org_words()["suffix"]),
         default=-1,
     )
     return (first, last + 1, PLACED) if strange else None
@@ -295,9 +280,7 @@ def _lower_case_employer(tokens: Tokens, index: int, first: int) -> tuple[int, i
 _FILE = Path(__file__).parent / "words" / "organization_words.toml"
 NAMED, PLACED = 0.8, 0.65  # by its own words, by the sentence
 LONGEST = 6  # words of a name on either side of its kind
-PLACE = frozenset(
-    ("at", "for", "from", "with", "of", "by", "in", "to", "into", "called", "named", "off", "as")
-)
+PLACE = frozenset(("at", "for", "from", "with", "of", "by", "in", "to", "into", "called", "named", "off", "as"))
 STRICT = frozenset(("at", "for"))
 
 
@@ -324,17 +307,11 @@ def is_part(tokens: Tokens, index: int) -> bool:
         return False
     if is_capital(tokens, index):
         return word not in hint("not_names")
-    return (
-        word in ("of", "and", "st") and index > 0 and is_capital(tokens, index - 1) and joined(tokens, index)
-    )
+    return word in ("of", "and", "st") and index > 0 and is_capital(tokens, index - 1) and joined(tokens, index)
 
 
 def is_capital(tokens: Tokens, index: int) -> bool:
-    return (
-        0 <= index < len(tokens)
-        and tokens.shapes[index] in (CAPITAL, UPPER, INITIAL)
-        and tokens.words[index] != "i"
-    )
+    return 0 <= index < len(tokens) and tokens.shapes[index] in (CAPITAL, UPPER, INITIAL) and tokens.words[index] != "i"
 
 
 def last_word(tokens: Tokens, index: int) -> int:
@@ -342,11 +319,7 @@ def last_word(tokens: Tokens, index: int) -> int:
     last = index
     while last - index < LONGEST and last + 1 < len(tokens):
         after = last + 1
-        if (
-            joined(tokens, after)
-            and is_capital(tokens, after)
-            and tokens.words[after] not in hint("not_names")
-        ):
+        if joined(tokens, after) and is_capital(tokens, after) and tokens.words[after] not in hint("not_names"):
             last = after
         elif (
             tokens.words[after] in ("of", "and", "de", "the")

@@ -119,20 +119,14 @@ def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int, float]
     ):
         return index, last_word(tokens, index + 1) + 1, NAMED
     first = index
-    while (
-        first > reached and index - first < LONGEST and joined(tokens, first) and is_part(tokens, first - 1)
-    ):
+    while first > reached and index - first < LONGEST and joined(tokens, first) and is_part(tokens, first - 1):
         first -= 1
-    while first < index and (
-        tokens.words[first] in _INSIDE - {"st"} or tokens.words[first] in hint("not_names")
-    ):
+    while first < index and (tokens.words[first] in _INSIDE - {"st"} or tokens.words[first] in hint("not_names")):
         first += 1
     end = last_word(tokens, index) + 1
     if tokens.words[end - 1] not in lists["suffix"] and not _lacks_kind_word(tokens, first, end):
         return None
-    named = [
-        w for w in tokens.words[first:end] if w not in lists["suffix"] and w not in lists["generic"] | _INSIDE
-    ]
+    named = [w for w in tokens.words[first:end] if w not in lists["suffix"] and w not in lists["generic"] | _INSIDE]
     if tokens.words[index] in hint("greek"):
         greek = [w for w in tokens.words[first:end] if w in hint("greek")]
         return (first, end, NAMED) if len(greek) > 1 else None
@@ -173,9 +167,7 @@ def _lower_case_name(tokens: Tokens, index: int, reached: int) -> tuple[int, int
     ):
         return None
     first = index
-    while (
-        first > reached and index - first < 4 and joined(tokens, first) and tokens.shapes[first - 1] == LOWER
-    ):
+    while first > reached and index - first < 4 and joined(tokens, first) and tokens.shapes[first - 1] == LOWER:
         if tokens.words[first - 1] in PLACE | hint("not_names") | {
             "and",
             "is",
@@ -206,11 +198,7 @@ def _lower_case_name(tokens: Tokens, index: int, reached: int) -> tuple[int, int
         saint
         or strange
         or (len(telling) > 1 and before == "at")
-        or (
-            len(telling) == 1
-            and before == "at"
-            and (len(inner) > 1 or tokens.words[index] not in lists["weak"])
-        )
+        or (len(telling) == 1 and before == "at" and (len(inner) > 1 or tokens.words[index] not in lists["weak"]))
     )
     joined_suffix = index
     while (

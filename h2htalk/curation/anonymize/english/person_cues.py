@@ -60,11 +60,7 @@ def _after_title(tokens: Tokens, index: int, kind: int, capital: bool) -> float:
     if title not in ("mr", "mrs", "ms", "mx") and not capital and kind < RARE and word not in lists.surnames:
         return 0.0
     married = title in ("mr", "mrs", "ms", "mx") and (word in lists.surnames or kind > 0)
-    if (
-        title in hint("sure_titles")
-        and word not in hint("stop")
-        and (married or kind >= RARE or not is_word(word))
-    ):
+    if title in hint("sure_titles") and word not in hint("stop") and (married or kind >= RARE or not is_word(word)):
         return CUED
     known = kind >= RARE or word in lists.surnames
     return LISTED if title in hint("plain_titles") and known and not is_word(word) else 0.0
@@ -92,11 +88,7 @@ def _after_kin(tokens: Tokens, index: int, word: str, kind: int, capital: bool) 
         return CUED if kind or not is_word(word) else 0.0
     if kind >= RARE or (word in lists.surnames and not is_word(word)):
         return LISTED
-    return (
-        LISTED
-        if kind == WORD_NAME and word not in ("will", "may", "can") and acts_as_person(tokens, index)
-        else 0.0
-    )
+    return LISTED if kind == WORD_NAME and word not in ("will", "may", "can") and acts_as_person(tokens, index) else 0.0
 
 
 def _introduced(tokens: Tokens, index: int, word: str, kind: int, capital: bool) -> float:
@@ -122,11 +114,7 @@ def _introduced(tokens: Tokens, index: int, word: str, kind: int, capital: bool)
         return CUED
     if kind == COMMON or (kind == RARE and len(word) > 4 and (ends or follow)):
         return LISTED
-    told = (
-        tokens.word(index - 1) == "im"
-        and not is_word(word)
-        and not word.endswith(("ish", "ese", "ian", "ic"))
-    )
+    told = tokens.word(index - 1) == "im" and not is_word(word) and not word.endswith(("ish", "ese", "ian", "ic"))
     return LIKELY if capital and told and ends else 0.0
 
 
@@ -139,13 +127,10 @@ def is_addressed(tokens: Tokens, index: int) -> bool:
         return tokens.words[index] not in hint("months") | hint("feelings") | hint("alone")
     if tokens.opens[index]:
         signs = (
-            index == len(tokens) - 1
-            and index > 0
-            and tokens.gap(index).strip(" ")[-1:] in ("-", "—", "–", "~", "\n")
+            index == len(tokens) - 1 and index > 0 and tokens.gap(index).strip(" ")[-1:] in ("-", "—", "–", "~", "\n")
         )
         return signs or (
-            after == ","
-            and tokens.word(index + 1) in ("you", "im", "your", "please", "thank", "its", "youre")
+            after == "," and tokens.word(index + 1) in ("you", "im", "your", "please", "thank", "its", "youre")
         )
     if before in hint("greetings") or (before == "there" and tokens.word(index - 2) in hint("greetings")):
         return closed

@@ -43,14 +43,11 @@ def names_thing(tokens: Tokens, index: int) -> bool:
     word, before = tokens.words[index], tokens.word(index - 1)
     if before in hints["place_fronts"] or word in hints["place_fronts"]:
         return True
-    if word in hints["places"] and (
-        before in hints["place_before"] or before in ("from", "to", "of", "at", "into")
-    ):
+    if word in hints["places"] and (before in hints["place_before"] or before in ("from", "to", "of", "at", "into")):
         return True
     after = tokens.word(index + 1)
     if (
-        after in ("park", "hill", "church", "rivers", "lake", "bridge", "street")
-        and tokens.kinds[index] >= RARE
+        after in ("park", "hill", "church", "rivers", "lake", "bridge", "street") and tokens.kinds[index] >= RARE
     ) and before not in ("in", "at", "the", "to", "near", "around", "on"):
         return False
     joined = index + 1 < len(tokens) and tokens.spaced[index + 1] and not tokens.opens[index + 1]
@@ -117,12 +114,7 @@ def _word_name(tokens: Tokens, index: int, word: str, before: str) -> float:
 def _begins_full_name(tokens: Tokens, index: int) -> bool:
     """Two capitalised words side by side, the second a surname or a given one: Kwame Mensah, Zhang Meiling."""
     after = index + 1
-    if (
-        after >= len(tokens)
-        or not tokens.spaced[after]
-        or tokens.opens[after]
-        or tokens.shapes[after] != CAPITAL
-    ):
+    if after >= len(tokens) or not tokens.spaced[after] or tokens.opens[after] or tokens.shapes[after] != CAPITAL:
         return False
     lists = words()
     first, second = tokens.words[index], tokens.words[after]
@@ -133,9 +125,7 @@ def _begins_full_name(tokens: Tokens, index: int) -> bool:
     if is_word(first) and not tokens.kinds[index]:
         return False
     known = (
-        second in lists.surnames
-        or tokens.kinds[after] >= RARE
-        or (tokens.kinds[index] >= RARE and not is_word(second))
+        second in lists.surnames or tokens.kinds[after] >= RARE or (tokens.kinds[index] >= RARE and not is_word(second))
     )
     strange = not is_word(first) and not is_word(second) and second not in lists.hints["places"]
     return known or (first in lists.surnames and strange)
@@ -151,29 +141,20 @@ def _in_lower_case(tokens: Tokens, index: int, word: str, kind: int) -> float:
         return 0.0
     if _pair(tokens, index):
         return LIKELY
-    shown = acts_as_person(tokens, index) or (
-        before in lists.hints["person_before"] and not tokens.opens[index]
-    )
+    shown = acts_as_person(tokens, index) or (before in lists.hints["person_before"] and not tokens.opens[index])
     if kind == COMMON and len(word) > 3:
         return LISTED if shown or tokens.possessive[index] else LIKELY
     if kind == COMMON:
         return LIKELY if shown and before not in hint("articles") else 0.0
     told = before in lists.hints["sure_before"] and not tokens.opens[index]
-    told = told or (
-        before == "and" and index > 1 and tokens.kinds[index - 2] >= RARE and tokens.same_clause(index)
-    )
+    told = told or (before == "and" and index > 1 and tokens.kinds[index - 2] >= RARE and tokens.same_clause(index))
     return LIKELY if len(word) > 3 and (told or tokens.word(index + 1) in lists.hints["sure_verbs"]) else 0.0
 
 
 def _pair(tokens: Tokens, index: int) -> bool:
     """A given name and a surname side by side in lower case, neither an English word: "wang fang", "priya nair"."""
     after = index + 1
-    if (
-        after >= len(tokens)
-        or not tokens.spaced[after]
-        or tokens.shapes[after] != LOWER
-        or tokens.blocked[after]
-    ):
+    if after >= len(tokens) or not tokens.spaced[after] or tokens.shapes[after] != LOWER or tokens.blocked[after]:
         return False
     second = tokens.words[after]
     known = second in words().surnames or tokens.kinds[after] >= RARE

@@ -38,11 +38,7 @@ def open_words(tokens: Tokens, spans: list[Span]) -> list[int]:
     for index, start in enumerate(tokens.starts):
         while at < len(marked) and marked[at][1] <= start:
             at += 1
-        if (
-            tokens.shapes[index] != CAPITAL
-            or tokens.blocked[index]
-            or (at < len(marked) and marked[at][0] <= start)
-        ):
+        if tokens.shapes[index] != CAPITAL or tokens.blocked[index] or (at < len(marked) and marked[at][0] <= start):
             continue
         word, before = tokens.words[index], tokens.word(index - 1)
         if (
@@ -112,11 +108,7 @@ def _block_authors(tokens: Tokens) -> None:
             quoted = tokens.gap(index - 1).rstrip()[-1:] in ('"', "”", "'", "*", "_")
             if quoted or any(tokens.word(back) in media for back in range(max(0, index - 10), index - 1)):
                 end = index
-                while (
-                    end < len(tokens)
-                    and tokens.shapes[end] in (CAPITAL, INITIAL)
-                    and tokens.gap(end) in (" ", ". ")
-                ):
+                while end < len(tokens) and tokens.shapes[end] in (CAPITAL, INITIAL) and tokens.gap(end) in (" ", ". "):
                     tokens.blocked[end] = True
                     end += 1
 

@@ -40,9 +40,7 @@ def known_figures() -> list[str]:
     return [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
 
 
-def find_names(
-    texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_model: bool = True
-) -> list[list[Span]]:
+def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_model: bool = True) -> list[list[Span]]:
     """Find people, addresses and organisations in English texts.
 
     Args:
@@ -73,9 +71,7 @@ def find_names(
 
 def _by_rules(text: str, taken: Sequence[Span]) -> _RuleResult:
     tokens = tokenize(text, taken)
-    addresses = _uncovered(
-        find_addresses(text), sorted(span for span in taken if span.type != "allowed:figure")
-    )
+    addresses = _uncovered(find_addresses(text), sorted(span for span in taken if span.type != "allowed:figure"))
     tokens.block(addresses)
     organizations = find_organizations(tokens)
     tokens.block(organizations)

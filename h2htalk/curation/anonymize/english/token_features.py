@@ -32,21 +32,13 @@ class Tokens:
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)  # without a possessive 's
     words: list[str] = field(default_factory=list)  # folded
-    kinds: list[int] = field(
-        default_factory=list
-    )  # what the lists of given names say; 0 where they do not hold it
+    kinds: list[int] = field(default_factory=list)  # what the lists of given names say; 0 where they do not hold it
     shapes: list[int] = field(default_factory=list)
     opens: list[bool] = field(default_factory=list)  # first of its sentence
     possessive: list[bool] = field(default_factory=list)
-    spaced: list[bool] = field(
-        default_factory=list
-    )  # nothing but one space between this word and the one before
-    blocked: list[bool] = field(
-        default_factory=list
-    )  # part of other personal data, of a title, of a known name
-    famous: set[str] = field(
-        default_factory=set
-    )  # words of the known names of several words that the text holds
+    spaced: list[bool] = field(default_factory=list)  # nothing but one space between this word and the one before
+    blocked: list[bool] = field(default_factory=list)  # part of other personal data, of a title, of a known name
+    famous: set[str] = field(default_factory=set)  # words of the known names of several words that the text holds
 
     def __len__(self) -> int:
         return len(self.words)
@@ -212,9 +204,7 @@ def _may_be_private(tokens: Tokens, index: int) -> bool:
     if tokens.kinds[index] < RARE or second not in words().surnames:
         return False
     before, after = tokens.word(index - 1), tokens.word(index + 2)
-    spoken = before in ("told", "asked", "texted", "dating", "with", "im", "am") or after in hint(
-        "told_verbs"
-    )
+    spoken = before in ("told", "asked", "texted", "dating", "with", "im", "am") or after in hint("told_verbs")
     if spoken:
         return True
     return second in hint("frequent_surnames") and hint("media").isdisjoint(tokens.words)

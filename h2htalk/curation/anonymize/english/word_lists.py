@@ -54,9 +54,7 @@ def words() -> WordLists:
             known.setdefault(parts[0], []).append(parts)
     surnames = frozenset(_listed("surnames.txt")) - hints["never_given"] - hints["makes"]
     never = hints["never_given"] | hints["makes"]
-    return WordLists(
-        given, surnames, ordinary | never, never, hints, _longest_first(known), _longest_first(_works())
-    )
+    return WordLists(given, surnames, ordinary | never, never, hints, _longest_first(known), _longest_first(_works()))
 
 
 def _longest_first(names: dict[str, list[tuple[str, ...]]]) -> dict[str, tuple[tuple[str, ...], ...]]:
@@ -104,9 +102,7 @@ def is_word(word: str) -> bool:
     lists = words()
     if word in lists.words:
         return True
-    return (
-        len(word) > 6 and word.endswith(endings()) and word not in lists.surnames and word not in lists.given
-    )
+    return len(word) > 6 and word.endswith(endings()) and word not in lists.surnames and word not in lists.given
 
 
 def folded(word: str) -> str:

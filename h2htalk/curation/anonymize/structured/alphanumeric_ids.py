@@ -15,9 +15,7 @@ _IBAN = re.compile(r"(?<![a-z0-9])[a-z]{2}[0-9]{2}(?:[ -]?[a-z0-9]){11,30}")
 _NINO = re.compile(
     r"(?<![a-z0-9])[a-z][ .\-]?[a-z](?:[ .\-/_·,*|~…()]{0,3}[0-9]){6}[ .\-/_·,*|~…()]{0,3}[a-d](?![a-z0-9])"
 )
-_SORT_CODE = re.compile(
-    r"(?<![a-z])sort(?:\s?code)?[\s:#]{1,3}(?:is\s)?([0-9]{2}([ -]?)[0-9]{2}\2[0-9]{2})(?![0-9])"
-)
+_SORT_CODE = re.compile(r"(?<![a-z])sort(?:\s?code)?[\s:#]{1,3}(?:is\s)?([0-9]{2}([ -]?)[0-9]{2}\2[0-9]{2})(?![0-9])")
 # American driving licences that are printed with hyphens.
 _LICENCE = re.compile(
     r"(?<![a-z0-9-])[a-z][0-9](?:[0-9]{2}-[0-9]{4}-[0-9]{4}|[0-9]{3}-[0-9]{5}-[0-9]{5}|"
@@ -105,11 +103,7 @@ def _about(normalized: NormalizedText, cues: Cues) -> Iterator[Span]:
             near = cues.near(*match.span())
             passport = match.re is _CHINESE_PASSPORT and normalized.visible[match.start()].isupper()
             told = passport or "counter" in near.around or sum(map(str.isalpha, match.group())) > 2
-            if (
-                told
-                and near.nearest not in ("other", "wechat", "plate", "qq")
-                and "adding" not in near.around
-            ):
+            if told and near.nearest not in ("other", "wechat", "plate", "qq") and "adding" not in near.around:
                 yield Span(*match.span(), "ACCOUNT_NUMBER", 0.7)
     if not kinds & {"account", "id"}:
         return

@@ -49,12 +49,8 @@ _TRIGGER_ANY = re.compile(
 _LOOKALIKE = re.compile(r"(?<![a-z0-9])(?=[liosz|b]*[0-9])[0-9liosz|b]{2,20}(?![a-z0-9])")
 _AS_DIGIT = str.maketrans("lio|szb", "1101528")
 _SINGLES = re.compile(r"(?<![a-z0-9_'])[a-z0-9_](?: {1,2}[a-z0-9_]){2,40}(?![a-z0-9_'])")
-_JOINED = re.compile(
-    r"(?<![a-z0-9_.])[a-z0-9_](?P<s>[.*·/,~+|…-])[a-z0-9_](?:(?P=s)[a-z0-9_]){2,40}(?![a-z0-9])"
-)
-_COLON = re.compile(
-    r"(?<=[0-9a-f:])(?:\s?[\[({<]\s?:{1,2}\s?[\])}>]\s?|\s:{1,2}\s?|:{1,2}\s)(?=[0-9a-f:\[(])"
-)
+_JOINED = re.compile(r"(?<![a-z0-9_.])[a-z0-9_](?P<s>[.*·/,~+|…-])[a-z0-9_](?:(?P=s)[a-z0-9_]){2,40}(?![a-z0-9])")
+_COLON = re.compile(r"(?<=[0-9a-f:])(?:\s?[\[({<]\s?:{1,2}\s?[\])}>]\s?|\s:{1,2}\s?|:{1,2}\s)(?=[0-9a-f:\[(])")
 _ODD_DOT = re.compile(r"(?<=[0-9])\s?[\[({<]\s?[.·。]\s?[\])}>]\s?(?=[0-9])")
 # The same odd thing again and again between pieces: 1982哈269哈0298, fangf❤anga❤853, "404 ... 555 ... 0100".
 _ODD = re.compile(
@@ -165,8 +161,7 @@ def _singles(match: re.Match[str]) -> list[tuple[int, int, str]]:
     if not _LETTER.search(match.group()):
         return []
     return [
-        (m.start() + match.start(), m.end() + match.start(), "")
-        for m in re.finditer(r"[^a-z0-9_]+", match.group())
+        (m.start() + match.start(), m.end() + match.start(), "") for m in re.finditer(r"[^a-z0-9_]+", match.group())
     ]
 
 
@@ -187,11 +182,7 @@ def _homophones(match: re.Match[str]) -> list[tuple[int, int, str]]:
         **spoken_homophones(),
         **(HAN_DIGITS if any(char in "洞两拐勾俩" or char in HOMOPHONES for char in found) else {}),
     }
-    return [
-        (match.start() + i, match.start() + i + 1, table[char])
-        for i, char in enumerate(found)
-        if char in table
-    ]
+    return [(match.start() + i, match.start() + i + 1, table[char]) for i, char in enumerate(found) if char in table]
 
 
 def spoken_homophones() -> dict[str, str]:
@@ -217,9 +208,7 @@ def _odd(match: re.Match[str]) -> list[tuple[int, int, str]]:
     if (lettered and "@" in odd) or "#" in odd:
         return []
     again = whole.count(odd) > 1
-    if not again and (
-        not lettered or odd.strip() in (",", ";", "!", "?", "、", ")", "-", "'", '"') or _HAN.match(odd)
-    ):
+    if not again and (not lettered or odd.strip() in (",", ";", "!", "?", "、", ")", "-", "'", '"') or _HAN.match(odd)):
         return []
     if lettered and odd in (",", "-", "'", '"', "&", "、") and max(map(len, whole.split(odd))) > 3:
         return []

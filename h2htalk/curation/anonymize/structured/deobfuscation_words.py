@@ -40,16 +40,12 @@ CLUSTER = re.compile(rf"(?<![a-z0-9']){_SIGN}(?:[ ,./-]{{1,3}}{_SIGN}){{2,20}}")
 _SIGN_ONE = re.compile(_SIGN)
 
 HOMOPHONES = "林玲铃灵凌衣依伊医尔伞寺舞吴武午溜刘柳妻齐琪漆爸巴芭酒久"
-HAN_RUN = re.compile(
-    rf"[0-9{HAN}洞两拐勾俩{HOMOPHONES}](?:[\s.,、·-]{{0,2}}[0-9{HAN}洞两拐勾俩{HOMOPHONES}]){{4,24}}"
-)
+HAN_RUN = re.compile(rf"[0-9{HAN}洞两拐勾俩{HOMOPHONES}](?:[\s.,、·-]{{0,2}}[0-9{HAN}洞两拐勾俩{HOMOPHONES}]){{4,24}}")
 PINYIN_DOT = re.compile(r"(?<=[0-9nuiaoers])\s?dian\s?(?=[0-9yelswqbjdg])")
 REPEATED = re.compile(rf"([两俩二三四五六2-6])个([0-9{HAN}])")
 _PINYIN = _TABLES["pinyin"]
 _SOUND = "liang|guai|ling|dong|yao|san|liu|jiu|gou|yi|er|si|wu|qi|ba"
-PINYIN_RUN = re.compile(
-    rf"(?<![a-z0-9])(?:{_SOUND}|[0-9]+)(?:[\s,.、/·-]{{0,2}}(?:{_SOUND}|[0-9]+)){{4,24}}(?![a-z])"
-)
+PINYIN_RUN = re.compile(rf"(?<![a-z0-9])(?:{_SOUND}|[0-9]+)(?:[\s,.、/·-]{{0,2}}(?:{_SOUND}|[0-9]+)){{4,24}}(?![a-z])")
 _SOUND_ONE = re.compile(_SOUND)
 
 _D = rf"[0-9{HAN}洞两拐勾{HOMOPHONES}]"
@@ -70,9 +66,7 @@ _ALNUM = r"[0-9a-z]"
 FILLERS: dict[str, list[tuple[re.Pattern[str], str]]] = {
     "zh": [
         (
-            re.compile(
-                r"(?<=[0-9a-z_])\s?[(\[]?(?:下划线|下横线|下划杠|底线|underscore)[)\]]?\s?(?=[0-9a-z_])"
-            ),
+            re.compile(r"(?<=[0-9a-z_])\s?[(\[]?(?:下划线|下横线|下划杠|底线|underscore)[)\]]?\s?(?=[0-9a-z_])"),
             "_",
         ),
         (re.compile(r"(?<=[a-z0-9_])(?:不要|去掉|删掉|删)(?=-?[a-z0-9_])"), ""),
@@ -84,9 +78,7 @@ FILLERS: dict[str, list[tuple[re.Pattern[str], str]]] = {
             "-",
         ),
         (
-            re.compile(
-                rf"(?<=[0-9a-z{HAN}洞两拐勾])\s?(?:句号|点儿?|小数点|dot)\s?(?=[0-9a-z{HAN}洞两拐勾])"
-            ),
+            re.compile(rf"(?<=[0-9a-z{HAN}洞两拐勾])\s?(?:句号|点儿?|小数点|dot)\s?(?=[0-9a-z{HAN}洞两拐勾])"),
             ".",
         ),
         (re.compile(r"(?<=[0-9a-f])\s?冒号\s?冒号\s?(?=[0-9a-f])"), "::"),
@@ -139,9 +131,7 @@ def split_glued_cue(match: re.Match[str]) -> list[tuple[int, int, str]]:
 def spoken_digits(match: re.Match[str]) -> list[tuple[int, int, str]]:
     """ "double seven", "forty two", "oh": as digits, where two or more stand in a row."""
     at = match.start()
-    found = [
-        (at + m.start(), at + m.end(), _figures(m.group())) for m in _SPOKEN_DIGIT.finditer(match.group())
-    ]
+    found = [(at + m.start(), at + m.end(), _figures(m.group())) for m in _SPOKEN_DIGIT.finditer(match.group())]
     total = sum(char.isdigit() for char in match.group()) + sum(len(meant) for _, _, meant in found)
     if total < 2 or "12345" in "".join(meant for _, _, meant in found):  # somebody counts
         return []
@@ -167,12 +157,9 @@ def spelled_letters(match: re.Match[str]) -> list[tuple[int, int, str]]:
     at = match.start()
     signs = list(_SIGN_ONE.finditer(match.group()))
     named = sum(
-        len(m.group()) > 2 and not m.group()[0].isdigit() and _SPOKEN_DIGIT.fullmatch(m.group()) is None
-        for m in signs
+        len(m.group()) > 2 and not m.group()[0].isdigit() and _SPOKEN_DIGIT.fullmatch(m.group()) is None for m in signs
     )
-    if named < 2 and not (
-        named and any(m.group().isdigit() or _SPOKEN_DIGIT.fullmatch(m.group()) for m in signs)
-    ):
+    if named < 2 and not (named and any(m.group().isdigit() or _SPOKEN_DIGIT.fullmatch(m.group()) for m in signs)):
         return []
     edits = []
     last = 0

@@ -28,16 +28,12 @@ _MEMBER = re.compile(
     r"[\s:#.?-]{0,3}(?:(?:is|no|was|reads|says) )?$"
 )
 # The forms of Chinese mobile numbers, of landlines with their area code, and of bank cards.
-_PHONE_FORM = re.compile(
-    "(?:0|86|0086)?1[3-9][0-9]{9}|0(?:10|2[0-9]|[3-9][0-9]{2})[2-8][0-9]{6,7}|09[0-9]{8}"
-)
+_PHONE_FORM = re.compile("(?:0|86|0086)?1[3-9][0-9]{9}|0(?:10|2[0-9]|[3-9][0-9]{2})[2-8][0-9]{6,7}|09[0-9]{8}")
 _CARD_FORM = re.compile("(?:62|4|5[1-5]|35)[0-9]{14,17}")
 _JOINING = re.compile(r"[\s,，、/&;；。.]*(?:或者|或|和|还有|跟|与|及|、|or|and|&|/|,|，)?[\s,，、/&]*")
 
 
-def digit_spans(
-    normalized: NormalizedText, cues: Cues, language: str, taken: list[tuple[int, int]]
-) -> list[Span]:
+def digit_spans(normalized: NormalizedText, cues: Cues, language: str, taken: list[tuple[int, int]]) -> list[Span]:
     """Spans (places of the reading) of everything that is written in digits alone."""
     spans: list[Span] = []
     barrier, before, last = 0, None, 0
@@ -121,9 +117,7 @@ def identify(window: Window, normalized: NormalizedText, language: str) -> tuple
         scores["NATIONAL_ID"] = identity_numbers.national_id_zh(window)
     words = normalized.text[max(0, window.start - 60) : window.end + 30]
     if language == "en" or "ssn" in words or "social" in words:
-        scores["NATIONAL_ID"] = max(
-            scores.get("NATIONAL_ID", 0.0), identity_numbers.national_id_en(window, words)
-        )
+        scores["NATIONAL_ID"] = max(scores.get("NATIONAL_ID", 0.0), identity_numbers.national_id_en(window, words))
     scores["CREDIT_CARD"] = identity_numbers.card(window)
     if not unit:
         scores["QQ"] = identity_numbers.qq(window)
@@ -141,12 +135,7 @@ def identify(window: Window, normalized: NormalizedText, language: str) -> tuple
 
 def _thousands(window: Window) -> bool:
     """2,147,483,647"""
-    return (
-        bool(window.gaps)
-        and set(window.gaps) == {","}
-        and window.shape[0] <= 3
-        and set(window.shape[1:]) == {3}
-    )
+    return bool(window.gaps) and set(window.gaps) == {","} and window.shape[0] <= 3 and set(window.shape[1:]) == {3}
 
 
 def _choose_by_cue(scores: dict[str, float], window: Window) -> None:

@@ -18,13 +18,9 @@ _AT = re.compile(
     r"|\s?[\"*|/]\s?at\s?[\"*|/]\s?|(?<=[a-z0-9])[-_]at[-_](?=[a-z0-9]))"
     r"|(?P<word>\s{1,2}at\s{1,2})|(?P<hash>\s?[#*&$]\s?|(?<=[a-z0-9])[^\w\s!-~]{1,2}(?=[a-z0-9]{2,12}\.(?:com|net|cn)))"
 )
-_DOMAIN = re.compile(
-    rf"{domains.LABEL}(?:{domains.ANY_DOT}{domains.LABEL}){{1,4}}|[a-z0-9]{{1,20}}com(?![a-z0-9])"
-)
+_DOMAIN = re.compile(rf"{domains.LABEL}(?:{domains.ANY_DOT}{domains.LABEL}){{1,4}}|[a-z0-9]{{1,20}}com(?![a-z0-9])")
 _PLAIN_DOMAIN = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}")
-_MORE = re.compile(
-    rf"(?:{domains.HIDDEN_DOT}|\s?[。点·]\s?|\s{{1,2}}dot\s{{1,2}})(?:com|cn|net|org|edu)(?![a-z])"
-)
+_MORE = re.compile(rf"(?:{domains.HIDDEN_DOT}|\s?[。点·]\s?|\s{{1,2}}dot\s{{1,2}})(?:com|cn|net|org|edu)(?![a-z])")
 _COMMA_DOMAIN = re.compile(r"[a-z0-9-]{1,20},(?:com|cn|net)(?![a-z0-9])")
 # A full stop with a space behind it: where nothing but the word "at" speaks for an address, the end of a sentence.
 _SENTENCE = re.compile(r"\.\s|。")
@@ -72,8 +68,7 @@ def _around(normalized: NormalizedText, at: re.Match[str], floor: int, cues: Cue
         return None
     if at["hash"] is not None:
         sure = known or (
-            _cued(cues, start, end)
-            and text[start:end].endswith((".com", ".cn", ".net", ".org", ".edu", ".uk"))
+            _cued(cues, start, end) and text[start:end].endswith((".com", ".cn", ".net", ".org", ".edu", ".uk"))
         )
         return Span(start, end, "EMAIL_ADDRESS", 0.9) if sure else None
     loose = _SENTENCE.search(text, at.end(), end) is not None
@@ -108,9 +103,7 @@ def _spaced(text: str, at: re.Match[str], floor: int) -> Span | None:
     domain = after.group().replace(" ", "")
     labels = domain.split(".")
     return (
-        Span(start, after.end(), "EMAIL_ADDRESS", 0.95)
-        if len(labels) > 1 and domains.is_ending(labels[-1])
-        else None
+        Span(start, after.end(), "EMAIL_ADDRESS", 0.95) if len(labels) > 1 and domains.is_ending(labels[-1]) else None
     )
 
 
@@ -140,11 +133,7 @@ def _domain(normalized: NormalizedText, at: re.Match[str]) -> tuple[int, bool, b
         if (
             len(labels) > 1
             and domains.is_ending(label)
-            and (
-                best is None
-                or label in domains.words("strong")
-                or labels[-2] in ("co", "com", "ac", "org", "net")
-            )
+            and (best is None or label in domains.words("strong") or labels[-2] in ("co", "com", "ac", "org", "net"))
         ):
             best = end
         elif len(labels) > 1 and best is not None:
@@ -154,10 +143,7 @@ def _domain(normalized: NormalizedText, at: re.Match[str]) -> tuple[int, bool, b
             break
     if best is None:
         glued = (
-            labels
-            and labels[0].endswith("com")
-            and labels[0][:-3] in domains.words("mail")
-            and at["sign"] is not None
+            labels and labels[0].endswith("com") and labels[0][:-3] in domains.words("mail") and at["sign"] is not None
         )
         return (start + len(labels[0]), True, True) if glued else None
     return best, labels[0] in domains.words("mail"), True
@@ -180,19 +166,12 @@ def _cut(normalized: NormalizedText, start: int, end: int) -> int | None:
             best = label.end()
         elif best is None and domains.cut_ending(word) and place == len(labels) - 1:
             best = label.start() + domains.cut_ending(word)
-    if (
-        best is None
-        and len(labels) > 1
-        and labels[-1].group().isalpha()
-        and 2 <= len(labels[-1].group()) <= 12
-    ):
+    if best is None and len(labels) > 1 and labels[-1].group().isalpha() and 2 <= len(labels[-1].group()) <= 12:
         best = labels[-1].end()  # an ending that we do not know, behind an `@`, is one
     return best
 
 
-def _local_start(
-    normalized: NormalizedText, at: re.Match[str], floor: int, *, bare: bool, known: bool
-) -> int | None:
+def _local_start(normalized: NormalizedText, at: re.Match[str], floor: int, *, bare: bool, known: bool) -> int | None:
     """Where the part before an `@` begins, or None where there is none."""
     text = normalized.text
     start = _token(text, at.start(), floor)

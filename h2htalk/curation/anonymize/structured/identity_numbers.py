@@ -28,9 +28,7 @@ _SAYINGS = re.compile(
 )
 
 # Rows of a telephone's keys.
-_KEYS = frozenset(
-    ["147258369", "1472583690", "963852741", "159357", "357159", "789456123", "123789456", "741852963"]
-)
+_KEYS = frozenset(["147258369", "1472583690", "963852741", "159357", "357159", "789456123", "123789456", "741852963"])
 _DAY = re.compile(
     r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:(?:[01][0-9]|2[0-3])[0-5][0-9](?:[0-5][0-9])?)?"
 )
@@ -152,11 +150,7 @@ def card(window: Window) -> float:
         return 0.93 if window.near.nearest != "account" and distance is not None and window.whole else 0.0
     if not brand or not window.whole or window.glued:
         return 0.0
-    return (
-        0.9
-        if len(window.shape) <= 5 or max(window.shape) >= 4 or min(window.shape) == max(window.shape)
-        else 0.0
-    )
+    return 0.9 if len(window.shape) <= 5 or max(window.shape) >= 4 or min(window.shape) == max(window.shape) else 0.0
 
 
 def account(window: Window, language: str) -> float:
@@ -173,9 +167,7 @@ def account(window: Window, language: str) -> float:
         if about and len(digits) >= 9 and not _day(digits):
             return 0.6
         return _uncued_account(window, language)
-    if nearest in ("qq", "wechat", "id") or (
-        nearest == "landline" and (len(digits) < 9 or _phone_like(digits))
-    ):
+    if nearest in ("qq", "wechat", "id") or (nearest == "landline" and (len(digits) < 9 or _phone_like(digits))):
         return 0.0
     if len(digits) < 8 and distance > (30 if nearest == "account" and _is_not_round(digits) else 12):
         return 0.0
@@ -189,11 +181,7 @@ def account(window: Window, language: str) -> float:
 def member(window: Window) -> float:
     """A number right behind "id", "patient", "student"."""
     near = window.near
-    if (
-        near.nearest not in ("", "account", "phone", "vehicle")
-        or not window.whole
-        or not 6 <= len(window.digits) <= 14
-    ):
+    if near.nearest not in ("", "account", "phone", "vehicle") or not window.whole or not 6 <= len(window.digits) <= 14:
         return 0.0
     return 0.0 if _amount(window) or _day(window.digits) else 0.7
 
@@ -219,9 +207,7 @@ def _uncued_account(window: Window, language: str) -> float:
         return 0.0
     if "counter" in near.around and not near.around & {"adding", "profile", "qq"}:
         return 0.62
-    if len(digits) < 8 or (
-        len(digits) == 8 and window.lead not in ("to ", "as ", " im", "'m ", "im ", "am ")
-    ):
+    if len(digits) < 8 or (len(digits) == 8 and window.lead not in ("to ", "as ", " im", "'m ", "im ", "am ")):
         return 0.0
     return 0.0 if digits.endswith("000") else 0.52
 
@@ -255,8 +241,7 @@ _HOME_PHONE = re.compile("1[3-9][0-9]{9}|0[1-9][0-9]{8,10}")
 
 def _phone_like(digits: str) -> bool:
     return (
-        re.fullmatch(r"1[3-9][0-9]{9}|0[1-9][0-9]{8,10}|[2-9][0-9]{6}|1?[2-9][0-9]{2}[2-9][0-9]{6}", digits)
-        is not None
+        re.fullmatch(r"1[3-9][0-9]{9}|0[1-9][0-9]{8,10}|[2-9][0-9]{6}|1?[2-9][0-9]{2}[2-9][0-9]{6}", digits) is not None
     )
 
 
@@ -271,11 +256,7 @@ def qq(window: Window) -> float:
         about = "qq" in window.near.around and window.near.nearest in ("", "phone", "qq")
         return (
             0.6
-            if about
-            and not mobile
-            and len(digits) >= 6
-            and not _day(digits)
-            and not _SAYINGS.fullmatch(digits)
+            if about and not mobile and len(digits) >= 6 and not _day(digits) and not _SAYINGS.fullmatch(digits)
             else 0.0
         )
     if mobile and distance > 14:
@@ -311,9 +292,7 @@ def qq_without_cue(window: Window) -> float:
         return 0.72 if len(digits) > 8 else 0.6 if "adding" in near.around or digits[0] in "19" else 0.0
     return (
         0.55
-        if len(digits) > 8
-        and not _near_impersonal_words(near)
-        and not near.around & {"account", "card", "id"}
+        if len(digits) > 8 and not _near_impersonal_words(near) and not near.around & {"account", "card", "id"}
         else 0.0
     )
 

@@ -27,8 +27,7 @@ _V6_LOOSE = re.compile(
     r"(?<![0-9a-z])[0-9a-f]{1,4}(?P<s>[-.;_,|/* ])(?:[0-9a-f]{1,4}(?P=s)){6}[0-9a-f]{1,4}(?![0-9a-z])"
 )
 _SPELT = {
-    w: str(i)
-    for i, w in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
+    w: str(i) for i, w in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
 } | {"oh": "0"}
 _VERSION = re.compile(
     r"(?:(?<![a-z])(?:v|ver|version|ios|android|build|chapter|section|patch|firmware)|版本号?"
@@ -88,12 +87,8 @@ def _four(match: re.Match[str], normalized: NormalizedText, cues: Cues) -> float
     start, end = match.span()
     cued = cues.near(start, end).distance("ip") is not None
     loose = any(match[f"loose{n}"] is not None for n in range(3))
-    spelt = any(char in HAN for char in normalized.text[start:end]) or any(
-        char.isalpha() for char in match[1]
-    )
-    if _VERSION.search(normalized.text, max(0, start - 12), start) or _VERSION_AFTER.match(
-        normalized.text, end
-    ):
+    spelt = any(char in HAN for char in normalized.text[start:end]) or any(char.isalpha() for char in match[1])
+    if _VERSION.search(normalized.text, max(0, start - 12), start) or _VERSION_AFTER.match(normalized.text, end):
         return 0.0
     if loose:
         return 0.8 if cued and len(set(match.group("loose0", "loose1", "loose2"))) == 1 else 0.0
@@ -102,11 +97,7 @@ def _four(match: re.Match[str], normalized: NormalizedText, cues: Cues) -> float
     values = [int(octet) for octet in octets]
     # No version begins with so high a number: only a word right before it speaks against it.
     reach = 2 if values[0] >= 32 and max(values) >= 60 else _ANY
-    if (
-        cues.near(start, end).nearest_is_impersonal(reach)
-        or (max(values) < 32 and values[0] != 10)
-        or max(values) < 13
-    ):
+    if cues.near(start, end).nearest_is_impersonal(reach) or (max(values) < 32 and values[0] != 10) or max(values) < 13:
         return 0.0
     if spelt and max(values) < 100:
         return 0.0

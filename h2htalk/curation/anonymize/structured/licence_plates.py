@@ -14,9 +14,7 @@ from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
 _PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _LAST = "学港澳警挂领试超"
 _GAP = r"(?:[\s·.\-_/,~*|()\[\]+:'\"❤♥★☆…=#^]{0,3}|\s?(?:后面跟着?|后面是|然后是?|点|杠)\s?)"
-_CHINESE = re.compile(
-    rf"[{_PROVINCES}]{_GAP}[a-z](?:{_GAP}[a-z0-9{HAN}]){{4,6}}(?:{_GAP}[学港澳警挂领试超])?"
-)
+_CHINESE = re.compile(rf"[{_PROVINCES}]{_GAP}[a-z](?:{_GAP}[a-z0-9{HAN}]){{4,6}}(?:{_GAP}[学港澳警挂领试超])?")
 
 
 def plate_spans(normalized: NormalizedText, cues: Cues, language: str) -> list[Span]:
@@ -194,9 +192,7 @@ def _shaped(text: str, pieces: list[re.Match[str]], normalized: NormalizedText, 
     return _believed(whole, text[start:end], start, end, normalized, cues)
 
 
-def _believed(
-    whole: str, written: str, start: int, end: int, normalized: NormalizedText, cues: Cues
-) -> float:
+def _believed(whole: str, written: str, start: int, end: int, normalized: NormalizedText, cues: Cues) -> float:
     shown = normalized.visible[start:end]
     capitals = shown.upper() == shown
     modern = _MODERN.fullmatch(whole) is not None
@@ -294,9 +290,7 @@ def _plate(text: str, match: re.Match[str], near: int, normalized: NormalizedTex
         return None
     if not direct and not _KNOWN.fullmatch(re.sub(r"[^a-z0-9]", "", text[start:end])):
         return None
-    if not direct and not (
-        shown.upper() == shown or _UK.fullmatch(re.sub(r"[^a-z0-9]", "", text[start:end]))
-    ):
+    if not direct and not (shown.upper() == shown or _UK.fullmatch(re.sub(r"[^a-z0-9]", "", text[start:end]))):
         return None
     return Span(start, end, "LICENSE_PLATE", 0.9 if direct else 0.75)
 
@@ -320,9 +314,7 @@ def _part(text: str, at: int, normalized: NormalizedText) -> Span | None:
     if match is None or match[1] in _STOP:
         return None
     shown = normalized.visible[match.start(1) : match.end(1)]
-    return (
-        Span(*match.span(1), "LICENSE_PLATE", 0.8) if shown.upper() == shown or not shown.isalpha() else None
-    )
+    return Span(*match.span(1), "LICENSE_PLATE", 0.8) if shown.upper() == shown or not shown.isalpha() else None
 
 
 def _vanity(text: str, cue: Cue, normalized: NormalizedText) -> Span | None:

@@ -46,9 +46,7 @@ _NO_IDS = domains.words("no_wechat")
 def wechat_spans(normalized: NormalizedText, cues: Cues, taken: TakenCharacters) -> list[Span]:
     """Spans (places of the reading) of WeChat ids that hold a letter, outside of what is taken, which they join."""
     text = _figured(normalized)
-    spans = (
-        taken.keep(Span(*m.span(), "WECHAT", 0.98) for m in _WXID.finditer(text)) if "wxid" in text else []
-    )
+    spans = taken.keep(Span(*m.span(), "WECHAT", 0.98) for m in _WXID.finditer(text)) if "wxid" in text else []
     for cue in [*cues.found, *_glued(text)]:
         if cue.kind == "wechat":
             span = _behind(text, cue) or _before(text, cue)
@@ -66,12 +64,7 @@ def _about(text: str, cues: Cues) -> Iterator[Span]:
         more = _SPACED_FIGURES.match(text, end) if value.isalpha() else None
         if more and len(value) + len(more.group()) > 6:
             value, end = value + more.group()[1:], more.end()
-        if (
-            not 6 <= len(value) <= 20
-            or value in _NO_IDS
-            or _NO_ID.match(value)
-            or not re.search("[a-z]", value)
-        ):
+        if not 6 <= len(value) <= 20 or value in _NO_IDS or _NO_ID.match(value) or not re.search("[a-z]", value):
             continue
         near = cues.near(*match.span())
         if near.nearest in _ELSEWHERE and near.kinds[0][1] <= _CLOSE:
@@ -80,11 +73,7 @@ def _about(text: str, cues: Cues) -> Iterator[Span]:
         if _marked(value) or "-" in value:
             if direct or "wechat" in near.around:
                 yield Span(match.start(), end, "WECHAT", 0.85 if direct else 0.75)
-            elif (
-                "adding" in near.around
-                and near.nearest in ("", "phone", "url", "qq")
-                and _beside(cues, match)
-            ):
+            elif "adding" in near.around and near.nearest in ("", "phone", "url", "qq") and _beside(cues, match):
                 yield Span(match.start(), end, "WECHAT", 0.65)
         elif (direct or _beside(cues, match)) and "wechat" in near.around and _is_pinyin(value):
             yield Span(match.start(), end, "WECHAT", 0.7)
@@ -93,9 +82,7 @@ def _about(text: str, cues: Cues) -> Iterator[Span]:
 def _figured(normalized: NormalizedText) -> str:
     """The text, with Han digits that stand in a Latin word as digits: coco八八."""
     text = normalized.text
-    return (
-        text if text.isascii() else _HAN_IN_WORD.sub(lambda m: normalized.digits[m.start() : m.end()], text)
-    )
+    return text if text.isascii() else _HAN_IN_WORD.sub(lambda m: normalized.digits[m.start() : m.end()], text)
 
 
 def _beside(cues: Cues, match: re.Match[str]) -> bool:
@@ -110,8 +97,7 @@ def _syllables() -> re.Pattern[str]:
     """A word made of Chinese syllables in Latin letters, or of such with a little more."""
     starts = "b|p|m|f|d|t|n|l|g|k|h|j|q|x|zh|ch|sh|r|z|c|s|y|w"
     finals = (
-        "iang|iong|uang|ang|eng|ing|ong|iao|ian|uai|uan|ai|ei|ao|ou|an|en|in|un|ia|ie|iu|ui|ua|uo|ue|er"
-        "|a|o|e|i|u|v"
+        "iang|iong|uang|ang|eng|ing|ong|iao|ian|uai|uan|ai|ei|ao|ou|an|en|in|un|ia|ie|iu|ui|ua|uo|ue|er|a|o|e|i|u|v"
     )
     return re.compile(rf"(?:(?:{starts})(?:{finals})|a|ai|an|ao|e|er|en|ou){{2,8}}")
 
@@ -124,9 +110,7 @@ def _glued(text: str) -> list[Cue]:
     """Cues in Latin letters that stand at the id itself: `vxlin88`, 加vlin88, `wx_lin`."""
     if "v" not in text and "w" not in text:
         return []
-    pattern = (
-        r"(?<![a-z])(?:v[. -]?x|w[. -]?x|wechat|weixin)(?=[a-z0-9])(?!id_)|(?<=[加+我薇➕个])v(?=[a-z0-9]{5})"
-    )
+    pattern = r"(?<![a-z])(?:v[. -]?x|w[. -]?x|wechat|weixin)(?=[a-z0-9])(?!id_)|(?<=[加+我薇➕个])v(?=[a-z0-9]{5})"
     return [Cue(m.start(), m.end(), "wechat") for m in re.finditer(pattern, text)]
 
 
@@ -164,11 +148,7 @@ def _id(text: str, start: int) -> Span | None:
         not stripped[0].isalpha() and not (_marked(stripped) and not stripped.isdigit())
     ):
         return None
-    if (
-        stripped in _NO_IDS
-        or _QQ.fullmatch(stripped.replace(" ", ""))
-        or (stripped.replace("-", "").isdigit())
-    ):
+    if stripped in _NO_IDS or _QQ.fullmatch(stripped.replace(" ", "")) or (stripped.replace("-", "").isdigit()):
         return None
     return Span(start, end - (len(whole) - len(stripped)), "WECHAT", 0.93 if _marked(stripped) else 0.8)
 

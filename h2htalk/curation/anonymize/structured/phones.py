@@ -144,12 +144,7 @@ def _landline(window: Window) -> float:
         return 0.52 if window.whole and not window.near.around - {"phone", "landline", "vehicle"} else 0.0
     if window.gaps == ("-",) and not window.near.kinds and window.whole and _PAIR.fullmatch(digits):
         return 0.55 if window.shape == (4, 4) else 0.0
-    if (
-        window.gaps == ("-",)
-        and window.whole
-        and window.shape in ((8, 3), (8, 4), (7, 3))
-        and _LOCAL.match(digits)
-    ):
+    if window.gaps == ("-",) and window.whole and window.shape in ((8, 3), (8, 4), (7, 3)) and _LOCAL.match(digits):
         return 0.6 if not window.near.kinds or _cue(window) else 0.0  # an extension
     direct = window.near.distance("landline")
     direct = window.near.distance("phone") if direct is None else direct
@@ -222,11 +217,7 @@ def _english(window: Window) -> float:
 
 def _mobile_abroad(window: Window) -> bool:
     """447700900461, without its plus."""
-    return (
-        window.whole
-        and not window.glued
-        and re.fullmatch("447[0-9]{9}|614[0-9]{8}", window.digits) is not None
-    )
+    return window.whole and not window.glued and re.fullmatch("447[0-9]{9}|614[0-9]{8}", window.digits) is not None
 
 
 def _north_american(window: Window, ten: str, cued: bool) -> float:

@@ -15,9 +15,7 @@ _WITH_SCHEME = re.compile(rf"(?<![a-z]){_SCHEME}(?={_PATH})")
 _HOST = re.compile(r"(?<![a-z0-9@._%+-])(?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,24}(?![a-z0-9@_-])")
 _REST = re.compile(rf"(?::[0-9]{{2,5}})?(?:[/?#]{_PATH}*)?")
 _ANY_PATH = re.compile(rf"{_PATH}+")
-_HIDDEN = re.compile(
-    rf"(?<![a-z0-9@._%+-])(?:{_SCHEME})?{domains.LABEL}(?:{domains.ANY_DOT}{domains.LABEL}){{1,5}}"
-)
+_HIDDEN = re.compile(rf"(?<![a-z0-9@._%+-])(?:{_SCHEME})?{domains.LABEL}(?:{domains.ANY_DOT}{domains.LABEL}){{1,5}}")
 _SLASHES = re.compile(
     r"(?:\s?/\s?|\s{1,2}(?:slash|forward slash)\s{1,2}|\s?斜杠\s?|\s?[(\[]\s?(?:slash"
     r"|/)\s?[)\]]\s?)[a-z0-9\-_~%=?&#]+(?:\s(?:underscore|dash|dot)\s[a-z0-9]+){0,3}"
@@ -63,8 +61,7 @@ def _wrapped(normalized: NormalizedText, end: int) -> int:
 
 def _hides(text: str) -> bool:
     return any(
-        sign in text
-        for sign in ("dot", "d0t", "点", "。", "·", "[.]", "(.)", " .", ". ", "{.}", "point", ".\n")
+        sign in text for sign in ("dot", "d0t", "点", "。", "·", "[.]", "(.)", " .", ". ", "{.}", "point", ".\n")
     )
 
 
@@ -117,9 +114,7 @@ def _bare(normalized: NormalizedText, cues: Cues, taken: TakenCharacters) -> lis
     return spans
 
 
-def _believed(
-    labels: list[str], path: bool, normalized: NormalizedText, cues: Cues, start: int, end: int
-) -> bool:
+def _believed(labels: list[str], path: bool, normalized: NormalizedText, cues: Cues, start: int, end: int) -> bool:
     """Whether words with dots in between are a domain, and not a typing slip ("ok.thanks") or a file."""
     last = labels[-1]
     if not domains.is_ending(last) or not all(labels):

@@ -157,9 +157,7 @@ def _states() -> dict[str, str]:
 def _english_parts() -> re.Pattern[str]:
     """States of two words, numbers, words."""
     states = "|".join(state for state in _states() if " " in state)
-    return re.compile(
-        rf"\b(?:{states})\b|[0-9]+(?:st|nd|rd|th)\b|[0-9]+|[^\W\d_]+(?:['’][^\W\d_]+)*\.?", re.IGNORECASE
-    )
+    return re.compile(rf"\b(?:{states})\b|[0-9]+(?:st|nd|rd|th)\b|[0-9]+|[^\W\d_]+(?:['’][^\W\d_]+)*\.?", re.IGNORECASE)
 
 
 @cache
@@ -177,9 +175,7 @@ def _english(draws: AddressDraws, value: str) -> str:
         start, end = found.span()
         written, word = value[start:end], found.group().lower().rstrip(".")
         if postcode and postcode.start() <= start < postcode.end():
-            return "".join(
-                _of_postcode(draw, c, at == postcode.start()) for at, c in enumerate(found.group(), start)
-            )
+            return "".join(_of_postcode(draw, c, at == postcode.start()) for at, c in enumerate(found.group(), start))
         if zipped and start >= zipped.start():
             return "000" + draw.digits(2) if start == zipped.start() else draw.digits(4)
         if word[0].isdigit():

@@ -53,9 +53,7 @@ class Surrogates:
         self._values = data.values
         found = data.spans
         self._made: dict[tuple[str, str], str] = {}
-        raws = {
-            (s.type, text[s.start : s.end]) for text, spans in zip(texts, found, strict=True) for s in spans
-        }
+        raws = {(s.type, text[s.start : s.end]) for text, spans in zip(texts, found, strict=True) for s in spans}
         people = {raw for kind, raw in raws if kind == "PERSON"}
         others = {(kind, raw) for kind, raw in raws if kind != "PERSON"}
         self._taken = {normalized_value(kind, raw) for kind, raw in others} | {
@@ -96,8 +94,7 @@ class Surrogates:
     def _repeats_value(self, made: str) -> bool:
         """Whether a surrogate says one of the dialogue's own values, or is the name of a public figure."""
         return any(
-            span.end - span.start >= LEAKING or span.end - span.start == len(made)
-            for span in self._values.find(made)
+            span.end - span.start >= LEAKING or span.end - span.start == len(made) for span in self._values.find(made)
         ) or bool(find_allowed(made, self._language))
 
     def _surrogates_of(self, raws: Iterable[tuple[str, str]]) -> None:
@@ -141,11 +138,7 @@ class Surrogates:
                 return f"[{kind}]"
             rules = find_language(self._language).number_rules
             made = shape.reformatted(NUMBERS[kind](draw, shape.compact, rules, attempt))
-            return (
-                _PROVINCE.sub(lambda m: draw.choice(PROVINCES), made, count=1)
-                if kind == "LICENSE_PLATE"
-                else made
-            )
+            return _PROVINCE.sub(lambda m: draw.choice(PROVINCES), made, count=1) if kind == "LICENSE_PLATE" else made
         if kind == "EMAIL_ADDRESS":
             return email(draw, normalize_text(raw).visible)
         if kind == "URL":
@@ -153,11 +146,7 @@ class Surrogates:
         if kind == "IP_ADDRESS":
             return ip_address(draw, normalize_text(raw).visible, attempt)
         draws = AddressDraws(self._secret, value, attempt)
-        return (
-            address(draws, visible_value(raw))
-            if kind == "ADDRESS"
-            else organization(draws, visible_value(raw))
-        )
+        return address(draws, visible_value(raw)) if kind == "ADDRESS" else organization(draws, visible_value(raw))
 
 
 def normalized_value(kind: str, value: str) -> str:

@@ -48,11 +48,7 @@ _CHECKS: dict[int, tuple[Callable[[str], bool], ...]] = {
 @cache
 def _fictional() -> list[tuple[str, re.Pattern[str], list[list[str]]]]:
     """Of each form of a telephone number its language ("" for any), and what follows its kept part (its groups)."""
-    raw = (
-        resources.files("h2htalk.curation.anonymize.structured")
-        .joinpath("phones.toml")
-        .read_text(encoding="utf-8")
-    )
+    raw = resources.files("h2htalk.curation.anonymize.structured").joinpath("phones.toml").read_text(encoding="utf-8")
     return [(r["language"], re.compile(r["form"]), r["then"]) for r in tomllib.loads(raw)["fictional"]]
 
 
@@ -95,13 +91,7 @@ def national_id(draw: SeededRandom, compact: str, language: str, attempt: int = 
     n = len(compact)
     if n == 18 and language == "zh":
         return _with_wrong_check_digit(
-            lambda: (
-                draw.choice(_PROVINCES)
-                + draw.digits(4)
-                + _day(draw)
-                + draw.digits(3)
-                + draw.choice(DIGITS + "x")
-            )
+            lambda: draw.choice(_PROVINCES) + draw.digits(4) + _day(draw) + draw.digits(3) + draw.choice(DIGITS + "x")
         )
     if n == 15 and compact.isdigit() and language == "zh":
         return draw.choice(_PROVINCES) + draw.digits(6) + "00" + draw.digits(5)  # a month 00

@@ -50,9 +50,7 @@ def person_surrogates(
     parts = name_parts(names)
     for attempt in range(_LAST):
         mapped = _mapping(secret, parts.values(), said, "person" if attempt == 0 else f"person {attempt}")
-        made = {
-            name: "".join(_render_part(part, mapped) for part in found.parts) for name, found in parts.items()
-        }
+        made = {name: "".join(_render_part(part, mapped) for part in found.parts) for name, found in parts.items()}
         # A name that nothing can stand in for part by part (no letters) is a placeholder.
         made = {
             name: other if other.lower() != name.lower() else f"[PERSON {n}]"
@@ -121,9 +119,7 @@ def latin_gender(name: str) -> Gender:
     known = _latin_genders().get(name)
     if known is not None or len(name) < 4:
         return known or "neutral"
-    return (
-        "female" if name.endswith(("ella", "elle", "ette", "ina", "issa", "lyn", "lynn", "ia")) else "neutral"
-    )
+    return "female" if name.endswith(("ella", "elle", "ette", "ina", "issa", "lyn", "lynn", "ia")) else "neutral"
 
 
 def _draw_part(draw: SeededRandom, role: Role, key: str, gender: Gender, attempt: int) -> str:

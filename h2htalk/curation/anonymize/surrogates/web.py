@@ -16,12 +16,8 @@ from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 _ENDINGS = ("com", "org", "net")
 # Between a name and its domain, and between a domain's parts, in every dress.
-_AT = re.compile(
-    r"\s*(?:[(\[{<]\s*(?:at|@|艾特)\s*[)\]}>]|@|#|\*|艾特|圈a|小老鼠|[\s_-]+at[\s_-]+)\s*", re.IGNORECASE
-)
-_DOT = re.compile(
-    r"\s*(?:[(\[{<]\s*(?:dot|\.|点)\s*[)\]}>]|[.。·]|点|(?<=[\s_-])dot(?=[\s_-]))\s*", re.IGNORECASE
-)
+_AT = re.compile(r"\s*(?:[(\[{<]\s*(?:at|@|艾特)\s*[)\]}>]|@|#|\*|艾特|圈a|小老鼠|[\s_-]+at[\s_-]+)\s*", re.IGNORECASE)
+_DOT = re.compile(r"\s*(?:[(\[{<]\s*(?:dot|\.|点)\s*[)\]}>]|[.。·]|点|(?<=[\s_-])dot(?=[\s_-]))\s*", re.IGNORECASE)
 _SCHEME = re.compile(r"(?:[a-z]{2,6}\s?:\s?/\s?/\s?)?(?:www\s?(?:\.|\[dot\]|\(dot\)|点)\s?)?", re.IGNORECASE)
 _HOST_END = re.compile(r"[/?#:]")
 _ENOUGH = 40
@@ -38,11 +34,7 @@ def email(draw: SeededRandom, value: str) -> str:
     domain = seen[at.end() :]
     dots = [m for m in _DOT.finditer(domain) if m.start() > 0 and m.end() < len(domain)]
     dot = domain[dots[-1].start() : dots[-1].end()] if dots else "."
-    return (
-        _scrambled(draw, local)
-        + value[at.start() : at.end()]
-        + _like(value, f"example{dot}{draw.choice(_ENDINGS)}")
-    )
+    return _scrambled(draw, local) + value[at.start() : at.end()] + _like(value, f"example{dot}{draw.choice(_ENDINGS)}")
 
 
 def url(draw: SeededRandom, value: str) -> str:

@@ -23,9 +23,7 @@ _TAIL = re.compile(
     r"[^0-9a-z\n]{0,3}(?:(?:are|is|of)[^0-9a-z\n]{1,2})?((?:[0-9][ -]?){3}[0-9x])(?![0-9])"
 )
 # A number with stars for all but its end, and the Chinese word behind it: **** 1234, 1234结尾.
-_MASKED_NUMBER = re.compile(
-    r"(?:[*•]{2,6}[ -]?){1,4}([0-9]{3}[0-9x])(?![0-9])|(?<![0-9])([0-9]{3}[0-9x])(?=结尾|收尾)"
-)
+_MASKED_NUMBER = re.compile(r"(?:[*•]{2,6}[ -]?){1,4}([0-9]{3}[0-9x])(?![0-9])|(?<![0-9])([0-9]{3}[0-9x])(?=结尾|收尾)")
 _MARKS = re.compile("[ -]")
 # Beside a Chinese name that is a word as well.
 _NAMING = re.compile("(?:叫|名字是|我是|姓名[:：]?|[妈爸姐妹哥弟]|朋友|同学|同桌|闺蜜|老师)$")
@@ -69,9 +67,7 @@ class KnownValues:
 
     def unambiguous(self) -> list[str]:
         """The values, in lower case, that are nothing else wherever they stand: no words."""
-        return sorted(
-            v.form for known in self._values.values() for v in known if not (v.written or v.needs_cue)
-        )
+        return sorted(v.form for known in self._values.values() for v in known if not (v.written or v.needs_cue))
 
     def _ends_of_numbers(self, text: str) -> list[Span]:
         """The last four digits of a number, said to be such."""
@@ -127,9 +123,7 @@ def _is_used_as_name(text: str, at: int, written: str) -> bool:
 
 
 def _is_beside_cue(text: str, start: int, end: int) -> bool:
-    return (
-        _NAMING.search(text, max(start - 6, 0), start) is not None or _SPOKEN_TO.match(text, end) is not None
-    )
+    return _NAMING.search(text, max(start - 6, 0), start) is not None or _SPOKEN_TO.match(text, end) is not None
 
 
 def _is_family_plural(text: str, at: int, value: KnownValue) -> bool:
@@ -167,8 +161,7 @@ class DialogueData:
         return [
             a
             for a in find_allowed(text, self.language, self.allow)
-            if a.kind == "companion"
-            or (a.kind == "figure" and not self.values.contains(text[a.start : a.end]))
+            if a.kind == "companion" or (a.kind == "figure" and not self.values.contains(text[a.start : a.end]))
         ]
 
     def leaks(self, texts: Iterable[str]) -> bool:
@@ -230,8 +223,7 @@ def _merge_known(spans: list[Span], repeated: list[Span]) -> list[Span]:
             touching.append(spans[reach])
             reach += 1
         if all(
-            span.start <= t.start and t.end <= span.end and t.end - t.start < span.end - span.start
-            for t in touching
+            span.start <= t.start and t.end <= span.end and t.end - t.start < span.end - span.start for t in touching
         ):
             kept.append(span)
             dropped.update(touching)

@@ -78,7 +78,5 @@ def _folded(text: str) -> str:
     """In one case and width, without what nobody sees."""
     folded = unicodedata.normalize("NFKC", plain(normalize_text(text).visible)).casefold()
     return (
-        "".join([c for c in folded if unicodedata.category(c) not in ("Cf", "Mn")])
-        if not folded.isascii()
-        else folded
+        "".join([c for c in folded if unicodedata.category(c) not in ("Cf", "Mn")]) if not folded.isascii() else folded
     )

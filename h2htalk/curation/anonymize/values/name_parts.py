@@ -44,9 +44,7 @@ _TITLES_EN: Mapping[str, Gender] = dict(
 )
 _BEFORE_SURNAMES = "mr mister mrs ms miss dr doctor prof professor coach officer judge captain mx"
 _SURNAME_TITLES = frozenset(_BEFORE_SURNAMES.split())
-_SMALL = (
-    "van von der den de del della di da dos al el bin bint ibn ben la le ter st mac o y junior jr sr ii iii"
-)
+_SMALL = "van von der den de del della di da dos al el bin bint ibn ben la le ter st mac o y junior jr sr ii iii"
 _PARTICLES = frozenset(_SMALL.split())
 
 
@@ -81,9 +79,7 @@ def name_parts(names: Iterable[str]) -> dict[str, NameParts]:
     The order of the names makes no difference.
     """
     every = sorted(set(names))
-    givens = frozenset(
-        p.key for n in every for p in _chinese(n, frozenset()).with_role("given") if len(_han(n)) > 2
-    )
+    givens = frozenset(p.key for n in every for p in _chinese(n, frozenset()).with_role("given") if len(_han(n)) > 2)
     surnames = frozenset(
         p.key for n in every if not _HAN.search(n) for p in _latin(n, frozenset()).with_role("latin_surname")
     )
@@ -106,9 +102,7 @@ def _chinese(name: str, givens: frozenset[str]) -> NameParts:
     core = name.removesuffix(title)
     gender: Gender = "neutral"
     if title:
-        gender = (
-            "female" if _FEMALE_TITLES.search(title) else "male" if _MALE_TITLES.search(title) else "neutral"
-        )
+        gender = "female" if _FEMALE_TITLES.search(title) else "male" if _MALE_TITLES.search(title) else "neutral"
     prefix = core[0] if len(core) in (2, 3) and core[0] in _PREFIXES and _is_form_of_address(core[1:]) else ""
     rest = core.removeprefix(prefix)
     parts = [NamePart(prefix, "kept")] if prefix else []

@@ -32,9 +32,7 @@ class ReformattedValues:
     def __init__(self, numbers: Iterable[tuple[str, Known]], names: Iterable[tuple[str, Known]]) -> None:
         """`numbers`: digits and letters in lower case, `SHORTEST` or more; `names`: letters of full names."""
         self._numbers = _Stream({n: k for n, k in sorted(numbers) if len(n) >= SHORTEST})
-        self._names = _Stream(
-            {n: k for n, k in sorted(names) if len(n) >= SHORTEST or (_HAN.match(n) and len(n) > 1)}
-        )
+        self._names = _Stream({n: k for n, k in sorted(names) if len(n) >= SHORTEST or (_HAN.match(n) and len(n) > 1)})
 
     def find(self, shown: str) -> list[Span]:
         """Where they stand in a text (plain), in order."""
@@ -49,11 +47,7 @@ class ReformattedValues:
             for start, end, (kind, score) in self._names.find(lowered, _NAME_CHARS, _NAME_MARKS):
                 # Han characters that stand together are looked for as they are.
                 together = end - start == len("".join(_HAN.findall(lowered, start, end)))
-                if (
-                    not together
-                    and not _latin(lowered, start - 1, start)
-                    and not _latin(lowered, end, end + 1)
-                ):
+                if not together and not _latin(lowered, start - 1, start) and not _latin(lowered, end, end + 1):
                     hits.append(Span(start, end, kind, score))
         return sorted(hits)
 
@@ -80,11 +74,7 @@ class _Stream:
             length = 0
             for size in self._sizes(stream, at):
                 known = self.values.get(stream[at : at + size])
-                if (
-                    known is not None
-                    and at + size <= len(stream)
-                    and _is_close(text, places, at, size, marks)
-                ):
+                if known is not None and at + size <= len(stream) and _is_close(text, places, at, size, marks):
                     hits.append((places[at], places[at + size - 1] + 1, known))
                     length = size
                     break
@@ -97,9 +87,7 @@ class _Stream:
 
 def _is_close(text: str, places: list[int], at: int, size: int, marks: re.Pattern[str]) -> bool:
     """Whether nothing but a mark or two stands between the characters."""
-    return all(
-        marks.fullmatch(text, places[n] + 1, places[n + 1]) is not None for n in range(at, at + size - 1)
-    )
+    return all(marks.fullmatch(text, places[n] + 1, places[n + 1]) is not None for n in range(at, at + size - 1))
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

@@ -18,9 +18,7 @@ from h2htalk.curation.anonymize.values.value_shape import value_shape
 # A value this long must not be seen again, in whatever place; shorter ones are too often part of something else.
 LEAKING = 4
 _HAN = re.compile("[\u4e00-\u9fff]")
-_NUMBERED = frozenset(
-    {"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"}
-)
+_NUMBERED = frozenset({"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"})
 _WORDS = re.compile(r"[^\W\d_]+")
 # Surnames that are words too, beside those of the list of everyday words.
 _ALSO_WORDS = """
@@ -93,11 +91,7 @@ def _other_variants(written: str, span: Span) -> list[KnownValue]:
         compact = compact if any(map(str.isdigit, compact)) else ""
         values = [KnownValue(to_lower(written), kind, score, compact=compact)]
         home = national_format(compact).removeprefix("0") if kind == "PHONE_NUMBER" else compact
-        return (
-            values
-            if home == compact or len(home) < 9
-            else [*values, KnownValue(home, kind, score, compact=home)]
-        )
+        return values if home == compact or len(home) < 9 else [*values, KnownValue(home, kind, score, compact=home)]
     values = [KnownValue(to_lower(written), kind, score)]
     if kind == "ADDRESS":
         values += [
@@ -216,11 +210,7 @@ def organization_variants(written: str) -> Iterator[str]:
         own = pools("places_zh")
         if any(core[:2] in own[tier] for tier in ("province", "city1", "city2", "city3")):
             core = core[2:].removeprefix("市")
-        if (
-            len(core) >= 4
-            and core != written
-            and core.endswith(("科技", "传媒", "教育", "网络", "物流", "文化"))
-        ):
+        if len(core) >= 4 and core != written and core.endswith(("科技", "传媒", "教育", "网络", "物流", "文化")):
             yield core
         return
     match = _WORD.match(to_lower(written))

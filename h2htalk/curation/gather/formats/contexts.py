@@ -68,9 +68,7 @@ class _Conversation:
 
     def continues(self, turns: Turns) -> bool:
         """Whether a line belongs to it: it goes further, and has the same text for the turns of both."""
-        return max(turns) > max(self.turns) and all(
-            self.turns.get(n, turn) == turn for n, turn in turns.items()
-        )
+        return max(turns) > max(self.turns) and all(self.turns.get(n, turn) == turn for n, turn in turns.items())
 
     def whole(self) -> RawDialogue:
         """All turns in order; tagged `gap` where no line contains some of them."""

@@ -82,9 +82,7 @@ def _read_row(fields: Sequence[str], columns: _Columns, line: int) -> RawDialogu
             require_unicode(field, line=line, column=number)
     except RefusedItem as refused:
         return refused
-    title, text = (
-        "" if at is None else plain_text(fields[at]).strip() for at in (columns.title, columns.text)
-    )
+    title, text = ("" if at is None else plain_text(fields[at]).strip() for at in (columns.title, columns.text))
     asked = text if title in text else f"{title}\n{text}".strip()
     question = fields[columns.id].strip() if columns.id is not None else ""
     answer = plain_text(fields[columns.answer]).strip()
