@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _MODIFIERS = Kind.NUMERAL + Kind.CLASSIFIER + Kind.ADJECTIVE + Kind.PRONOUN
+_BEFORE_PREDICATE = Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.PREPOSITION + Kind.PRONOUN
 _PLACE_ENDINGS = frozenset("在进到向往成回入至为作")
 
 
@@ -64,8 +65,7 @@ class _Clause:
 
     def pairs(self) -> list[tuple[int, str]]:
         """(index of the noun, verb), not in order."""
-        disposals = [at for at, kind in enumerate(self.kinds) if kind == Kind.DISPOSAL]
-        pairs = [pair for at in disposals for pair in self._moved(at)]
+        pairs = [pair for at, kind in enumerate(self.kinds) if kind == Kind.DISPOSAL for pair in self._moved(at)]
         fronted = re.fullmatch("[MQARUN]*NR+[BX]*V[LCS]*", self.kinds)
         if fronted and self.text(self.kinds.rfind(Kind.NOUN)) not in lists.PEOPLE:
             verb, _ = self._chunk(self.kinds.find(Kind.VERB))
@@ -84,12 +84,9 @@ class _Clause:
         if self.kind(end) == Kind.OF:  # a relative clause without an object: the noun after 的 is it
             head, _ = self._noun_after(end + 1)
             return [] if head is None or self.text(head) in lists.ADJUNCTS else [(head, verb)]
-        if self.kind(end) == Kind.GIVE and verb not in lists.MODALS:
-            head, after = self._object(at, verb, end + 1)  # 送给她一束花
-        elif self._leads_to_place(at, end):
-            head, after = None, end
-        else:
-            head, after = self._object(at, verb, end)
+        gives = self.kind(end) == Kind.GIVE and verb not in lists.MODALS  # 送给她一束花
+        leads = not gives and self._leads_to_place(at, end)
+        head, after = (None, end) if leads else self._object(at, verb, end + gives)
         if head is None and self.kinds[end : end + 2] == Kind.CONJUNCTION + Kind.VERB:
             _, after = self._chunk(end + 1)  # 清洗并晾干衣服
             head, after = self._object(at, verb, after)
@@ -111,9 +108,8 @@ class _Clause:
         if ending in "到在":
             return ending == "在"
         unlisted = text[0] in lists.FREE_VERBS or lists.word_class(text)[:1] != "v"
-        if ending in _PLACE_ENDINGS and text not in lists.WHOLE and unlisted:
-            return True
-        return self.text(end) in ("在", "到", "成", "进")
+        inside = ending in _PLACE_ENDINGS and text not in lists.WHOLE and unlisted
+        return inside or self.text(end) in ("在", "到", "成", "进")
 
     def _object(self, at: int, verb: str, end: int) -> tuple[int | None, int]:
         """The direct object that follows and the index after it."""
@@ -125,13 +121,9 @@ class _Clause:
         attribute = self.kind(at - 1) in Kind.NUMERAL + Kind.CLASSIFIER  # 一些有意义的事情
         if of > end and own and (attribute or self.text(head) in lists.ADJUNCTS):
             return of - 1, after  # 解决问题的方法
-        says = verb in lists.CLAUSAL and verb not in lists.PERCEIVING
-        return (None if says and self._predicate(after) else head), after
-
-    def _predicate(self, at: int) -> bool:
-        """Whether a predicate of the noun before follows."""
-        at = self.after(at, Kind.ADVERB + Kind.AUXILIARY + Kind.TIME + Kind.PREPOSITION + Kind.PRONOUN)
-        return self.kind(at) in Kind.VERB + Kind.ADJECTIVE + Kind.DISPOSAL + Kind.PASSIVE + Kind.GIVE
+        rest = self.kind(self.after(after, _BEFORE_PREDICATE))
+        acts = rest in Kind.VERB + Kind.ADJECTIVE + Kind.DISPOSAL + Kind.PASSIVE + Kind.GIVE
+        return (None if acts and verb in lists.CLAUSAL - lists.PERCEIVING else head), after  # 说[他病了]
 
     def _noun_after(self, at: int, *, direct: bool = False) -> tuple[int | None, int]:
         """(head of the noun phrase that starts here or None, index after the phrase).

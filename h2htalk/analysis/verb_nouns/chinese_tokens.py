@@ -52,8 +52,8 @@ def chinese_tokens(doc: Doc) -> list[ChineseToken]:
     words = [(t.text, t.pos_, t.i) for t in doc if not t.is_space and t.text not in _QUOTES]
     parts = [(part, tag, at) for text, was, at in _joined(words) for part, tag in cut(text, was)]
     tokens: list[ChineseToken] = []
-    for (text, tag, token), after in zip(parts, [*parts[1:], ("", "", 0)], strict=False):
-        tokens.append(ChineseToken(text, _kind(text, tag, tokens, after), token))
+    for (text, tag, at), after in zip(parts, [*parts[1:], ("", "", 0)], strict=False):
+        tokens.append(ChineseToken(text, _kind(text, tag, tokens, after), at))
     return tokens
 
 
@@ -65,19 +65,15 @@ def _joined(words: list[WordPart]) -> list[WordPart]:
         first, verbal, _ = joined[-2] if len(joined) > 1 else ("", "", 0)
         suffix = text in lists.SUFFIXES and tag in ("NOUN", "PART") and was in ("NOUN", "VERB", "ADJ")
         end = len(text) == 1 < len(before) and (tag == "PART" or text not in lists.FUNCTIONAL)
+        result = verbal == "VERB" and before in ("不", "得") and text in lists.AFTER_VERB
+        measured = text not in lists.KNOWN and text[0] in lists.FREE_VERBS and text[1:] in lists.MEASURES
         if suffix or (end and lists.is_noun(before + text)):
             joined[-1] = (before + text, "NOUN", at)
         elif before == "一" and first == text and tag != "NUM":
             joined.pop()  # 看一看
-        elif (before and before + text in lists.SPLIT) or (
-            verbal == "VERB" and before in ("不", "得") and text in lists.AFTER_VERB
-        ):
+        elif result or (before and before + text in lists.SPLIT):
             joined[-1] = (before + text, "VERB", at)  # 作|为, 找|不|到
-        elif (
-            text not in lists.KNOWN
-            and (text[0] in lists.FREE_VERBS and text[1:] in lists.MEASURES)
-            and lists.is_noun(after)
-        ):
+        elif measured and lists.is_noun(after):
             joined += [(text[0], "VERB", at), (text[1], "", at)]
         else:
             joined.append((text, tag, at))
@@ -101,18 +97,15 @@ def cut(text: str, tag: str) -> tuple[tuple[str, str], ...]:
         return whole if text in lists.NOUNS_LIKE_COMPOUNDS else ((first, "VERB"), (rest, "NOUN"))
     if first in lists.FREE_VERBS and rest[0] in lists.AFTER_VERB and _is_object(rest[1:]):
         return ((text[:2], "VERB"), (rest[1:], "NOUN"))  # 关上门
-    return whole if lists.is_listed(text) else _cut_unlisted(first, rest) or whole
-
-
-def _cut_unlisted(first: str, rest: str) -> tuple[tuple[str, str], ...] | None:
-    """Cut a word that no dictionary has: an adverb, a measure, a modifier or a verb written with another word."""
+    if lists.is_listed(text):
+        return whole
     noun = _is_object(rest)
     if first in lists.FREE_VERBS and noun:
         return ((first, "VERB"), (rest, "NOUN"))
     if first in lists.BEFORE_VERB and (_is_verb(rest) or rest in lists.KNOWN):
         return ((first, "ADV"), (rest, "VERB"))
     stuck = first in lists.ENDINGS or first in lists.CLASSIFIERS or first in "新旧老小大热冷脏"
-    return ((first, "ADJ"), (rest, "NOUN")) if stuck and noun else None
+    return ((first, "ADJ"), (rest, "NOUN")) if stuck and noun else whole
 
 
 def _is_object(word: str) -> bool:
@@ -182,7 +175,9 @@ def _open_kind(text: str, tag: str, before: list[ChineseToken], after: WordPart)
     verbal = tag in ("VERB", "AUX", "") or (len(text) == 1 and tag == "ADP")
     if not lists.is_han(text):
         return Kind.NOUN if text[0].isalpha() else Kind.NUMERAL
-    if (listed == "v" or tag == "VERB" or text in lists.FREE_VERBS) and _follows_disposal(before):
+    kinds = "".join(token.kind for token in before[-LONGEST_CLAUSE:])
+    moved = max(map(kinds.rfind, Kind.VERB + Kind.STOP)) < kinds.rfind(Kind.DISPOSAL) < len(kinds) - 1
+    if moved and (listed == "v" or tag == "VERB" or text in lists.FREE_VERBS):  # behind 把 and its noun
         return Kind.VERB
     if text in lists.FREE_VERBS:
         takes = after[1] == "NUM" or (last in "TNK" and after[1] in ("NOUN", "PROPN"))
@@ -207,12 +202,5 @@ def _nominal(tag: str, last: str, listed: str, after: WordPart) -> str:
     if tag == "ADJ":
         verb = Kind.VERB if listed == "v" and last in "BXR" and after[1] == "PRON" else Kind.ADJECTIVE
         return Kind.NOUN if (listed == "n" or last in "UAQ") and after[0] != "的" else verb
-    if tag in ("ADV", "CCONJ", "SCONJ"):
-        return Kind.ADVERB
-    return {"n": Kind.NOUN, "v": Kind.VERB, "a": Kind.ADJECTIVE}.get(listed, Kind.ADVERB)
-
-
-def _follows_disposal(before: list[ChineseToken]) -> bool:
-    """Whether 把 or 将 and its noun stand before, and no verb yet."""
-    kinds = "".join(token.kind for token in before[-LONGEST_CLAUSE:])
-    return max(map(kinds.rfind, Kind.VERB + Kind.STOP)) < kinds.rfind(Kind.DISPOSAL) < len(kinds) - 1
+    adverbial = tag in ("ADV", "CCONJ", "SCONJ")
+    return Kind.ADVERB if adverbial else {"n": Kind.NOUN, "v": Kind.VERB, "a": Kind.ADJECTIVE}.get(listed, Kind.ADVERB)

@@ -27,16 +27,14 @@ PRONOUNS, TIMES, TIME_UNITS = _words("pronouns"), _words("time_nouns", "place_no
 PEOPLE, NOUNS = _words("kin"), _words("nouns")
 NUMERAL_CHARACTERS = _characters("numeral_characters")
 CLASSIFIERS = _characters("classifiers") | _words("long_classifiers")
-# Behind a verb without a number: 打个电话.
-MEASURES = _characters("bare_classifiers") | _characters("vessels")
+MEASURES = _characters("bare_classifiers") | _characters("vessels")  # behind a verb without a number: 打个电话
 
 CAUSING, CLAUSAL, LINKING = _words("causing_verbs"), _words("clause_verbs"), _words("linking_verbs")
 PERCEIVING = _words("perceiving_verbs")  # of CLAUSAL, those that take a thing as well
 FREE_VERBS, GOING = _characters("free_verbs"), _words("intransitive", "directions")
 NO_OBJECT = LINKING | CAUSING | GOING
-WITH_DEEDS = _words("before_deeds") | (
-    FREE_VERBS - MODALS - (CLAUSAL - PERCEIVING)
-)  # a verb after these is a noun: 有帮助
+# A verb after these is a noun: 有帮助.
+WITH_DEEDS = _words("before_deeds") | (FREE_VERBS - MODALS - (CLAUSAL - PERCEIVING))
 # Of an action, always cut off a verb; other results are where no dictionary has the two as one word.
 ENDINGS = _words("endings")
 AFTER_VERB = ENDINGS | _words("results", "long_results")
