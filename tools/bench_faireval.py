@@ -27,7 +27,7 @@ from h2htalk.curation.review.faireval import (
     accuracy,
     calibrate,
     check_judge,
-    hand_off,
+    escalate,
 )
 from h2htalk.rounds.aggregation.agreement import cohen_kappa
 from h2htalk.rounds.aggregation.vote_table import Vote
@@ -67,7 +67,7 @@ def read_gold(path: Path) -> dict[Item, Verdict]:
 
 def after_hand_off(found: Mapping[str, Calibration], gold: Mapping[str, Verdict], share: float) -> float:
     """Accuracy when people decide the share with the highest entropy."""
-    people = hand_off(found, share=share, audit=0, high=9)
+    people = escalate(found, share=share, audit=0, high=9)
     given = {name for name, why in people.items() if "entropy" in why}
     pairs = [(gold[n] if n in given else found[n].verdict or "tie", gold[n]) for n in sorted(found)]
     return accuracy(pairs)

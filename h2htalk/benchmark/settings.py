@@ -148,7 +148,7 @@ class EvaluateSpec:
             raise ConfigError(f"{where}: unknown key {', '.join(unknown)}; {meant}choose from {', '.join(known)}")
         for key in ("model", "split", "out"):
             if key not in raw:
-                raise ConfigError(f"{where}: {key} is missing: name it there or on the command line")
+                raise ConfigError(f"{where}: {key} is missing; give it on the command line or in the specification")
         if isinstance(raw.get("engine_options"), Mapping):
             raw = {
                 **raw,

@@ -31,24 +31,24 @@ def summarize(
     split: Split,
     signature: Signature,
     metrics: Metrics,
-    contender: Scored,
+    scored: Scored,
     baselines: Mapping[str, Scored],
 ) -> Summary:
     """Build the summary of a run.
 
     Args:
-        model: what the table calls the contender.
+        model: what the table calls the scored.
         split: the items that were asked.
-        contender: the model's answers and their scores by id.
+        scored: the model's answers and their scores by id.
         baselines: the same for each baseline, by name.
     """
-    baselines = {name: (answers, _on_same_items(scores, contender[1])) for name, (answers, scores) in baselines.items()}
+    baselines = {name: (answers, _on_same_items(scores, scored[1])) for name, (answers, scores) in baselines.items()}
     with_s = [s for s in split.scenarios if metrics.asks_s(s.language)]
     measure: Measure = "s" if with_s else "lexical"
     others = [s for s in split.scenarios if not metrics.asks_s(s.language)] if with_s else []
-    main = measure_results(with_s or split.scenarios, measure, contender, baselines)
-    without_s = measure_results(others, "lexical", contender, baselines) if others else None
-    counts = count_fates(split.scenarios, *contender)
+    main = measure_results(with_s or split.scenarios, measure, scored, baselines)
+    without_s = measure_results(others, "lexical", scored, baselines) if others else None
+    counts = count_outcomes(split.scenarios, *scored)
     return Summary(
         model=model,
         split=f"{split.name} {split.version}",
@@ -59,7 +59,7 @@ def summarize(
         counts=counts,
         main=main,
         without_s=without_s,
-        violations=count_violations(contender[1].values()),
+        violations=count_violations(scored[1].values()),
         warnings=(
             *baseline_warnings(main, measure),
             *_language_warnings(without_s),
@@ -69,14 +69,14 @@ def summarize(
 
 
 def measure_results(
-    scenarios: Sequence[Scenario], measure: Measure, contender: Scored, baselines: Mapping[str, Scored]
+    scenarios: Sequence[Scenario], measure: Measure, scored: Scored, baselines: Mapping[str, Scored]
 ) -> MeasureResults:
     """The figures of the items that share a measure."""
     return MeasureResults(
         languages=tuple(sorted({s.language for s in scenarios})),
-        rows=score_rows(scenarios, contender, measure),
-        metrics=metric_means(scenarios, contender[1]),
-        slices=slices_of(scenarios, contender[1], measure),
+        rows=score_rows(scenarios, scored, measure),
+        metrics=metric_means(scenarios, scored[1]),
+        slices=slices_of(scenarios, scored[1], measure),
         baselines={name: score_rows(scenarios, baseline, measure) for name, baseline in baselines.items()},
     )
 
@@ -89,7 +89,7 @@ def _on_same_items(baseline: Mapping[str, ItemScore], model: Mapping[str, ItemSc
     }
 
 
-def count_fates(scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]) -> RunCounts:
+def count_outcomes(scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]) -> RunCounts:
     """Count scored items, replies of each kind and failures."""
     asked = {s.id for s in scenarios}
     replies = [a for a in answers.values() if isinstance(a, Response) and a.id in asked]
@@ -212,7 +212,7 @@ def _language_warnings(without_s: MeasureResults | None) -> list[str]:
     if without_s is None:
         return []
     languages = ", ".join(without_s.languages)
-    return [f"S was not asked for on {languages} items: the embedder is not made for them; see their lexical mean"]
+    return [f"no S on {languages} items: the embedder is not made for them; see their lexical mean"]
 
 
 def _truncation_warnings(counts: RunCounts) -> list[str]:

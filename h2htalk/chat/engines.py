@@ -33,6 +33,7 @@ class Engine:
         wire: `module:Class` that builds and reads the calls of a hosted API; empty for others.
         model_is: what the part after the colon may be: a `name`, a `folder` (or a name on the Hub), a `file`, or a
             name with a `url`.
+        schemas: it makes replies match a response schema.
         downloads: it fetches a model of the Hub only where `ChatOptions.download` is set.
     """
 
@@ -47,6 +48,7 @@ class Engine:
     options: str = ""
     wire: str = ""
     model_is: str = "name"
+    schemas: bool = True
     downloads: bool = False
 
     def open(self, model_name: str, options: ChatOptions) -> Chat:
@@ -69,12 +71,15 @@ class Engine:
 ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
-        Engine(name="embedded", path="h2htalk.chat.local.embedded:EmbeddedChat", local=True, reasons=False),
+        Engine(
+            name="embedded", path="h2htalk.chat.local.embedded:EmbeddedChat", local=True, reasons=False, schemas=False
+        ),
         Engine(
             name="hf",
             path="h2htalk.chat.local.hf:TransformersChat",
             local=True,
             model_is="folder",
+            schemas=False,
             downloads=True,
         ),
         Engine(

@@ -10,7 +10,7 @@ import typer
 from h2htalk.cli.options import console
 from h2htalk.cli.output import ignore_sigint, say
 from h2htalk.curation.stage_table import STAGES
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, counted
 
 if TYPE_CHECKING:
     from h2htalk.curation.curate import StageSummary
@@ -83,12 +83,13 @@ def curate_erase(
     except SharedTextError as error:
         say("\n".join(f"{name}  {'other' if name in error.others else 'asked for'}" for name in error.ids))
         raise
-    say(f"erased {len(erased.ids):,} ids: {', '.join(erased.ids[:5])}")
+    say(f"erased {counted(len(erased.ids), 'id')}: {', '.join(erased.ids[:5])}")
     if erased.copies:
         say(f"near copies among them: {', '.join(erased.copies[:5])}")
     if erased.removed_parts:
         parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.removed_parts.items())
         say(f"removed parts: {parts}; to make them again: h2htalk curate run SPEC")
+    say("rounds and splits made from this workspace before keep their copies: remove them, or make them again")
     for place in erased.raw:
         say(f"your own file still holds the raw text: {place}", err=True)
 

@@ -90,7 +90,7 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | Non
         ids = set(workspace.tombstones().called(asked, key))
     if not ids:
         raise DataError(
-            f"{workspace.path}: nobody with id {quoted(asked)} was gathered; {FIRST_STAGE}/kept lists the ids, and "
+            f"{workspace.path}: no id {quoted(asked)} was gathered; {FIRST_STAGE}/kept lists the ids, and "
             f"{FIRST_STAGE}/audit, until purge, those of the raw data"
         )
     return frozenset(ids)

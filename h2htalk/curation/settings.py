@@ -25,7 +25,8 @@ T = TypeVar("T")
 class CallSettings:
     """A model that a stage calls, and the most that all models of the stage may cost in US dollars (None: no limit).
 
-    `prices`: a file of prices that replace bundled ones; `concurrency`: calls in flight at once.
+    `prices`: a file of prices that replace bundled ones; `concurrency`: calls in flight at once; `schema`: its replies
+    must match a response schema.
     """
 
     model: str
@@ -33,6 +34,7 @@ class CallSettings:
     batch: bool = False
     prices: str = ""
     concurrency: int = 32
+    schema: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import json
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -89,20 +89,34 @@ def _canonical(record: Mapping[str, Any]) -> bytes:
 def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenario]:
     """Sample at most `limit` scenarios, one a stratum (subtask, language) in turn, chosen by a hash of the id.
 
-    The sample of a smaller limit is part of the sample of a larger one; row order does not matter.
+    Every subtask comes once, its languages by turns, before any comes twice. The sample of a smaller limit is part of
+    the sample of a larger one; row order does not matter.
     """
     if limit < 1:
         raise ConfigError(f"--limit is {limit}; it must be 1 or more")
     strata: dict[tuple[str, str], list[Scenario]] = {}
     for scenario in sorted(scenarios, key=lambda s: hashlib.sha256(s.id.encode()).digest()):
         strata.setdefault((scenario.subtask, scenario.language), []).append(scenario)
-    order = sorted(strata)
     chosen: set[str] = set()
     for depth in range(max(map(len, strata.values()), default=0)):
-        for key in order:
+        for key in _strata_in_turn(strata):
             if depth < len(strata[key]) and len(chosen) < limit:
                 chosen.add(strata[key][depth].id)
     return [s for s in scenarios if s.id in chosen]
+
+
+def _strata_in_turn(strata: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Order strata so that every subtask comes once before any comes twice, its languages by turns."""
+    languages: dict[str, list[str]] = {}
+    for subtask, language in sorted(strata):
+        languages.setdefault(subtask, []).append(language)
+    turns = range(max(map(len, languages.values()), default=0))
+    return [
+        (subtask, own[(number + turn) % len(own)])
+        for turn in turns
+        for number, (subtask, own) in enumerate(languages.items())
+        if turn < len(own)
+    ]
 
 
 def list_splits() -> dict[str, str]:
@@ -217,6 +231,11 @@ def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
         _require_file(path)
         records = read_parquet(path) if path.suffix == ".parquet" else read_jsonl(path, unique_keys=True)
         for where, record in records:
+            if "scenario" in record and "subtask" not in record:
+                raise DataError(
+                    f"{where}: a candidate of a curation stage, not a scenario of a split; people decide on candidates "
+                    "in a round: `h2htalk round open`"
+                )
             yield where, Scenario.from_dict(record, where)
 
 

@@ -70,7 +70,7 @@ def close_round(path: Path, *, force: bool = False, adjudication: Path | None = 
         collected, new = (Collected(), 0) if closed else collect_annotations(folder)
         status = compute_status(folder, collected, new)
         if not closed and not force:
-            _require_complete(status)
+            _require_complete(path, status)
         decisions = compute_decisions(folder)
         notes = [] if closed else _describe_gaps(status)
         if other is not None:
@@ -91,7 +91,7 @@ def close_round(path: Path, *, force: bool = False, adjudication: Path | None = 
     return replace(status, state="closed", notes=(*status.notes, *notes)), decisions
 
 
-def _require_complete(status: Status) -> None:
+def _require_complete(path: Path, status: Status) -> None:
     if status.mistakes:
         raise RoundError(
             f"{status.name}: {counted(len(status.mistakes), 'annotation')} cannot be counted, the first: "
@@ -101,8 +101,8 @@ def _require_complete(status: Status) -> None:
     if status.missing:
         raise RoundError(
             f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing for "
-            f"{len(status.missing):,} of {counted(status.items, 'item')}; wait, give them to other annotators with "
-            "`h2htalk round reopen`, or close with --force"
+            f"{len(status.missing):,} of {counted(status.items, 'item')}; wait; hand out what annotators who left "
+            f"have not answered with `h2htalk round reopen {path} --without NAME`; or close with --force"
         )
 
 
@@ -124,7 +124,7 @@ def _describe_ties(path: Path, status: Status) -> list[str]:
     ties = counted(status.ties, "item is tied and could", "items are tied and could")
     return [
         f"{ties} get one more annotator: `h2htalk round reopen {path}` requests one for each; otherwise an "
-        "adjudication decides them"
+        f"adjudication decides them: `h2htalk round open adjudication {path} --out FOLDER`"
     ]
 
 
@@ -132,6 +132,8 @@ def _require_closed(path: Path) -> RoundFolder:
     folder = RoundFolder(path)
     folder.require()
     validate_round(folder)
+    if (kind := folder.spec().kind) != "adjudication":
+        raise RoundError(f"{path}: is no adjudication but a {kind} round")
     if folder.state != "closed":
         raise RoundError(f"{path}: this adjudication is not closed; close it first")
     _require_unchanged(folder)

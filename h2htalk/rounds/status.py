@@ -153,9 +153,9 @@ def require_published(folder: RoundFolder) -> None:
 def _finish_opening(folder: RoundFolder) -> str:
     """Return what to do about a partly opened round."""
     spec = folder.spec()
-    command = f"`h2htalk round open {spec.kind} {spec.items} --out {folder.path}`"
+    command = f"`h2htalk round open {spec.kind} {spec.items} --out {folder.path}` and the same options"
     if folder.assignment_sets():
-        return f"opening was interrupted; complete it with {command} and the same options"
+        return f"opening was interrupted; complete it with {command}"
     return f"opening failed and nothing was published; correct what was refused, then run {command}"
 
 
@@ -251,7 +251,7 @@ def _progress(
 def list_rounds(path: Path) -> Iterator[Status]:
     """Yield the status of every round in a folder and its subfolders, as of the last collection.
 
-    A round that cannot be read is yielded with the error among its notes.
+    Their names are the paths of their folders. A round that cannot be read is yielded with the error among its notes.
 
     Raises:
         RoundError: the folder does not exist.
@@ -263,6 +263,6 @@ def list_rounds(path: Path) -> Iterator[Status]:
         try:
             if "spec" in folder.manifest():
                 validate_round(folder)
-                yield compute_status(folder, Collected())
+                yield replace(compute_status(folder, Collected()), name=str(manifest.parent))
         except H2HTalkError as error:
-            yield Status(folder.path.resolve().name, notes=(str(error),))
+            yield Status(str(manifest.parent), notes=(str(error),))

@@ -72,10 +72,10 @@ def _alpha_cells(agreement: Any) -> tuple[str, str]:
 
 def rounds_table(rounds: Sequence[Status]) -> Table:
     """Return a table of rounds."""
-    table = _table("round", "kind", "where", "state", "items", "done", "assignments", "completed", "skipped")
+    table = _table("round", "kind", "where", "state", "items", "done", "assignments")
     for one in rounds:
-        numbers = (one.items, one.items_done, one.assignments, one.completed, one.skipped)
-        table.add_row(printable(one.name), one.kind, one.where, one.state, *(f"{n:,}" for n in numbers))
+        numbers = f"{one.items:,}", f"{one.items_done:,}", f"{one.completed:,} of {one.assignments:,}"
+        table.add_row(printable(one.name), one.kind, one.where, one.state, *numbers)
     return table
 
 

@@ -109,7 +109,7 @@ def test_a_path_that_is_not_utf_8_is_a_path() -> None:
 
 @pytest.mark.parametrize("key", WORK)
 def test_a_missing_word_is_named(key: str) -> None:
-    with pytest.raises(ConfigError, match=f"eval.toml: {key} is missing: name it there or on the command line"):
+    with pytest.raises(ConfigError, match=f"eval.toml: {key} is missing; give it on the command line"):
         EvaluateSpec.from_dict({k: v for k, v in WORK.items() if k != key}, "eval.toml")
 
 

@@ -68,9 +68,7 @@ def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
     summary = english()
     assert (summary.measure, summary.main.languages) == ("s", ("en",))
     assert summary.rows.s is not None
-    assert summary.warnings == (
-        "S was not asked for on zh items: the embedder is not made for them; see their lexical mean",
-    )
+    assert summary.warnings == ("no S on zh items: the embedder is not made for them; see their lexical mean",)
     assert not summary.incomplete
     assert set(summary.slices["language"]) == {"en"}
 

@@ -67,7 +67,7 @@ def run(
     """Review these candidates with a scripted reviewer."""
     workspace = composed(tmp_path / "work", found)
     model = script(tmp_path / "replies.jsonl", found, replies)
-    made = ReviewSettings(model=model, **{"audit": 0.0, "hand_off": 0.0, **settings})  # type: ignore[arg-type]
+    made = ReviewSettings(model=model, **{"audit": 0.0, "escalate": 0.0, **settings})  # type: ignore[arg-type]
     return workspace, run_one("review", workspace, made, seed=seed)
 
 

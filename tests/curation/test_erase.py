@@ -320,7 +320,7 @@ def test_an_unknown_id_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
     """`erase None` erased everybody without a raw id."""
     workspace = gathered(tmp_path / "made", [dialogue(1)])
     for asked in ("made-000099", "None"):
-        with pytest.raises(DataError, match=f"nobody with id '{asked}'"):
+        with pytest.raises(DataError, match=f"no id '{asked}'"):
             erase(workspace, asked)
     for command in (lambda place: erase(place, "x"), purge):
         with pytest.raises(DataError, match="there is no curation here"):

@@ -42,7 +42,7 @@ def test_the_history_of_a_person_is_that_of_all_their_dialogues(workspace: Works
 
 
 def test_an_unknown_id_is_an_error(workspace: Workspace) -> None:
-    with pytest.raises(DataError, match="nobody with id 'made-9' was gathered"):
+    with pytest.raises(DataError, match="no id 'made-9' was gathered"):
         explain(workspace, "made-9")
     with pytest.raises(DataError, match="there is no curation here"):
         explain(Workspace(workspace.path / "nosuch"), "made-000001")

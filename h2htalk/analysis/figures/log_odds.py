@@ -47,7 +47,7 @@ def draw_log_odds(rows: Sequence[LogOdds], name_a: str, name_b: str, each_way: i
     """Draw the items that differ most significantly, the strongest towards a on top; 6.9 in wide.
 
     Args:
-        rows: as `comparison.log_odds` gives them. Of those with more in a and of those with more in b, the
+        rows: as `measures.log_odds` gives them. Of those with more in a and of those with more in b, the
             `each_way` with the largest |z| are drawn, by their log-odds.
         name_a, name_b: the names of the two splits.
 

@@ -45,7 +45,7 @@ def _encode(embedder: Embedder, texts: Sequence[str]) -> tuple[dict[str, np.ndar
         return {}, {}
     try:
         return dict(zip(texts, embedder.encode(texts), strict=True)), {}
-    except H2HTalkError:  # the embedder cannot work at all: the user's to mend, not an item's fate
+    except H2HTalkError:  # the embedder cannot work at all: the user must mend it; no item failed
         raise
     except Exception as error:  # noqa: BLE001 - seen as `unscored` on the items whose text fails on its own
         if len(texts) == 1:

@@ -155,12 +155,12 @@ def _null_lines(name: str, part: Summary) -> list[dict[str, Any]]:
     of = f" ({languages_of(part)})" if name else ""
     return [
         {
-            "name": f"{printable(contender)}{of}",
+            "name": f"{printable(scored)}{of}",
             "scored": items_text(null.f1),
             "ratios": [figure_of(cell) for cell in (null.precision, null.recall, null.f1)],
             "counts": [count_text(count) for count in (null.references, null.answers, null.hits)],
         }
-        for contender, null in named.items()
+        for scored, null in named.items()
         if null is not None
     ]
 

@@ -94,7 +94,7 @@ def languages_of(part: Summary) -> str:
 
 def part_title(part: Summary) -> str:
     """Return the heading of a part of a run with two parts."""
-    measure = "S" if part.measure == "s" else "the lexical mean (S was not asked for)"
+    measure = "S" if part.measure == "s" else "the lexical mean (the embedder is not made for this language)"
     return f"{languages_of(part)} items: {measure}"
 
 

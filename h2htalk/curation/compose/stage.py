@@ -71,7 +71,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         parse_model(settings.model)
         names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
         values["prompts"] = Prompts.load(spec.prompts).fingerprint(*names)
-        calls = (CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices),)
+        calls = (CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices, schema=True),)
     arguments = (settings, spec.seed, spec.prompts, calls, str(workspace.stage("compose").path), key)
     return StageRun("compose", VERSION, values, RuleFactory(open_rule, arguments), calls)
 

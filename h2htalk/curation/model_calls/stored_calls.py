@@ -16,7 +16,7 @@ from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.prices import PriceList, load_prices
 from h2htalk.chat.costs.reservations import dollars_text
-from h2htalk.chat.engines import open_chat, parse_model, require_batches
+from h2htalk.chat.engines import engine_names, open_chat, parse_model, require_batches
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.curation.model_calls.cost_limit import StageLedger, StageLimit, cost_log_path
 from h2htalk.curation.model_calls.model_identity import model_identity, model_name
@@ -173,13 +173,18 @@ def _prices(settings: CallSettings) -> PriceList:
 
 
 def check_model(settings: CallSettings) -> None:
-    """Check that a model can be called: its name, its price where there is a limit, its key. Loads no local model.
+    """Check that a model can be called: its name, its price where there is a limit, its key, and that it enforces a
+    schema where the stage needs one. Loads no local model.
 
     Raises:
         ConfigError: it cannot; says what to change.
         DataError: a line of a script is damaged.
     """
     engine, _ = parse_model(settings.model)
+    if settings.schema and not engine.schemas:
+        raise ConfigError(
+            f"{engine.name}: cannot enforce a response schema; choose one of {engine_names(schemas=True)}"
+        )
     StoredCalls(settings, Path(), "check").close()
     if engine.hosted or engine.model_is == "file":
         open_chat(settings.model).close()

@@ -155,7 +155,7 @@ def entropy(verdicts: Iterable[Verdict]) -> float:
 # --- Which comparisons people decide ----------------------------------------------------------------------------
 
 
-def hand_off(
+def escalate(
     items: Mapping[str, Calibration],
     *,
     share: float = 0.2,

@@ -110,7 +110,7 @@ def decide_review(
     Args:
         rubric: the review.
         subtask: of the candidate.
-        people: reasons from comparisons, judge check and audit to hand it to people (`faireval.hand_off`).
+        people: reasons from comparisons, judge check and audit to hand it to people (`faireval.escalate`).
         crisis: whether the scenario is tagged as a person in crisis.
         accept: the least mean of the criteria, 1 to 5.
 

@@ -18,7 +18,7 @@ class ReviewSettings:
         model: the reviewer.
         samples: evidence samples k in each order (FairEval).
         margin: two answers whose scores (1 to 10) differ by at most this are a tie.
-        hand_off: share of the compared candidates, those of the highest entropy, that people decide.
+        escalate: share of the compared candidates, those of the highest entropy, that people decide.
         audit: random share of all candidates that people decide.
         accept: least mean of the criteria (1 to 5) of an accepted candidate.
         temperature: of the comparisons.
@@ -28,7 +28,7 @@ class ReviewSettings:
     model: ModelName = ""
     samples: Annotated[int, Field(ge=1, le=100)] = 3
     margin: Annotated[float, Field(ge=0, le=9)] = 0.0
-    hand_off: Share = 0.2
+    escalate: Share = 0.2
     audit: Share = 0.05
     accept: Annotated[float, Field(ge=1, le=5)] = 4.0
     temperature: Annotated[float, Field(ge=0, le=2)] = 1.0

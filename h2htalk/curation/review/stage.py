@@ -5,7 +5,7 @@ Three phases, each with files in the stage's folder, so that after a kill only c
 calls/part-00000.jsonl       every reply as it came (`stored_calls`); those to gold comparisons in calls/part-gold.jsonl
 notes.json                   the result of the judge check (`gold_check`), before anything is compared
 reviews/part-00000.jsonl     map: a candidate's comparisons and review as numbers, a line each
-hand_off.jsonl               reduce: the candidates that people decide, with reasons; over all parts together
+escalated.jsonl              reduce: the candidates that people decide, with reasons; over all parts together
 kept, rejected               the outcome of each candidate
 """
 
@@ -22,7 +22,7 @@ from h2htalk.curation.model_calls.prompts import Prompts
 from h2htalk.curation.model_calls.stored_calls import StoredCalls
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
 from h2htalk.curation.pipeline import Incomplete, RuleFactory, StageRun, raise_incomplete
-from h2htalk.curation.review.faireval import Calibration, audit_slice, hand_off
+from h2htalk.curation.review.faireval import Calibration, audit_slice, escalate
 from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
 from h2htalk.curation.review.review_outcome import choose_reference, decide_review
 from h2htalk.curation.review.review_record import (
@@ -54,7 +54,7 @@ from h2htalk.errors import ConfigError, DataError
 VERSION = 3
 STAGE = "review"
 # They decide over stored replies; with another margin another reference may win, whose review is then called for.
-_ARITHMETIC = frozenset({"margin", "hand_off", "audit", "accept"})
+_ARITHMETIC = frozenset({"margin", "escalate", "audit", "accept"})
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
@@ -72,7 +72,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     folder = workspace.stage(STAGE)
     names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
     gold = read_gold(Path(settings.gold)) if settings.gold else None
-    calls = CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices)
+    calls = CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices, schema=True)
     reviewer = Reviewer(settings.model, settings.temperature, spec.seed, prompts, key)
     before = workspace.stage(stage_before(STAGE))
     values = {key: value for key, value in asdict(settings).items() if key not in ("max_cost", "batch")}
@@ -126,7 +126,7 @@ def _review_all(
                 write_jsonl(path, (review.to_dict() for review in reviewed))
     raise_incomplete(folder, failed)
     add_missing_note(folder, gold)
-    _hand_off(settings, reviewer.seed, before, folder)
+    _escalate(settings, reviewer.seed, before, folder)
 
 
 def reviews_path(folder: StageFolder, part: str) -> Path:
@@ -169,9 +169,9 @@ def _review(
 # --- Reduce: what people decide ---------------------------------------------------------------------------------
 
 
-def _hand_off(settings: ReviewSettings, seed: int, before: StageFolder, folder: StageFolder) -> None:
+def _escalate(settings: ReviewSettings, seed: int, before: StageFolder, folder: StageFolder) -> None:
     """Write the candidates that people decide; shares are of all candidates."""
-    path = folder.path / "hand_off.jsonl"
+    path = folder.path / "escalated.jsonl"
     if path.exists():
         return
     ids: list[str] = []
@@ -184,11 +184,11 @@ def _hand_off(settings: ReviewSettings, seed: int, before: StageFolder, folder: 
             if reviewed.not_compared:
                 reasons.setdefault(reviewed.id, []).append(NOTE)
             found = {str(number): pair.calibration for number, pair in enumerate(reviewed.pairs)}
-            for why in hand_off(found, share=0, audit=0).values():
+            for why in escalate(found, share=0, audit=0).values():
                 reasons.setdefault(reviewed.id, []).extend(why)
             if found:
                 doubtful[reviewed.id] = max(found.values(), key=lambda pair: (pair.bpde or 0.0, -pair.gap))
-    for name, why in hand_off(doubtful, share=settings.hand_off, audit=0, seed=seed).items():
+    for name, why in escalate(doubtful, share=settings.escalate, audit=0, seed=seed).items():
         reasons.setdefault(name, []).extend(why)
     for name in audit_slice(ids, settings.audit, seed):
         reasons.setdefault(name, []).append("audit")
@@ -200,7 +200,7 @@ def _hand_off(settings: ReviewSettings, seed: int, before: StageFolder, folder: 
 
 def open_rule(folder: Path, accept: float, margin: float) -> PartRule:
     """The rule for a part of candidates, which reads the files of the other two phases."""
-    people = {record["id"]: tuple(record["people"]) for _, record in read_jsonl(folder / "hand_off.jsonl")}
+    people = {record["id"]: tuple(record["people"]) for _, record in read_jsonl(folder / "escalated.jsonl")}
 
     def rule(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         path = reviews_path(StageFolder(folder), part)

@@ -21,7 +21,7 @@ from h2htalk.rounds.spreadsheets.columns import (
 from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
 from h2htalk.rounds.spreadsheets.item_text import cell_text, escape_controls, item_blocks, join_blocks
 from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, CellValue, ReturnedRow, table_rows
-from h2htalk.rounds.texts.interface import interface_text, question_help, question_title
+from h2htalk.rounds.texts.interface import interface_text, label_text, question_help, question_title
 from h2htalk.text.escaping import longest_field
 
 # Without a byte order mark, spreadsheet programs do not recognise UTF-8.
@@ -47,7 +47,8 @@ def write_csv(round: SpreadsheetRound, spreadsheet: Spreadsheet, path: Path, tex
     writer.writeheader()
     for row in rows:
         record = {"session": row.session, "item": row.number, "row": row.code, **row.cells}
-        writer.writerow(record | {key: cell_text(" | ".join(row.item.labels)) for key in choices})
+        labels = " | ".join(label_text("label", label, language) for label in row.item.labels)
+        writer.writerow(record | dict.fromkeys(choices, cell_text(labels)))
     write_text(path, _BOM + output.getvalue())
 
 

@@ -155,7 +155,7 @@ def body(text: str) -> str:
 def test_items_without_s_have_tables_of_their_own(tmp_path: Path) -> None:
     summary = made_summary(same_values(0.4), baselines={"constant": same_values(0.1)}, without_s=same_values(0.3))
     text = page(tmp_path, summary)
-    title = "zh items: the lexical mean (S was not asked for)"
+    title = "zh items: the lexical mean (the embedder is not made for this language)"
     assert text.count("<h3>en items: S</h3>") == text.count(f"<h3>{title}</h3>") == 2  # by subtask, slices
     assert f"Each metric, times 100 – {title}" in text
     assert text.count('<table class="figures">') == 2

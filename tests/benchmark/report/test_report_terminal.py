@@ -112,7 +112,7 @@ def test_mini_in_both_languages_has_a_table_for_each(width: int) -> None:
     text = printed(mini_in_two_parts(), width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
-    first, second = text.split("zh items: the lexical mean (S was not asked for)\n")
+    first, second = text.split("zh items: the lexical mean (the embedder is not made for this language)\n")
     assert "\nen items: S\n" in first
     for table in (first, second):
         rows = [line for line in table.splitlines() if line.split(" ")[1:2] in [[c] for c in COLUMN_NAMES]]

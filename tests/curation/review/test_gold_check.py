@@ -70,7 +70,7 @@ def prepare(
         replies |= {f"{candidate.id}/pair-1-2/ab": WORSE, f"{candidate.id}/pair-1-2/ba": BETTER}
     model = script(tmp_path / "replies.jsonl", found, replies)
     gold = write_gold(tmp_path / "gold.jsonl", lines)
-    values: dict[str, Any] = {"audit": 0.0, "hand_off": 0.0, "gold": gold, **settings}
+    values: dict[str, Any] = {"audit": 0.0, "escalate": 0.0, "gold": gold, **settings}
     return ReviewSettings(model=model, **values), workspace
 
 

@@ -90,7 +90,7 @@ def test_a_pair_with_position_bias_is_handed_to_people(tmp_path: Path) -> None:
     assert counts.tags == {"accept": 1, "needs_people": 1, "people:conflict": 1, "people:entropy": 1}
 
 
-def test_audit_and_hand_off_are_over_all_parts(tmp_path: Path) -> None:
+def test_audit_and_escalation_are_over_all_parts(tmp_path: Path) -> None:
     found = candidates(20)
     workspace, counts = run(tmp_path, found, audit=0.1)
     assert counts.tags["people:audit"] == 2
@@ -122,7 +122,7 @@ def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
     workspace, _ = run(tmp_path, found)
     before = all_bytes(workspace.stage("review"))
     model = f"scripted:{tmp_path / 'replies.jsonl'}"
-    settings = ReviewSettings(model=model, audit=0.0, hand_off=0.0)
+    settings = ReviewSettings(model=model, audit=0.0, escalate=0.0)
     (workspace.stage("review").mark("part-00000")).unlink()
     run_one("review", workspace, settings)
     assert all_bytes(workspace.stage("review")) == before
@@ -131,7 +131,7 @@ def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
 
 
 def test_changed_arithmetic_makes_no_call(tmp_path: Path) -> None:
-    """A change of accept, margin, hand_off or audit repeated every call."""
+    """A change of accept, margin, escalate or audit repeated every call."""
     found = candidates(6)
     replies = {f"{found[0].id}/rubric": review(4, subtask=found[0].scenario.subtask)}
     workspace, counts = run(tmp_path, found, replies)
@@ -139,7 +139,7 @@ def test_changed_arithmetic_makes_no_call(tmp_path: Path) -> None:
     calls = workspace.stage("review").file("calls", "part-00000")
     before = calls.read_bytes()
     model = f"scripted:{tmp_path / 'replies.jsonl'}"
-    settings = ReviewSettings(model=model, audit=0.0, hand_off=0.0, accept=4.5)
+    settings = ReviewSettings(model=model, audit=0.0, escalate=0.0, accept=4.5)
     assert run_one("review", workspace, settings).tags == {"accept": 5, "revise": 1}
     assert calls.read_bytes() == before
 
@@ -248,7 +248,7 @@ def test_the_hand_off_is_a_share_of_candidates(tmp_path: Path) -> None:
         for first, second in ((1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4))
         for order in ("ab", "ba")
     }
-    _, counts = run(tmp_path, found, replies, hand_off=0.2)
+    _, counts = run(tmp_path, found, replies, escalate=0.2)
     assert counts.tags["people:entropy"] == 2
 
 
@@ -274,5 +274,5 @@ def test_the_most_doubtful_pair_of_a_candidate_counts(tmp_path: Path, gaps: tupl
         for (one, other), gap in zip(((1, 2), (1, 3), (2, 3)), of_pairs, strict=True):
             name = f"{candidate.id}/pair-{one}-{other}"
             replies |= divided(name, gap) if gap else {f"{name}/ab": BETTER, f"{name}/ba": WORSE}
-    workspace, _ = run(tmp_path, found, replies, hand_off=0.5)
+    workspace, _ = run(tmp_path, found, replies, escalate=0.5)
     assert statuses(workspace) == {found[0].id: "accept", found[1].id: "needs_people"}

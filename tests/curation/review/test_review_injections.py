@@ -84,7 +84,7 @@ def judged(folder: Path, found: Sequence[Candidate]) -> dict[str, tuple[str, boo
     """For each candidate the reviewer's verdict, and whether its comparison has a position bias."""
     workspace = composed(folder, found)
     with LoopbackServer(reply=obedient) as server:
-        settings = ReviewSettings(model=server.spec, audit=0.0, hand_off=0.0)
+        settings = ReviewSettings(model=server.spec, audit=0.0, escalate=0.0)
         run_one("review", workspace, settings)
     folder_made = workspace.stage("review")
     lines = [record for part in folder_made.parts() for _, record in read_jsonl(reviews_path(folder_made, part))]

@@ -39,7 +39,7 @@ def addresses(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int
     """(start, end, score in [0, 1]) of each address, from left to right.
 
     Args:
-        segments: the text's segments (`chinese_segments.segment_text`).
+        segments: the text's segments (`name_segmenter.segment_text`).
     """
     chain: list[AddressPart] = []
     for part in address_parts(text, segments):
@@ -114,7 +114,7 @@ def _weight(text: str, chain: list[AddressPart]) -> float:
 
 
 def _led_on(text: str, part: AddressPart, name: str) -> float:
-    """A way on from the gate is as good as a number: 小区东门, 村东头第三家. A park's gate is nobody's."""
+    """Score a place and a gate or position (小区东门, 村东头第三家), as specific as a number, save at a park."""
     if not gated(text, part.end) or len(name) < 3:
         return 0.0
     return 0.0 if at_gate(text, part.end) and (name.endswith(tuple(weak())) or part.kind == "area") else 0.65

@@ -1,7 +1,7 @@
 """How likely a stretch of Chinese text is a person's name, by its characters and by what stands around it.
 
 Natural logarithms, on the scale of a unigram segmenter: a name is taken where it explains the characters better than
-the dictionary's words do (`chinese_segments.py`). The priors were set on chat text by hand (docs/measurements.md).
+the dictionary's words do (`segment_text`). The priors were set on chat text by hand (docs/measurements.md).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def organizations(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int,
     """(start, end, score in [0, 1]) of each organisation, from left to right; none overlap.
 
     Args:
-        segments: the text's segments (`chinese_segments.segment_text`).
+        segments: the text's segments (`name_segmenter.segment_text`).
     """
     free = 0
     suffixed = list(_suffixed(text, segments))
@@ -64,7 +64,7 @@ def _suffixed(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int
         ):
             continue
         end = hit.end()
-        cut = len(hit.group()) < 3 and hit.group() not in _ENTIRE
+        cut = len(hit.group()) < 3 and hit.group() not in _GENERIC_NAMES
         if cut and end not in ends and not any(at in ends and ends[at].shape for at in range(end + 1, end + 4)):
             continue  # 二小 of 十二小时
         if _other_words(text, hit, ends):
@@ -150,7 +150,7 @@ def _may_name(text: str, segment: Segment, at: int) -> bool:
     if word in ends_name() or word in words_before() or word in leading_words() or not word.isalnum():
         return False
     tag = tags().get(word, "")
-    if word in _HOPEFUL:
+    if word in _NAMING_WORDS:
         return True
     if tag == "m" and all(letter in _NUMERALS for letter in word):
         return True  # 第|三十九|中学
@@ -165,9 +165,11 @@ def _score(text: str, core: str, suffix: str, start: int, end: int) -> float:
     context = context_of(text, start, end)
     kind = suffixes()[suffix]
     placed = core[:1] in tuple("市省县区") and kind in ("school", "care", "office")
-    placed = placed and (len(core) > 1 or suffix[:1] in _ORDINALS or suffix in _STATE or len(suffix) > 3 or context > 1)
+    placed = placed and (
+        len(core) > 1 or suffix[:1] in _ORDINALS or suffix in _STATE_SUFFIXES or len(suffix) > 3 or context > 1
+    )
     if not core or placed or (suffix == "人民医院" and core in divisions()):
-        own = placed or suffix in _WHOLE or (suffix[:1] in _ORDINALS and len(suffix) == 2)
+        own = placed or suffix in _COMPLETE_SUFFIXES or (suffix[:1] in _ORDINALS and len(suffix) == 2)
         return 0.6 if own and context > (0 if placed else 1) else 0.0
     if kind == "office" and _governed(core):
         return 0.7
@@ -179,7 +181,7 @@ def _score(text: str, core: str, suffix: str, start: int, end: int) -> float:
     named, plain = not only_generic(core), _plain(core)
     if suffix in loose_suffixes():
         sure = context == CUT or context > (2 if plain else 1)
-        if named and not sure and context and not plain and 1 < len(core) < 4 and _SMALL.isdisjoint(core):
+        if named and not sure and context and not plain and 1 < len(core) < 4 and _FUNCTION_CHARACTERS.isdisjoint(core):
             return 0.55
         return 0.7 if named and sure and len(core) > 1 else 0.0
     if not named:
@@ -191,18 +193,20 @@ def _score(text: str, core: str, suffix: str, start: int, end: int) -> float:
 
 
 # Words of every day that firms and schools are named by.
-_HOPEFUL_WORDS = (
+_NAMING_WORD_LIST = (
     "希望 未来 成长 起点 起航 腾飞 飞翔 绽放 启蒙 启航 奋斗 飞跃 超越 领航 卓越 自在 自由 遇见 悦己 "
     "爱心 春天 阳光 幸福 快乐 开心 美丽"
 )
-_HOPEFUL = frozenset(_HOPEFUL_WORDS.split())
-_ENTIRE = frozenset({"中学", "大学", "学院", "医院", "小学", "公司", "法院", "工厂", "药店", "超市", "诊所"})
+_NAMING_WORDS = frozenset(_NAMING_WORD_LIST.split())
+_GENERIC_NAMES = frozenset({"中学", "大学", "学院", "医院", "小学", "公司", "法院", "工厂", "药店", "超市", "诊所"})
 _ORDINAL = re.compile("第[一二三四五六七八九十百0-9]{1,4}")
-_SMALL = frozenset("了着过的不于到中里上下别没在是有去来我你他她能会要想得把被给和点")
+_FUNCTION_CHARACTERS = frozenset("了着过的不于到中里上下别没在是有去来我你他她能会要想得把被给和点")
 _NUMERALS = frozenset("第零〇一二三四五六七八九十百0123456789")
 _ORDINALS = tuple("一二三四五六七八九十")
-_WHOLE = frozenset({"疗护中心", "灵光堂", "县中", "省实验", "人民医院", "恩典堂", "实验二小", "实验一小", "福音堂"})
-_STATE = frozenset(
+_COMPLETE_SUFFIXES = frozenset(
+    {"疗护中心", "灵光堂", "县中", "省实验", "人民医院", "恩典堂", "实验二小", "实验一小", "福音堂"}
+)
+_STATE_SUFFIXES = frozenset(
     {
         "卫校",
         "党校",

@@ -55,7 +55,7 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
     """(start, end, score in [0, 1]) of each person; none overlap.
 
     Args:
-        segments: the text's segments (`chinese_segments.segment_text`).
+        segments: the text's segments (`name_segmenter.segment_text`).
     """
     called = [span for span in nicknames(text) if not _listed(text, span[0], span[1])]
     yield from called

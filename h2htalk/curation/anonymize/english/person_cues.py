@@ -67,7 +67,7 @@ def _after_title(tokens: Tokens, index: int, kind: int, capital: bool) -> float:
 
 
 def _is_possessed(tokens: Tokens, index: int) -> bool:
-    """Whether a word for a person has an owner or a pointer before it: my friend, her late husband, this guy."""
+    """Whether a word for a person has a possessive or demonstrative before it: my friend, her husband, this guy."""
     adjectives = words().hints["kin_adjectives"]
     for back in range(index - 1, max(-1, index - 5), -1):
         word = tokens.words[back]
