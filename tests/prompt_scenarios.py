@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.prompts.sap import Sap
@@ -19,7 +20,16 @@ INPUTS: dict[str, Any] = {
     "schedule": [{"time": "08:15", "activity": "first plan"}, {"time": "19:40", "activity": "second plan"}],
     "text": "a single text",
 }
+# A template of one's own.
+OWN = '{% extends "en/_companion.j2" %}\n{% block task %}Be brief, {{ persona_name }}.{% endblock %}\n'
 EVERY = [(subtask, language) for subtask in SUBTASKS for language in LANGUAGES]
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def scenario(subtask: str, language: Language = "en", **inputs: object) -> Scenario:

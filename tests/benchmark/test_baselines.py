@@ -7,13 +7,12 @@ from collections import Counter
 
 import pytest
 
-from h2htalk.benchmark.baselines import BASELINES, constant, copy_last_turn, find_baseline, random_reference
+from h2htalk.benchmark.baselines import BASELINES, constant, copy_last_turn, random_reference
 from h2htalk.data.languages import RECORDS, find_language
 from h2htalk.data.responses import FailedResponse, Response, read_response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError
 from h2htalk.text.contracts.contract import check_scenario
 
 MINI = list(load_split("mini").scenarios)
@@ -104,10 +103,3 @@ def test_an_item_without_a_neighbour_fails_and_is_not_scored() -> None:
     (answer,) = random_reference(MINI[:1], MINI[:1])
     assert isinstance(answer, FailedResponse)
     assert (answer.failure.reason, answer.failure.attempts) == ("no_neighbour", 0)
-
-
-def test_an_unknown_baseline_lists_the_choices() -> None:
-    with pytest.raises(
-        ConfigError, match="unknown baseline 'random'; choose from constant, copy-last-turn, random-ref"
-    ):
-        find_baseline("random")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +101,6 @@ def test_minus_zero_is_zero() -> None:
     assert str(EvaluateSpec.from_dict({**WORK, "temperature": -0.0}, "command line").temperature) == "0.0"
 
 
-def test_a_path_that_is_not_utf_8_is_a_path() -> None:
-    name = os.fsdecode(b"runs/n\xff")
-    assert EvaluateSpec.from_dict({**WORK, "out": name}, "command line").out_path == Path(name)
-
-
 @pytest.mark.parametrize("key", WORK)
 def test_a_missing_word_is_named(key: str) -> None:
     with pytest.raises(ConfigError, match=f"eval.toml: {key} is missing; give it on the command line"):
@@ -169,9 +163,3 @@ def test_a_file_that_is_no_specification_is_named(tmp_path: Path, name: str, con
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError, match=f"{name}: not a readable specification"):
         read_spec(tmp_path / name)
-
-
-def test_a_wrong_key_in_a_file_names_the_file(tmp_path: Path) -> None:
-    (tmp_path / "eval.toml").write_text('model = "embedded"\n[sampling]\ntemperature = 1\n')
-    with pytest.raises(ConfigError, match=r"eval\.toml: unknown key sampling"):
-        read_spec(tmp_path / "eval.toml")

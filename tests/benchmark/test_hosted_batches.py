@@ -65,17 +65,6 @@ def test_a_job_whose_creation_was_never_answered_is_found_or_made_once(
         assert run.require_true_books().paid == server.bill()
 
 
-def test_a_job_that_fails_validation_is_one_line_and_costs_nothing(tmp_path: Path) -> None:
-    with ProviderServer(jobs=JobPlan(invalid=1)) as server:
-        run = batch_run(server, tmp_path, "openai")
-        ended = run.run(code=2)
-        assert "The provided model is not supported" in ended.stderr
-        assert server.charged() == []
-        assert run.books().open == []
-        run.run()
-        assert len(run.stored()) == ITEMS
-
-
 @OPENAI_FIRST
 def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_path: Path, provider: str) -> None:
     with ProviderServer(jobs=JobPlan(polls=10_000)) as server:
@@ -135,38 +124,12 @@ def test_a_run_goes_on_in_batches_and_live_again(tmp_path: Path, provider: str) 
         assert run.require_true_books().paid == server.bill()
 
 
-@OPENAI_FIRST
-def test_a_job_that_somebody_cancels_leaves_failures_that_a_restart_repairs(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(jobs=JobPlan(polls=10_000)) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 4, {"batch": True})
-        process = run.start()
-        wait_for_job(server, process)
-        server.jobs.all[0].canceled = True
-        run.finish(process, code=3)
-        assert {failure["reason"] for failure in run.failures().values()} == {"canceled"}
-        assert server.charged() == []
-        assert run.require_true_books().ends == {"free": 4}
-        server.jobs.plan.polls = 0
-        run.run()
-        assert len(run.stored()) == 4
-
-
 @BOTH
 def test_our_job_is_found_behind_pages_of_others(tmp_path: Path, provider: str) -> None:
     with ProviderServer(jobs=JobPlan(strangers=45, create_dropped=1)) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 3, {"batch": True})
         run.run()
         assert sum(not job.strange for job in server.jobs.all) == 1
-        assert run.require_true_books().paid == server.bill()
-
-
-def test_samples_of_an_item_come_in_one_call_of_a_batch_too(tmp_path: Path) -> None:
-    with ProviderServer() as server:
-        settings = {"batch": True, "samples": 3, "temperature": 0.7}
-        run = HostedRun(server, tmp_path, MODELS["openai"], 4, settings)
-        run.run()
-        assert [charge.samples for charge in server.charged()] == [3] * 4
-        assert len(set(run.stored().values())) == 12
         assert run.require_true_books().paid == server.bill()
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hosted_runs import ANTHROPIC_FIRST, BOTH, MODELS, OPENAI_FIRST, HostedRun, name
@@ -78,20 +78,6 @@ def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books
         run.require_true_books()
 
 
-@ANTHROPIC_FIRST
-def test_an_absurd_retry_after_ends_before_the_deadline(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(faults_at={"item1": "rate_limited_for_a_day"}) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 4, {"deadline": 8.0})
-        started = time.monotonic()
-        run.run(code=3)
-        assert time.monotonic() - started < 8 + 5  # and the start of the program
-        ((item, failure),) = run.failures().items()
-        assert (item, failure["reason"]) == (name(1), "rate_limited")
-        assert "86,400" in failure["message"]
-        assert len(run.stored()) == 3
-        assert run.require_true_books().ends["free"] >= 1
-
-
 @pytest.mark.parametrize(
     ("provider", "fault", "said"),
     [
@@ -130,28 +116,21 @@ def test_credit_that_ends_in_the_middle_keeps_what_was_paid_and_goes_on_later(tm
         assert run.require_true_books().paid == server.bill()
 
 
-@ANTHROPIC_FIRST
-def test_a_key_that_is_revoked_in_the_middle_stops_the_run_and_keeps_the_answers(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(after={"unauthorized": 4}) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 12, {"concurrency": 2})
-        run.run(code=2)
-        assert len(run.stored()) == len(server.charged()) == 4
-
-
-def test_openai_gives_the_samples_of_an_item_in_one_call(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("provider", "settings", "charged"),
+    [
+        ("openai", {"temperature": 0.7}, [3] * 4),
+        ("openai", {"temperature": 0.7, "batch": True}, [3] * 4),
+        ("anthropic", {}, [1] * 12),
+    ],
+)
+def test_openai_gives_the_samples_of_an_item_in_one_call_and_anthropic_is_asked_again(
+    tmp_path: Path, provider: str, settings: dict[str, Any], charged: list[int]
+) -> None:
     with ProviderServer() as server:
-        run = HostedRun(server, tmp_path, MODELS["openai"], 4, {"samples": 3, "temperature": 0.7})
+        run = HostedRun(server, tmp_path, MODELS[provider], 4, {"samples": 3, **settings})
         run.run()
-        assert [charge.samples for charge in server.charged()] == [3] * 4
-        assert len(set(run.stored().values())) == 12
-        assert run.require_true_books().paid == server.bill()
-
-
-def test_anthropic_is_asked_again_for_each_sample(tmp_path: Path) -> None:
-    with ProviderServer() as server:
-        run = HostedRun(server, tmp_path, MODELS["anthropic"], 4, {"samples": 3})
-        run.run()
-        assert [charge.samples for charge in server.charged()] == [1] * 12
+        assert [charge.samples for charge in server.charged()] == charged
         assert len(set(run.stored().values())) == 12
         assert run.require_true_books().paid == server.bill()
 
@@ -254,11 +233,3 @@ def test_a_provider_that_goes_away_leaves_reasons_and_no_bill_beyond_the_books(t
     assert "INCOMPLETE" in ended.stdout
     assert {failure["reason"] for failure in run.failures().values()} == {"connection"}
     run.require_true_books()
-
-
-def test_names_of_items_in_failures_are_those_of_the_split(tmp_path: Path) -> None:
-    """A guard of this file's own means: the n-th item's prompt carries its mark."""
-    with ProviderServer(faults_at={"item1": "context_length"}) as server:
-        run = HostedRun(server, tmp_path, MODELS["openai"], 12)
-        run.run(code=3)
-        assert list(run.failures()) == [name(1)]

@@ -230,28 +230,24 @@ def test_the_books_of_an_earlier_session_are_never_removed(tmp_path: Path) -> No
 # --- What it says ------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_price_is_said_and_not_shown_as_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_unknown_price_is_said_and_not_shown_as_nothing(tmp_path: Path, lost: bool) -> None:
     writer, costs = writer_of(tmp_path), RunCosts(spec_of(tmp_path, model="openai:house-model"))
     costs.open(writer)
     ledger = ledger_of(costs)
     assert costs.spent() == "0.00 US dollars"  # nothing was asked yet
-    ledger.paid(ledger.reserve((("made-00000", 0),), CALL), USED)
+    call = ledger.reserve((("made-00000", 0),), CALL)
+    if lost:
+        ledger.possibly_paid(call, "timeout")
+    else:
+        ledger.paid(call, USED)
     assert costs.spent() == "price unknown"
     costs.close()
     writer.close()
-    assert read_costs(tmp_path / "run")[GENERATE] == Totals(
-        calls=1, paid=1, input_tokens=400, output_tokens=50, usd_paid=None
-    )
-
-
-def test_calls_that_were_only_lost_at_an_unknown_price_are_not_shown_as_nothing(tmp_path: Path) -> None:
-    writer, costs = writer_of(tmp_path), RunCosts(spec_of(tmp_path, model="openai:house-model"))
-    costs.open(writer)
-    ledger = ledger_of(costs)
-    ledger.possibly_paid(ledger.reserve((("made-00000", 0),), CALL), "timeout")
-    assert costs.spent() == "price unknown"
-    costs.close()
-    writer.close()
+    if not lost:
+        assert read_costs(tmp_path / "run")[GENERATE] == Totals(
+            calls=1, paid=1, input_tokens=400, output_tokens=50, usd_paid=None
+        )
 
 
 def test_every_call_can_be_read_while_the_run_goes_on(tmp_path: Path) -> None:

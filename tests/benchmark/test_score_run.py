@@ -116,24 +116,6 @@ def test_a_report_of_other_answers_than_were_scored_is_refused(run: Path) -> Non
     assert report(run).counts.unscored == 1
 
 
-def test_the_null_class_counts_scored_items_only(spec: EvaluateSpec) -> None:
-    sampled = replace(spec, samples=2, temperature=0.7, baselines=False)
-    script = Path(spec.model.partition(":")[2])
-    null = {"id": "mini-en-recollection-synthesis-01", "text": "No key information extracted."}
-    lost = {
-        "id": "mini-en-recollection-synthesis-02",
-        "sample": 1,
-        "failure": {"reason": "timeout", "message": ""},
-    }
-    lines = [{"id": "*", "text": "I hear you."}, {**null, "sample": 0}, {**null, "sample": 1, "text": "Hm."}]
-    rest = {"id": lost["id"], "sample": 0, "text": null["text"]}
-    script.write_text("".join(json_line(line) for line in (*lines, rest, lost)))
-    found = evaluate(sampled).rows.null_class
-    assert found is not None
-    assert (found.recall.n, found.recall.total) == (13, 14)
-    assert found.answers == 0.5, "an item with two samples counts by their share"
-
-
 def test_baselines_stand_on_the_items_that_the_model_was_scored_on(spec: EvaluateSpec) -> None:
     script = Path(spec.model.partition(":")[2])
     lost = {"id": "mini-en-dialogue-base-01", "failure": {"reason": "timeout", "message": ""}}

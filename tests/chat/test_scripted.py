@@ -73,11 +73,6 @@ def test_an_item_without_a_line_is_a_typed_failure(tmp_path: Path) -> None:
     assert "no line for b sample 0" in str(outcomes[1])
 
 
-def test_a_star_may_fail_everything(tmp_path: Path) -> None:
-    chat = chat_of(tmp_path, {"id": "*", "failure": {"reason": "http_500"}})
-    assert chat.complete([request("a")]) == [Failure("http_500", "")]
-
-
 def test_the_subject_changes_with_the_file(tmp_path: Path) -> None:
     first = chat_of(tmp_path, {"id": "*", "text": "x"})
     content = (tmp_path / "replies.jsonl").read_bytes()

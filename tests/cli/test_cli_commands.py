@@ -111,32 +111,6 @@ def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
     assert h2htalk_here("leaderboard", tmp_path, "--check-paper").returncode == 2
 
 
-def test_every_command_has_a_help() -> None:
-    for words in (
-        (),
-        ("evaluate",),
-        ("score",),
-        ("report",),
-        ("costs",),
-        ("prompt",),
-        ("leaderboard",),
-        ("split",),
-        ("import",),
-    ):
-        done = h2htalk(*words, "--help") if words == () else h2htalk_here(*words, "--help")
-        assert done.returncode == 0
-        assert "Usage" in done.stdout
-
-
-def test_runs_of_different_protocols_are_shown_apart_with_the_keys_that_differ(tmp_path: Path) -> None:
-    for name, rouge in (("a", "f1"), ("b", "recall")):
-        words = ("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--rouge", rouge)
-        assert h2htalk_here(*words, "--out", tmp_path / name).returncode == 0
-    board = h2htalk_here("leaderboard", tmp_path / "a", tmp_path / "b")
-    assert board.returncode == 0, board.stderr
-    assert "rouge" in board.stdout
-
-
 def test_costs_of_a_run_that_paid_nothing(tmp_path: Path) -> None:
     out = tmp_path / "run"
     common = ("--split", "mini", "--limit", "2", "--embedder", "none", "--no-baselines", "--out", out)

@@ -16,7 +16,6 @@ from h2htalk.curation.model_calls.prompts import Prompts
 from h2htalk.curation.stage_table import STAGES
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_jsonl
-from h2htalk.errors import ConfigError
 
 SPEC = """
 workspace = "work"
@@ -163,8 +162,3 @@ def test_a_hosted_model_is_no_folder_of_the_same_name(tmp_path: Path, monkeypatc
     (tmp_path / "gpt-4o/config.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
     assert model_identity("openai:gpt-4o") == "openai:gpt-4o"
-
-
-def test_a_missing_script_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"gone\.jsonl: cannot be read"):
-        model_identity("scripted:gone.jsonl")

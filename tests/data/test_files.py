@@ -90,13 +90,6 @@ def test_line_17_is_named_when_it_is_broken(tmp_path: Path, line: bytes, message
     assert "\n" not in str(raised.value)
 
 
-def test_empty_lines_count(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(b'{"id": "a"}\n\n\nnonsense\n')
-    with pytest.raises(DataError, match=r"x\.jsonl:4: broken JSON"):
-        read(path)
-
-
 def test_records_stream_until_the_broken_one(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'{"id": "a"}\nnonsense\n')

@@ -269,11 +269,6 @@ def test_a_run_json_that_is_none_is_refused(tmp_path: Path, split: Split, conten
     assert tree(tmp_path) == {"run.json": content.encode()}
 
 
-def test_what_is_no_run_says_so(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="not a run folder"):
-        RunFolder(tmp_path).read_run()
-
-
 def test_a_line_that_is_no_response_is_named(folder: RunFolder, split: Split) -> None:
     open_writer(folder, split).close()
     (folder.path / "responses" / "part-0.jsonl").write_text('{"id":"a","text":"x"}\n{"id":"b"}\n')

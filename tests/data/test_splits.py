@@ -84,18 +84,12 @@ def test_a_folder_here_named_like_a_bundled_split_is_asked_about(
     assert len(load_split("./mini").scenarios) == len(records)
 
 
-def test_a_dot_is_the_folder_one_stands_in(
+def test_a_dot_is_the_folder_one_stands_in_and_an_empty_name_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
 ) -> None:
     """It once meant the folder of the bundled splits."""
     monkeypatch.chdir(write(tmp_path, records))
     assert len(load_split(".").scenarios) == len(records)
-
-
-def test_an_empty_name_is_not_the_folder_one_stands_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
-) -> None:
-    monkeypatch.chdir(write(tmp_path, records))
     with pytest.raises(ConfigError, match="--split is empty: name a bundled split"):
         load_split("")
 

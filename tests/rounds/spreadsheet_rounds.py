@@ -89,6 +89,14 @@ def collect(round: RoundFolder) -> Collected:
     return SpreadsheetPlatform().collect(round)
 
 
+def only(round: RoundFolder, answers: int) -> str:
+    """The only mistake, after checking the number of annotations."""
+    pulled = collect(round)
+    assert len(pulled.annotations) == answers
+    (mistake,) = pulled.mistakes
+    return mistake
+
+
 def values(pulled: Collected, annotator: str | None = None) -> dict[tuple[str, str], Any]:
     """(item, question) -> value."""
     return {(a.item, a.question): a.value for a in pulled.annotations if annotator in (None, a.annotator)}

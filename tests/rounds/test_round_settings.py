@@ -48,6 +48,7 @@ def test_options_override_the_settings_file(tmp_path: Path) -> None:
         ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
         ("[ties]\ndawid_skene = 0.4", "ties.dawid_skene: Input should be greater than or equal to 0.5"),
         ("[ties]\nmargin = 0.2", "ties.margin: unknown setting"),
+        ('format = "ods"', "format: Input should be 'xlsx' or 'csv', not 'ods'"),
         ("overlap = ", "not readable as TOML"),
         ("kind = 3", None),
     ],

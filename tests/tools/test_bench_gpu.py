@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from bench_gpu import Size, draw_lengths, draw_texts, encoder_operations, main, run, text_share
+from bench_gpu import Size, draw_texts, encoder_operations, main, run, text_share
 from random_models import ENCODER_TOKENS, ENCODERS, words_for, write_encoder
 
 pytestmark = [pytest.mark.local, pytest.mark.slow]
@@ -84,10 +84,3 @@ def test_operations_are_those_that_torch_counts(tmp_path: Path) -> None:
 )
 def test_padding_and_the_first_batch_twice_count_as_waste(lengths: list[int], batch: int, share: float) -> None:
     assert text_share(lengths, batch) == pytest.approx(share)
-
-
-def test_lengths_keep_their_bounds_and_repeat() -> None:
-    drawn = draw_lengths(500, (100.0, 60.0, 8, 120), seed=1)
-    assert min(drawn) == 8
-    assert max(drawn) == 120
-    assert drawn == draw_lengths(500, (100.0, 60.0, 8, 120), seed=1)

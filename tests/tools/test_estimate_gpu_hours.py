@@ -17,8 +17,6 @@ from estimate_gpu_hours import (
     Workload,
     estimate,
     measure_workload,
-    parse_shape,
-    table,
 )
 
 WORK = Workload(items=1000, prompt=900.0, shared=400.0, output=100.0)
@@ -80,14 +78,3 @@ def test_a_run_has_the_items_of_table_1_and_its_budgets() -> None:
     assert 96 < work.output < 192
     assert measure_workload(len, thinking=1000).output == pytest.approx(work.output + 1000)
     assert measure_workload(len, sap="none").prompt < work.prompt
-
-
-def test_a_shape_can_be_named_and_a_wrong_one_is_told() -> None:
-    assert parse_shape("8B,8.03e9,32,8,128,1") == ModelShape("8B", 8.03e9, 32, 8, 128, 1)
-    with pytest.raises(Exception, match="write NAME,PARAMETERS"):
-        parse_shape("8B,many")
-
-
-def test_the_table_has_a_line_for_each_model() -> None:
-    lines = table(SHAPES, WORK, Assumptions()).splitlines()
-    assert [line.split("|")[1].strip() for line in lines[4:]] == ["7B", "14B", "32B", "72B"]

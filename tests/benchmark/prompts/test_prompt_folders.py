@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from prompt_scenarios import EVERY, FULL, NONE, REN, scenario, system
+from prompt_scenarios import EVERY, FULL, NONE, OWN, REN, scenario, system, write
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
@@ -19,16 +19,6 @@ from h2htalk.errors import ConfigError
 @pytest.fixture(scope="module")
 def prompts() -> PromptSet:
     return PromptSet.load()
-
-
-def write(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-OWN = '{% extends "en/_companion.j2" %}\n{% block task %}Be brief, {{ persona_name }}.{% endblock %}\n'
 
 
 def test_an_incomplete_folder_overrides_file_by_file(tmp_path: Path, prompts: PromptSet) -> None:

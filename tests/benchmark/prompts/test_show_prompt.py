@@ -10,7 +10,6 @@ from splits_made import scenario_records
 
 from h2htalk.benchmark.prompts.show_prompt import prompt_lines
 from h2htalk.data.files import write_jsonl
-from h2htalk.errors import ConfigError
 
 ACTING = "\x1b[2J\x9b31m\x7f\u202e\u2028\U000e0041"
 
@@ -21,23 +20,6 @@ def split_of(folder: Path, ids: list[str], word: str = "") -> str:
         record |= {"id": scenario_id, "inputs": {"memories": [f"She said hello{word}"]}}
     write_jsonl(folder / "scenarios.jsonl", records)
     return str(folder)
-
-
-def test_one_scenario_is_printed_to_read(tmp_path: Path) -> None:
-    lines = list(prompt_lines("b", split_of(tmp_path, ["a", "b"]), "full"))
-    assert lines[0] == "--- system ---"
-    assert any("She said hello" in line for line in lines)
-
-
-@pytest.mark.parametrize("every", [None, "all"])
-def test_all_scenarios_are_a_json_line_each(tmp_path: Path, every: str | None) -> None:
-    lines = list(prompt_lines(every, split_of(tmp_path, ["a", "b"]), "none"))
-    assert [json.loads(line)["id"] for line in lines] == ["a", "b"]
-    assert {m["role"] for line in lines for m in json.loads(line)["messages"]} <= {
-        "system",
-        "user",
-        "assistant",
-    }
 
 
 def test_a_scenario_called_all_can_be_seen_alone_and_every_one_still(tmp_path: Path) -> None:
@@ -57,8 +39,3 @@ def test_what_acts_on_a_terminal_is_escaped(tmp_path: Path, scenario_id: str | N
         assert all(line.isascii() and line.isprintable() for line in lines)
         contents = [m["content"] for m in json.loads(lines[0])["messages"]]
         assert any(f" {ACTING} 你好" in content for content in contents)
-
-
-def test_a_wrong_id_names_near_ones(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"has no scenario 'dialog-1'; similar ids: dialogue-1, dialogue-2"):
-        next(prompt_lines("dialog-1", split_of(tmp_path, ["dialogue-1", "dialogue-2"]), "full"))

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from prompt_scenarios import OWN, write
 
 from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.errors import ConfigError
 
-OWN = '{% extends "en/_companion.j2" %}\n{% block task %}Be brief, {{ persona_name }}.{% endblock %}\n'
 VALUES = {
     "persona": "You are Mo.",
     "persona_name": "Mo",
@@ -19,13 +19,6 @@ VALUES = {
     "part": "system",
     "memory": {"null_line": "Nothing."},
 }
-
-
-def write(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_a_template_of_ones_own_takes_the_place_of_the_bundled_one(tmp_path: Path) -> None:

@@ -274,13 +274,3 @@ def test_a_run_without_scores_says_what_to_type(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(DataError, match="h2htalk score"):
         leaderboard([tmp_path])
-    (tmp_path / "summary.json").write_text("{")
-    with pytest.raises(DataError, match=r"summary\.json"):
-        leaderboard([tmp_path])
-    (tmp_path / "summary.json").write_text('{"model": "m"}')
-    with pytest.raises(DataError, match="h2htalk score"):
-        leaderboard([tmp_path])
-
-
-def test_every_subtask_is_a_column_of_the_papers_table() -> None:
-    assert all(row.value(name) is not None for row in paper_rows() for name in SUBTASKS)

@@ -228,10 +228,3 @@ def test_a_call_at_an_unknown_price_reads_unknown(tmp_path: Path) -> None:
         reservation = ledger.reserve((("a", 0),), Bound(10, 10))
     assert list(call_lines([("generate", reservation)])) == ["generate 1  a#0  open  price unknown"]
     assert calls_csv([("generate", reservation)]).splitlines()[1] == "generate,1,a#0,open,,,,,unknown,,,"
-
-
-def test_a_run_without_paid_calls_says_so_and_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text('{"spec": {}}')
-    assert costs_text(tmp_path) == "No call of this run cost money."
-    with pytest.raises(DataError, match="not a run folder"):
-        costs_text(tmp_path / "none")

@@ -40,21 +40,6 @@ def line_with(text: str, word: str) -> str:
     return next(line for line in text.splitlines() if word in line)
 
 
-def test_rows_stand_by_dimension_in_the_order_of_table_2() -> None:
-    words = [line.split()[0] for line in printed(made_summary()).splitlines() if line.strip()]
-    shown = [word for word in words if word in {"Dialogue", "Itinerary", "Recollection", "Averages"}]
-    assert shown == [
-        "Dialogue",
-        "Itinerary",
-        "Recollection",
-        "Averages",
-        "Dialogue",
-        "Itinerary",
-        "Recollection",
-    ]
-    assert words.index("Standard") < words.index("Middle") < words.index("Synthesis") < words.index("Overall")
-
-
 def test_subtasks_are_called_as_in_table_2() -> None:
     """The itinerary's `Initialization` stood beside Table 2's `Initiation`."""
     first = [line.split("7/7")[0].strip() for line in printed(mini_in_two_parts()).splitlines() if "7/7" in line]

@@ -102,13 +102,27 @@ def test_the_same_sample_twice_is_an_error(provider: str, tmp_path: Path) -> Non
 
 
 @both
-def test_an_invalid_request_fails_and_is_not_asked_again(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider, fates(b="invalid"))
+@pytest.mark.parametrize(
+    ("fate", "reason", "paid", "possibly_paid", "free"),
+    [
+        ("invalid", "context_length", 1, 0, 1),
+        ("garbage", "malformed_reply", 2, 0, 0),  # a reply that cannot be used
+        ("missing", "missing_result", 1, 1, 0),
+        ("uncomputed", "missing_result", 1, 0, 1),  # every reply that the provider counts has come
+    ],
+)
+def test_what_asking_again_cannot_help_is_asked_once(
+    provider: str, fate: str, reason: str, paid: int, possibly_paid: int, free: int, tmp_path: Path
+) -> None:
+    double = BatchDouble(provider, fates(b=fate))
     ledger = double.ledger()
-    outcomes = double.run(requests("a", "b"), tmp_path, ledger)
-    assert texts(outcomes) == ["re: a", "context_length"]
+    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", reason]
     assert double.asked == {"a": 1, "b": 1}
-    assert (ledger.totals().paid, ledger.totals().free) == (1, 1)
+    totals = ledger.totals()
+    assert (totals.paid, totals.possibly_paid, totals.free) == (paid, possibly_paid, free)
+    assert totals.usd_paid == paid * CALL_USD
+    assert possibly_paid or totals.usd_paid == double.bill
+    assert (totals.usd_paid or 0) + (totals.usd_possible or 0) >= double.bill
 
 
 @both
@@ -133,35 +147,6 @@ def test_what_somebody_cancelled_is_not_asked_again_by_itself(provider: str, tmp
     assert ledger.totals().free == 2
     double.after = lambda call: None
     assert texts(double.run(requests("a", "b"), tmp_path)) == ["re: a", "re: b"]
-
-
-@both
-def test_a_reply_that_cannot_be_used_is_paid_and_not_asked_again(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider, fates(b="garbage"))
-    ledger = double.ledger()
-    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "malformed_reply"]
-    assert double.asked["b"] == 1
-    assert ledger.totals().usd_paid == double.bill == 2 * CALL_USD
-
-
-@both
-def test_a_result_that_is_missing_is_a_failure_and_possibly_paid(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider, fates(b="missing"))
-    ledger = double.ledger()
-    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "missing_result"]
-    totals = ledger.totals()
-    assert (totals.paid, totals.possibly_paid) == (1, 1)
-    assert (totals.usd_paid or 0) + (totals.usd_possible or 0) >= double.bill
-
-
-@both
-def test_a_missing_result_is_free_where_every_reply_that_the_provider_counts_has_come(
-    provider: str, tmp_path: Path
-) -> None:
-    double = BatchDouble(provider, fates(b="uncomputed"))
-    ledger = double.ledger()
-    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "missing_result"]
-    assert (ledger.totals().possibly_paid, ledger.totals().free) == (0, 1)
 
 
 @both

@@ -30,17 +30,6 @@ def test_jobs_of_others_are_not_ours(provider: str, tmp_path: Path) -> None:
     assert len(run.double.jobs) == 9
 
 
-@both
-def test_a_job_that_shows_late_in_the_list_is_found_all_the_same(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.list_lag = 40.0
-    run.double.after = kill_at(f"POST {PLACE[provider]}")
-    run.killed()
-    run.run()
-    run.require_paid_once()
-    assert len(run.double.jobs) == 1
-
-
 def test_a_job_that_was_made_days_after_ours_is_not_waited_for(tmp_path: Path) -> None:
     run = story("anthropic", tmp_path)
     run.double.before = kill_at("POST /v1/messages/batches")

@@ -15,8 +15,10 @@ from h2htalk.errors import DataError, ModelCallError
 
 
 @both
-def test_killed_before_the_id_arrived_the_job_is_found(provider: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("list_lag", [0.0, 40.0])
+def test_killed_before_the_id_arrived_the_job_is_found(provider: str, list_lag: float, tmp_path: Path) -> None:
     run = story(provider, tmp_path)
+    run.double.list_lag = list_lag
     run.double.after = kill_at(f"POST {PLACE[provider]}")
     run.killed()
     run.run()

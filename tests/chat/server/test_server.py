@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from loopback import REPLY, Answer, LoopbackServer, completion
+from loopback import Answer, LoopbackServer, completion
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
@@ -71,27 +71,6 @@ def test_replies_come_back_in_order_with_all_that_the_server_said() -> None:
     assert isinstance(first, Reply)
     assert (first.finish_reason, first.thinking, first.request_id) == ("length", "hm", "req-7")
     assert first.usage.to_dict() == {"input_tokens": 120, "output_tokens": 24}
-
-
-def test_a_request_carries_the_whole_chat_and_its_sampling() -> None:
-    seen: list[dict[str, Any]] = []
-
-    def keep(payload: dict[str, Any], _: int) -> str:
-        seen.append(payload)
-        return REPLY
-
-    with LoopbackServer(reply=keep) as server:
-        chat_with(server).complete(requests_of("hello"))
-    assert seen == [
-        {
-            "model": "loopback",
-            "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hello"}],
-            "temperature": 0.7,
-            "top_p": 0.9,
-            "max_tokens": 96,
-            "seed": 41,
-        }
-    ]
 
 
 def test_finished_items_are_handed_over_in_the_calling_thread_while_others_run() -> None:

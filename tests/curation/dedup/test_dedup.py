@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from curation_made import all_files
 from dedup_made import dedup, deduplicated, dialogue, edited, words, workspace_of
 
 from h2htalk.data.split_export import export_split
@@ -150,12 +151,7 @@ def test_two_processes_give_the_same_bytes(tmp_path):
     for name, processes in (("one", 1), ("two", 2)):
         workspace = workspace_of(tmp_path / name, made)
         dedup(workspace, processes=processes)
-    assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two")
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    stage = folder / "dedup"
-    return {str(path.relative_to(stage)): path.read_bytes() for path in sorted(stage.rglob("*")) if path.is_file()}
+    assert all_files(tmp_path / "one" / "dedup") == all_files(tmp_path / "two" / "dedup")
 
 
 RUN = """
@@ -189,4 +185,4 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
     assert killed >= 2
     workspace = workspace_of(tmp_path / "killed", made, part=10)
     dedup(workspace)
-    assert bytes_of(tmp_path / "killed") == bytes_of(tmp_path / "whole")
+    assert all_files(tmp_path / "killed" / "dedup") == all_files(tmp_path / "whole" / "dedup")

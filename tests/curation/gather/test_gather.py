@@ -258,11 +258,6 @@ def test_records_of_another_licence_or_language_are_rejected(tmp_path: Path) -> 
     assert [d.licence for d in kept(tmp_path)] == ["MIT"]
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such file"):
-        gather(tmp_path, source())
-
-
 # --- Mock dialogues --------------------------------------------------------------------------------------
 
 

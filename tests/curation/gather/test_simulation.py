@@ -15,7 +15,6 @@ from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.gather.settings import GatherSettings, SimulateSettings
 from h2htalk.curation.gather.simulation import END, Simulation, grid, open_simulation
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
-from h2htalk.curation.pipeline import Incomplete
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
@@ -191,15 +190,6 @@ def gather(tmp_path: Path, workspace: str = "work", **settings: Any) -> RecordCo
 def calls(tmp_path: Path) -> int:
     paths = (tmp_path / "work/gather/calls").glob("*.jsonl")
     return sum(len(path.read_text().splitlines()) for path in paths)
-
-
-def test_where_calls_of_a_part_fail_the_other_parts_are_made(tmp_path: Path) -> None:
-    script(tmp_path / "script.jsonl", 6, 4, without=("simulated-000002", 2))
-    for failed in (1, 2):
-        with pytest.raises(Incomplete, match="1 calls of part-00000 failed"):
-            gather(tmp_path)
-        # Three turns of the first part, with one failure that is repeated; the whole second part.
-        assert calls(tmp_path) == 4 * 3 + (failed - 1) + 2 * 4
 
 
 def test_an_edited_script_is_another_setting_and_a_moved_one_is_not(tmp_path: Path) -> None:

@@ -144,12 +144,6 @@ def test_changed_arithmetic_makes_no_call(tmp_path: Path) -> None:
     assert calls.read_bytes() == before
 
 
-def test_a_missing_model_is_an_error(tmp_path: Path) -> None:
-    workspace = composed(tmp_path, candidates(1))
-    with pytest.raises(ConfigError, match=r"review\.model is empty"):
-        run_one("review", workspace)
-
-
 # --- Rules ------------------------------------------------------------------------------------------------------
 
 

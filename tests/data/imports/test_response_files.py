@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -121,15 +120,6 @@ def test_a_wrong_line_is_named(tmp_path: Path, record: dict[str, Any], message: 
     with pytest.raises(DataError) as raised:
         read_foreign_responses(write(tmp_path, {"id": "s-0", "response": "Hi."}, record), IDS)
     assert str(raised.value).startswith(f"{tmp_path / 'answers.jsonl'}{message}")
-
-
-def test_a_broken_line_17_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "answers.jsonl"
-    lines = [json.dumps({"id": f"s-{n}", "response": "x"}) for n in range(20)]
-    lines[16] = lines[16][:-3]
-    path.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=r"answers\.jsonl:17: broken JSON"):
-        read_foreign_responses(path, [f"s-{n}" for n in range(20)])
 
 
 def test_a_file_without_any_response_is_an_error(tmp_path: Path) -> None:

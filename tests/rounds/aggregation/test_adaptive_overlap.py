@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from votes_made import counted, vote_lists
 
-from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.adaptive_overlap import needs_more, needs_more_by_posterior
 from h2htalk.rounds.aggregation.vote_table import Vote
 
@@ -54,11 +53,6 @@ def test_result_has_each_requested_item_once() -> None:
     assert list(needs_more(votes, ["new", "item-01"])) == ["new", "item-01"]
     assert needs_more([], ["a"]) == {"a": 4}
     assert needs_more(votes, []) == {}
-
-
-def test_two_labels_of_one_annotator_are_an_error() -> None:
-    with pytest.raises(RoundError, match="keep one vote"):
-        needs_more([Vote("a", "v", "x"), Vote("a", "v", "y")], ["a"])
 
 
 # --- A posterior ------------------------------------------------------------------------------------------------------

@@ -23,10 +23,7 @@ CHINESE = DATASET.replace("en", "zh")
     ("change", "message"),
     [
         (lambda one: one["questions"][1]["settings"]["options"].pop(), "keep is label_selection of keep (required)"),
-        (lambda one: one["questions"].pop(), "quality is missing"),
-        (lambda one: one["questions"][1].update(title="Drop it?"), "keep has another title"),
         (lambda one: one["questions"][1]["settings"]["options"][0].update(text="Drop"), "another label of keep"),
-        (lambda one: one["fields"][0]["settings"].update(template="<b>"), "item has another page"),
         (lambda one: one.update(guidelines="Be quick."), "other guidelines"),
         (lambda one: one["distribution"].update(min_submitted=5), "5 annotators per item, not 2"),
         (lambda one: one.update(facts={"h2htalk": {"round": "0"}}), "belongs to another round"),

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spreadsheet_rounds import collect, csv_rows, fill_csv, item, opened, places, values, write_csv_rows
+from spreadsheet_rounds import collect, csv_rows, fill_csv, item, only, opened, places, values, write_csv_rows
 
-from h2htalk.errors import ConfigError
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE
 from h2htalk.rounds.texts.interface import interface_text
 
@@ -29,13 +27,6 @@ def crowd(tmp_path: Path) -> RoundFolder:
 
 def path_of(round: RoundFolder) -> Path:
     return round.path / "spreadsheets" / "anna.csv"
-
-
-def only(round: RoundFolder, answers: int) -> str:
-    pulled = collect(round)
-    assert len(pulled.annotations) == answers
-    (mistake,) = pulled.mistakes
-    return mistake
 
 
 def test_content_of_a_csv_file(tmp_path: Path) -> None:
@@ -151,8 +142,3 @@ def test_large_files_are_not_opened(crowd: RoundFolder) -> None:
     with path_of(crowd).open("ab") as file:
         file.truncate(MAX_FILE * 40)
     assert "1,280 MiB; the maximum is 32" in only(crowd, 0)
-
-
-def test_unknown_format() -> None:
-    with pytest.raises(ConfigError, match=r"format: Input should be 'xlsx' or 'csv', not 'ods'"):
-        make_spec("crowd", "mini", {"format": "ods"})

@@ -19,6 +19,7 @@ from spreadsheet_rounds import (
     item,
     keys_of,
     known,
+    only,
     opened,
     places,
     session_of,
@@ -208,14 +209,6 @@ def crowd(tmp_path: Path) -> RoundFolder:
     round = opened(tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5})
     fill(workbook_path(round), dict.fromkeys(range(1, 5), FULL))
     return round
-
-
-def only(round: RoundFolder, answers: int) -> str:
-    """The only mistake, after checking the number of annotations."""
-    pulled = collect(round)
-    assert len(pulled.annotations) == answers
-    (mistake,) = pulled.mistakes
-    return mistake
 
 
 def test_missing_answers_are_named(crowd: RoundFolder) -> None:

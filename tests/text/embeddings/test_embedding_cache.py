@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from h2htalk.text.embeddings.cache import CHUNK_TEXTS, CachedEmbedder, cache_file
+from h2htalk.text.embeddings.cache import CHUNK_TEXTS, CachedEmbedder
 from h2htalk.text.embeddings.vectors import Vectors
 
 
@@ -180,14 +180,3 @@ def test_several_processes_share_one_file(path: Path) -> None:
     unused = CountingEmbedder()
     CachedEmbedder(unused, path).encode([f"own {part} {i}" for part in range(3) for i in range(30)])
     assert unused.asked == []
-
-
-def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("H2HTALK_CACHE", str(tmp_path / "own"))
-    assert cache_file() == tmp_path / "own" / "embeddings.sqlite"
-    monkeypatch.delenv("H2HTALK_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_file() == tmp_path / "h2htalk" / "embeddings.sqlite"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_file() == tmp_path / ".cache" / "h2htalk" / "embeddings.sqlite"

@@ -270,10 +270,11 @@ def test_a_model_that_is_not_there_says_what_to_do() -> None:
         load_parser("en", "en_core_web_none")
 
 
-@pytest.mark.parametrize("package", ["numpy", "jieba", "spacy"])
-def test_a_package_that_is_no_model_is_refused(package: str) -> None:
+@pytest.mark.parametrize("name", ["numpy", "jieba", "spacy", ""])
+def test_a_package_or_folder_that_is_no_model_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "config.cfg").write_text("hello")
     with pytest.raises(ConfigError, match="cannot be loaded"):
-        load_parser("en", package)
+        load_parser("en", name or str(tmp_path))
 
 
 def test_a_model_of_another_language_is_refused() -> None:
@@ -285,12 +286,6 @@ def test_a_model_without_a_parser_is_refused(tmp_path: Path) -> None:
     spacy.blank("en").to_disk(tmp_path / "bare")
     with pytest.raises(ConfigError, match="has no parser: it is empty"):
         load_parser("en", str(tmp_path / "bare"))
-
-
-def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "config.cfg").write_text("hello")
-    with pytest.raises(ConfigError, match="cannot be loaded"):
-        load_parser("en", str(tmp_path))
 
 
 @given(st.text(alphabet="ab 。，.,\n!?好", max_size=9000))

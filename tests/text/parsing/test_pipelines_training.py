@@ -165,14 +165,6 @@ def test_fresh_sets_a_stored_teacher_aside_so_that_one_is_trained(
     assert str(aside) in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("fresh", [True, False])
-def test_without_a_stored_teacher_there_is_nothing_to_say(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], fresh: bool
-) -> None:
-    settle_teacher(tmp_path / "en_teacher.pt", fresh=fresh)
-    assert capsys.readouterr().out == ""
-
-
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
