@@ -58,7 +58,7 @@ def close_round(path: Path, *, force: bool = False, adjudication: Path | None = 
     """
     folder = RoundFolder(path)
     folder.require()
-    other = _require_closed(adjudication) if adjudication is not None else None
+    other = _require_closed(adjudication, folder) if adjudication is not None else None
     with folder.locked():
         validate_round(folder)
         require_published(folder)
@@ -74,7 +74,6 @@ def close_round(path: Path, *, force: bool = False, adjudication: Path | None = 
         decisions = compute_decisions(folder)
         notes = [] if closed else _describe_gaps(status)
         if other is not None:
-            require_adjudication_of(other, folder)
             notes.append(store_adjudications(folder, other, decisions))
         notes += describe_unapplied(folder, decisions)
         decisions = apply_adjudications(decisions, read_adjudications(folder))
@@ -128,12 +127,11 @@ def _describe_ties(path: Path, status: Status) -> list[str]:
     ]
 
 
-def _require_closed(path: Path) -> RoundFolder:
+def _require_closed(path: Path, adjudicated: RoundFolder) -> RoundFolder:
     folder = RoundFolder(path)
     folder.require()
     validate_round(folder)
-    if (kind := folder.spec().kind) != "adjudication":
-        raise RoundError(f"{path}: is no adjudication but a {kind} round")
+    require_adjudication_of(folder, adjudicated)
     if folder.state != "closed":
         raise RoundError(f"{path}: this adjudication is not closed; close it first")
     _require_unchanged(folder)

@@ -166,7 +166,7 @@ def test_adjudications_of_another_round_are_refused(tmp_path: Path) -> None:
     before = decisions(one)
     with pytest.raises(RoundError, match="ties of another round"):
         close_round(one, adjudication=ties)
-    with pytest.raises(RoundError, match="is no adjudication but a crowd round"):
+    with pytest.raises(RoundError, match="does not adjudicate the ties of another round"):
         close_round(one, adjudication=other)
     assert decisions(one) == before
     assert not (one / "adjudications.jsonl").exists()

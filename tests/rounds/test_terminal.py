@@ -47,7 +47,7 @@ def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
     listed = next(one for one in list_rounds(tmp_path) if one.name == str(round.path))
     assert not any(row.started for row in listed.progress)
     assert "started" not in lines(progress_table(listed))[0]
-    assert lines(rounds_table([listed]))[1][1:] == ["crowd", "spreadsheets", "open", "3", "0", "1 of 6"]
+    assert lines(rounds_table([listed]))[1][1:] == ["crowd", "spreadsheets", "open", "3", "0", "1", "of", "6"]
 
 
 def test_annotators_without_items_share_one_row() -> None:
