@@ -65,7 +65,7 @@ def read_gold(path: Path) -> dict[Item, Verdict]:
     return {(row["set"], row["item"]): "win" if str(row["gold"]) == "1" else "lose" for row in rows}
 
 
-def after_hand_off(found: Mapping[str, Calibration], gold: Mapping[str, Verdict], share: float) -> float:
+def after_escalate(found: Mapping[str, Calibration], gold: Mapping[str, Verdict], share: float) -> float:
     """Accuracy when people decide the share with the highest entropy."""
     people = escalate(found, share=share, audit=0, high=9)
     given = {name for name, why in people.items() if "entropy" in why}
@@ -101,7 +101,7 @@ def report(judge: str, samples: Mapping[Item, Sequence[EvidenceSample]], gold: M
     print(f"  judge check: {told} [{passed.low:.3f}, {passed.high:.3f}]")
     better = []
     for share in SHARES:
-        by_entropy, by_chance = after_hand_off(found, truth, share), after_random(found, truth, share)
+        by_entropy, by_chance = after_escalate(found, truth, share), after_random(found, truth, share)
         better.append(by_entropy > by_chance)
         print(f"  people decide {share:.0%}: by entropy {by_entropy:.3f}, at random {by_chance:.3f}")
     return all(better) if passed.accuracy > 0.5 else not passed.accepted

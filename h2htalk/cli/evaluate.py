@@ -16,7 +16,9 @@ from h2htalk.errors import ConfigError, quoted
 
 
 def evaluate(
-    model: Annotated[str | None, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")] = None,
+    model: Annotated[
+        str | None, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}, baseline.")
+    ] = None,
     split: Annotated[str | None, typer.Option(help="A bundled split, a folder or a file.")] = None,
     out: Annotated[str | None, typer.Option(help="The run folder; an unfinished run is continued.")] = None,
     spec: Annotated[

@@ -95,7 +95,7 @@ def test_a_path_with_an_unset_variable_is_a_key_error(tmp_path: Path) -> None:
         (f'{START}\n[review]\nsamples = "many"', "review.samples: .* not 'many'"),
         (f"{START}\n[review]\nsamples = 0", "review.samples: .*greater than or equal to 1, not 0"),
         (f"{START}\n[review]\nsamples = 100000000", "review.samples: .*not 100000000"),
-        (f"{START}\n[review]\nhand_off = 1.5", "review.escalate: .*not 1.5"),
+        (f"{START}\n[review]\nescalate = 1.5", "review.escalate: .*not 1.5"),
         (f"{START}\n[review]\nmargin = nan", "review.margin: .*not nan"),
         (f"{START}\n[review]\nmargin = -1.0", "review.margin: .*not -1.0"),
         (f"{START}\n[review]\ntemperature = inf", "review.temperature: .*not inf"),

@@ -232,7 +232,7 @@ def test_the_share_of_won_comparisons_decides(pairs: list[ComparedPair], chosen:
     assert choose_reference(pairs, 4 if len(pairs) > 3 else 3) == chosen
 
 
-def test_the_hand_off_is_a_share_of_candidates(tmp_path: Path) -> None:
+def test_the_escalate_is_a_share_of_candidates(tmp_path: Path) -> None:
     """It was a share of comparisons: of ten candidates with six each, up to all ten were handed off."""
     found = candidates(10, references=4)
     one_dissent = [WORSE, BETTER, BETTER]
