@@ -118,9 +118,12 @@ def _evaluate_baseline(plan: EvaluationPlan, metrics: Metrics, name: str) -> Sum
         raise ConfigError(f"baseline:{name} has one answer an item; leave out --samples")
     writer = _open_writer(plan, make_signature(plan, {"engine": "baseline", "model": name}, metrics))
     try:
-        for answer in baseline(plan.split.scenarios, plan.whole.scenarios):
-            if (answer.id, answer.sample) not in writer.answers:
-                writer.store(answer)
+        answers = baseline(plan.split.scenarios, plan.whole.scenarios)
+        missing = [answer for answer in answers if (answer.id, answer.sample) not in writer.answers]
+        for answer in missing:
+            writer.store(answer)
+        if not missing and (summary := stored_summary(writer.folder, plan.spec.baselines)) is not None:
+            return summary
         return _finish(plan, metrics, writer, RunData(writer.folder, plan.spec, plan.split, plan.prompt_of))
     finally:
         writer.close()

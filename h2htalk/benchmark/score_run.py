@@ -10,6 +10,7 @@ from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
 from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
+from h2htalk.benchmark.report.tables import TABLES
 from h2htalk.benchmark.report_run import write_report
 from h2htalk.benchmark.run_costs import read_costs
 from h2htalk.benchmark.run_data import REVISION_LENGTH, RunData, read_run_data
@@ -78,10 +79,7 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
     try:
         run = load_run(folder.path)
         scored_last = folder.summary.stat().st_mtime_ns >= folder.shard.stat().st_mtime_ns
-    except (
-        DataError,
-        OSError,
-    ):  # scoring writes again what is damaged or missing, or says what cannot be read
+    except (DataError, OSError):  # scoring writes again what is damaged or missing, or says what cannot be read
         return None
     summary = run.summary
     made = folder.signature()
@@ -92,7 +90,7 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
         and (summary.signature.protocol, summary.signature.subject) == (made.protocol, made.subject)
         and bool(summary.baselines) == baselines
         and summary.costs == read_costs(folder.path)
-        and folder.page.is_file()
+        and all(path.is_file() for path in (folder.page, *(folder.tables / name for name in TABLES)))
     )
     return summary if current else None
 
@@ -114,8 +112,8 @@ def score_run_data(data: RunData, metrics: Metrics) -> Summary:
     if data.note:
         summary = replace(summary, warnings=(*summary.warnings, data.note))
     write_scores(folder.scores(signature), scores)
-    write_json(folder.summary, summary.to_dict())
     write_report(data, summary, answers, scores)
+    write_json(folder.summary, summary.to_dict())  # last: a restart scores again unless the summary is the newest
     return summary
 
 

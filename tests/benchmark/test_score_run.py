@@ -54,16 +54,41 @@ def test_scoring_again_gives_the_same_summary(spec: EvaluateSpec) -> None:
     assert score(spec.out_path) == made
 
 
-def test_a_restart_of_a_finished_run_scores_nothing_anew(spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("model", [None, "baseline:constant"])
+def test_a_restart_of_a_finished_run_scores_nothing_anew(
+    spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch, model: str | None
+) -> None:
+    spec = replace(spec, model=model or spec.model)
     summary = evaluate(spec)
-    page = RunFolder(spec.out_path).page
+    folder = RunFolder(spec.out_path)
     with monkeypatch.context() as patch:
         patch.setattr("h2htalk.benchmark.evaluate.score_run_data", None)
         assert evaluate(spec) == summary
     assert evaluate(replace(spec, baselines=False)).baselines == {}
-    page.unlink()
-    evaluate(replace(spec, baselines=False))
-    assert page.exists()
+    for path in (folder.page, folder.tables / "slices.csv"):
+        path.unlink()
+        evaluate(replace(spec, baselines=False))
+        assert path.exists()
+
+
+def test_a_restart_repairs_a_page_that_could_not_be_written(
+    spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The summary was new and the page old, and a restart believed the summary."""
+    evaluate(spec)
+    folder = RunFolder(spec.out_path)
+    folder.page.write_text("INCOMPLETE")
+    folder.shard.touch()
+    with monkeypatch.context() as patch:
+        patch.setattr("h2htalk.benchmark.report_run.write_page", full_disk)
+        with pytest.raises(DataError):
+            evaluate(spec)
+    evaluate(spec)
+    assert "INCOMPLETE" not in folder.page.read_text()
+
+
+def full_disk(*_: object) -> None:
+    raise DataError("no space left on the disk")
 
 
 def test_references_that_were_edited_are_not_scored_under_the_old_signature(run: Path) -> None:

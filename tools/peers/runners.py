@@ -60,7 +60,7 @@ def h2htalk_runner(python: Path, work: Path) -> Runner:
     """The whole command: it also checks contracts and writes intervals, tables and the HTML page."""
 
     def command(out: Path, limit: int | None) -> list[str]:
-        options = ["--embedder", "none", "--no-floors", "--sap", "none", "--concurrency", "64"]
+        options = ["--embedder", "none", "--no-baselines", "--sap", "none", "--concurrency", "64"]
         return [
             *(
                 str(python.with_name("h2htalk")),

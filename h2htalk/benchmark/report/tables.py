@@ -29,6 +29,9 @@ def table_text(rows: Sequence[TableRow], kind: str) -> str:
     return csv_table(rows) if kind == "csv" else latex_table(rows)
 
 
+TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv")  # of every run
+
+
 def write_tables(summary: Summary, folder: Path) -> list[Path]:
     """Write a run's tables.
 
@@ -42,13 +45,8 @@ def write_tables(summary: Summary, folder: Path) -> list[Path]:
         DataError: the folder cannot be written, or the disk is full.
     """
     rows = table_rows(summary)
-    texts = {
-        "table2.csv": csv_table(rows),
-        "table2.json": table_text(rows, "json"),
-        "table2.tex": latex_table(rows),
-        "metrics.csv": metrics_csv(summary),
-        "slices.csv": slices_csv(summary),
-    }
+    three = csv_table(rows), table_text(rows, "json"), latex_table(rows)
+    texts = dict(zip(TABLES, (*three, metrics_csv(summary), slices_csv(summary)), strict=True))
     if summary.costs:
         texts["costs.csv"] = costs_csv(summary.costs)
     for name, text in texts.items():

@@ -37,11 +37,8 @@ def fold(removals: Sequence[Removal], records: Iterable[Record], threshold: floa
     Returns:
         The removals in their order, folded ones with that reason.
     """
-    kept_of = {
-        removal.id: str(removal.evidence["of"])
-        for removal in removals
-        if removal.reason == "duplicate" and removal.evidence["on"] == "inputs"
-    }
+    equal = [one for one in removals if one.reason == "duplicate" and one.evidence["on"] == "inputs"]
+    kept_of = {one.id: str(one.evidence["of"]) for one in equal}
     asked = {*kept_of, *kept_of.values()}
     exchanges: dict[str, list[Dialogue]] = {}
     for record in records if asked else ():

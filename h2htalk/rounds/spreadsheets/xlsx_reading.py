@@ -111,6 +111,8 @@ def check_archive(path: Path) -> None:
             if sum(part.file_size for part in parts) > MAX_UNPACKED:
                 raise RoundError(f"the file unpacks to more than {MAX_UNPACKED >> 20} MiB, the maximum")
             tags = 0
+            if any(part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for part in parts):
+                raise RoundError(f"the file is packed in a way that spreadsheets do not use; {_SAVE_AGAIN}")
             for part in parts:
                 with archive.open(part) as stream:
                     while piece := stream.read(_CHUNK):

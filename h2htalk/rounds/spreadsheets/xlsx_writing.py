@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,7 +65,9 @@ def write_workbook(round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines
         if row.separate:
             _write_text(book.create_sheet(_text_sheet(row.number, language)), row, rows, language)
     book.move_sheet(lists.sheet, len(book.sheetnames))
-    book.save(path)
+    whole = io.BytesIO()  # a ZipFile on a full disk would complain a second time when it is collected
+    book.save(whole)
+    path.write_bytes(whole.getvalue())
 
 
 def _session_sheet(number: int, language: Language) -> str:

@@ -328,8 +328,8 @@ def refused(path: Path) -> str:
     return str(error.value)
 
 
-def zipped(path: Path, **parts: bytes) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+def zipped(path: Path, packing: int = zipfile.ZIP_DEFLATED, /, **parts: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", packing) as file:
         for name, raw in parts.items():
             file.writestr(name, raw)
     return path
@@ -340,6 +340,8 @@ def test_zip_bombs_are_rejected_before_parsing(tmp_path: Path) -> None:
     assert bomb.stat().st_size < 1 << 20
     assert "unpacks to more than 64 MiB" in refused(bomb)
     cells = zipped(tmp_path / "b.xlsx", a=b"<c/>" * (MAX_TAGS + 1))
+    lzma = zipped(tmp_path / "d.xlsx", zipfile.ZIP_LZMA, a=b"<c/>")
+    assert "packed in a way that spreadsheets do not use" in refused(lzma)
     assert "more cells than any spreadsheet" in refused(cells)
     assert "more parts than any spreadsheet" in refused(
         zipped(tmp_path / "c.xlsx", **{f"xl/part-{number}.xml": b"" for number in range(30_000)})
