@@ -92,7 +92,7 @@ def thresholds(of: Learned, scores: NDArray[np.float64]) -> list[float]:
 
 def figures(task: str, model: NgramClassifier) -> dict[str, float]:
     """Recall, and the share of harmless messages marked, on our development set (written by the first writer)."""
-    path = ROOT / "tests" / "curation" / f"dev_{task}_{model.language}.jsonl"
+    path = ROOT / "tests" / "curation" / "safety" / f"dev_{task}_{model.language}.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     kinds = sorted({row["kind"] for row in rows})
     found = {
