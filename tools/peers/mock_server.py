@@ -19,7 +19,7 @@ import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / "tests" / "doubles"), str(ROOT / "tools")]
 
 from loopback import Answer, LoopbackServer, completion  # noqa: E402
 from make_synthetic_split import REFERENCE_LENGTH, Writer  # noqa: E402

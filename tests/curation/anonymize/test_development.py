@@ -39,7 +39,7 @@ FLOORS = {
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in (HERE / "sets" / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
 @cache

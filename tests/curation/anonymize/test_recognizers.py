@@ -1,4 +1,4 @@
-"""The recognisers on hand-written cases (`cases.jsonl`), on hostile texts, and in time."""
+"""The recognisers on hand-written cases (`sets/cases.jsonl`), on hostile texts, and in time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FINDERS: dict[str, Callable[[str, str], list[Span]]] = {
 def test_every_case_is_found_with_exact_edges_and_nothing_else() -> None:
     """A case with a `type` looks at spans of that type alone."""
     wrong = []
-    for line in (Path(__file__).parent / "cases.jsonl").read_text("utf-8").splitlines():
+    for line in (Path(__file__).parent / "sets" / "cases.jsonl").read_text("utf-8").splitlines():
         case = json.loads(line)
         text = case["text"]
         spans = FINDERS[case["by"]](text, case["language"])

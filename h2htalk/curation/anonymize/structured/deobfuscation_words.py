@@ -9,7 +9,7 @@ from importlib import resources
 from h2htalk.curation.anonymize.normalization import HAN
 
 _TABLES: dict[str, dict[str, str]] = tomllib.loads(
-    resources.files(__package__).joinpath("deobfuscation.toml").read_text(encoding="utf-8")
+    resources.files(__package__).joinpath("words/deobfuscation.toml").read_text(encoding="utf-8")
 )
 _ONES = _TABLES["ones"]
 _TEENS = _TABLES["teens"]

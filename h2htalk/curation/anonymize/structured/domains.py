@@ -20,8 +20,8 @@ LABELS = re.compile(rf"(?:d[o0]t-)?({LABEL})")
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """A list of `internet.toml`: `strong`, `weak`, `mail`, `files`."""
-    raw = tomllib.loads(resources.files(__package__).joinpath("internet.toml").read_text(encoding="utf-8"))
+    """A list of `words/internet.toml`: `strong`, `weak`, `mail`, `files`."""
+    raw = tomllib.loads(resources.files(__package__).joinpath("words/internet.toml").read_text(encoding="utf-8"))
     return frozenset(raw[name])
 
 

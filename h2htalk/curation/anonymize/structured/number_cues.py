@@ -1,7 +1,7 @@
 """Words beside a number that say what it is: "my number is", 身份证, 加我微信, "order no.".
 
 A number alone is often ambiguous (an 11-digit mobile is a legal QQ number, one order number in ten passes Luhn), so the
-nearest cue decides. Which words are cues of what stands in `cues_en.toml` and `cues_zh.toml`.
+nearest cue decides. Which words are cues of what stands in `words/cues_en.toml` and `words/cues_zh.toml`.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def find_cues(text: str, language: str) -> Cues:
 @cache
 def _tables(language: str) -> dict[str, Any]:
     """Read `cues_CODE.toml`."""
-    raw = resources.files(__package__).joinpath(f"cues_{language}.toml").read_text(encoding="utf-8")
+    raw = resources.files(__package__).joinpath(f"words/cues_{language}.toml").read_text(encoding="utf-8")
     return tomllib.loads(raw)
 
 

@@ -32,7 +32,7 @@ _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
 
 @cache
 def _hotlines() -> frozenset[str]:
-    raw = resources.files(__package__).joinpath("phones.toml").read_text(encoding="utf-8")
+    raw = resources.files(__package__).joinpath("words/phones.toml").read_text(encoding="utf-8")
     return frozenset(tomllib.loads(raw)["hotlines"])
 
 

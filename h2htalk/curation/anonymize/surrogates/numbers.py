@@ -1,6 +1,6 @@
 """Surrogates of numbers, unusable on purpose: ranges kept for films, wrong check digits, prefixes nobody has.
 
-Telephone: the ranges of `phones.toml`; elsewhere a subscriber's number of zeros in front. Ids and cards fail their
+Telephone: the ranges of `structured/words/phones.toml`; elsewhere zeros in front. Ids and cards fail their
 check digits; QQ numbers begin with 0 and WeChat ids with a digit, which neither may; plates hold I or O, which plates
 leave out.
 """
@@ -48,7 +48,11 @@ _CHECKS: dict[int, tuple[Callable[[str], bool], ...]] = {
 @cache
 def _fictional() -> list[tuple[str, re.Pattern[str], list[list[str]]]]:
     """Of each form of a telephone number its language ("" for any), and what follows its kept part (its groups)."""
-    raw = resources.files("h2htalk.curation.anonymize.structured").joinpath("phones.toml").read_text(encoding="utf-8")
+    raw = (
+        resources.files("h2htalk.curation.anonymize.structured")
+        .joinpath("words/phones.toml")
+        .read_text(encoding="utf-8")
+    )
     return [(r["language"], re.compile(r["form"]), r["then"]) for r in tomllib.loads(raw)["fictional"]]
 
 

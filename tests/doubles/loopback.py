@@ -6,7 +6,7 @@ In a test, a thread of its own:
         open_chat(server.spec).complete(...)
         server.mend()
 
-In a benchmark, a process of its own: `python tests/loopback.py --latency 0.05 --fault http_500=0.02`.
+In a benchmark, a process of its own: `python tests/doubles/loopback.py --latency 0.05 --fault http_500=0.02`.
 It prints its URL, serves until it is terminated, and answers `GET /counts` and `POST /mend` beside chat.
 
 An item is a request body. Its hash draws the fault, so the same item fails the same way each time.
