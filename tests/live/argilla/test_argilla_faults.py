@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -91,7 +92,7 @@ def test_further_annotators_and_other_users(stack: Stack, base: Path) -> None:
     offered = ArgillaPlatform().collect(small.round).offered
     assert offered is not None
     assert (offered["item-000"], offered["item-002"], offered["item-004"]) == (0, 2, 1)
-    response = message.partition("response ")[2].partition(")")[0]
+    response = re.search(r"response ([0-9a-f-]{36})", message)[1]
     client.call("DELETE", f"/api/v1/responses/{response}")
     status = round_status(small.round.path)
     assert (status.mistakes, status.notes) == ((), ())
